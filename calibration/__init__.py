@@ -1,0 +1,1 @@
+"""Cameras, rigs and subjects: what is measured before a session."""

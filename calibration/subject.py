@@ -1,0 +1,32 @@
+"""A subject: one performer's skeleton and where the markers sit on it; subject.toml."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.markers import MarkerSet
+from database.rotations import Floats
+from database.skeleton import Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A calibrated performer.
+
+    skeleton: bone lengths; markers: the set worn (offset_m there is nominal); offset_m: calibrated place of every marker
+    in its joint's frame, (M, 3) [m]; residual_mm: marker residual of the T-pose fit, (M,);
+    up: the world's up direction as seen in the T-pose, (3,).
+    """
+
+    name: str
+    skeleton: Skeleton
+    markers: MarkerSet
+    offset_m: Floats
+    residual_mm: Floats
+    up: Floats
+
+    @property
+    def joint(self) -> NDArray[np.int64]:
+        """Inboard joint of each marker, (M,)."""
+        return self.markers.joint

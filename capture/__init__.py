@@ -1,0 +1,1 @@
+"""From pixels to labelled markers: sources, background, blobs, matching, triangulation, labels."""

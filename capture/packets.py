@@ -1,0 +1,114 @@
+"""What travels between the stages of capture: frozen packets of read-only arrays.
+
+`Frame` never leaves its camera's process; `Blobs` is what does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def _lock(*arrays: NDArray[np.generic]) -> None:
+    """Make arrays read-only."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One image of one camera: BGR uint8 (height, width, 3), stamped when it was captured."""
+
+    camera: int
+    index: int
+    t_capture_ns: int
+    image: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Blobs:
+    """Markers as one camera sees them, in raw (distorted) pixels.
+
+    points_px: centres, (N, 2); area_px: (N,); color_rgb: mean colour 0-255, (N, 3); sigma_px: standard
+    deviation of the centre, (N,).
+    """
+
+    camera: int
+    index: int
+    t_capture_ns: int
+    points_px: Floats
+    area_px: Floats
+    color_rgb: Floats
+    sigma_px: Floats
+
+    def __post_init__(self) -> None:
+        _lock(self.points_px, self.area_px, self.color_rgb, self.sigma_px)
+
+    def __len__(self) -> int:
+        return len(self.points_px)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedBlobs:
+    """Both cameras' blobs at one moment; skew_ns is right minus left."""
+
+    left: Blobs
+    right: Blobs
+
+    @property
+    def skew_ns(self) -> int:
+        """How much later the right camera looked."""
+        return self.right.t_capture_ns - self.left.t_capture_ns
+
+    @property
+    def t_capture_ns(self) -> int:
+        """The moment the pair stands for: the middle of the two stamps."""
+        return (self.left.t_capture_ns + self.right.t_capture_ns) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What a pair of views shows before labels: correspondences and what only one camera sees.
+
+    point_m: triangulated, (P, 3) world; covariance_m2: (P, 3, 3); left, right: blob index in each view, (P,);
+    epipolar_px: distance from the epipolar line, (P,); single_left, single_right: blobs without a partner, (S,).
+    """
+
+    point_m: Floats
+    covariance_m2: Floats
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    epipolar_px: Floats
+    single_left: NDArray[np.int64]
+    single_right: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _lock(self.point_m, self.covariance_m2, self.left, self.right, self.epipolar_px, self.single_left, self.single_right)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerFrame:
+    """Labelled markers of one moment, in the order of the marker set.
+
+    valid: seen by both cameras and triangulated, (M,); point_m: (M, 3) world, zero where not valid;
+    covariance_m2: (M, 3, 3); seen: by camera, (2, M); image_px: raw pixels, (2, M, 2), zero where not seen; sigma_px: (2, M);
+    epipolar_px: (M,); extra_m: triangulated points with no label, (U, 3).
+    """
+
+    index: int
+    t_capture_ns: int
+    skew_ns: int
+    valid: Bools
+    point_m: Floats
+    covariance_m2: Floats
+    seen: Bools
+    image_px: Floats
+    sigma_px: Floats
+    epipolar_px: Floats
+    extra_m: Floats
+
+    def __post_init__(self) -> None:
+        _lock(self.valid, self.point_m, self.covariance_m2, self.seen, self.image_px, self.sigma_px, self.epipolar_px, self.extra_m)

@@ -1,0 +1,29 @@
+"""The root of every error a user can cause.
+
+A message says what happened, what was expected and what came, and what to do next. The command line prints it as one
+line and exits with status 1; anything that is not a `DuocapError` is an internal fault and exits with 3.
+"""
+
+
+class DuocapError(Exception):
+    """Report a fault in the input, in words meant for the user."""
+
+
+class SettingsError(DuocapError):
+    """A settings file or a `--set` names an unknown key or holds a value of the wrong kind."""
+
+
+class FileFormatError(DuocapError):
+    """A file is not what it should be; the message holds the file and, for text, the line."""
+
+
+class CalibrationError(DuocapError):
+    """A rig, a marker set or a T-pose does not fit what the cameras see."""
+
+
+class SourceError(DuocapError):
+    """A camera or a video cannot be opened or read."""
+
+
+class DatabaseError(DuocapError):
+    """A motion database is missing, empty, damaged or of another version."""

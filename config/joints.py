@@ -1,0 +1,48 @@
+"""The joints of the body: VRM 1.0 humanoid names, parent first.
+
+`upperNeck` has no VRM bone and keeps its own name. A joint's position is where its bone begins
+(leftLowerLeg is the knee, leftHand the wrist).
+"""
+
+from typing import Final
+
+PARENT_OF: Final[dict[str, str | None]] = {
+    "hips": None,
+    "leftUpperLeg": "hips",
+    "leftLowerLeg": "leftUpperLeg",
+    "leftFoot": "leftLowerLeg",
+    "leftToes": "leftFoot",
+    "rightUpperLeg": "hips",
+    "rightLowerLeg": "rightUpperLeg",
+    "rightFoot": "rightLowerLeg",
+    "rightToes": "rightFoot",
+    "spine": "hips",
+    "chest": "spine",
+    "upperChest": "chest",
+    "neck": "upperChest",
+    "upperNeck": "neck",
+    "head": "upperNeck",
+    "leftShoulder": "upperChest",
+    "leftUpperArm": "leftShoulder",
+    "leftLowerArm": "leftUpperArm",
+    "leftHand": "leftLowerArm",
+    "rightShoulder": "upperChest",
+    "rightUpperArm": "rightShoulder",
+    "rightLowerArm": "rightUpperArm",
+    "rightHand": "rightLowerArm",
+}
+
+JOINTS: Final[tuple[str, ...]] = tuple(PARENT_OF)
+N_JOINTS: Final[int] = len(JOINTS)
+JOINT_INDEX: Final[dict[str, int]] = {name: index for index, name in enumerate(JOINTS)}
+PARENTS: Final[tuple[int, ...]] = tuple(-1 if parent is None else JOINT_INDEX[parent] for parent in PARENT_OF.values())
+VRM_BONE: Final[dict[str, str]] = {name: name for name in JOINTS if name != "upperNeck"}
+
+
+def mirrored(name: str) -> str:
+    """Name the joint on the other side of the body; a joint of the middle is its own mirror image."""
+    if name.startswith("left"):
+        return "right" + name[4:]
+    if name.startswith("right"):
+        return "left" + name[5:]
+    return name

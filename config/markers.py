@@ -1,0 +1,102 @@
+"""Marker sets: which markers the performer wears and where, from markers.toml or a preset."""
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.errors import FileFormatError
+from config.joints import JOINT_INDEX, JOINTS
+
+KEYS = ("joint", "torso", "offset_m", "color_rgb")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerSet:
+    """The control markers of a performer.
+
+    names: (M,); joint: index of the inboard joint, (M,) int64; torso: marks those that fix the root, (M,) bool;
+    offset_m: nominal place relative to the joint in the T-pose, (M, 3) [m], x to the performer's left, y up, z forward;
+    color_rgb: expected colour 0-255, (M, 3), used where has_color (M,) bool.
+    """
+
+    names: tuple[str, ...]
+    joint: NDArray[np.int64]
+    torso: NDArray[np.bool_]
+    offset_m: NDArray[np.float64]
+    color_rgb: NDArray[np.float64]
+    has_color: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def preset_names() -> list[str]:
+    """List the marker sets that come with duocap."""
+    folder = resources.files("config") / "presets"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_marker_set(source: str | Path) -> MarkerSet:
+    """Read a preset by its name or a markers.toml by its path.
+
+    Raises FileFormatError: no such file or preset, not TOML, unknown key or joint, fewer than three torso markers.
+    """
+    if str(source) in preset_names():
+        text = (resources.files("config") / "presets" / f"{source}.toml").read_text("utf-8")
+    else:
+        try:
+            text = Path(source).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            known = ", ".join(preset_names())
+            raise FileFormatError(
+                f"{source}: cannot read the marker set ({type(error).__name__}); give a markers.toml or a preset: {known}"
+            ) from error
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{source}: not valid TOML: {error}") from error
+    return _marker_set(str(source), tables)
+
+
+def _marker_set(source: str, tables: dict[str, Any]) -> MarkerSet:
+    """Check the tables of a marker file and turn them into arrays."""
+    for name, table in tables.items():
+        _check_marker(source, name, table)
+    colors = [table.get("color_rgb") for table in tables.values()]
+    result = MarkerSet(
+        names=tuple(tables),
+        joint=np.array([JOINT_INDEX[table["joint"]] for table in tables.values()], np.int64),
+        torso=np.array([bool(table.get("torso", False)) for table in tables.values()]),
+        offset_m=np.array([table.get("offset_m", (0.0, 0.0, 0.0)) for table in tables.values()], float).reshape(-1, 3),
+        color_rgb=np.array([(0, 0, 0) if color is None else color for color in colors], float).reshape(-1, 3),
+        has_color=np.array([color is not None for color in colors]),
+    )
+    if int(result.torso.sum()) < 3:
+        raise FileFormatError(
+            f"{source}: {int(result.torso.sum())} markers have torso = true, at least 3 are needed to place the root; "
+            "mark those on shoulders, chest and waist"
+        )
+    return result
+
+
+def _check_marker(source: str, name: str, table: object) -> None:
+    """Raise FileFormatError unless `table` describes one marker."""
+    if not isinstance(table, dict) or "joint" not in table:
+        raise FileFormatError(f'{source}: [{name}] needs joint = "..." with one of: {", ".join(JOINTS)}')
+    if table["joint"] not in JOINT_INDEX:
+        raise FileFormatError(f"{source}: [{name}] names the unknown joint {table['joint']!r}; known: {', '.join(JOINTS)}")
+    for key in table:
+        if key not in KEYS:
+            raise FileFormatError(f"{source}: [{name}] has the unknown key {key!r}; known: {', '.join(KEYS)}")
+    for key in ("offset_m", "color_rgb"):
+        value = table.get(key, [0, 0, 0])
+        if not (isinstance(value, list) and len(value) == 3 and all(isinstance(v, int | float) for v in value)):
+            raise FileFormatError(f"{source}: [{name}] {key} must be three numbers, got {value!r}")
+    offset = np.abs(table.get("offset_m", [0.0]))
+    if not np.all(offset <= 1.5):
+        raise FileFormatError(f"{source}: [{name}] offset_m is {offset.max():g} m from its joint; offsets are in metres, at most 1.5")

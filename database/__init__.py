@@ -1,0 +1,1 @@
+"""Motion data: skeleton, kinematics, readers, cleaning, built-in motions, the database file."""

@@ -1,0 +1,1 @@
+"""Procedural motions of our own."""

@@ -1,0 +1,1 @@
+"""From labelled markers to poses: root, nearest poses, local model, Levenberg-Marquardt, the step."""

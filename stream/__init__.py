@@ -1,0 +1,1 @@
+"""The world outside: messages, publisher, exports."""
