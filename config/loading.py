@@ -1,0 +1,145 @@
+"""Settings from TOML: the defaults, then one file, then `--set key=value`; what is unknown or of the wrong type is an error."""
+
+import difflib
+import functools
+import tomllib
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from config.errors import SettingsError
+from config.settings import Settings
+
+T = TypeVar("T")
+_UNIONS = (Union, types.UnionType)
+
+
+def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Settings:
+    """Give the settings of a run: defaults < `file` < `sets` (each "section.key=value", the value in TOML).
+
+    Raises SettingsError: no such file, not TOML, unknown key (with the closest known one), value of the wrong type.
+    """
+    table: dict[str, Any] = {}
+    if file is not None:
+        table = _read(file)
+        build(Settings, table, str(file))  # so that a fault in the file is blamed on the file
+    for text in sets:
+        key, value = _parse_set(text)
+        build(Settings, _nested(key, value), f"--set {text}")
+        _put(table, key, value)
+    return build(Settings, table, "settings")
+
+
+def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
+    """Fill the settings dataclass `kind` from a table; keys that are absent keep their defaults."""
+    hints = get_type_hints(kind)
+    values = {}
+    for key, raw in table.items():
+        where = f"{prefix}{key}"
+        if key not in hints:
+            raise SettingsError(f"{source}: unknown setting {where!r}; {_hint(where)}")
+        hint = hints[key]
+        if is_dataclass(hint):
+            if not isinstance(raw, dict):
+                raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {_listed(hint, where)}")
+            section: Any = hint
+            values[key] = build(section, raw, source, f"{where}.")
+        else:
+            values[key] = _value(hint, raw, f"{source}: {where}")
+    return kind(**values)
+
+
+@functools.cache
+def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
+    """List every setting by its dotted name."""
+    keys: list[str] = []
+    for name, hint in get_type_hints(kind).items():
+        keys += known_keys(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]
+    return tuple(keys)
+
+
+def _listed(kind: Any, prefix: str) -> str:
+    """Name the keys of one section."""
+    return ", ".join(known_keys(kind, f"{prefix}."))
+
+
+def _hint(key: str) -> str:
+    """Say what was probably meant: the same key in another section, else the closest name."""
+    keys = known_keys()
+    same = [known for known in keys if known.rpartition(".")[2] == key.rpartition(".")[2]]
+    close = same or difflib.get_close_matches(key, keys, 1, 0.5)
+    if close:
+        return f"the closest one is {close[0]!r}"
+    return "known sections: " + ", ".join(sorted({known.partition(".")[0] for known in keys}))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: cannot read the settings ({type(error).__name__}); give an existing TOML file") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}") from error
+
+
+def _parse_set(text: str) -> tuple[str, Any]:
+    """Split "key=value"; a value that is not TOML is taken as a plain word, so that detector.mode=dark works unquoted."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise SettingsError(f"--set {text}: expected key=value, such as detector.k_sigma=5")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """Turn "a.b" and a value into {"a": {"b": value}}."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def _put(table: dict[str, Any], key: str, value: Any) -> None:
+    """Set "a.b" in nested tables."""
+    *sections, last = key.split(".")
+    for section in sections:
+        table = table.setdefault(section, {})
+    table[last] = value
+
+
+def _value(hint: Any, raw: Any, where: str) -> Any:
+    """Give `raw` as the type `hint` says, or raise SettingsError."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        if raw not in args:
+            raise SettingsError(f"{where} must be one of {', '.join(map(repr, args))}, got {raw!r}")
+        return raw
+    if origin in _UNIONS:
+        return _value(next(arg for arg in args if arg is not type(None)), raw, where)
+    if origin is tuple:
+        return _sequence(args, raw, where)
+    if hint is Path and isinstance(raw, str):
+        return Path(raw)
+    if hint is float and isinstance(raw, int) and not isinstance(raw, bool):
+        return float(raw)
+    if type(raw) is not hint:
+        raise SettingsError(f"{where} must be {_kind(hint)}, got {raw!r}")
+    return raw
+
+
+def _sequence(args: tuple[Any, ...], raw: Any, where: str) -> tuple[Any, ...]:
+    """Give a TOML array as a tuple whose items are checked."""
+    length = None if args[-1] is Ellipsis else len(args)
+    if not isinstance(raw, list) or (length is not None and len(raw) != length):
+        raise SettingsError(f"{where} must be a list{'' if length is None else f' of {length} values'}, got {raw!r}")
+    hints = args if length is not None else (args[0],) * len(raw)
+    return tuple(_value(hint, item, where) for hint, item in zip(hints, raw, strict=True))
+
+
+def _kind(hint: Any) -> str:
+    """Name a type in words."""
+    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text", Path: "a path"}.get(hint, str(hint))

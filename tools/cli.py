@@ -1,0 +1,82 @@
+"""The command line `duocap`: one module a command or group, imported only when it is asked for."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command or a group: where it is and what the help says of it."""
+
+    module: str
+    is_group: bool
+    help: str
+
+
+COMMANDS = {
+    "demo": Entry("tools.cli_demo", False, "Track a simulated performer; report how well it went."),
+    "database": Entry("tools.cli_database", True, "Build a motion database, or look into one."),
+    "calibrate": Entry("tools.cli_calibrate", True, "Fit a performer's skeleton from a T-pose."),
+    "replay": Entry("tools.cli_replay", False, "Turn two recorded videos into full-body motion."),
+    "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),
+}
+
+
+def version_text() -> str:
+    """Give the version of the installed package."""
+    try:
+        return metadata.version("duocap")
+    except metadata.PackageNotFoundError:
+        return "(not installed: run from a source folder)"
+
+
+def root(context: typer.Context, version: Annotated[bool, VERSION_FLAG] = False) -> None:
+    """Full-body motion capture in real time from two webcams and a handful of markers."""
+    if version:
+        typer.echo(f"duocap {version_text()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def application(asked_for: str | None) -> typer.Typer:
+    """Build the command line; only the module of the command `asked_for` is imported, the others stand by name and help."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True)(root)
+    for name, entry in COMMANDS.items():
+        if name != asked_for:
+            app.command(name, help=entry.help)(_not_imported)
+            continue
+        module = importlib.import_module(entry.module)
+        if entry.is_group:
+            module.app.info.no_args_is_help = True
+            if module.app.registered_callback is None:
+                module.app.callback()(_group)  # keeps a group a group even while it has a single command
+            app.add_typer(module.app, name=name, help=entry.help)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; ends with SystemExit, or with whatever exception the command raises."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    asked_for = next((word for word in words if not word.startswith("-")), None)
+    application(asked_for)(words, prog_name="duocap")
+
+
+def _group() -> None:
+    """Stand as the callback of a group."""
+
+
+def _not_imported() -> None:
+    """Stand for a command that was not asked for; never runs."""
+    raise AssertionError("the asked-for command is always imported")
