@@ -1,7 +1,6 @@
 """Settings from TOML: the defaults, then one file, then `--set key=value`; what is unknown or of the wrong type is an error."""
 
 import difflib
-import functools
 import tomllib
 import types
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,6 @@ def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = ""
     return kind(**values)
 
 
-@functools.cache
 def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
     """List every setting by its dotted name."""
     keys: list[str] = []

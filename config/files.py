@@ -1,0 +1,55 @@
+"""Files that are whole or not there: written beside their place, then moved onto it."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from config.errors import FileFormatError
+
+
+@contextmanager
+def atomic_open(file: Path) -> Iterator[BinaryIO]:
+    """Give a stream whose bytes become `file` when the block ends well; after an exception the old file is as it was.
+
+    Raises FileFormatError: the folder does not exist or cannot be written to.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        # mkstemp allows only the owner to read; a result is an ordinary file.
+        temporary.chmod(0o666 & ~_umask())
+        try:
+            temporary.replace(file)
+        except OSError as error:  # a folder of that name, or on Windows a file that another program holds open
+            raise _unwritable(file, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def atomic_write(file: Path, content: str | bytes) -> None:
+    """Write a whole file at once: text as UTF-8 with `\\n` line ends, or bytes."""
+    with atomic_open(Path(file)) as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def _unwritable(file: Path, error: OSError) -> FileFormatError:
+    """Say that `file` cannot be written and what to do."""
+    reason = error.strerror or type(error).__name__
+    return FileFormatError(f"{file}: cannot be written ({reason}); choose a place in an existing folder that you may write to")
+
+
+def _umask() -> int:
+    """Give the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

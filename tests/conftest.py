@@ -1,0 +1,59 @@
+"""Fixtures for data that is not part of the project: tests that need it skip, saying so, where it is absent."""
+
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+import platformdirs
+import pytest
+from hypothesis import settings
+
+# The same examples in every run, and no failure because a shared machine was slow for a moment.
+settings.register_profile("duocap", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("duocap")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Give the folder of real recordings: $DUOCAP_SHARED_DATA, else ../shared/data beside the repository."""
+    named = os.environ.get("DUOCAP_SHARED_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real recordings: {folder} does not exist (set DUOCAP_SHARED_DATA)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def motion_dir(request: pytest.FixtureRequest) -> Path:
+    """Give the folder of real motion (cmu/, hdm05/): $DUOCAP_MOTION, else unpacked once into the user's cache folder."""
+    named = os.environ.get("DUOCAP_MOTION")
+    if named:
+        if not Path(named).is_dir():
+            pytest.skip(f"no real motion: DUOCAP_MOTION names {named}, which does not exist")
+        return Path(named)
+    shared: Path = request.getfixturevalue("shared_data")
+    archive = shared / "motion" / "cmu_hdm05.tar.xz"
+    if not archive.is_file():
+        pytest.skip(f"no real motion: {archive} does not exist (or set DUOCAP_MOTION)")
+    return _unpacked(archive, platformdirs.user_cache_path("duocap", appauthor=False) / f"motion-{archive.stat().st_size}")
+
+
+def _unpacked(archive: Path, folder: Path) -> Path:
+    """Unpack `archive` to `folder` unless that was done before; a broken attempt leaves nothing behind."""
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix="motion-", dir=folder.parent))
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(temporary, filter="data")
+        try:
+            temporary.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another test process was quicker
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
