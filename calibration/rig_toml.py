@@ -1,0 +1,178 @@
+"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with one key of our own: `[metadata] floor_known`.
+
+Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[, k3]),
+`rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m]; `[metadata]` with `adjusted`, `error` [px].
+"""
+
+import contextlib
+import math
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from calibration.camera import Camera, Rig
+from config.errors import FileFormatError
+from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+
+CAMERA_TABLES = ("cam_0", "cam_1")
+FOCAL_RANGE = (0.2, 30.0)  # of the longer image side: from a fisheye-like 136 degrees to a 2 degree telephoto
+BASELINE_RANGE_M = (0.005, 50.0)
+MAX_SIDE_PX = 16384
+MAX_DISTORTION = 1e3
+# A rotation goes vector -> matrix -> vector; rounding away the last bits gives back the digits that were read.
+ROTATION_DECIMALS = 14
+
+
+def read_rig(path: str | Path) -> Rig:
+    """Read a rig of two cameras.
+
+    Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong kind or implausible.
+    """
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise FileFormatError(f"{path}: cannot read the rig ({reason}); make one with `duocap calibrate rig`") from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+    found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
+    for name in CAMERA_TABLES:
+        if name not in found:
+            listed = ", ".join(f"[{table}]" for table in found) or "no camera"
+            raise FileFormatError(
+                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), found {listed}"
+            )
+    if len(found) > 2:
+        raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
+    left, right = (_camera(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
+    error_px, floor_known = _metadata(f"{path}: [metadata]", tables.get("metadata", {}))
+    rig = Rig(left, right, error_px, floor_known)
+    low, high = BASELINE_RANGE_M
+    if not low <= rig.baseline_m <= high:
+        raise FileFormatError(
+            f"{path}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres, world to camera"
+        )
+    return rig
+
+
+def write_rig(path: str | Path, rig: Rig) -> None:
+    """Write a rig; the file is complete or, on any failure, as it was before.
+
+    Raises FileFormatError: the folder cannot be written to.
+    """
+    metadata: dict[str, Any] = {"adjusted": False, "floor_known": rig.floor_known}
+    if not math.isnan(rig.error_px):
+        metadata["error"] = float(rig.error_px)
+    tables = {name: _table(camera) for name, camera in zip(CAMERA_TABLES, rig.cameras, strict=True)}
+    text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
+    try:
+        _write_atomically(Path(path), text)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot write the rig ({error.strerror}); choose a folder you may write to") from error
+
+
+def _table(camera: Camera) -> dict[str, Any]:
+    """Give the TOML table of a camera."""
+    return {
+        "name": camera.name,
+        "size": list(camera.size),
+        "matrix": camera.matrix.tolist(),
+        "distortions": camera.distortions.tolist(),
+        "rotation": (np.round(rotvec_from_matrix(camera.rotation), ROTATION_DECIMALS) + 0.0).tolist(),
+        "translation": camera.translation.tolist(),
+    }
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Write beside the target, then rename over it."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _camera(where: str, table: dict[str, Any]) -> Camera:
+    """Check one camera's table and turn it into a Camera."""
+    if table.get("fisheye"):
+        raise FileFormatError(
+            f"{where} is a fisheye camera; expected the pinhole model (k1, k2, p1, p2[, k3]): calibrate it without fisheye"
+        )
+    size = _numbers(where, table, "size", ((2,),))
+    if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
+        raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table['size']}")
+    camera = Camera(
+        name=str(table.get("name", where.rpartition("[")[2].rstrip("]"))),
+        size=(int(size[0]), int(size[1])),
+        matrix=_numbers(where, table, "matrix", ((3, 3),)),
+        distortions=_numbers(where, table, "distortions", ((4,), (5,))),
+        rotation=matrix_from_rotvec(_numbers(where, table, "rotation", ((3,),))),
+        translation=_numbers(where, table, "translation", ((3,),)),
+    )
+    _check_intrinsics(where, camera)
+    return camera
+
+
+def _check_intrinsics(where: str, camera: Camera) -> None:
+    """Raise FileFormatError where no real lens would have such intrinsics."""
+    K, side = camera.matrix, max(camera.size)
+    if not (np.allclose(K[2], (0, 0, 1), atol=1e-9) and K[0, 1] == K[1, 0] == 0.0):
+        raise FileFormatError(f"{where} matrix must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {K.tolist()}")
+    for name, focal in (("fx", K[0, 0]), ("fy", K[1, 1])):
+        if not FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side:
+            raise FileFormatError(
+                f"{where} focal length {name} = {focal:g} px, expected {FOCAL_RANGE[0] * side:g} to {FOCAL_RANGE[1] * side:g} px "
+                f"for an image {side} px long; is matrix in pixels and of this size?"
+            )
+    for name, center, length in (("cx", K[0, 2], camera.size[0]), ("cy", K[1, 2], camera.size[1])):
+        if not -0.5 * length <= center <= 1.5 * length:
+            raise FileFormatError(
+                f"{where} principal point {name} = {center:g} px is far outside an image of {length} px; does size fit matrix?"
+            )
+    if np.abs(camera.distortions).max() > MAX_DISTORTION:
+        raise FileFormatError(
+            f"{where} distortions up to {np.abs(camera.distortions).max():g}, expected at most {MAX_DISTORTION:g}"
+        )
+
+
+def _numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
+    """Give `table[key]` as finite floats of one of the shapes."""
+    wanted = " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
+    if key not in table:
+        raise FileFormatError(f"{where} lacks {key}; expected {wanted} numbers")
+    flat = _flat(table[key])
+    try:
+        array = np.array(table[key], float)
+    except (ValueError, TypeError):
+        array = np.empty(0)
+    if array.shape not in shapes or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in flat):
+        raise FileFormatError(f"{where} {key} must be {wanted} numbers, got {table[key]!r}")
+    if not np.all(np.isfinite(array)):
+        raise FileFormatError(f"{where} {key} holds a number that is not finite: {table[key]!r}; calibrate again")
+    return array
+
+
+def _flat(value: object) -> list[object]:
+    """Give the leaves of nested lists."""
+    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list) else [value]
+
+
+def _metadata(where: str, table: object) -> tuple[float, bool]:
+    """Give error [px] and floor_known, with defaults for what is absent."""
+    if not isinstance(table, dict):
+        raise FileFormatError(f"{where} must be a table, got {table!r}")
+    error, floor = table.get("error", float("nan")), table.get("floor_known", False)
+    if isinstance(error, bool) or not isinstance(error, int | float) or error < 0:
+        raise FileFormatError(f"{where} error must be the reprojection RMS in pixels, got {error!r}")
+    if not isinstance(floor, bool):
+        raise FileFormatError(f"{where} floor_known must be true or false, got {floor!r}")
+    return float(error), floor
