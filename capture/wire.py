@@ -1,0 +1,123 @@
+"""Blobs as bytes between the processes: one msgpack map, arrays packed as little-endian float64.
+
+Nothing that comes in is trusted: whatever is not a well-formed message raises MalformedMessageError, and the receiver counts it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from capture.packets import Blobs, Floats
+from config.errors import DuocapError
+
+MAX_BLOBS = 4096
+MAX_MESSAGE_BYTES = 1 << 20
+INT64_MAX = 2**63 - 1
+
+
+class MalformedMessageError(DuocapError):
+    """Bytes from another process or client are not a message of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentBlobs:
+    """Blobs with what the journey adds: t_read_ns when the frame was in memory, t_sent_ns when detection was done."""
+
+    blobs: Blobs
+    t_read_ns: int
+    t_sent_ns: int
+
+
+def unpacked_map(payload: bytes) -> dict[str, Any]:
+    """Unpack one msgpack map with text keys; raises MalformedMessageError for anything else."""
+    if len(payload) > MAX_MESSAGE_BYTES:
+        raise MalformedMessageError(
+            f"a message of {len(payload)} bytes came, at most {MAX_MESSAGE_BYTES} are accepted; it was dropped"
+        )
+    try:
+        content = msgpack.unpackb(payload, raw=False, strict_map_key=True)
+    # msgpack documents that hostile bytes can raise any of these, all of them ValueError but the last.
+    except (ValueError, RecursionError) as error:
+        raise MalformedMessageError(f"expected a msgpack map, got {len(payload)} bytes that are not msgpack; dropped") from error
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise MalformedMessageError(f"expected a msgpack map with text keys, got {type(content).__name__}; dropped")
+    return content
+
+
+def field_of(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    """Give content[key], raising MalformedMessageError unless it is there and of `kind` (a bool is never a number)."""
+    value = content.get(key)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = " or ".join(k.__name__ for k in kinds)
+        raise MalformedMessageError(f"field {key!r} must be {names}, got {type(value).__name__}; the message was dropped")
+    return value
+
+
+def int_of(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
+    """Give an integer field within [low, high]; raises MalformedMessageError."""
+    value: int = field_of(content, key, int)
+    if not low <= value <= high:
+        raise MalformedMessageError(f"field {key!r} must be within {low} and {high}, got {value}; the message was dropped")
+    return value
+
+
+def floats_of(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
+    """Give a packed array field as (n, columns) float64; raises MalformedMessageError for a torn or non-finite one."""
+    data: bytes = field_of(content, key, bytes)
+    row_bytes = columns * np.dtype(dtype).itemsize
+    if len(data) % row_bytes:
+        raise MalformedMessageError(
+            f"field {key!r} has {len(data)} bytes, expected a multiple of {row_bytes}; the message was dropped"
+        )
+    # Widening a signalling NaN would warn; it is refused two lines below anyway.
+    with np.errstate(invalid="ignore"):
+        array = np.frombuffer(data, dtype).astype(np.float64).reshape(-1, columns)
+    if not np.isfinite(array).all():
+        raise MalformedMessageError(f"field {key!r} holds numbers that are not finite; the message was dropped")
+    return array
+
+
+def packed(array: Floats, dtype: str = "<f8") -> bytes:
+    """Pack an array row by row as little-endian floats."""
+    return np.ascontiguousarray(array, dtype).tobytes()
+
+
+def encode_blobs(sent: SentBlobs) -> bytes:
+    """Give the bytes of one camera's blobs."""
+    blobs = sent.blobs
+    content = {
+        "camera": blobs.camera,
+        "index": blobs.index,
+        "t_capture_ns": blobs.t_capture_ns,
+        "t_read_ns": sent.t_read_ns,
+        "t_sent_ns": sent.t_sent_ns,
+        "points_px": packed(blobs.points_px),
+        "area_px": packed(blobs.area_px),
+        "color_rgb": packed(blobs.color_rgb),
+        "sigma_px": packed(blobs.sigma_px),
+    }
+    return bytes(msgpack.packb(content, use_bin_type=True))
+
+
+def decode_blobs(payload: bytes) -> SentBlobs:
+    """Give the blobs of a message; raises MalformedMessageError."""
+    content = unpacked_map(payload)
+    points_px = floats_of(content, "points_px", 2)
+    n = len(points_px)
+    area_px, sigma_px = floats_of(content, "area_px", 1)[:, 0], floats_of(content, "sigma_px", 1)[:, 0]
+    color_rgb = floats_of(content, "color_rgb", 3)
+    if n > MAX_BLOBS or not n == len(area_px) == len(sigma_px) == len(color_rgb):
+        raise MalformedMessageError(f"blob arrays of {n}, {len(area_px)}, {len(sigma_px)} and {len(color_rgb)} rows; dropped")
+    blobs = Blobs(
+        camera=int_of(content, "camera", 0, 1),
+        index=int_of(content, "index"),
+        t_capture_ns=int_of(content, "t_capture_ns"),
+        points_px=points_px,
+        area_px=np.ascontiguousarray(area_px),
+        color_rgb=color_rgb,
+        sigma_px=np.ascontiguousarray(sigma_px),
+    )
+    return SentBlobs(blobs, int_of(content, "t_read_ns"), int_of(content, "t_sent_ns"))

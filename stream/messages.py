@@ -1,0 +1,103 @@
+"""What the stream says, typed: skeleton, pose, status and event; docs of the fields are in docs/stream.md.
+
+Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clock`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from database.rotations import Floats
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SkeletonMessage:
+    """The skeleton all poses with the same `hash` belong to.
+
+    names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
+    rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names.
+    """
+
+    hash: str
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    offsets_m: Floats
+    rest_xyzw: Floats
+    humanoid: dict[str, str]
+    markers: tuple[str, ...]
+    subject: str
+    units: str = "m"
+    handedness: str = "right"
+    up: str = "Y"
+    quaternion: str = "xyzw"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerReading:
+    """One marker of a pose: place [m] as the pose has it, residual [m] where measured, cameras that saw it (0 left, 1 right)."""
+
+    name: str
+    xyz: tuple[float, float, float]
+    residual: float | None
+    cameras: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoseMessage:
+    """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
+
+    state: tracking, coasting or lost; contacts: joints that touch the ground; latency_ns: by stage.
+    """
+
+    hash: str
+    session: str
+    seq: int
+    t_capture_ns: int
+    t_publish_ns: int
+    skew_ns: int
+    state: str
+    root_m: tuple[float, float, float]
+    rotations_xyzw: NDArray[np.float32]
+    joint_source: NDArray[np.uint8]
+    confidence: NDArray[np.float32]
+    contacts: tuple[str, ...]
+    markers: tuple[MarkerReading, ...]
+    latency_ns: dict[str, int]
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class StatusMessage:
+    """The state of the whole, once a second.
+
+    rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts.
+    """
+
+    session: str
+    t_ns: int
+    state: str
+    rates_hz: dict[str, float]
+    drops: dict[str, int]
+    skew_ns: dict[str, float]
+    calibration: dict[str, float]
+    cameras: dict[str, dict[str, Any]]
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class EventMessage:
+    """Something changed; `text` says it in words, `kind` in one."""
+
+    session: str
+    t_ns: int
+    kind: str
+    text: str
+    schema: int = SCHEMA
+
+
+Message = SkeletonMessage | PoseMessage | StatusMessage | EventMessage

@@ -1,0 +1,101 @@
+"""The publisher on real sockets: late joiners get the skeleton, slow ones hold nobody up, a taken port is named."""
+
+import time
+
+import pytest
+import zmq
+
+from stream.codec import decode, encode
+from stream.messages import PoseMessage, SkeletonMessage
+from stream.publisher import Publisher, StreamError
+from tests.test_codec import POSE, SKELETON
+
+
+def subscriber(address: str, topic: bytes = b"") -> zmq.Socket:
+    socket = zmq.Context.instance().socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVTIMEO, 2000)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.subscribe(topic)
+    socket.connect(address)
+    return socket
+
+
+def serve_until_joined(publisher: Publisher, n: int, now_ns: int = 0) -> None:
+    deadline = time.monotonic() + 5
+    while publisher.n_subscriptions < n and time.monotonic() < deadline:
+        publisher.serve(now_ns)
+        time.sleep(0.005)
+    assert publisher.n_subscriptions >= n
+
+
+def test_each_late_subscriber_gets_the_skeleton_and_poses_follow() -> None:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    publisher.publish(SKELETON)
+    for n in (1, 2):
+        socket = subscriber(publisher.address)
+        # Time stands still, so only the subscription itself can bring the skeleton.
+        serve_until_joined(publisher, n, now_ns=1)
+        assert isinstance(decode(socket.recv()), SkeletonMessage)
+        publisher.publish(POSE)
+        assert isinstance(decode(socket.recv()), PoseMessage)
+        socket.close()
+    publisher.close()
+
+
+def test_skeleton_comes_every_second_and_only_to_its_topic() -> None:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    publisher.publish(SKELETON)
+    everything, poses = subscriber(publisher.address, b"skeleton"), subscriber(publisher.address, b"pose")
+    serve_until_joined(publisher, 2)
+    time.sleep(0.1)
+    while everything.poll(100):
+        everything.recv()
+    start_ns = 10_000_000_000
+    for step in range(31):
+        publisher.serve(start_ns + step * 100_000_000)
+    received = []
+    while everything.poll(200):
+        received.append(everything.recv())
+    assert received == [encode(SKELETON)] * 4
+    assert not poses.poll(0)
+    for socket in (everything, poses):
+        socket.close()
+    publisher.close()
+
+
+def test_taken_port_is_named() -> None:
+    first = Publisher("tcp://127.0.0.1:0")
+    port = first.address.rpartition(":")[2]
+    with pytest.raises(StreamError, match=f"port {port} is taken"):
+        Publisher(first.address)
+    first.close()
+    with pytest.raises(StreamError, match="cannot publish there"):
+        Publisher("nonsense")
+
+
+def test_a_subscriber_that_never_reads_holds_nobody_up() -> None:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    idle, busy = subscriber(publisher.address), subscriber(publisher.address)
+    serve_until_joined(publisher, 2)
+    start = time.monotonic()
+    for _ in range(20_000):
+        publisher.publish(POSE)
+    assert time.monotonic() - start < 5.0
+    assert isinstance(decode(busy.recv()), PoseMessage)
+    for socket in (idle, busy):
+        socket.close()
+    publisher.close()
+
+
+def test_hostile_peers_do_not_disturb() -> None:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    publisher.publish(SKELETON)
+    socket = zmq.Context.instance().socket(zmq.XSUB)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.connect(publisher.address)
+    for message in (b"", b"\x00", b"\x02abc", b"\xff" * 100, b"\x01skeleton"):
+        socket.send(message)
+    serve_until_joined(publisher, 1)
+    assert socket.poll(2000) and isinstance(decode(socket.recv()), SkeletonMessage)
+    socket.close()
+    publisher.close()
