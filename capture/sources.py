@@ -1,0 +1,210 @@
+"""Where frames come from: a registry of sources behind one Protocol; here video files and folders of images.
+
+Another module adds its own kind with `register_source`; cameras and the simulated camera do.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.packets import Floats, Frame
+from config.errors import SourceError
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+DEFAULT_FPS = 30.0
+NS = 1_000_000_000
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Frames of one camera, in order of time.
+
+    size: width, height [px]; n_frames: how many it announces, None where that is unknown; truncated: it ended, or will end,
+    before that.
+    """
+
+    name: str
+    size: tuple[int, int]
+    fps: float
+    n_frames: int | None
+    truncated: bool
+
+    def read(self) -> Frame | None:
+        """Give the next frame, or None at the end."""
+
+    def close(self) -> None:
+        """Release what the source holds; reading afterwards gives None."""
+
+
+Opener = Callable[[str, int, float | None, Floats | None], Source]
+_OPENERS: list[tuple[Callable[[str], bool], Opener]] = []
+
+
+def register_source(recognises: Callable[[str], bool], opener: Opener) -> None:
+    """Add a kind of source: `recognises(spec)` claims a spec, `opener(spec, camera, fps, seconds)` opens it; the last added is asked first."""
+    _OPENERS.insert(0, (recognises, opener))
+
+
+def open_source(spec: str | Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> Source:
+    """Open a source by what the user wrote: a video file, a folder of images, or a kind registered elsewhere.
+
+    camera: 0 left, 1 right; fps: overrides the rate the source announces; seconds: time of each frame, (N,) [s].
+    Raises SourceError: nothing there, or nothing that can be read as frames.
+    """
+    text = str(spec)
+    if fps is not None and not 0.1 <= fps <= 1000.0:
+        raise SourceError(f"{fps:g} frames a second is implausible; give a rate between 0.1 and 1000")
+    for recognises, opener in _OPENERS:
+        if recognises(text):
+            return opener(text, camera, fps, seconds)
+    path = Path(text)
+    if path.is_dir():
+        return ImageFolder(path, camera, fps, seconds)
+    if not path.exists():
+        raise SourceError(f"{text}: no such file or folder; give a video file, a folder of images, or a camera")
+    return VideoFile(path, camera, fps, seconds)
+
+
+class _Stamps:
+    """Time of each frame: from a list where given, from the rate elsewhere."""
+
+    def __init__(self, fps: float, seconds: Floats | None) -> None:
+        self._fps, self._seconds = fps, seconds
+
+    def at_ns(self, index: int) -> int | None:
+        """Give the stamp of a frame [ns], or None past the end of the list."""
+        if self._seconds is None:
+            return round(index * NS / self._fps)
+        return round(float(self._seconds[index]) * NS) if index < len(self._seconds) else None
+
+
+class VideoFile:
+    """A recorded video, decoded by OpenCV."""
+
+    def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
+        """Open a video. Raises SourceError: not a video, or its first frame cannot be decoded."""
+        self.name, self._camera, self._index = str(path), camera, 0
+        if path.stat().st_size == 0:
+            raise SourceError(f"{path}: the file is empty; expected a video")
+        self._capture: cv2.VideoCapture | None = cv2.VideoCapture(str(path))
+        ok, first = self._capture.read() if self._capture.isOpened() else (False, None)
+        if not ok or first is None:
+            self._capture.release()
+            raise SourceError(
+                f"{path}: cannot be read as a video; expected a file OpenCV can decode, such as AVI (MJPG) or MP4 (H.264)"
+            )
+        self._next: NDArray[np.uint8] | None = _bgr(first)
+        announced = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        rate = float(self._capture.get(cv2.CAP_PROP_FPS))
+        self.size = (first.shape[1], first.shape[0])
+        self.fps = fps or (rate if 0.1 <= rate <= 1000.0 else DEFAULT_FPS)
+        self.n_frames = announced if 0 < announced < 1 << 31 else None
+        self.truncated = False
+        self._stamps = _Stamps(self.fps, seconds)
+
+    def read(self) -> Frame | None:
+        """Give the next frame; None at the end, where `truncated` tells whether announced frames are missing.
+
+        Raises SourceError: the size of the image changes on the way.
+        """
+        image = self._next if self._next is not None else self._decode()
+        self._next = None
+        stamp = self._stamps.at_ns(self._index)
+        if image is None or stamp is None:
+            return None
+        _check_size(f"{self.name}: frame {self._index}", image, self.size)
+        frame = Frame(self._camera, self._index, stamp, image)
+        self._index += 1
+        return frame
+
+    def _decode(self) -> NDArray[np.uint8] | None:
+        """Give the next image of the file, or note that it ended too early."""
+        if self._capture is None:
+            return None
+        ok, image = self._capture.read()
+        if ok and image is not None:
+            return _bgr(image)
+        # Some containers announce a frame or two more than they hold; that is no loss worth a warning.
+        self.truncated = self.n_frames is not None and self._index < self.n_frames - 2
+        return None
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._capture is not None:
+            self._capture.release()
+        self._capture = self._next = None
+
+
+class ImageFolder:
+    """A folder of images, one a frame, in natural order of their names (2 before 10)."""
+
+    def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
+        """List the images. Raises SourceError: none there, or the first cannot be decoded."""
+        self.name, self._camera, self._index = str(path), camera, 0
+        found = (file for file in path.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
+        self._files = sorted(found, key=lambda file: natural_key(file.name))
+        if not self._files:
+            raise SourceError(
+                f"{path}: no images in this folder; expected files such as 0001.png ({', '.join(sorted(IMAGE_SUFFIXES))})"
+            )
+        first = _read_image(self._files[0])
+        if first is None:
+            raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
+        self.size = (first.shape[1], first.shape[0])
+        self.fps = fps or DEFAULT_FPS
+        self.n_frames: int | None = len(self._files)
+        self.truncated = False
+        self._stamps = _Stamps(self.fps, seconds)
+
+    def read(self) -> Frame | None:
+        """Give the next image; a damaged one ends the sequence and sets `truncated`. Raises SourceError: another size."""
+        stamp = self._stamps.at_ns(self._index)
+        if self._index >= len(self._files) or stamp is None:
+            return None
+        image = _read_image(self._files[self._index])
+        if image is None:
+            self.truncated = True
+            return None
+        _check_size(str(self._files[self._index]), image, self.size)
+        frame = Frame(self._camera, self._index, stamp, image)
+        self._index += 1
+        return frame
+
+    def close(self) -> None:
+        """Forget the files."""
+        self._files = []
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Give a sorting key that takes runs of digits as numbers: img2 before img10."""
+    parts = re.findall(r"\d+|\D+", name.lower())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _read_image(path: Path) -> NDArray[np.uint8] | None:
+    """Decode an image to BGR; through memory, since OpenCV cannot open every path on Windows."""
+    try:
+        image = cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
+    except (OSError, cv2.error):
+        return None
+    return None if image is None else _bgr(image)
+
+
+def _bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """Give a C-contiguous BGR uint8 image, whatever the decoder gave."""
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    return np.ascontiguousarray(image[:, :, :3], dtype=np.uint8)
+
+
+def _check_size(where: str, image: NDArray[np.uint8], size: tuple[int, int]) -> None:
+    """Raise SourceError unless the image has the size of the first."""
+    if (image.shape[1], image.shape[0]) != size:
+        raise SourceError(
+            f"{where} is {image.shape[1]}x{image.shape[0]}, but the recording began with {size[0]}x{size[1]}; all frames must have one size"
+        )
