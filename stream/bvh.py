@@ -1,0 +1,110 @@
+"""BVH: T-pose rest, centimetres, degrees, Y up, joints by their VRM names.
+
+ROOT OFFSET is zero and the hips' place is in its position channels alone: three.js adds the two, Blender does not.
+Rotation channels are written in the order in which matrices multiply, "Yrotation Zrotation Xrotation" being R = Ry Rz Rx.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.files import atomic_write
+from config.joints import JOINTS, N_JOINTS, PARENTS
+from database.rotations import Floats
+from database.skeleton import Skeleton
+from stream.take import Take, evenly_timed, frame_period_s
+
+CM_PER_M = 100.0
+# The middle axis of an order must stay clear of 90 degrees. Knees, hips and elbows bend about X or Y and hardly about Z; an arm
+# that hangs has turned 90 degrees about Z from the T-pose, but hardly about X.
+LIMB_ORDER = (1, 2, 0)
+ARM_ORDER = (2, 0, 1)
+ARM_JOINTS = ("leftShoulder", "leftUpperArm", "rightShoulder", "rightUpperArm")
+CHILDREN = tuple(tuple(child for child in range(N_JOINTS) if PARENTS[child] == joint) for joint in range(N_JOINTS))
+
+
+def write_bvh(file: Path, take: Take) -> None:
+    """Write a take as BVH, resampled to equal frame times where the cameras stuttered."""
+    atomic_write(file, bvh_text(take))
+
+
+def bvh_text(take: Take) -> str:
+    """Give a take as the text of a BVH file."""
+    even = evenly_timed(take)
+    lines = ["HIERARCHY", *_joint_lines(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
+    lines.append(f"Frame Time: {frame_period_s(even.seconds):.9f}")
+    values = _channel_values(even)
+    lines += [" ".join(f"{value:.6f}" for value in row) for row in values]
+    return "\n".join(lines) + "\n"
+
+
+def euler_order(joint: int) -> tuple[int, int, int]:
+    """Give the axes (0 X, 1 Y, 2 Z) of a joint's rotation channels, first to multiply first."""
+    return ARM_ORDER if JOINTS[joint] in ARM_JOINTS else LIMB_ORDER
+
+
+def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
+    """Give angles with R = R_a(x) R_b(y) R_c(z): (N, 3, 3) -> (N, 3) [rad], continuous from frame to frame.
+
+    order: a, b, c, a cyclic permutation of the axes. The other solution (x + pi, pi - y, z + pi) and whole turns are
+    used where they lie closer to the frame before; where y is 90 degrees only x + z is defined and z stays as it was.
+    """
+    a, b, c = order
+    assert order in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+    R = rotation
+    cosine = np.hypot(R[:, a, a], R[:, a, b])
+    y = np.arctan2(R[:, a, c], cosine)
+    regular = cosine > 1e-9
+    x = np.where(regular, np.arctan2(-R[:, b, c], R[:, c, c]), np.arctan2(R[:, c, b], R[:, b, b]))
+    z = np.where(regular, np.arctan2(-R[:, a, b], R[:, a, a]), 0.0)
+    angles = np.stack([x, y, z], axis=-1)
+    for n in range(1, len(angles)):
+        angles[n] = _closest(angles[n], angles[n - 1], bool(regular[n]))
+    return angles
+
+
+def _closest(angles: Floats, before: Floats, regular: bool) -> Floats:
+    """Give the triple equal in rotation to `angles` that lies closest to `before`."""
+    x, y, _ = angles
+    if not regular:
+        # R depends on x + sign(y) z alone; keep the former z.
+        angles = np.array([x - np.sign(y) * before[2], y, before[2]])
+    other = np.array([angles[0] + np.pi, np.pi - angles[1], angles[2] + np.pi])
+    candidates = [v + 2 * np.pi * np.round((before - v) / (2 * np.pi)) for v in (angles, other)]
+    return np.asarray(min(candidates, key=lambda v: float(np.abs(v - before).sum())))
+
+
+def _channel_values(take: Take) -> Floats:
+    """Give one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg]."""
+    local = take.local_rotations()
+    columns = [take.root_m * CM_PER_M]
+    columns += [np.degrees(euler_rad(local[:, joint], euler_order(joint))) for joint in _depth_first(0)]
+    return np.concatenate(columns, axis=1)
+
+
+def _depth_first(joint: int) -> Iterator[int]:
+    """Walk the joints in the order in which a hierarchy lists them."""
+    yield joint
+    for child in CHILDREN[joint]:
+        yield from _depth_first(child)
+
+
+def _joint_lines(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
+    """Give the hierarchy of a joint and all below it; a leaf ends in an End Site at its tail."""
+    tab = "\t" * depth
+    rotations = " ".join(f"{'XYZ'[axis]}rotation" for axis in euler_order(joint))
+    channels = f"3 {rotations}" if depth else f"6 Xposition Yposition Zposition {rotations}"
+    lines = [f"{tab}{'JOINT' if depth else 'ROOT'} {JOINTS[joint]}", f"{tab}{{"]
+    lines += [f"{tab}\tOFFSET {_offset(skeleton.offsets_m[joint] * (depth > 0))}", f"{tab}\tCHANNELS {channels}"]
+    for child in CHILDREN[joint]:
+        lines += _joint_lines(skeleton, child, depth + 1)
+    if not CHILDREN[joint]:
+        lines += [f"{tab}\tEnd Site", f"{tab}\t{{", f"{tab}\t\tOFFSET {_offset(skeleton.tails_m[joint])}", f"{tab}\t}}"]
+    return [*lines, f"{tab}}}"]
+
+
+def _offset(offset_m: NDArray[np.float64]) -> str:
+    """Write an offset in centimetres."""
+    return " ".join(f"{value:.6f}" for value in offset_m * CM_PER_M)
