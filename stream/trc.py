@@ -10,7 +10,7 @@ MM_PER_M = 1000.0
 
 
 def write_trc(file: Path, take: Take) -> None:
-    """Write the joint positions of a take; a lost frame has blank cells, which readers take for a gap."""
+    """Write the joint positions of a take; a lost frame holds "nan", since OpenSim refuses a row whose last cell is blank."""
     atomic_write(file, trc_text(take, file.name))
 
 
@@ -33,6 +33,6 @@ def _rows(take: Take) -> list[str]:
     millimetres = take.positions_m().reshape(len(take), -1) * MM_PER_M
     rows = []
     for number, (seconds, lost, values) in enumerate(zip(take.seconds, take.lost, millimetres, strict=True), 1):
-        cells = ["" if lost else f"{value:.4f}" for value in values]
+        cells = ["nan" if lost else f"{value:.4f}" for value in values]
         rows.append("\t".join([str(number), f"{seconds:.6f}", *cells]))
     return rows

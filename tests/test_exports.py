@@ -143,7 +143,7 @@ def test_trc_holds_joint_positions_in_millimetres() -> None:
     rows = [line.split("\t") for line in lines[6:]]
     assert [row[0] for row in rows] == [str(i) for i in range(1, 11)]
     assert [float(row[1]) for row in rows] == pytest.approx(np.arange(10) * 0.04)
-    assert rows[1][2:] == [""] * 69
+    assert rows[1][2:] == ["nan"] * 69
     got = np.array([[float(cell) for cell in row[2:]] for i, row in enumerate(rows) if i != 1]).reshape(9, 23, 3)
     np.testing.assert_allclose(got / 1000, np.delete(motion.positions_m(), 1, axis=0), atol=1e-7)
 
