@@ -60,11 +60,11 @@ def read_marker_set(source: str | Path) -> MarkerSet:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{source}: not valid TOML: {error}") from error
-    return _marker_set(str(source), tables)
+    return marker_set_from_tables(str(source), tables)
 
 
-def _marker_set(source: str, tables: dict[str, Any]) -> MarkerSet:
-    """Check the tables of a marker file and turn them into arrays."""
+def marker_set_from_tables(source: str, tables: dict[str, Any]) -> MarkerSet:
+    """Check the tables of a marker file and turn them into arrays; `source` is named in errors (FileFormatError)."""
     for name, table in tables.items():
         _check_marker(source, name, table)
     colors = [table.get("color_rgb") for table in tables.values()]

@@ -8,15 +8,59 @@ class DetectorSettings:
     """Foreground and blobs."""
 
     mode: str = "auto"  # "dark": bright retro-reflectors; "background": lit room; "auto": decided from the images
-    k_sigma: float = 6.0
-    min_area_px: float = 3.0
+    k_sigma: float = 6.0  # foreground is further than this many standard deviations from the background
+    min_difference: float = 12.0  # and at least this many grey levels of 255
+    min_area_px: float = 3.0  # smaller spots are noise
 
 
 @dataclass(frozen=True, slots=True)
 class MatchSettings:
     """Epipolar matching of the two views."""
 
-    max_epipolar_px: float = 3.0
+    max_epipolar_px: float = 3.0  # farthest from the epipolar line for cameras that look at the same time
+    skew_px_s: float = 150.0  # added to it for every second between the two looks: how fast markers cross the image
+    color_sigma: float = 40.0  # difference of colour between the views that is still usual, of 255
+    temporal_sigma_m: float = 0.06  # usual distance from where the last pose predicts a marker
+    extent_m: float = 0.6  # usual distance of a marker from the middle of the body, used where nothing is predicted
+    min_depth_m: float = 0.3  # nearer points are not markers
+    max_depth_m: float = 15.0  # nor are farther ones
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSettings:
+    """Labelling against the last synthesized pose, and when to give up."""
+
+    sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
+    growth_m: float = 0.02  # added for every frame it was not seen
+    max_sigma_m: float = 0.15
+    sigma_floor_px: float = 0.3  # blob centres are never trusted more than this
+    min_markers: int = 4  # fewer labelled markers than this: the model coasts
+    max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
+    coast_seconds: float = 0.5  # coasting longer than this is being lost
+
+
+@dataclass(frozen=True, slots=True)
+class SolveSettings:
+    """Root, query, local model and synthesis."""
+
+    model: str = "gaussian"  # "gaussian": shrunk covariance of the neighbours; "paper": truncated PCA
+    neighbours: int = 150
+    passes: int = 1  # query, model and solve are repeated with the better root
+    query_marker_sigma_m: float = 0.03
+    query_pose_sigma_rad: float = 0.4
+    sharpness: float = 1.0  # how fast a neighbour's weight falls with its distance
+    floor_rad: float = 0.03  # deviation granted to every joint coordinate beyond the neighbours'
+    shrinkage: float = 0.1
+    smooth_sigma_rad: float = 0.1
+    velocity_gain: float = 0.9
+    root_sigma_rad: float = 0.3
+    root_sigma_m: float = 0.3
+    torso_sigma_m: float = 0.012
+    limb_sigma_m: float = 0.012
+    robust_sigmas: float = 3.0
+    max_iterations: int = 12
+    dimensions: int = 7  # of the paper's model
+    prior_weight: float = 1.0  # of the paper's model
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +69,5 @@ class Settings:
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
     match: MatchSettings = field(default_factory=MatchSettings)
+    label: LabelSettings = field(default_factory=LabelSettings)
+    solve: SolveSettings = field(default_factory=SolveSettings)

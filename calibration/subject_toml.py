@@ -1,0 +1,96 @@
+"""subject.toml: a performer's skeleton and marker offsets, written after the T-pose and read by every session."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from calibration.subject import Subject
+from config.errors import FileFormatError
+from config.files import atomic_write
+from config.joints import JOINTS, N_JOINTS
+from config.markers import MarkerSet, marker_set_from_tables
+from database.rotations import Floats
+from database.skeleton import Skeleton
+
+SCHEMA = "duocap-subject-1"
+
+
+def write_subject(path: Path, subject: Subject) -> None:
+    """Write a subject, whole or not at all."""
+    skeleton, markers = subject.skeleton, subject.markers
+    tables: dict[str, Any] = {}
+    for m, name in enumerate(markers.names):
+        tables[name] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
+        if markers.has_color[m]:
+            tables[name]["color_rgb"] = _numbers(markers.color_rgb[m])
+        tables[name]["nominal_offset_m"] = _numbers(markers.offset_m[m])
+        tables[name]["offset_m"] = _numbers(subject.offset_m[m])
+        tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
+    document = {
+        "schema": SCHEMA,
+        "name": subject.name,
+        "units": "m",
+        "up": _numbers(subject.up),
+        "skeleton": {
+            "name": skeleton.name,
+            "offsets": {name: _numbers(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
+            "tails": {name: _numbers(skeleton.tails_m[j]) for j, name in enumerate(JOINTS)},
+        },
+        "markers": tables,
+    }
+    atomic_write(path, tomli_w.dumps(document))
+
+
+def _numbers(values: Floats) -> list[float]:
+    """Give plain floats that TOML can hold."""
+    return [float(value) for value in values]
+
+
+def read_subject(path: Path) -> Subject:
+    """Read a subject.
+
+    Raises FileFormatError: not such a file, another schema, joints missing, or lengths that are not those of a person in metres.
+    """
+    try:
+        document = tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(
+            f"{path}: cannot read the subject ({type(error).__name__}); make it with `duocap calibrate subject`"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+    if document.get("schema") != SCHEMA:
+        came = document.get("schema", "no schema")
+        raise FileFormatError(f"{path}: a subject has schema {SCHEMA!r}, this has {came!r}; make it anew with `duocap calibrate subject`")
+    try:
+        return _subject(path, document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path}: damaged subject ({error!r}); make it anew with `duocap calibrate subject`") from error
+
+
+def _subject(path: Path, document: dict[str, Any]) -> Subject:
+    """Turn a checked document into arrays."""
+    tables = document["markers"]
+    plain = {
+        name: {key: table[key] for key in ("joint", "torso", "color_rgb") if key in table} | {"offset_m": table["nominal_offset_m"]}
+        for name, table in tables.items()
+    }
+    markers: MarkerSet = marker_set_from_tables(str(path), plain)
+    parts = [_vectors(document["skeleton"][part]) for part in ("offsets", "tails")]
+    skeleton = Skeleton(str(document["skeleton"]["name"]), *parts)
+    offset = np.array([table["offset_m"] for table in tables.values()], float).reshape(-1, 3)
+    residual = np.array([table["residual_mm"] for table in tables.values()], float)
+    if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):
+        raise ValueError(f"a height of {skeleton.height_m:.2f} m")
+    return Subject(str(document["name"]), skeleton, markers, offset, residual, np.array(document["up"], float))
+
+
+def _vectors(table: dict[str, Any]) -> Floats:
+    """Give one vector for every joint, (J, 3)."""
+    vectors = np.array([table[name] for name in JOINTS], float)
+    if vectors.shape != (N_JOINTS, 3) or not np.isfinite(vectors).all():
+        raise ValueError("three finite numbers are needed for every joint")
+    return vectors

@@ -1,0 +1,85 @@
+"""Label the markers of a T-pose with no hint but the marker set, in any world frame, and average them over time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.constellation import Placement, assign, place_constellation
+from calibration.subject_fit import GROUPS, TPose, skeleton_space
+from config.errors import CalibrationError
+from config.markers import MarkerSet
+from database.rotations import Floats
+from database.skeleton import Skeleton
+
+SCALES = (0.75, 1.3)
+SLACK_M = 0.12
+GATE_M = 0.28
+MAX_COST_M = 0.13
+HOLD_GATE_M = 0.06
+MIN_FRAMES = 5
+
+
+def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Floats:
+    """Give the marker set on the mean skeleton in the T-pose, (M, 3) [m], hips at the origin, facing +Z."""
+    space = skeleton_space(skeletons)
+    skeleton = space.skeleton(np.zeros(space.directions.shape[1]), np.zeros(len(GROUPS)))
+    return skeleton.rest_positions_m()[markers.joint] + markers.offset_m
+
+
+def label_tpose(points: Floats, covariance_m2: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Placement:
+    """Label the points of one frame, (P, 3) [m].
+
+    Raises CalibrationError: no placement fits, with what was expected and seen.
+    """
+    model = nominal_constellation(markers, skeletons)
+    found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
+    needed = max(3, len(markers) - 3)
+    good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
+    if len(points) < needed or not good or good[0].cost_m > MAX_COST_M:
+        fit = f"the best fit is {good[0].cost_m * 100:.0f} cm off" if good else "none fits"
+        raise CalibrationError(
+            f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; "
+            "choose seconds in which the performer stands with level arms and every marker in both views"
+        )
+    return good[0]
+
+
+def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton]) -> TPose:
+    """Label and average a T-pose held over several frames.
+
+    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it.
+    Raises CalibrationError: too few frames, or no T-pose in them.
+    """
+    usable = [frame for frame in frames if len(frame[0]) >= 3]
+    if len(usable) < MIN_FRAMES:
+        raise CalibrationError(
+            f"no T-pose found: only {len(usable)} frames with markers in both views in the given time, at least {MIN_FRAMES} are needed"
+        )
+    counts = np.array([len(points) for points, _ in usable])
+    typical = int(np.median(counts))
+    first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
+    placement = label_tpose(*usable[first], markers, skeletons)
+    taken = placement.point_of_marker
+    place = np.where((taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons)))
+    stack = np.full((len(usable), len(markers), 3), np.nan)
+    variance = np.full((len(usable), len(markers), 3, 3), np.nan)
+    gate = np.where(taken >= 0, HOLD_GATE_M, GATE_M).max()
+    for f, (points, covariance) in enumerate(usable):
+        choice = assign(points, place, float(gate) if f == first else HOLD_GATE_M)
+        seen = choice >= 0
+        stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
+    return _averaged(stack, variance, markers)
+
+
+def _averaged(stack: Floats, variance: Floats, markers: MarkerSet) -> TPose:
+    """Take medians over the frames, (F, M, 3), NaN where a marker was not seen."""
+    n = np.isfinite(stack[..., 0]).sum(axis=0)
+    valid = n >= max(MIN_FRAMES, 0.2 * len(stack))
+    point, covariance, scatter = np.zeros((len(markers), 3)), np.zeros((len(markers), 3, 3)), np.zeros(len(markers))
+    for m in np.flatnonzero(valid):
+        seen = np.isfinite(stack[:, m, 0])
+        point[m] = np.median(stack[seen, m], axis=0)
+        # Calibration errors do not average out: only half of the single-frame variance is taken to.
+        covariance[m] = 0.5 * np.median(variance[seen, m], axis=0)
+        scatter[m] = float(np.median(np.linalg.norm(stack[seen, m] - point[m], axis=1)))
+    return TPose(point, valid, covariance, scatter, len(stack))

@@ -1,0 +1,93 @@
+"""Labels: which point is which marker, by the markers of the last synthesized pose (Chai & Hodgins 2005, section 4).
+
+The synthesized pose has the occluded markers too, so a marker that reappears is labelled again by itself. All points are
+labelled at once as one assignment, with the triangulation's covariance: depth may be off where x and y may not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from calibration.camera import Rig
+from capture.packets import Floats, MarkerFrame, PairedBlobs, Points
+
+GATE = 4.0  # sigmas; beyond it a point is no candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Where the markers are expected: point_m (M, 3) [m] world, sigma_m (M,) [m]."""
+
+    point_m: Floats
+    sigma_m: Floats
+
+
+def _one_to_one(cost: Floats, gate: float) -> NDArray[np.int64]:
+    """Give the column of each row in the cheapest assignment, -1 where `gate` is cheaper."""
+    rows, columns = cost.shape
+    padded = np.hstack([np.minimum(cost, 1e6), np.full((rows, rows), gate)])
+    chosen = linear_sum_assignment(padded)[1]
+    result = np.where(chosen < columns, chosen, -1)
+    taken = result >= 0
+    result[taken] = np.where(cost[taken, result[taken]] < gate, result[taken], -1)
+    return result
+
+
+def labelled_points(points: Points, expected: Expected) -> NDArray[np.int64]:
+    """Give the triangulated point of every marker, (M,), -1 for none."""
+    if not len(points.point_m):
+        return np.full(len(expected.point_m), -1, np.int64)
+    difference = points.point_m[None] - expected.point_m[:, None]
+    S = points.covariance_m2[None] + expected.sigma_m[:, None, None, None] ** 2 * np.eye(3)
+    distance2 = np.einsum("mpi,mpij,mpj->mp", difference, np.linalg.inv(S), difference)
+    return _one_to_one(distance2, GATE**2)
+
+
+def _labelled_singles(
+    camera_index: int, pair: PairedBlobs, rig: Rig, free: NDArray[np.int64], open_markers: NDArray[np.int64], expected: Expected
+) -> NDArray[np.int64]:
+    """Give the blob of each marker in `open_markers` among the `free` blobs of one camera, -1 for none."""
+    camera, blobs = rig.cameras[camera_index], (pair.left, pair.right)[camera_index]
+    predicted = camera.project(expected.point_m[open_markers])
+    depth = np.maximum(camera.to_camera(expected.point_m[open_markers])[:, 2], 0.3)
+    sigma2 = (camera.focal_px * expected.sigma_m[open_markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
+    distance2 = np.sum((predicted[:, None] - blobs.points_px[free][None]) ** 2, axis=2) / sigma2
+    column = _one_to_one(np.nan_to_num(distance2, nan=1e6), (0.75 * GATE) ** 2)
+    return np.where(column >= 0, free[column], -1)
+
+
+def label(pair: PairedBlobs, points: Points, rig: Rig, expected: Expected, sigma_floor_px: float) -> MarkerFrame:
+    """Label the points and the blobs without a partner."""
+    choice = labelled_points(points, expected)
+    return marker_frame(pair, points, rig, choice, expected, sigma_floor_px)
+
+
+def marker_frame(
+    pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: Expected | None, sigma_floor_px: float
+) -> MarkerFrame:
+    """Build the packet from the point of every marker, (M,), and label lone blobs where `expected` is given."""
+    n = len(choice)
+    valid = choice >= 0
+    point, covariance, epipolar = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n)
+    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
+    taken = choice[valid]
+    point[valid], covariance[valid], epipolar[valid] = points.point_m[taken], points.covariance_m2[taken], points.epipolar_px[taken]
+    blob = np.full((2, n), -1, np.int64)
+    blob[0, valid], blob[1, valid] = points.left[taken], points.right[taken]
+    unused = np.setdiff1d(np.arange(len(points.point_m)), taken)
+    if expected is not None and not valid.all():
+        open_markers = np.flatnonzero(~valid)
+        spare = (points.left[unused], points.right[unused])
+        for c, singles in enumerate((points.single_left, points.single_right)):
+            free = np.concatenate([singles, spare[c]])
+            if len(free):
+                blob[c, open_markers] = _labelled_singles(c, pair, rig, free, open_markers, expected)
+    for c, blobs in enumerate((pair.left, pair.right)):
+        seen[c] = blob[c] >= 0
+        image[c, seen[c]] = blobs.points_px[blob[c, seen[c]]]
+        sigma[c, seen[c]] = np.maximum(blobs.sigma_px[blob[c, seen[c]]], sigma_floor_px)
+    return MarkerFrame(
+        pair.left.index, pair.t_capture_ns, pair.skew_ns, valid, point, covariance, seen, image, sigma, epipolar, points.point_m[unused]
+    )

@@ -1,0 +1,105 @@
+"""Acquisition: label points with no previous pose to go by, at the start and after a loss.
+
+The torso is nearly rigid, so its markers are sought first, as triples with the right distances, among all points. Each root
+so found is scored against the markers of many example poses; the best few are refined by assignment.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.constellation import assign, place_constellation
+from calibration.subject import Subject
+from config.jit import kernel
+from config.joints import N_JOINTS
+from database.kinematics import charted, local_markers
+from database.rotations import Floats, rigid_fit
+from reconstruct.examples import Examples
+
+N_REPRESENTATIVES = 1500
+N_ROOTS = 24
+GATE_M = 0.20
+SLACK_M = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the example pose it resembles, (J, 3)."""
+
+    point_of_marker: NDArray[np.int64]
+    rotation: Floats
+    position_m: Floats
+    joints: Floats
+    cost_m: float
+
+
+@kernel
+def _best_pose(points: Floats, markers: Floats, gate2: float) -> tuple[int, float]:
+    """Give the pose (P, M, 3) whose markers lie nearest to the points (N, 3), and its summed squared distance."""
+    best, best_pose = 1e300, -1
+    for k in range(markers.shape[0]):
+        total = 0.0
+        for m in range(markers.shape[1]):
+            near = gate2
+            for p in range(points.shape[0]):
+                d = (
+                    (markers[k, m, 0] - points[p, 0]) ** 2
+                    + (markers[k, m, 1] - points[p, 1]) ** 2
+                    + (markers[k, m, 2] - points[p, 2]) ** 2
+                )
+                if d < near:
+                    near = d
+            total += near
+            if total >= best:
+                break
+        if total < best:
+            best, best_pose = total, k
+    return best_pose, best
+
+
+class Acquirer:
+    """Holds the example poses that acquisition compares with."""
+
+    def __init__(self, subject: Subject, examples: Examples) -> None:
+        step = max(1, len(examples) // N_REPRESENTATIVES)
+        joints = np.zeros((len(examples.pose[::step]) + 1, N_JOINTS, 3))
+        joints[1:, 1:] = examples.pose[::step].reshape(-1, N_JOINTS - 1, 3)
+        joints[0] = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        self._joints = joints
+        self._markers = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
+        self._torso = subject.markers.torso
+        self._enough = max(5, round(0.6 * len(subject.markers)))
+
+    def acquire(self, points: Floats, last_joints: Floats | None = None, last_markers: Floats | None = None) -> Acquired | None:
+        """Label points (P, 3) [m] world; None where nothing fits.
+
+        last_joints (J, 3), last_markers (M, 3) [m] relative to the root: the last pose before the loss, a candidate too.
+        """
+        if len(points) < self._enough:
+            return None
+        joints, markers = self._joints, self._markers
+        if last_joints is not None and last_markers is not None:
+            joints, markers = np.concatenate([joints, last_joints[None]]), np.concatenate([markers, last_markers[None]])
+        torso_shape = np.ascontiguousarray(self._markers[0][self._torso])
+        candidates: list[Acquired] = []
+        for root in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
+            local = (points - root.translation) @ root.rotation
+            pose, _ = _best_pose(np.ascontiguousarray(local), markers, GATE_M**2)
+            candidates.append(self._refined(points, markers[pose], joints[pose], root.rotation, root.translation))
+        good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
+        return min(good, key=lambda c: c.cost_m) if good else None
+
+    def _refined(self, points: Floats, local: Floats, joints: Floats, R: Floats, t: Floats) -> Acquired:
+        """Alternate assignment and rigid fit."""
+        choice = np.full(len(local), -1, np.int64)
+        for _ in range(4):
+            new = assign(points, local @ R.T + t, GATE_M)
+            if (new >= 0).sum() < 3 or np.array_equal(new, choice):
+                break
+            choice = new
+            R, t = rigid_fit(local[choice >= 0], points[choice[choice >= 0]])
+        used = choice >= 0
+        error2 = np.full(len(local), GATE_M**2)
+        error2[used] = np.sum((local[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
+        return Acquired(choice, R, t, joints, float(np.sqrt(error2.mean())))

@@ -1,0 +1,117 @@
+"""The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from capture.packets import MarkerFrame
+from config.joints import N_JOINTS
+from config.settings import SolveSettings
+from database.kinematics import local_markers
+from database.rotations import Floats
+from reconstruct.examples import Examples
+from reconstruct.history import History, Moment
+from reconstruct.local_model import LocalModel, local_gaussian, local_pca
+from reconstruct.nearest import nearest, squared_distances
+from reconstruct.observations import observations_from_markers
+from reconstruct.root import root_from_torso
+from reconstruct.solve import RootPrior, Solution, solve
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A solved pose and its markers in the world, (M, 3) [m]; neighbour_sigma: distance to the nearest example, in sigmas."""
+
+    moment: Moment
+    marker_m: Floats
+    neighbour_sigma: float
+
+
+class Estimator:
+    """Solves frame after frame for one subject; keeps the last two poses."""
+
+    def __init__(self, subject: Subject, examples: Examples, rig: Rig, settings: SolveSettings) -> None:
+        self.subject = subject
+        self.examples = examples
+        self.history = History()
+        self._rig = rig
+        self._settings = settings
+        torso = subject.markers.torso
+        self._model_sigma_m = np.where(torso, settings.torso_sigma_m, settings.limb_sigma_m)
+
+    def predict(self, t_ns: int) -> Moment | None:
+        """Give where the pose is expected at a time, None at the start."""
+        return self.history.predict(t_ns, self._settings.velocity_gain)
+
+    def local(self, joints: Floats) -> Floats:
+        """Give the markers of a pose relative to the root, (M, 3) [m]."""
+        return local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
+
+    def world(self, moment: Moment) -> Floats:
+        """Give the markers of a pose in the world, (M, 3) [m]."""
+        return self.local(moment.joints) @ moment.rotation.T + moment.position_m
+
+    def estimate(self, frame: MarkerFrame, start: Moment | None = None) -> Estimate | None:
+        """Solve for the pose of one frame and remember it; None where even the root cannot be placed.
+
+        start: where acquisition found the performer; forgets the history.
+        """
+        if start is not None:
+            self.history = History()
+        predicted = self.predict(frame.t_capture_ns)
+        reference = start if predicted is None else predicted
+        if reference is None:
+            return None
+        expected_root = (reference.rotation, reference.position_m)
+        root = root_from_torso(frame, self.local(reference.joints), self.subject.markers.torso, expected_root)
+        if root is None:
+            return None
+        solution, near = self._refined(frame, root, reference, predicted)
+        moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
+        self.history = self.history.then(moment)
+        return Estimate(moment, self.world(moment), near)
+
+    def _refined(
+        self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment, predicted: Moment | None
+    ) -> tuple[Solution, float]:
+        """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
+        s = self._settings
+        pose = None if predicted is None else predicted.joints[1:].ravel()
+        observations = observations_from_markers(frame, self._rig, self._model_sigma_m)
+        prior = RootPrior(reference.rotation, reference.position_m, s.root_sigma_rad, s.root_sigma_m)
+        markers = (self.subject.joint, self.subject.offset_m)
+        near = 0.0
+        for _ in range(s.passes):
+            model, near = self._local_model(frame, root, pose)
+            solution = solve(
+                self.subject.skeleton, markers, model, root, prior, observations,
+                robust_sigmas=s.robust_sigmas, max_iterations=s.max_iterations,
+            )
+            root = (solution.rotation, solution.position_m)
+        return solution, near
+
+    def _local_model(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> tuple[LocalModel, float]:
+        """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
+        s = self._settings
+        R, t = root
+        local = (frame.point_m - t) @ R
+        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + s.query_marker_sigma_m**2
+        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
+        pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
+        distances = squared_distances(self.examples, local, weight, pose, pose_weight)
+        chosen = nearest(distances, s.neighbours)
+        examples = self.examples.pose[chosen].astype(np.float64)
+        d = distances[chosen].astype(np.float64)
+        near = float(np.sqrt(d[0] / max(3 * frame.valid.sum(), 1)))
+        if s.model == "paper":
+            return local_pca(
+                examples, pose, dimensions=s.dimensions, smooth_sigma_rad=s.smooth_sigma_rad, prior_weight=s.prior_weight
+            ), near
+        kernel_width = max(float(d[len(d) // 2] - d[0]), 1e-9)
+        return local_gaussian(
+            examples, np.exp(-0.5 * s.sharpness * (d - d[0]) / kernel_width), pose,
+            floor_rad=s.floor_rad, shrinkage=s.shrinkage, smooth_sigma_rad=s.smooth_sigma_rad,
+        ), near
+

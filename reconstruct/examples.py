@@ -1,0 +1,67 @@
+"""The examples: every pose of the database as the query sees it, for one subject."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.subject import Subject
+from config.errors import DatabaseError
+from config.joints import N_JOINTS
+from database.kinematics import local_markers
+
+CHUNK = 20_000
+
+
+class PoseTable(Protocol):
+    """What is needed of a motion database: poses of several clips at one rate."""
+
+    @property
+    def rotvec(self) -> NDArray[np.float32]:
+        """Charted rotation vectors, (N, J, 3) [rad]."""
+
+    @property
+    def fps(self) -> float:
+        """Poses a second."""
+
+    @property
+    def clip_start(self) -> NDArray[np.int64]:
+        """First pose of each clip and the end, (C + 1,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Poses and their markers at the default root.
+
+    pose: joint coordinates without the root, (N, D) float32 [rad]; marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m]
+    (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses.
+    """
+
+    pose: NDArray[np.float32]
+    marker_m: NDArray[np.float32]
+    clip: NDArray[np.int32]
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.pose)
+
+
+def examples_for(subject: Subject, table: PoseTable) -> Examples:
+    """Compute the features of every pose for this subject's skeleton and markers.
+
+    Raises DatabaseError: no poses.
+    """
+    n = len(table.rotvec)
+    if n == 0:
+        raise DatabaseError("the database holds no poses; build one from clips with `duocap database build`")
+    pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(n, 3 * (N_JOINTS - 1))
+    marker = np.empty((n, 3 * len(subject.markers)), np.float32)
+    for first in range(0, n, CHUNK):
+        part = slice(first, min(first + CHUNK, n))
+        local = local_markers(subject.skeleton, table.rotvec[part], subject.joint, subject.offset_m)
+        marker[part] = local.reshape(len(local), -1)
+    clip = np.repeat(np.arange(len(table.clip_start) - 1, dtype=np.int32), np.diff(table.clip_start))
+    for array in (pose, marker, clip):
+        array.setflags(write=False)
+    return Examples(pose, marker, clip, table.fps)

@@ -1,0 +1,219 @@
+"""The step from two cameras' blobs to a pose: match, label, solve. Live, replay and simulation all go through it."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from capture.labels import Expected, label, marker_frame
+from capture.matching import match
+from capture.packets import Bools, Floats, MarkerFrame, PairedBlobs, Points
+from config.joints import N_JOINTS, PARENTS
+from config.settings import Settings
+from database.kinematics import charted
+from database.rotations import rotvec_from_matrix
+from reconstruct.acquire import Acquirer
+from reconstruct.estimator import Estimate, Estimator
+from reconstruct.examples import PoseTable, examples_for
+from reconstruct.history import Moment
+from reconstruct.pose import JointSource, Pose, State
+
+Clock = Callable[[], int]
+
+
+def _no_clock() -> int:
+    """Stand in for a clock where nobody measures."""
+    return 0
+
+
+@dataclass
+class _Memory:
+    """What labelling remembers from frame to frame.
+
+    synthesized, earlier: markers of the last two poses, (M, 3) [m]; carry_m: measured minus synthesized of every
+    marker when it was last seen, (M, 3); unseen: frames since then, (M,); tracked_ns: when the pose was last believed.
+    """
+
+    synthesized: Floats
+    earlier: Floats | None
+    carry_m: Floats
+    unseen: NDArray[np.int64]
+    t_ns: int
+    earlier_ns: int
+    tracked_ns: int
+
+
+@dataclass
+class Pipeline:
+    """Turns pairs of blobs into poses for one rig, subject and database; remembers the last poses.
+
+    hidden: names of markers kept from the solver (they are still labelled, to score their prediction); clock: nanoseconds,
+    for the latencies by stage.
+    """
+
+    rig: Rig
+    subject: Subject
+    database: PoseTable
+    settings: Settings
+    hidden: Collection[str] = ()
+    clock: Clock = _no_clock
+    markers: MarkerFrame | None = field(default=None, init=False)
+    _memory: _Memory | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        examples = examples_for(self.subject, self.database)
+        self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve)
+        self._acquirer = Acquirer(self.subject, examples)
+        self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
+
+    def warm(self, pair: PairedBlobs | None = None) -> None:
+        """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
+        from reconstruct.warm import tpose_pair
+
+        pair = tpose_pair(self.rig, self.subject) if pair is None else pair
+        hidden_clock, self.clock = self.clock, _no_clock
+        for _ in range(3):
+            self.step(pair)
+        self.clock = hidden_clock
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as with the first frame."""
+        self._memory = None
+        self.markers = None
+        self._estimator.history = type(self._estimator.history)()
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
+        t0 = self.clock()
+        expected = self._expected(pair.t_capture_ns)
+        points = match(pair, self.rig, self.settings.match, None if expected is None else expected.point_m)
+        t1 = self.clock()
+        frame, start = self._labelled(pair, points, expected)
+        t2 = self.clock()
+        self.markers = frame
+        estimate = self._believed(frame, start)
+        pose = self._pose(frame, estimate)
+        t3 = self.clock()
+        return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2})
+
+    def _expected(self, t_ns: int) -> Expected | None:
+        """Predict every marker from the last two synthesized poses and the residual it was last seen with."""
+        memory = self._memory
+        if memory is None:
+            return None
+        s = self.settings.label
+        point = memory.synthesized + memory.carry_m * 0.9 ** memory.unseen[:, None]
+        if memory.earlier is not None and memory.t_ns > memory.earlier_ns:
+            ratio = min((t_ns - memory.t_ns) / (memory.t_ns - memory.earlier_ns), 3.0)
+            point = point + self.settings.solve.velocity_gain * ratio * (memory.synthesized - memory.earlier)
+        sigma = np.minimum(s.sigma_m + s.growth_m * memory.unseen, s.max_sigma_m)
+        return Expected(point, sigma)
+
+    def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
+        """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
+        floor = self.settings.label.sigma_floor_px
+        if expected is not None:
+            frame = label(pair, points, self.rig, expected, floor)
+            if not self._unexplained(frame):
+                return frame, None
+        last = self._estimator.history.last
+        joints = None if last is None else last.joints
+        found = self._acquirer.acquire(points.point_m, joints, None if joints is None else self._estimator.local(joints))
+        if found is None:
+            choice = np.full(len(self.subject.markers), -1, np.int64)
+            return (frame if expected is not None else marker_frame(pair, points, self.rig, choice, None, floor)), None
+        start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
+        return marker_frame(pair, points, self.rig, found.point_of_marker, None, floor), start
+
+    def _unexplained(self, frame: MarkerFrame) -> bool:
+        """Tell whether more points carry no label than markers have one: the prediction is elsewhere."""
+        return len(frame.extra_m) >= max(self.settings.label.min_markers, int(frame.valid.sum()) + 1)
+
+    def _believed(self, frame: MarkerFrame, start: Moment | None) -> Estimate | None:
+        """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
+        frame = self._without_hidden(frame)
+        s = self.settings.label
+        if frame.seen.any(axis=0).sum() < s.min_markers or not (frame.valid.any() or self._memory):
+            return None
+        before = self._estimator.history
+        estimate = self._estimator.estimate(frame, start)
+        if estimate is None or not np.isfinite(estimate.marker_m).all():
+            self._estimator.history = before
+            return None
+        if frame.valid.any():
+            residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
+            if float(np.median(residual)) > s.max_residual_m:
+                self._estimator.history = before
+                return None
+        return estimate
+
+    def _without_hidden(self, frame: MarkerFrame) -> MarkerFrame:
+        """Take the hidden markers away from a frame."""
+        if self._visible.all():
+            return frame
+        return replace(frame, valid=frame.valid & self._visible, seen=frame.seen & self._visible)
+
+    def _pose(self, frame: MarkerFrame, estimate: Estimate | None) -> Pose:
+        """Assemble the packet and update the memory."""
+        if estimate is None:
+            return self._carried(frame)
+        marker_m = estimate.marker_m
+        self._remember(frame, marker_m)
+        return self._packet(frame, State.TRACKING, estimate.moment, marker_m)
+
+    def _remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
+        """Note what the next frame's labels need."""
+        memory, valid = self._memory, frame.valid
+        carry = np.zeros_like(marker_m) if memory is None else memory.carry_m * 0.9
+        unseen = np.zeros(len(valid), np.int64) if memory is None else memory.unseen + 1
+        carry[valid] = frame.point_m[valid] - marker_m[valid]
+        unseen[frame.seen.any(axis=0)] = 0
+        earlier, earlier_ns = (None, 0) if memory is None else (memory.synthesized, memory.t_ns)
+        self._memory = _Memory(marker_m, earlier, carry, unseen, frame.t_capture_ns, earlier_ns, frame.t_capture_ns)
+
+    def _carried(self, frame: MarkerFrame) -> Pose:
+        """Hold the last pose: coasting for a while, then lost."""
+        memory, last = self._memory, self._estimator.history.last
+        if memory is None or last is None:
+            rest = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
+            return self._packet(frame, State.LOST, rest, self._estimator.world(rest))
+        memory.unseen = memory.unseen + 1
+        memory.earlier = None
+        waited = (frame.t_capture_ns - memory.tracked_ns) * 1e-9
+        state = State.COASTING if waited <= self.settings.label.coast_seconds else State.LOST
+        if state is State.LOST:
+            self._memory = None
+        return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), memory.synthesized)
+
+    def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:
+        """Build the pose packet with residuals and each joint's provenance."""
+        rotvec = moment.joints.copy()
+        rotvec[0] = rotvec_from_matrix(moment.rotation)
+        usable = self._without_hidden(frame)
+        source = np.where(measured_joints(usable, self.subject), JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
+        if state is not State.TRACKING:
+            source[:] = JointSource.HELD
+        confidence = np.choose(source, [0.9, 0.5, 0.2 if state is State.COASTING else 0.0])
+        residual_m = np.where(frame.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
+        residual_px = np.zeros(frame.seen.shape)
+        for c, camera in enumerate(self.rig.cameras):
+            error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
+            residual_px[c] = np.where(frame.seen[c] & np.isfinite(error), error, 0.0)
+        return Pose(
+            frame.index, frame.t_capture_ns, frame.skew_ns, state, rotvec, moment.position_m, source, confidence,
+            marker_m, frame.valid, residual_m, frame.seen, residual_px, {},
+        )
+
+
+def measured_joints(frame: MarkerFrame, subject: Subject) -> Bools:
+    """Tell which joints carry a marker that some camera saw, or lead to one that does, (J,)."""
+    result = np.zeros(N_JOINTS, bool)
+    for joint in subject.joint[frame.seen.any(axis=0)]:
+        result[joint] = True
+        if PARENTS[joint] >= 0:
+            result[PARENTS[joint]] = True
+    return result

@@ -1,0 +1,283 @@
+"""The reconstruction process: blobs of both cameras in, poses out, never a queue.
+
+Each turn drains the socket, pairs, and steps on the newest pair only; pairs that came while it was busy are dropped and counted.
+When pairs stop coming, the last pose is held as `coasting` and soon called `lost`.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import zmq
+
+from capture.clock import now_ns
+from capture.control import Order
+from capture.lifeline import Lifeline, Link, live
+from capture.packets import PairedBlobs
+from capture.pairing import Pairing
+from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
+from reconstruct.pose import JointSource, Pose, State
+
+log = logging.getLogger(__name__)
+
+CAMERAS = ("left", "right")
+TURN_MS = 20
+RECEIVE_BUFFER_MESSAGES = 64
+STATUS_PERIOD_NS = 1_000_000_000
+SILENT_NS = 100_000_000  # six frames at 60 Hz without a pair: the cameras are not late, they are gone
+LOST_NS = 600_000_000
+HELD_PERIOD_NS = 33_000_000
+LOST_PERIOD_NS = 1_000_000_000
+
+
+class Steps(Protocol):
+    """The pipeline: one step a pair, for live and replay alike."""
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        """Give the pose of one pair."""
+
+    def warm(self) -> None:
+        """Compile every kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """The state of a run over the last second: rates [1/s], drops since the start, skew [ns], what each camera does."""
+
+    t_ns: int
+    state: State
+    rates_hz: dict[str, float]
+    drops: dict[str, int]
+    skew_ns: dict[str, float]
+    cameras: dict[str, dict[str, int | float | str]]
+
+
+class Sink(Protocol):
+    """Where poses go; the stream's publisher is one."""
+
+    def pose(self, pose: Pose) -> None:
+        """Take a pose."""
+
+    def status(self, status: RunStatus) -> None:
+        """Take the state of the run."""
+
+    def event(self, t_ns: int, kind: str, text: str) -> None:
+        """Take news in words."""
+
+    def serve(self, t_ns: int) -> None:
+        """Attend to whoever joins."""
+
+    def close(self) -> None:
+        """Let the last of it leave."""
+
+
+class Inbox:
+    """The socket blobs come in by, on a free port of the loopback interface."""
+
+    def __init__(self) -> None:
+        self._socket = zmq.Context.instance().socket(zmq.PULL)
+        self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self.address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
+        self.n_malformed = 0
+
+    def drain(self, timeout_ms: int) -> list[tuple[SentBlobs, int]]:
+        """Give all that came with the time of its receipt [ns], waiting at most timeout_ms for the first."""
+        received: list[tuple[SentBlobs, int]] = []
+        if not self._socket.poll(timeout_ms):
+            return received
+        # Bounded, so that a flood cannot keep the process from its other duties.
+        while len(received) < 4 * RECEIVE_BUFFER_MESSAGES and self._socket.poll(0):
+            try:
+                received.append((decode_blobs(self._socket.recv(zmq.NOBLOCK)), now_ns()))
+            except MalformedMessageError as error:
+                self.n_malformed += 1
+                log.debug("%s", error)
+        return received
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close(0)
+
+
+class Reconstruction:
+    """What happens between the inbox and the sink; time is passed in.
+
+    budget_ns: largest skew of a pair. Drops: late, unpaired (no partner in time), overrun (a newer pair was there already).
+    """
+
+    def __init__(self, pipeline: Steps, sink: Sink, budget_ns: int) -> None:
+        self._pipeline, self._sink = pipeline, sink
+        self._pairing = Pairing(budget_ns)
+        self._last: Pose | None = None
+        self._t_last_pair_ns = 0
+        self._t_said_ns = 0
+        self._n_overrun = self._n_poses = 0
+        self._silent = False
+        self._state = State.LOST
+        self._status_due_ns = 0
+        self._skews_ns: deque[int] = deque(maxlen=120)
+        self._seen = (_CameraCount(), _CameraCount())
+        self._rate = _CameraCount()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Give counts since the start, for the supervisor."""
+        return {"poses": self._n_poses, "pairs": self._pairing.counts.pairs, "overrun": self._n_overrun}
+
+    def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
+        """Take what came; step on the newest pair it completes, if any; look after silence."""
+        newest: tuple[PairedBlobs, SentBlobs, int] | None = None
+        for sent, t_received_ns in received:
+            self._seen[sent.blobs.camera].add(t_received_ns)
+            pair = self._pairing.push(sent.blobs)
+            if pair is not None:
+                self._n_overrun += newest is not None
+                newest = (pair, sent, t_received_ns)
+        if newest is not None:
+            self._step(*newest)
+        else:
+            self._hold(t_ns)
+
+    def _step(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
+        """Solve one pair and hand the pose on, with the times of the journey of its later half."""
+        t_begin_ns = now_ns()
+        pose = self._pipeline.step(pair)
+        before = {
+            "read": sent.t_read_ns - sent.blobs.t_capture_ns,
+            "detect": sent.t_sent_ns - sent.t_read_ns,
+            "transport": t_received_ns - sent.t_sent_ns,
+            "wait": t_begin_ns - t_received_ns,
+        }
+        pose = replace(pose, latency_ns={**before, **pose.latency_ns})
+        self._last, self._state, self._t_last_pair_ns = pose, pose.state, t_received_ns
+        self._skews_ns.append(pair.skew_ns)
+        self._n_poses += 1
+        self._rate.add(t_received_ns)
+        if self._silent:
+            self._silent = False
+            self._sink.event(t_received_ns, "camera", "both cameras send again")
+        self._sink.pose(pose)
+
+    def _hold(self, t_ns: int) -> None:
+        """Publish the last pose as coasting, then as lost, while no pairs come."""
+        silence_ns = t_ns - self._t_last_pair_ns
+        if self._last is None or silence_ns < SILENT_NS:
+            return
+        if not self._silent:
+            self._silent = True
+            self._sink.event(t_ns, "camera", f"no pairs for {silence_ns / 1e6:.0f} ms: {self._missing(t_ns)}")
+        self._state = State.COASTING if silence_ns < LOST_NS else State.LOST
+        period_ns = HELD_PERIOD_NS if self._state is State.COASTING else LOST_PERIOD_NS
+        if t_ns - self._t_said_ns >= period_ns:
+            self._t_said_ns = t_ns
+            self._sink.pose(_held(self._last, self._state))
+
+    def _missing(self, t_ns: int) -> str:
+        """Name the cameras that send nothing."""
+        silent = [name for name, count in zip(CAMERAS, self._seen, strict=True) if t_ns - count.t_last_ns >= SILENT_NS]
+        return " and ".join(f"the {name} camera is silent" for name in silent) or "the cameras' stamps are too far apart"
+
+    def report(self, t_ns: int, n_malformed: int) -> None:
+        """Hand the state of the run on once a second."""
+        if t_ns < self._status_due_ns:
+            return
+        self._status_due_ns = t_ns + STATUS_PERIOD_NS
+        counts = self._pairing.counts
+        skew = np.array(self._skews_ns, float)
+        rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(CAMERAS, self._seen, strict=True)}
+        self._sink.status(
+            RunStatus(
+                t_ns=t_ns,
+                state=self._state,
+                rates_hz={**rates_hz, "pose": self._rate.rate_hz(t_ns)},
+                drops={
+                    "late": sum(counts.late),
+                    "unpaired": sum(counts.unpaired),
+                    "overrun": self._n_overrun,
+                    "malformed": n_malformed,
+                },
+                skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
+                cameras={name: self._camera(camera, t_ns) for camera, name in enumerate(CAMERAS)},
+            )
+        )
+
+    def _camera(self, camera: int, t_ns: int) -> dict[str, int | float | str]:
+        """Describe one camera as it looks from here."""
+        count = self._seen[camera]
+        state = "waiting" if count.n == 0 else "live" if t_ns - count.t_last_ns < SILENT_NS else "silent"
+        return {"state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
+
+
+class _CameraCount:
+    """How many came, and how fast over the last second."""
+
+    def __init__(self) -> None:
+        self.n = self.t_last_ns = 0
+        self._recent: deque[int] = deque(maxlen=1024)
+
+    def add(self, t_ns: int) -> None:
+        """Count one."""
+        self.n += 1
+        self.t_last_ns = t_ns
+        self._recent.append(t_ns)
+
+    def rate_hz(self, t_ns: int) -> float:
+        """Give how many came within the last second."""
+        return float(sum(1 for t in self._recent if t_ns - t < STATUS_PERIOD_NS))
+
+
+def _held(pose: Pose, state: State) -> Pose:
+    """Give a pose that nothing measures any more."""
+    return replace(
+        pose,
+        state=state,
+        joint_source=np.full_like(pose.joint_source, JointSource.HELD),
+        confidence=np.zeros_like(pose.confidence),
+        measured=np.zeros_like(pose.measured),
+        seen=np.zeros_like(pose.seen),
+        latency_ns={},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReconstructionPlan:
+    """The reconstruction process: pipeline and sink are made inside it, so picklable; budget_ns: largest skew of a pair."""
+
+    pipeline: Callable[[], Steps]
+    sink: Callable[[], Sink]
+    budget_ns: int
+
+
+def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
+    """Run the reconstruction process; the target of its supervisor."""
+    live(link, lambda lifeline: _serve(lifeline, plan))
+
+
+def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
+    """Make everything, compile every kernel, say ready, then take turns until told to stop."""
+    inbox, sink = Inbox(), plan.sink()
+    lifeline.report("hello", inbox.address)
+    pipeline = plan.pipeline()
+    pipeline.warm()
+    run = Reconstruction(pipeline, sink, plan.budget_ns)
+    lifeline.report("ready")
+    while not any(_obey(order, sink) for order in lifeline.orders(0)):
+        run.turn(inbox.drain(TURN_MS), now_ns())
+        t_ns = now_ns()
+        sink.serve(t_ns)
+        run.report(t_ns, inbox.n_malformed)
+        lifeline.beat(lambda: {**run.counts, "malformed": inbox.n_malformed})
+    inbox.close()
+    sink.close()
+
+
+def _obey(order: Order, sink: Sink) -> bool:
+    """Follow one order; True for stop."""
+    if order.kind == "event":
+        sink.event(now_ns(), "process", order.text)
+    return order.kind == "stop"

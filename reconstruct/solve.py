@@ -1,0 +1,292 @@
+"""Synthesis: the most probable pose and root for the markers of one frame, by Levenberg-Marquardt.
+
+Variables x = (w, d, s): coordinates w of the local model (q = p + U w), a turn d of the root about the world's axes
+(R = exp([d]x) R_0) and its place s. The energy is that of Chai & Hodgins 2005, eq. 9, in units of standard deviations:
+
+    E = 1/2 (w - a)' P (w - a)                    prior and smoothness, both quadratic in w
+      + 1/2 (z - z_0)' W_z (z - z_0)              the root stays near its prediction
+      + sum_m rho(e_m' S_m^-1 e_m)                markers in both cameras, e_m in metres
+      + sum_m rho(|u_m - pi(x_m)|^2 / s_m^2)      markers in one camera, in pixels
+
+with rho(s) = c^2/2 ln(1 + s / c^2) (Cauchy), so that one wrong marker cannot throw the pose off.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.jit import kernel
+from database.kinematics import _chain, _markers_and_jacobian, _rodrigues
+from database.rotations import Floats, matrix_from_rotvec
+from database.skeleton import Skeleton
+from reconstruct.local_model import LocalModel
+from reconstruct.observations import Observations
+
+Views = tuple[Floats, Floats, Floats]
+Body = tuple[NDArray[np.int64], Floats, Floats]
+
+
+@kernel
+def _robust(s: float, scale2: float) -> float:
+    """Give Cauchy's rho of a squared distance."""
+    return 0.5 * scale2 * math.log1p(s / scale2)
+
+
+@kernel
+def _world(R: Floats, t: Floats, y: Floats, x: Floats) -> None:
+    """Write R y + t."""
+    for i in range(3):
+        x[i] = R[i, 0] * y[0] + R[i, 1] * y[1] + R[i, 2] * y[2] + t[i]
+
+
+@kernel
+def _image_residual(x: Floats, camera: int, views: Views, ideal: Floats, e: Floats, D: Floats) -> bool:
+    """Write pi(x) - u [px of an ideal camera] to e (2,) and its derivative by the world point to D (2, 3)."""
+    rotation, translation, focal = views
+    c = np.empty(3)
+    _world(rotation[camera], translation[camera], x, c)
+    if c[2] < 0.05:
+        return False
+    f, iz = focal[camera], 1.0 / c[2]
+    u, v = c[0] * iz, c[1] * iz
+    e[0], e[1] = f * (u - ideal[0]), f * (v - ideal[1])
+    for i in range(3):
+        D[0, i] = f * iz * (rotation[camera, 0, i] - u * rotation[camera, 2, i])
+        D[1, i] = f * iz * (rotation[camera, 1, i] - v * rotation[camera, 2, i])
+    return True
+
+
+@kernel
+def _accumulate(A: Floats, g: Floats, D: Floats, e: Floats, weight: float) -> None:
+    """Add weight D'D to A and weight D'e to g; D (k, n), e (k,)."""
+    for i in range(D.shape[1]):
+        for r in range(D.shape[0]):
+            a = weight * D[r, i]
+            if a != 0.0:
+                g[i] += a * e[r]
+                for j in range(i + 1):
+                    A[i, j] += a * D[r, j]
+
+
+@kernel
+def _quadratic(x: Floats, center: Floats, precision: Floats, A: Floats, g: Floats) -> float:
+    """Add the quadratic term's Hessian and gradient; give its energy."""
+    n = center.shape[0]
+    energy = 0.0
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += precision[i, j] * (x[j] - center[j])
+        g[i] += s
+        energy += 0.5 * s * (x[i] - center[i])
+        for j in range(i + 1):
+            A[i, j] += precision[i, j]
+    return energy
+
+
+@kernel
+def _linearise(
+    R: Floats, t: Floats, y: Floats, Jy: Floats, observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, A: Floats, g: Floats
+) -> float:
+    """Add the marker terms' Gauss-Newton Hessian and gradient in (w, d, s); give their energy."""
+    point, root_info, ideal, weight_px, views = observed
+    n_markers, n_w = y.shape[0], Jy.shape[2]
+    x, e3, e2 = np.empty(3), np.empty(3), np.empty(2)
+    full, D3, D2, Dx = np.zeros((3, n_w + 6)), np.empty((3, n_w + 6)), np.empty((2, n_w + 6)), np.empty((2, 3))
+    energy = 0.0
+    for m in range(n_markers):
+        has3 = root_info[m, 0, 0] > 0.0
+        if not (has3 or weight_px[0, m] > 0.0 or weight_px[1, m] > 0.0):
+            continue
+        _world(R, t, y[m], x)
+        for i in range(3):
+            for b in range(n_w):
+                full[i, b] = R[i, 0] * Jy[m, 0, b] + R[i, 1] * Jy[m, 1, b] + R[i, 2] * Jy[m, 2, b]
+            full[i, n_w + 3], full[i, n_w + 4], full[i, n_w + 5] = 0.0, 0.0, 0.0
+            full[i, n_w + 3 + i] = 1.0
+        a0, a1, a2 = x[0] - t[0], x[1] - t[1], x[2] - t[2]
+        full[0, n_w], full[0, n_w + 1], full[0, n_w + 2] = 0.0, a2, -a1
+        full[1, n_w], full[1, n_w + 1], full[1, n_w + 2] = -a2, 0.0, a0
+        full[2, n_w], full[2, n_w + 1], full[2, n_w + 2] = a1, -a0, 0.0
+        if has3:
+            L = root_info[m]
+            s = 0.0
+            for i in range(3):
+                e3[i] = L[i, 0] * (x[0] - point[m, 0]) + L[i, 1] * (x[1] - point[m, 1]) + L[i, 2] * (x[2] - point[m, 2])
+                s += e3[i] * e3[i]
+                for b in range(n_w + 6):
+                    D3[i, b] = L[i, 0] * full[0, b] + L[i, 1] * full[1, b] + L[i, 2] * full[2, b]
+            energy += _robust(s, scale2)
+            _accumulate(A, g, D3, e3, 1.0 / (1.0 + s / scale2))
+            continue
+        for camera in range(2):
+            if weight_px[camera, m] > 0.0 and _image_residual(x, camera, views, ideal[camera, m], e2, Dx):
+                s = weight_px[camera, m] * (e2[0] * e2[0] + e2[1] * e2[1])
+                for i in range(2):
+                    for b in range(n_w + 6):
+                        D2[i, b] = Dx[i, 0] * full[0, b] + Dx[i, 1] * full[1, b] + Dx[i, 2] * full[2, b]
+                energy += _robust(s, scale2)
+                _accumulate(A, g, D2, e2, weight_px[camera, m] / (1.0 + s / scale2))
+    return energy
+
+
+@kernel
+def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
+    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle; False where not positive definite."""
+    n = g.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            s = A[i, j]
+            if i == j:
+                s += damping * A[i, i] + 1e-12
+            for k in range(j):
+                s -= C[i, k] * C[j, k]
+            if i == j:
+                if not s > 0.0:
+                    return False
+                C[i, i] = math.sqrt(s)
+            else:
+                C[i, j] = s / C[j, j]
+    for i in range(n):
+        s = -g[i]
+        for k in range(i):
+            s -= C[i, k] * step[k]
+        step[i] = s / C[i, i]
+    for i in range(n - 1, -1, -1):
+        s = step[i]
+        for k in range(i + 1, n):
+            s -= C[k, i] * step[k]
+        step[i] = s / C[i, i]
+    return True
+
+
+@kernel
+def _energy(
+    x: Floats, problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats], body: Body, markers: tuple[NDArray[np.int64], Floats],
+    observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, A: Floats, g: Floats,
+) -> float:
+    """Give the energy at x; write its gradient to g and the lower triangle of its Hessian's approximation to A."""
+    mean, U, center, precision, R0, root_center, root_precision = problem
+    joint, offset_m = markers
+    n_joints, n_w = U.shape[0], U.shape[2]
+    A[:] = 0.0
+    g[:] = 0.0
+    pose = np.zeros((n_joints, 3))
+    for j in range(1, n_joints):
+        for i in range(3):
+            s = mean[j, i]
+            for b in range(n_w):
+                s += U[j, i, b] * x[b]
+            pose[j, i] = s
+    work = (np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, n_w)), np.empty((n_joints, 3, n_w)))
+    y, Jy = np.empty((joint.shape[0], 3)), np.empty((joint.shape[0], 3, n_w))
+    _markers_and_jacobian(pose, U, body, joint, offset_m, work, y, Jy)
+    turn, left, R = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    _rodrigues(x[n_w : n_w + 3], turn, left)
+    for i in range(3):
+        for j in range(3):
+            R[i, j] = turn[i, 0] * R0[0, j] + turn[i, 1] * R0[1, j] + turn[i, 2] * R0[2, j]
+    # d enters as a turn about the point it starts from; J_l(d) is within 1e-3 of I for the turns of one frame.
+    energy = _linearise(R, x[n_w + 3 :], y, Jy, observed, scale2, A, g)
+    energy += _quadratic(x[:n_w], center, precision, A, g)
+    for i in range(6):
+        e = x[n_w + i] - root_center[i]
+        energy += 0.5 * root_precision[i] * e * e
+        g[n_w + i] += root_precision[i] * e
+        A[n_w + i, n_w + i] += root_precision[i]
+    return energy
+
+
+@kernel
+def _levenberg_marquardt(
+    x: Floats, problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats], body: Body, markers: tuple[NDArray[np.int64], Floats],
+    observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, max_iterations: int, history: Floats,
+) -> int:
+    """Move x to a minimum; write the energy after every iteration to history; give the number of iterations."""
+    n = x.shape[0]
+    A, g, C, step = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.empty(n)
+    A2, g2 = np.empty((n, n)), np.empty(n)
+    energy = _energy(x, problem, body, markers, observed, scale2, A, g)
+    history[0] = energy
+    damping = 1e-3
+    for iteration in range(max_iterations):
+        if not _solve_damped(A, g, damping, C, step):
+            damping = max(10.0 * damping, 1e-6)
+            history[iteration + 1] = energy
+            continue
+        trial = x + step
+        new = _energy(trial, problem, body, markers, observed, scale2, A2, g2)
+        if new <= energy:
+            gain = energy - new
+            x[:] = trial
+            energy = new
+            A[:], g[:] = A2, g2
+            damping = 0.2 * damping
+            history[iteration + 1] = energy
+            if gain < 1e-4 * (1.0 + energy):
+                return iteration + 1
+        else:
+            damping = max(10.0 * damping, 1e-4)
+            history[iteration + 1] = energy
+    return max_iterations
+
+
+@dataclass(frozen=True, slots=True)
+class RootPrior:
+    """Where the root is expected: orientation (3, 3), place (3,) [m], and how surely: sigmas [rad], [m]."""
+
+    rotation: Floats
+    position_m: Floats
+    sigma_rad: float
+    sigma_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The solved pose: joints (J, 3) [rad] with row 0 unset, root, energy after every iteration."""
+
+    joints: Floats
+    rotation: Floats
+    position_m: Floats
+    energies: Floats
+
+
+def solve(
+    skeleton: Skeleton,
+    markers: tuple[NDArray[np.int64], Floats],
+    model: LocalModel,
+    root: tuple[Floats, Floats],
+    root_prior: RootPrior,
+    observations: Observations,
+    *,
+    start: Floats | None = None,
+    robust_sigmas: float = 3.0,
+    max_iterations: int = 12,
+) -> Solution:
+    """Minimise the energy of this module from the model's start (Chai & Hodgins 2005, eq. 9).
+
+    markers: joint (M,) and offset_m (M, 3) of every marker; root: where to start, rotation (3, 3) and place (3,) [m];
+    start: coordinates w to start from, (B,), default the model's centre.
+    """
+    R0, t0 = root
+    n_w = model.precision.shape[0]
+    turn = _small_turn(R0, root_prior.rotation)
+    x = np.concatenate([model.center if start is None else start, np.zeros(3), t0])
+    center = np.concatenate([turn, root_prior.position_m])
+    root_precision = np.repeat([root_prior.sigma_rad**-2.0, root_prior.sigma_m**-2.0], 3)
+    problem = (model.mean, model.directions, model.center, model.precision, np.ascontiguousarray(R0), center, root_precision)
+    history = np.zeros(max_iterations + 1)
+    n = _levenberg_marquardt(
+        x, problem, _chain(skeleton), markers, observations.arrays(), robust_sigmas**2, max_iterations, history
+    )
+    joints = model.mean + model.directions @ x[:n_w]
+    return Solution(joints, matrix_from_rotvec(x[n_w : n_w + 3]) @ R0, x[n_w + 3 :], history[: n + 1])
+
+
+def _small_turn(R0: Floats, R1: Floats) -> Floats:
+    """Give d with exp([d]x) R0 = R1."""
+    from database.rotations import rotvec_from_matrix
+
+    return rotvec_from_matrix(R1 @ R0.T)
