@@ -38,7 +38,8 @@ def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = ""
     for key, raw in table.items():
         where = f"{prefix}{key}"
         if key not in hints:
-            raise SettingsError(f"{source}: unknown setting {where!r}; {_hint(where)}")
+            unknown = ".".join([where, *_first_path(raw)])
+            raise SettingsError(f"{source}: unknown setting {unknown!r}; {_hint(unknown)}")
         hint = hints[key]
         if is_dataclass(hint):
             if not isinstance(raw, dict):
@@ -56,6 +57,13 @@ def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
     for name, hint in get_type_hints(kind).items():
         keys += known_keys(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]
     return tuple(keys)
+
+
+def _first_path(raw: Any) -> list[str]:
+    """Give the keys down to the first value of a nested table."""
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        return [key, *_first_path(value)]
+    return []
 
 
 def _listed(kind: Any, prefix: str) -> str:

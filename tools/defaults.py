@@ -1,0 +1,47 @@
+"""Write config/defaults.toml from the dataclasses of config/settings.py and the comments beside their fields.
+
+Run `python -m tools.defaults` in the source folder after changing a setting; a test compares the two.
+"""
+
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import tomli_w
+
+from config import settings
+from config.files import atomic_write
+
+HEAD = """# Every setting of duocap with its default and its meaning.
+#
+# Copy what you want to change into a file of your own and give it with --config FILE,
+# or change single values with --set section.key=value, such as --set detector.k_sigma=5.
+# A key that does not exist and a value of another type are errors.
+"""
+FIELD = re.compile(r"^    (\w+):[^#\n]*#\s*(.+)$", re.MULTILINE)
+
+
+def defaults_text() -> str:
+    """Give the text of defaults.toml; a field without a comment gets none."""
+    blocks = [HEAD]
+    for name, kind in get_type_hints(settings.Settings).items():
+        blocks.append(f"# {inspect.cleandoc(kind.__doc__ or '').splitlines()[0]}\n[{name}]\n{_section(kind)}")
+    return "\n".join(blocks)
+
+
+def _section(kind: Any) -> str:
+    """Give one section: a comment and an assignment for every field."""
+    assert is_dataclass(kind)
+    meaning = dict(FIELD.findall(inspect.getsource(kind)))  # type: ignore[arg-type]
+    lines = []
+    for field in fields(kind):
+        text = meaning.get(field.name, "")
+        lines += [f"# {text[:1].upper()}{text[1:]}"] if text else []
+        lines.append(tomli_w.dumps({field.name: field.default}).strip())
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    atomic_write(Path(settings.__file__).with_name("defaults.toml"), defaults_text())
