@@ -56,7 +56,9 @@ def learn_background(images: Iterable[Image]) -> Background:
         squares += values * values
         count += 1
     if count < 2:
-        raise SourceError(f"{count} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background")
+        raise SourceError(
+            f"{count} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background"
+        )
     mean = total / count
     variance = np.maximum(squares / count - mean * mean, 0.0) * count / (count - 1)
     return Background(mean.astype(np.float32), np.maximum(np.sqrt(variance), MIN_SIGMA).astype(np.float32))
@@ -71,7 +73,9 @@ def robust_background(images: list[Image]) -> Background:
     Raises SourceError: fewer than five images.
     """
     if len(images) < 5:
-        raise SourceError(f"{len(images)} frames are too few to estimate the background; record longer, or a background without the performer")
+        raise SourceError(
+            f"{len(images)} frames are too few to estimate the background; record longer, or a background without the performer"
+        )
     samples = np.stack([image.ravel() for image in images])
     dark = float(np.mean([is_dark(image) for image in images])) > 0.5
     shares = np.array([0.1, 0.2, 0.3] if dark else [0.25, 0.5, 0.75])

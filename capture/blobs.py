@@ -71,7 +71,9 @@ class BlobMaker:
         return RawBlobs(sums.copy())
 
 
-def colored_runs(image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]) -> int:
+def colored_runs(
+    image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
+) -> int:
     """Split foreground runs into runs of one marker colour by a table (32, 32, 32) of kinds, 0 for none.
 
     Fills out (K, 3) and out_kinds (K,) and returns how many; those that do not fit are left out.

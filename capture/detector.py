@@ -50,7 +50,9 @@ class Detector:
     mode is None until the first frame; threshold is None while none has been found, and in colour mode.
     """
 
-    def __init__(self, settings: DetectorSettings, background: Background | None = None, colors_rgb: ArrayLike | None = None) -> None:
+    def __init__(
+        self, settings: DetectorSettings, background: Background | None = None, colors_rgb: ArrayLike | None = None
+    ) -> None:
         """Prepare. colors_rgb: expected marker colours, (C, 3) 0-255, None or empty where markers are bright."""
         self._settings, self._background = settings, background
         colors = np.zeros((0, 3)) if colors_rgb is None else np.asarray(colors_rgb, float).reshape(-1, 3)
@@ -129,7 +131,9 @@ def compact(raw: RawBlobs, image: Image, min_area_px: float) -> NDArray[np.bool_
     fill = area / (extent[:, 0] * extent[:, 1])
     elongation = extent.max(axis=1) / extent.min(axis=1)
     small = area <= MAX_AREA_SHARE * image.shape[0] * image.shape[1]
-    return np.asarray((raw.sums[:, W] > 0.0) & (area >= min_area_px) & small & (fill >= MIN_FILL) & (elongation <= MAX_ELONGATION))
+    return np.asarray(
+        (raw.sums[:, W] > 0.0) & (area >= min_area_px) & small & (fill >= MIN_FILL) & (elongation <= MAX_ELONGATION)
+    )
 
 
 def center_sigma_px(raw: RawBlobs, size: tuple[int, int]) -> NDArray[np.float64]:

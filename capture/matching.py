@@ -1,0 +1,110 @@
+"""Correspondences between two views as one assignment, and the points they give.
+
+Distance from the epipolar line, colour and time decide together (Chai & Hodgins 2005, sec. 3.2, which takes them one after another):
+each possible pair costs its squared, scaled differences, each unpaired blob a constant, and the cheapest whole is taken.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from calibration.camera import Rig
+from calibration.epipolar import epipolar_distances
+from calibration.triangulate import depths_m, triangulate
+from capture.packets import Floats, PairedBlobs, Points
+from config.settings import MatchSettings
+
+# Costs are chi-square-like: two unpaired blobs cost as much as one pair at the edge of every tolerance together.
+UNPAIRED = 16.0
+EPIPOLAR_SHARE = 1.0 / 3.0  # of the tolerance, taken as one standard deviation
+MAX_COLOR, MAX_PLACE = 4.0, 6.0  # most that colour or place may count, so that neither forbids a pair on its own
+UNFORESEEN = 2.0  # what a place within the body but near no prediction costs more
+IMPOSSIBLE = 1e6
+
+
+def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: ArrayLike | None = None) -> Points:
+    """Give the points both cameras see, and the blobs that only one does.
+
+    predicted_m: where markers are expected now, (M, 3) [m] world, None or empty where nothing is known. Points behind a camera or
+    outside min_depth_m..max_depth_m are no candidates; with a time skew the epipolar tolerance grows by skew_px_s.
+    """
+    left, right = pair.left, pair.right
+    distance = epipolar_distances(rig, left.points_px, right.points_px)
+    tolerance = settings.max_epipolar_px + settings.skew_px_s * abs(pair.skew_ns) * 1e-9
+    i, j = np.nonzero(distance <= tolerance)
+    point, covariance = triangulate(rig, left.points_px[i], right.points_px[j], left.sigma_px[i], right.sigma_px[j])
+    depth = depths_m(rig, point)
+    sane = ((depth >= settings.min_depth_m) & (depth <= settings.max_depth_m)).all(axis=0)
+    i, j, point, covariance = i[sane], j[sane], point[sane], covariance[sane]
+    cost = (distance[i, j] / (EPIPOLAR_SHARE * tolerance)) ** 2
+    cost += np.minimum(_color_cost(left.color_rgb[i], right.color_rgb[j], settings.color_sigma), MAX_COLOR)
+    cost += np.minimum(_place_cost(point, covariance, settings, predicted_m), MAX_PLACE)
+    chosen = _assigned(i, j, cost, len(left), len(right))
+    return Points(
+        np.ascontiguousarray(point[chosen]),
+        np.ascontiguousarray(covariance[chosen]),
+        i[chosen],
+        j[chosen],
+        distance[i[chosen], j[chosen]],
+        np.setdiff1d(np.arange(len(left)), i[chosen]),
+        np.setdiff1d(np.arange(len(right)), j[chosen]),
+    )
+
+
+def _color_cost(left_rgb: Floats, right_rgb: Floats, sigma: float) -> Floats:
+    """Give the squared difference of colours without brightness, which differs from camera to camera: (C, 3) each -> (C,)."""
+    difference = _hue(left_rgb) - _hue(right_rgb)
+    return np.asarray((difference * difference).sum(axis=1) / sigma**2)
+
+
+def _hue(rgb: Floats) -> Floats:
+    """Scale colours to one brightness (255 in the brightest channel): (C, 3) -> (C, 3)."""
+    return np.asarray(rgb * (255.0 / np.maximum(rgb.max(axis=1, initial=1.0), 1.0))[:, None])
+
+
+def _place_cost(point_m: Floats, covariance_m2: Floats, settings: MatchSettings, predicted_m: ArrayLike | None) -> Floats:
+    """Give the squared distance to the nearest prediction, or else to the middle of the body, in standard deviations, (C,)."""
+    if not len(point_m):
+        return np.zeros(0)
+    in_body = _squared(point_m, _densest(point_m, settings.extent_m)[None])[:, 0] / settings.extent_m**2
+    predicted = np.zeros((0, 3)) if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3)
+    if not len(predicted):
+        return np.asarray(in_body)
+    own = np.trace(covariance_m2, axis1=1, axis2=2)
+    foreseen = _squared(point_m, predicted).min(axis=1) / (settings.temporal_sigma_m**2 + own)
+    return np.asarray(np.minimum(foreseen, in_body + UNFORESEEN))
+
+
+def _densest(point_m: Floats, extent_m: float) -> Floats:
+    """Give the candidate with most others around it, a robust middle of the body: (C, 3) -> (3,).
+
+    Wrong pairs scatter along the rays while true ones lie within a body's size of each other.
+    """
+    density = np.exp(-0.5 * _squared(point_m, point_m) / extent_m**2).sum(axis=1)
+    weight = np.exp(-0.5 * _squared(point_m, point_m[density.argmax()][None])[:, 0] / extent_m**2)
+    return np.asarray(weight @ point_m / weight.sum())
+
+
+def _squared(first: Floats, second: Floats) -> Floats:
+    """Give squared distances: (A, 3), (B, 3) -> (A, B)."""
+    difference = first[:, None] - second[None]
+    return np.asarray(np.einsum("abk,abk->ab", difference, difference))
+
+
+def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int) -> NDArray[np.int64]:
+    """Give the candidates of the cheapest assignment, ordered by left blob: pairs (i, j) of `cost`, or UNPAIRED / 2 for each blob left out.
+
+    Every blob has a dummy partner of its own on the other side; two dummies pair for nothing.
+    """
+    n = n_left + n_right
+    matrix = np.full((n, n), IMPOSSIBLE)
+    matrix[i, j] = cost
+    matrix[np.arange(n_left), n_right + np.arange(n_left)] = 0.5 * UNPAIRED
+    matrix[n_left + np.arange(n_right), np.arange(n_right)] = 0.5 * UNPAIRED
+    matrix[n_left:, n_right:] = 0.0
+    rows, columns = linear_sum_assignment(matrix)
+    partner = np.full(n, -1)
+    partner[rows] = columns
+    return np.nonzero((partner[i] == j) & (cost < UNPAIRED))[0]
