@@ -1,0 +1,132 @@
+"""Place a rig by hand: two cameras of a given lens beside each other, looking at one point of a Y-up world.
+
+The performer's rest pose faces +Z, so the cameras stand at +Z and look towards -Z; the left camera is then at -X.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.camera import Camera, Rig
+from config.errors import CalibrationError
+from database.rotations import Floats
+
+# A mild barrel, as small webcams have; the two lenses are not alike.
+DISTORTIONS = (
+    np.array([-0.11, 0.06, 0.0004, -0.0003, 0.0]),
+    np.array([-0.10, 0.05, -0.0003, 0.0004, 0.0]),
+)
+UP = np.array([0.0, 1.0, 0.0])
+
+
+def intrinsics_from_fov(size: tuple[int, int], fov_deg: float) -> Floats:
+    """Give K with f = (width / 2) / tan(fov / 2), fov the horizontal field of view, (3, 3) [px].
+
+    Raises CalibrationError: a field of view outside 10..150 degrees or an empty image.
+    """
+    width, height = size
+    if not 10.0 <= fov_deg <= 150.0:
+        raise CalibrationError(f"a field of view of {fov_deg:g} degrees cannot be simulated; give one between 10 and 150")
+    if width < 16 or height < 16:
+        raise CalibrationError(f"an image of {width}x{height} pixels is too small; give at least 16x16")
+    f = 0.5 * width / math.tan(0.5 * math.radians(fov_deg))
+    return np.array([[f, 0.0, 0.5 * (width - 1)], [0.0, f, 0.5 * (height - 1)], [0.0, 0.0, 1.0]])
+
+
+def looking_at(
+    name: str, size: tuple[int, int], matrix: Floats, position_m: ArrayLike, target_m: ArrayLike, distortions: ArrayLike | None = None
+) -> Camera:
+    """Give the camera at `position_m` that looks at `target_m` with its image upright against world Y.
+
+    position_m, target_m: (3,) [m] world. Raises CalibrationError when it would look straight up or down.
+    """
+    position = np.asarray(position_m, float)
+    ahead = np.asarray(target_m, float) - position
+    right = np.cross(ahead, UP)
+    if np.linalg.norm(right) < 1e-6:
+        raise CalibrationError(f"{name}: a camera at {position.tolist()} would look straight up or down; move it sideways")
+    ahead, right = ahead / np.linalg.norm(ahead), right / np.linalg.norm(right)
+    rotation = np.ascontiguousarray(np.stack([right, np.cross(ahead, right), ahead]))
+    lens = np.zeros(5) if distortions is None else np.array(distortions, float)
+    return Camera(name, size, matrix.copy(), lens, rotation, -rotation @ position)
+
+
+def place_rig(
+    size: tuple[int, int],
+    fov_deg: float,
+    left_m: ArrayLike,
+    right_m: ArrayLike,
+    target_m: ArrayLike,
+    distorted: bool = True,
+) -> Rig:
+    """Give two cameras at `left_m` and `right_m` that look at `target_m`, (3,) [m] each, world Y up, floor at 0.
+
+    Raises CalibrationError: cameras in one place, an impossible lens.
+    """
+    if np.linalg.norm(np.asarray(left_m, float) - np.asarray(right_m, float)) < 0.01:
+        raise CalibrationError("the two cameras stand in one place; give a baseline of at least 0.01 m")
+    matrix = intrinsics_from_fov(size, fov_deg)
+    lenses = DISTORTIONS if distorted else (np.zeros(5), np.zeros(5))
+    left = looking_at("left", size, matrix, left_m, target_m, lenses[0])
+    right = looking_at("right", size, matrix, right_m, target_m, lenses[1])
+    return Rig(left, right, error_px=0.0, floor_known=True)
+
+
+def facing_rig(
+    size: tuple[int, int],
+    fov_deg: float,
+    distance_m: float,
+    baseline_m: float,
+    height_m: float,
+    target_m: ArrayLike = (0.0, 0.95, 0.0),
+) -> Rig:
+    """Give two cameras side by side in front of a performer who faces +Z at `target_m`.
+
+    distance_m: from the target to the middle of the baseline, along Z; height_m: of both cameras above the floor.
+    """
+    x, _, z = np.asarray(target_m, float)
+    left = (x - 0.5 * baseline_m, height_m, z + distance_m)
+    right = (x + 0.5 * baseline_m, height_m, z + distance_m)
+    return place_rig(size, fov_deg, left, right, target_m)
+
+
+def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
+    """Say whether both cameras see every point, (..., 3) [m] world, at least `margin_px` inside the image.
+
+    The lens polynomial folds back far outside the image, so the angle is bounded too.
+    """
+    points = np.asarray(points_m, float).reshape(-1, 3)
+    for camera in rig.cameras:
+        x = camera.to_camera(points)
+        if np.any(x[:, 2] < 0.1):
+            return False
+        px = camera.project(points)
+        corner = np.hypot(*camera.size) / camera.focal_px
+        if np.any(np.hypot(x[:, 0], x[:, 1]) > 1.5 * corner * x[:, 2]):
+            return False
+        if np.any(px < margin_px) or np.any(px > np.array(camera.size) - 1.0 - margin_px):
+            return False
+    return True
+
+
+def distance_in_view(
+    size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = 0.05
+) -> float:
+    """Give the smallest distance at which `facing_rig` sees all points, (..., 3) [m], to 1 cm.
+
+    margin: share of the image width kept free at every edge. Raises CalibrationError when 30 m are not enough.
+    """
+    points = np.asarray(points_m, float).reshape(-1, 3)
+    near, far = 0.3, 30.0
+
+    def seen(distance_m: float) -> bool:
+        rig = facing_rig(size, fov_deg, distance_m, baseline_m, height_m)
+        return all_in_view(rig, points, margin * size[0])
+
+    if not seen(far):
+        raise CalibrationError("the motion does not fit into the view even from 30 m; use a part of it (--start, --seconds)")
+    while far - near > 0.01:
+        middle = 0.5 * (near + far)
+        near, far = (near, middle) if seen(middle) else (middle, far)
+    return far

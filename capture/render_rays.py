@@ -1,0 +1,235 @@
+"""Rays against round cones: what hides a marker and what a pixel sees of the body.
+
+A round cone is the convex hull of two spheres (a, r_a) and (b, r_b). A line meets a convex body in one interval, whose ends
+lie on a sphere or on the cone between the two circles of tangency; every other root lies inside the body. So the interval
+is the hull of all valid roots, without a case for each kind of surface.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.jit import kernel
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+
+# A marker that a bent joint presses this far into the flesh still shows: skin gives way and the marker stays on top of it.
+SKIN_M = 0.04
+FAR = 1e30
+
+
+def _sample_disc() -> Floats:
+    """Give 19 points that stand for equal shares of the unit disc and whose mean is its centre, (19, 2)."""
+    rings = [(1, 0.0), (6, math.sqrt(0.5 * (1 / 19 + 7 / 19))), (12, math.sqrt(0.5 * (7 / 19 + 1.0)))]
+    points = [(r * math.cos(2 * math.pi * k / n), r * math.sin(2 * math.pi * k / n)) for n, r in rings for k in range(n)]
+    return np.array(points)
+
+
+SAMPLES = _sample_disc()
+SAMPLES.setflags(write=False)
+
+
+@kernel
+def _chord(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -> tuple[float, float]:
+    """Give the interval of t in which o + t d is inside the round cone; first > second on a miss."""
+    bx, by, bz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    ax, ay, az = o[0] - a[0], o[1] - a[1], o[2] - a[2]
+    ex, ey, ez = o[0] - b[0], o[1] - b[1], o[2] - b[2]
+    first, second = FAR, -FAR
+    dd = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+    ad = ax * d[0] + ay * d[1] + az * d[2]
+    aa = ax * ax + ay * ay + az * az
+    h = ad * ad - dd * (aa - r_a * r_a)
+    if h > 0.0:
+        s = math.sqrt(h)
+        first, second = (-ad - s) / dd, (-ad + s) / dd
+    ed = ex * d[0] + ey * d[1] + ez * d[2]
+    h = ed * ed - dd * (ex * ex + ey * ey + ez * ez - r_b * r_b)
+    if h > 0.0:
+        s = math.sqrt(h)
+        first, second = min(first, (-ed - s) / dd), max(second, (-ed + s) / dd)
+    # Cone side: (y d2-form) (l2 - k^2) |x|^2 - (ba.x)^2 + 2 k r_a (ba.x) - l2 r_a^2 = 0 with k = r_a - r_b, x = o + t d - a.
+    k = r_a - r_b
+    l2 = bx * bx + by * by + bz * bz
+    c2 = l2 - k * k
+    if c2 > 1e-12:
+        bd = bx * d[0] + by * d[1] + bz * d[2]
+        ba = bx * ax + by * ay + bz * az
+        k2 = c2 * dd - bd * bd
+        k1 = c2 * ad - ba * bd + k * r_a * bd
+        k0 = c2 * aa - ba * ba + 2.0 * k * r_a * ba - l2 * r_a * r_a
+        h = k1 * k1 - k0 * k2
+        if h > 0.0 and abs(k2) > 1e-15:
+            s = math.sqrt(h)
+            for sign in (-1.0, 1.0):
+                t = (-k1 + sign * s) / k2
+                y = ba + t * bd - k * r_a
+                if 0.0 < y < c2:
+                    first, second = min(first, t), max(second, t)
+    return first, second
+
+
+@kernel
+def _foot(a: Floats, b: Floats, r_a: float, r_b: float, p: Floats, foot: Floats) -> float:
+    """Write the point of the axis whose sphere is nearest to `p`; give its radius."""
+    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    length = math.sqrt(ux * ux + uy * uy + uz * uz)
+    if length <= abs(r_a - r_b) + 1e-9:
+        inner = a if r_a >= r_b else b
+        for i in range(3):
+            foot[i] = inner[i]
+        return max(r_a, r_b)
+    ux, uy, uz = ux / length, uy / length, uz / length
+    qx, qy, qz = p[0] - a[0], p[1] - a[1], p[2] - a[2]
+    x = qx * ux + qy * uy + qz * uz
+    radial = math.sqrt(max(qx * qx + qy * qy + qz * qz - x * x, 0.0))
+    sine = (r_a - r_b) / length
+    f = min(max(x - radial * sine / math.sqrt(1.0 - sine * sine), 0.0), length)
+    foot[0], foot[1], foot[2] = a[0] + f * ux, a[1] + f * uy, a[2] + f * uz
+    return r_a - f * sine
+
+
+@kernel
+def _visibility(
+    center: Floats, markers: Floats, radius: float, ends: tuple[Floats, Floats], radii: Floats, samples: Floats, out: Floats
+) -> None:
+    """Write for every marker the share of its disc that `center` sees and the mean seen point, (M, 4)."""
+    a, b = ends
+    o, d, side, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for m in range(markers.shape[0]):
+        for i in range(3):
+            d[i] = center[i] - markers[m, i]
+        distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+        for i in range(3):
+            d[i] /= distance
+        # Two directions across the ray; the smaller component of d keeps the cross product away from zero.
+        if abs(d[1]) < 0.9:
+            n = math.sqrt(d[0] * d[0] + d[2] * d[2])
+            side[0], side[1], side[2] = d[2] / n, 0.0, -d[0] / n
+        else:
+            n = math.sqrt(d[1] * d[1] + d[2] * d[2])
+            side[0], side[1], side[2] = 0.0, d[2] / n, -d[1] / n
+        up[0] = d[1] * side[2] - d[2] * side[1]
+        up[1] = d[2] * side[0] - d[0] * side[2]
+        up[2] = d[0] * side[1] - d[1] * side[0]
+        seen, u, v = 0, 0.0, 0.0
+        for k in range(samples.shape[0]):
+            su, sv = radius * samples[k, 0], radius * samples[k, 1]
+            for i in range(3):
+                o[i] = markers[m, i] + su * side[i] + sv * up[i]
+            hidden = False
+            for c in range(a.shape[0]):
+                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
+                if t1 > 0.0 and t0 < distance and t0 < t1 and (t0 > 0.0 or t1 > SKIN_M):
+                    hidden = True
+                    break
+            if not hidden:
+                seen += 1
+                u += su
+                v += sv
+        out[m, 0] = seen / samples.shape[0]
+        for i in range(3):
+            out[m, 1 + i] = markers[m, i] + ((u * side[i] + v * up[i]) / seen if seen > 0 else 0.0)
+
+
+@kernel
+def _shade(
+    ends: tuple[Floats, Floats],
+    radii: Floats,
+    boxes: NDArray[np.int64],
+    rays: Floats32,
+    light: Floats,
+    color: Floats,
+    depth: Floats32,
+    layer: Floats32,
+) -> None:
+    """Draw round cones in the camera's frame: `layer` (h, w, 4) gets colour times cover and cover, `depth` is scratch.
+
+    rays: (h, w, 2), x/z and y/z of every pixel; boxes: (C, 4), first and last column, first and last row (exclusive).
+    """
+    a, b = ends
+    o, d, foot = np.zeros(3), np.ones(3), np.empty(3)
+    for c in range(a.shape[0]):
+        for y in range(boxes[c, 2], boxes[c, 3]):
+            for x in range(boxes[c, 0], boxes[c, 1]):
+                d[0], d[1] = rays[y, x, 0], rays[y, x, 1]
+                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
+                if t0 < t1 and 0.0 < t0 < depth[y, x]:
+                    depth[y, x] = t0
+                    layer[y, x, 3] = c + 1.0
+    for y in range(boxes[:, 2].min(), boxes[:, 3].max()):
+        for x in range(boxes[:, 0].min(), boxes[:, 1].max()):
+            c = int(layer[y, x, 3]) - 1
+            if c < 0:
+                continue
+            t = depth[y, x]
+            d[0], d[1], d[2] = rays[y, x, 0] * t, rays[y, x, 1] * t, t
+            _foot(a[c], b[c], radii[c, 0], radii[c, 1], d, foot)
+            n0, n1, n2 = d[0] - foot[0], d[1] - foot[1], d[2] - foot[2]
+            n = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+            lit = 0.55 + 0.45 * (n0 * light[0] + n1 * light[1] + n2 * light[2]) / n
+            for i in range(3):
+                layer[y, x, i] = color[c, i] * lit
+            layer[y, x, 3] = 1.0
+
+
+def chords(ends: tuple[Floats, Floats], radii: Floats, origin: Floats, direction: Floats) -> Floats:
+    """Give where the ray origin + t direction is inside each round cone: t0, t1 by cone, (C, 2); t0 > t1 where it misses.
+
+    ends: a and b, (C, 3) each [m]; radii: (C, 2) [m].
+    """
+    out = np.empty((len(radii), 2))
+    for c in range(len(radii)):
+        out[c] = _chord(ends[0][c], ends[1][c], radii[c, 0], radii[c, 1], origin, direction)
+    return out
+
+
+def surface_distance(ends: tuple[Floats, Floats], radii: Floats, point: Floats) -> tuple[float, Floats]:
+    """Give the signed distance of a point from the union of round cones and the outward direction there.
+
+    point: (3,) [m]. Returns distance [m], negative inside, of the nearest cone's surface, and a unit vector (3,).
+    """
+    best, outward, foot = np.inf, np.array([0.0, 0.0, 1.0]), np.empty(3)
+    for c in range(len(radii)):
+        radius = _foot(ends[0][c], ends[1][c], radii[c, 0], radii[c, 1], point, foot)
+        away = point - foot
+        norm = float(np.linalg.norm(away))
+        if norm - radius < best:
+            best = norm - radius
+            outward = away / norm if norm > 1e-9 else outward
+    return best, outward
+
+
+def visibility(
+    center_m: Floats, markers_m: Floats, radius_m: float, ends: tuple[Floats, Floats], radii: Floats
+) -> tuple[Floats, Floats]:
+    """Give how much of each marker a camera sees past the body, and the middle of what it sees.
+
+    center_m: optical centre, (3,); markers_m: (M, 3); ends: (C, 3) each; radii: (C, 2); all [m] world.
+    A marker inside the flesh by less than `SKIN_M` towards the camera is not hidden by it.
+    Returns share (M,) in 0..1 and seen centre (M, 3) [m].
+    """
+    out = np.empty((len(markers_m), 4))
+    points = np.ascontiguousarray(markers_m, np.float64)
+    _visibility(np.ascontiguousarray(center_m, np.float64), points, radius_m, ends, radii, SAMPLES, out)
+    return out[:, 0].copy(), out[:, 1:].copy()
+
+
+def draw_body(
+    ends: tuple[Floats, Floats],
+    radii: Floats,
+    boxes: NDArray[np.int64],
+    rays: Floats32,
+    light: Floats,
+    color: Floats,
+    layer: Floats32,
+) -> None:
+    """Draw round cones given in the camera's frame into a layer of zeros: shaded colour and cover (0 or 1).
+
+    ends: (C, 3) each [m]; boxes: columns and rows that a cone may touch, (C, 4), exclusive ends; rays: x/z and y/z of every
+    pixel, (h, w, 2); light: direction towards the light, (3,); color: (C, 3); layer: (h, w, 4), written.
+    """
+    depth = np.full(layer.shape[:2], np.float32(FAR))
+    _shade(ends, radii, boxes, rays, light, color, depth, layer)

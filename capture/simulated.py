@@ -1,0 +1,114 @@
+"""The simulated camera: a Source that draws a performer at the very moments its shutter opens."""
+
+import colorsys
+import math
+
+import numpy as np
+
+from capture.packets import Frame
+from capture.render_image import Renderer, Sensor, View
+from capture.render_marker import draw_marker
+from capture.render_rays import visibility
+from capture.simulated_performer import Performer, performer_from_scene
+from capture.simulated_scene import SimulatedScene
+from config.markers import MarkerSet
+from database.rotations import Floats
+
+NS = 1_000_000_000
+
+
+def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
+    """Give the middle of every exposure of a camera (0 left, 1 right) that is not dropped, (N,) [s], increasing.
+
+    t_k = offset + k / fps (1 + drift) + jitter_k. The later camera carries the whole skew, so no time is negative.
+    """
+    count = math.floor(duration_s * scene.fps + 1e-6) + 1
+    offset = max(0.001 * scene.skew_ms * (1 if camera else -1), 0.0)
+    drift = 1e-6 * scene.drift_ppm if camera else 0.0
+    rng = np.random.default_rng((scene.seed, camera, 13))
+    period = 1.0 / scene.fps
+    jitter = np.clip(rng.normal(0.0, 0.001 * scene.jitter_ms, count), -0.4 * period, 0.4 * period)
+    times = np.maximum(offset + np.arange(count) * period * (1.0 + drift) + jitter, 0.0)
+    kept = rng.random(count) >= scene.drop
+    kept[0] = True
+    return np.asarray(times[kept])
+
+
+def marker_colors(markers: MarkerSet) -> Floats:
+    """Give the colour of each marker, (M, 3) 0-255: its own, or one of a palette that spreads over the hues."""
+    count = len(markers)
+    palette = [colorsys.hsv_to_rgb(k / count, 0.9, 1.0 if k % 2 else 0.8) for k in range(count)]
+    return np.where(markers.has_color[:, None], markers.color_rgb, 255.0 * np.array(palette))
+
+
+class SimulatedCamera:
+    """One of the two cameras of a scene; a `Source`.
+
+    Frame k shows the performer at `times_s[k]`, its stamp is that moment on the motion's clock after `epoch_ns`.
+    """
+
+    def __init__(self, scene: SimulatedScene, camera: int, performer: Performer | None = None, epoch_ns: int = 0) -> None:
+        """Prepare camera 0 (left) or 1 (right); performer: of this scene, where the caller has it already.
+
+        Raises FileFormatError, CalibrationError, SettingsError as `performer_from_scene` does.
+        """
+        self.performer = performer_from_scene(scene) if performer is None else performer
+        self._scene, self._index, self._camera, self._epoch_ns = scene, camera, self.performer.rig.cameras[camera], epoch_ns
+        self.name = f"simulated {('left', 'right')[camera]}"
+        self.size, self.fps, self.truncated = self._camera.size, scene.fps, False
+        self.times_s = shutter_times(scene, camera, self.performer.duration_s)
+        self.n_frames: int | None = len(self.times_s)
+        self._next, self._open = 0, True
+        body = self.performer.body
+        colors = (body.color_rgb, marker_colors(self.performer.markers))
+        sensor = Sensor(scene.noise, scene.shot, scene.gain, scene.blur_px, scene.look == "dark")
+        stage = self.performer.camera_on_stage(self._camera)
+        self._renderer = Renderer(self._camera, stage, sensor, colors, body.radii, (scene.seed, 2 * scene.seed + camera))
+        self._add_reflections()
+
+    def read(self) -> Frame | None:
+        """Give the next frame, or None at the end."""
+        if not self._open or self._next >= len(self.times_s):
+            return None
+        frame = self.frame_at(self._next)
+        self._next += 1
+        return frame
+
+    def close(self) -> None:
+        """Stop giving frames."""
+        self._open = False
+
+    def frame_at(self, index: int) -> Frame:
+        """Draw frame `index`, whatever was read before."""
+        view, noise_at = self.view_at(index)
+        image = self._renderer.image(view, self.performer.radius_m, noise_at)
+        stamp = self._epoch_ns + round(float(self.times_s[index]) * NS)
+        return Frame(self._index, index, stamp, image)
+
+    def view_at(self, index: int) -> tuple[View, int]:
+        """Give what the camera sees in frame `index`, and where its noise begins."""
+        middle, half = float(self.times_s[index]), 0.0005 * self._scene.exposure_ms
+        G, p = self.performer.joints_at(np.array([middle - half, middle, middle + half]))
+        path = self.performer.markers_of(G, p)
+        ends = self.performer.body.posed(G[1], p[1])
+        shown, seen = visibility(self._camera.center_m, path[1], self.performer.radius_m, ends, self.performer.body.radii)
+        shown[self.performer.hidden_at(middle)] = 0.0
+        rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
+        shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
+        return View(path, shown, seen, shift, ends), int(rng.integers(1 << 30))
+
+    def truth_at(self, index: int) -> tuple[Floats, Floats]:
+        """Give the exact image points, (M, 2) [px], and the visible share, (M,), of the markers in frame `index`."""
+        view, _ = self.view_at(index)
+        return self._camera.project(view.path_m[1]), view.shown
+
+    def _add_reflections(self) -> None:
+        """Put bright spots that are no markers into the empty room, at places of this camera's own."""
+        rng = np.random.default_rng((self._scene.seed, self._index, 31))
+        background = self._renderer.background
+        for _ in range(self._scene.reflections):
+            place = rng.uniform(0.05, 0.95, 2) * self.size
+            spot = np.diag(rng.uniform(1.0, 3.0, 2) ** 2)
+            draw_marker(background, np.repeat(place[None], 3, axis=0), spot, np.full(3, rng.uniform(200.0, 500.0)), 0.5)
+
+
