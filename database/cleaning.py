@@ -1,0 +1,103 @@
+"""Take out the flips that solvers of optical motion capture leave: a joint jumps away and back within a few frames."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from database.clips import Clip
+from database.kinematics import charted, local_rotations
+from database.rotations import Floats, geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
+
+# Rates of change no joint reaches: a punch turns the elbow by some 25 rad/s, a thrown ball the shoulder by some 130 rad/s
+# about its own axis for a few milliseconds.
+SPIKE_RAD_PER_S = 36.0  # away and back within two frames
+FLIP_RAD_PER_S = 120.0  # away for up to a quarter of a second
+SPIKE_FRAMES = 2
+FLIP_S = 0.25
+RETURN_SHARE = 0.4  # of the smaller jump that may remain between the frames before and after
+ROOT_SPIKE_M_PER_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningReport:
+    """What was repaired in a clip: frames, joint rotations in them, and impossible jumps that have no way back."""
+
+    frames: int
+    rotations: int
+    jumps_left: int
+
+
+def clean(clip: Clip) -> tuple[Clip, CleaningReport]:
+    """Replace flips by geodesic interpolation between the frames around them.
+
+    A flip is a run of frames a..b-1 with d(a-1, a) and d(b-1, b) beyond what a joint can do and d(a-1, b) small beside
+    them, d the geodesic distance of one joint's rotations. Other joints that jump at the same two frames are repaired with it
+    (a solver that turns a thigh round turns its foot back). Clips of fewer than three frames come back as they are.
+    """
+    if clip.n_frames < 3:
+        return clip, CleaningReport(0, 0, 0)
+    local = local_rotations(clip.rotvec)
+    jump = np.zeros((clip.n_frames, local.shape[1]))
+    jump[1:] = geodesic_rad(local[:-1], local[1:])
+    repaired = np.zeros(jump.shape, bool)
+    for joint in np.flatnonzero((jump > SPIKE_RAD_PER_S / clip.fps).any(axis=0)):
+        for a, b in _flips(local, jump, int(joint), clip.fps):
+            _repair(local, jump, a, b, int(joint), SPIKE_RAD_PER_S / clip.fps, repaired)
+    root_m, moved = _without_root_spikes(clip)
+    frames = int((repaired.any(axis=1) | moved).sum())
+    report = CleaningReport(frames, int(repaired.sum()), int((jump > _flip_rad(clip.fps)).sum()))
+    if frames == 0:
+        return clip, report
+    rotvec = clip.rotvec.copy()
+    rotvec[repaired] = charted(local)[repaired]
+    return replace(clip, rotvec=rotvec, root_m=root_m), report
+
+
+def _flip_rad(fps: float) -> float:
+    """Give the turn between two frames that is impossible; at low rates a turn of more than 2 rad has lost its way round."""
+    return min(FLIP_RAD_PER_S / fps, 2.0)
+
+
+def _flips(local: Floats, jump: Floats, joint: int, fps: float) -> list[tuple[int, int]]:
+    """Give the runs [a, b) over which one joint is elsewhere."""
+    spike, flip = SPIKE_RAD_PER_S / fps, _flip_rad(fps)
+    jumps = np.flatnonzero(jump[:, joint] > spike)
+    found: list[tuple[int, int]] = []
+    for a in jumps:
+        if found and a < found[-1][1] + 1:
+            continue
+        for b in jumps[(jumps > a) & (jumps <= a + max(SPIKE_FRAMES, FLIP_S * fps))]:
+            smaller = min(jump[a, joint], jump[b, joint])
+            possible = b - a <= SPIKE_FRAMES or smaller > flip
+            if possible and geodesic_rad(local[a - 1, joint], local[b, joint]) < RETURN_SHARE * smaller:
+                found.append((int(a), int(b)))
+                break
+    return found
+
+
+def _repair(local: Floats, jump: Floats, a: int, b: int, joint: int, least_rad: float, repaired: NDArray[np.bool_]) -> None:
+    """Interpolate frames a..b-1 of `joint` and of those that jump with it; updates `local`, `jump` and `repaired`."""
+    back = geodesic_rad(local[a - 1], local[b])
+    smaller = np.minimum(jump[a], jump[b])
+    joints = np.flatnonzero((smaller > least_rad) & (back < RETURN_SHARE * smaller) | (np.arange(len(back)) == joint))
+    share = (np.arange(a, b) - (a - 1)) / (b - a + 1)
+    turn = rotvec_from_matrix(np.swapaxes(local[a - 1, joints], -1, -2) @ local[b, joints])
+    local[a:b, joints] = local[a - 1, joints] @ matrix_from_rotvec(share[:, None, None] * turn)
+    jump[a : b + 1, joints] = back[joints] / (b - a + 1)
+    repaired[a:b, joints] = True
+
+
+def _without_root_spikes(clip: Clip) -> tuple[Floats, NDArray[np.bool_]]:
+    """Give root positions with one-frame spikes replaced by the middle of their neighbours, and where that was."""
+    root = clip.root_m
+    most = ROOT_SPIKE_M_PER_S / clip.fps
+    step = np.linalg.norm(np.diff(root, axis=0), axis=1)
+    back = np.linalg.norm(root[2:] - root[:-2], axis=1)
+    moved = np.zeros(len(root), bool)
+    smaller = np.minimum(step[:-1], step[1:])
+    moved[1:-1] = (smaller > most) & (back < RETURN_SHARE * smaller)
+    out = root.copy()
+    middle = np.flatnonzero(moved)
+    out[middle] = (root[middle - 1] + root[middle + 1]) / 2
+    return out, moved
