@@ -64,6 +64,13 @@ class SolveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """Publishing of poses."""
+
+    address: str = "tcp://127.0.0.1:5570"  # ZeroMQ PUB; 127.0.0.1 is this machine only, port 0 takes a free one
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one run."""
 
@@ -71,3 +78,4 @@ class Settings:
     match: MatchSettings = field(default_factory=MatchSettings)
     label: LabelSettings = field(default_factory=LabelSettings)
     solve: SolveSettings = field(default_factory=SolveSettings)
+    stream: StreamSettings = field(default_factory=StreamSettings)

@@ -78,7 +78,7 @@ class Inbox:
     """The socket blobs come in by, on a free port of the loopback interface."""
 
     def __init__(self) -> None:
-        self._socket = zmq.Context.instance().socket(zmq.PULL)
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PULL)
         self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -171,9 +171,9 @@ class Reconstruction:
         if not self._silent:
             self._silent = True
             self._sink.event(t_ns, "camera", f"no pairs for {silence_ns / 1e6:.0f} ms: {self._missing(t_ns)}")
-        self._state = State.COASTING if silence_ns < LOST_NS else State.LOST
+        before, self._state = self._state, State.COASTING if silence_ns < LOST_NS else State.LOST
         period_ns = HELD_PERIOD_NS if self._state is State.COASTING else LOST_PERIOD_NS
-        if t_ns - self._t_said_ns >= period_ns:
+        if self._state is not before or t_ns - self._t_said_ns >= period_ns:
             self._t_said_ns = t_ns
             self._sink.pose(_held(self._last, self._state))
 

@@ -1,0 +1,66 @@
+"""The reconstruction's way out to the stream: poses, status and events become messages and are published."""
+
+from dataclasses import replace
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from capture.clock import now_ns
+from reconstruct.pose import Pose
+from reconstruct.process import RunStatus
+from stream.compose import pose_message, skeleton_message
+from stream.messages import EventMessage, StatusMessage
+from stream.publisher import Publisher
+
+
+class StreamSink:
+    """Publish one run. session: names the run in every message; raises StreamError when the address is taken."""
+
+    def __init__(self, address: str, session: str, subject: Subject, rig: Rig) -> None:
+        self._publisher = Publisher(address)
+        self._session, self._seq = session, 0
+        self._skeleton = skeleton_message(subject)
+        self._calibration = {"baseline_m": rig.baseline_m, "floor_known": float(rig.floor_known)}
+        if rig.error_px == rig.error_px:  # not NaN: known
+            self._calibration["reprojection_px"] = rig.error_px
+        self._publisher.publish(self._skeleton)
+
+    @property
+    def address(self) -> str:
+        """Where the stream is."""
+        return self._publisher.address
+
+    def pose(self, pose: Pose) -> None:
+        """Publish a pose; its `publish` latency is what composing the message takes."""
+        t_begin_ns = now_ns()
+        message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns)
+        t_publish_ns = now_ns()
+        latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
+        self._publisher.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
+        self._seq += 1
+
+    def status(self, status: RunStatus) -> None:
+        """Publish the state of the run."""
+        self._publisher.publish(
+            StatusMessage(
+                session=self._session,
+                t_ns=status.t_ns,
+                state=str(status.state),
+                rates_hz=status.rates_hz,
+                drops=status.drops,
+                skew_ns=status.skew_ns,
+                calibration=self._calibration,
+                cameras=dict(status.cameras),
+            )
+        )
+
+    def event(self, t_ns: int, kind: str, text: str) -> None:
+        """Publish news in words."""
+        self._publisher.publish(EventMessage(self._session, t_ns, kind, text))
+
+    def serve(self, t_ns: int) -> None:
+        """Send the skeleton to whoever joined."""
+        self._publisher.serve(t_ns)
+
+    def close(self) -> None:
+        """Let the last messages leave."""
+        self._publisher.close()

@@ -1,0 +1,138 @@
+"""Stand-ins that travel to spawned processes: a source, a detector, a pipeline and a subject of known numbers."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.subject import Subject
+from capture.packets import Blobs, Frame, PairedBlobs
+from config.errors import SourceError
+from config.joints import N_JOINTS
+from config.markers import MarkerSet
+from database.skeleton import Skeleton
+from reconstruct.pose import Pose, State
+
+
+class CountingSource:
+    """Gives small grey frames at a steady rate; stamps count from 0."""
+
+    def __init__(self, camera: int, fps: float = 60.0, n_frames: int | None = None) -> None:
+        self.name, self.size, self.fps, self.n_frames, self.truncated = "fake", (32, 24), fps, n_frames, False
+        self._camera, self._index = camera, 0
+
+    def read(self) -> Frame | None:
+        if self.n_frames is not None and self._index >= self.n_frames:
+            return None
+        image = np.full((24, 32, 3), self._index % 256, np.uint8)
+        frame = Frame(self._camera, self._index, round(self._index * 1e9 / self.fps), image)
+        self._index += 1
+        return frame
+
+    def close(self) -> None:
+        pass
+
+
+class MissingSource:
+    """Cannot be opened."""
+
+    def __init__(self) -> None:
+        raise SourceError("camera 7: no such camera; plug it in")
+
+
+class BrokenSource(CountingSource):
+    """Fails with a bug of ours after ten frames."""
+
+    def read(self) -> Frame | None:
+        if self._index == 10:
+            raise ZeroDivisionError("a bug")
+        return super().read()
+
+
+class StuckSource(CountingSource):
+    """Hangs in its driver after ten frames."""
+
+    def read(self) -> Frame | None:
+        if self._index == 10:
+            time.sleep(3600)
+        return super().read()
+
+
+class Corner:
+    """Sees one blob whose place tells the frame: x the index, y the camera."""
+
+    def step(self, frame: Frame) -> Blobs:
+        point = np.array([[float(frame.index), float(frame.camera)]])
+        return Blobs(frame.camera, frame.index, frame.t_capture_ns, point, np.ones(1), np.zeros((1, 3)), np.ones(1))
+
+
+def corner(source: object) -> Corner:
+    """Give the detector of a source."""
+    return Corner()
+
+
+def subject() -> Subject:
+    """Give a subject with an asymmetric skeleton and two markers."""
+    offsets = np.arange(N_JOINTS * 3.0).reshape(N_JOINTS, 3) / 100.0
+    offsets[0] = 0.0
+    skeleton = Skeleton("fake", offsets, np.zeros((N_JOINTS, 3)))
+    markers = MarkerSet(
+        ("chest", "hand"), np.array([11, 18]), np.array([True, False]), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2, bool)
+    )
+    return Subject("Ann", skeleton, markers, np.zeros((2, 3)), np.zeros(2), np.array([0.0, 1.0, 0.0]))
+
+
+def rig() -> Rig:
+    """Give two cameras 2 m apart."""
+    left = Camera("cam_0", (32, 24), np.eye(3), np.zeros(4), np.eye(3), np.zeros(3))
+    return Rig(left, replace(left, name="cam_1", translation=np.array([-2.0, 0.0, 0.0])))
+
+
+class IndexPipeline:
+    """Gives poses whose root x is the left frame's index and y the right one's."""
+
+    def __init__(self, step_s: float = 0.0) -> None:
+        self._step_s = step_s
+
+    def warm(self) -> None:
+        pass
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        time.sleep(self._step_s)
+        root = np.array([pair.left.points_px[0, 0], pair.right.points_px[0, 0], 0.0])
+        return pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+
+
+class CrashingPipeline(IndexPipeline):
+    """Fails while it is made ready, with a bug of ours."""
+
+    def warm(self) -> None:
+        raise KeyError("a bug")
+
+
+def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:
+    """Give a tracked pose of the fake subject."""
+    rotvec = np.linspace(-0.6, 0.7, N_JOINTS * 3).reshape(N_JOINTS, 3)
+    return Pose(
+        index=index,
+        t_capture_ns=t_ns,
+        skew_ns=skew_ns,
+        state=State.TRACKING,
+        rotvec=rotvec,
+        root_m=root,
+        joint_source=np.zeros(N_JOINTS, np.uint8),
+        confidence=np.full(N_JOINTS, 0.75),
+        marker_m=np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        measured=np.array([True, False]),
+        residual_m=np.array([0.004, 0.0]),
+        seen=np.array([[True, False], [True, True]]),
+        residual_px=np.zeros((2, 2)),
+        latency_ns={"solve": 1000},
+    )
+
+
+def touch(path: Path) -> None:
+    """Leave a sign that a process came this far."""
+    path.write_text("here", encoding="utf-8")

@@ -1,0 +1,121 @@
+"""The reconstruction between inbox and sink, with time passed in: newest pair only, silence, counts."""
+
+import numpy as np
+import pytest
+import zmq
+
+from capture.clock import now_ns
+from capture.packets import Blobs
+from capture.wire import SentBlobs, encode_blobs
+from reconstruct.pose import JointSource, Pose, State
+from reconstruct.process import LOST_NS, SILENT_NS, Inbox, Reconstruction, RunStatus
+from tests.fakes import IndexPipeline
+
+MS = 1_000_000
+T0 = 50_000 * MS
+
+
+class Record:
+    """A sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.poses: list[Pose] = []
+        self.states: list[RunStatus] = []
+        self.events: list[str] = []
+
+    def pose(self, pose: Pose) -> None:
+        self.poses.append(pose)
+
+    def status(self, status: RunStatus) -> None:
+        self.states.append(status)
+
+    def event(self, t_ns: int, kind: str, text: str) -> None:
+        self.events.append(text)
+
+    def serve(self, t_ns: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def sent(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
+    """Give blobs captured at t, read 1 ms, sent 3 ms and received 4 ms later."""
+    blobs = Blobs(camera, index, t_ns, np.array([[float(index), 0.0]]), np.ones(1), np.zeros((1, 3)), np.ones(1))
+    return SentBlobs(blobs, t_ns + MS, t_ns + 3 * MS), t_ns + 4 * MS
+
+
+@pytest.fixture
+def run() -> tuple[Reconstruction, Record]:
+    record = Record()
+    return Reconstruction(IndexPipeline(), record, 8 * MS), record
+
+
+def test_pair_becomes_a_pose_with_the_times_of_its_journey(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 3, T0)], T0 + 5 * MS)
+    assert not record.poses
+    reconstruction.turn([sent(1, 4, T0 + 2 * MS)], T0 + 7 * MS)
+    (pose,) = record.poses
+    assert pose.root_m[:2].tolist() == [3.0, 4.0] and pose.skew_ns == 2 * MS
+    latency = pose.latency_ns
+    assert (latency["read"], latency["detect"], latency["transport"], latency["solve"]) == (MS, 2 * MS, MS, 1000)
+
+
+def test_only_the_newest_of_a_backlog_is_solved(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    backlog = [sent(camera, i, T0 + 17 * MS * i) for i in range(5) for camera in (0, 1)]
+    reconstruction.turn(backlog, T0 + 90 * MS)
+    assert [pose.root_m[0] for pose in record.poses] == [4.0]
+    assert reconstruction.counts == {"poses": 1, "pairs": 5, "overrun": 4}
+
+
+def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)
+    t_pair = T0 + 4 * MS
+    reconstruction.turn([], t_pair + SILENT_NS - 1)
+    assert len(record.poses) == 1 and not record.events
+    reconstruction.turn([sent(0, 1, T0 + 100 * MS)], t_pair + SILENT_NS)
+    assert record.poses[-1].state is State.COASTING and "right camera is silent" in record.events[0]
+    assert np.all(record.poses[-1].joint_source == JointSource.HELD) and not record.poses[-1].measured.any()
+    reconstruction.turn([], t_pair + SILENT_NS + 10 * MS)
+    assert len(record.poses) == 2
+    reconstruction.turn([], t_pair + LOST_NS)
+    assert record.poses[-1].state is State.LOST
+    reconstruction.report(t_pair + LOST_NS, 0)
+    assert record.states[-1].state is State.LOST and record.states[-1].cameras["right"]["state"] == "silent"
+    reconstruction.turn([sent(0, 60, T0 + 900 * MS), sent(1, 60, T0 + 901 * MS)], T0 + 910 * MS)
+    assert record.poses[-1].state is State.TRACKING and record.events[-1] == "both cameras send again"
+
+
+def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for i in range(30):
+        t_ns = T0 + 20 * MS * i
+        reconstruction.turn([sent(0, i, t_ns), *([sent(1, i, t_ns - MS)] if i % 3 else [])], t_ns)
+        reconstruction.report(t_ns, 7)
+    reconstruction.report(T0 + 1000 * MS, 7)
+    assert len(record.states) == 2
+    last = record.states[-1]
+    assert last.rates_hz == {"left": 30.0, "right": 20.0, "pose": 20.0}
+    assert last.drops == {"late": 0, "unpaired": 10, "overrun": 0, "malformed": 7}
+    assert last.skew_ns == {"median": -MS, "worst": MS}
+    assert last.cameras["left"]["frames"] == 30
+
+
+def test_inbox_is_on_loopback_and_counts_what_is_malformed() -> None:
+    inbox = Inbox()
+    assert inbox.address.startswith("tcp://127.0.0.1:")
+    socket = zmq.Context.instance().socket(zmq.PUSH)
+    socket.connect(inbox.address)
+    good, _ = sent(1, 2, T0)
+    for payload in (b"noise", encode_blobs(good)[:-3], b"", encode_blobs(good)):
+        socket.send(payload)
+    received, deadline = [], now_ns() + 3_000 * MS
+    while not received and now_ns() < deadline:
+        received += inbox.drain(100)
+    assert inbox.n_malformed == 3 and len(received) == 1
+    assert received[0][0].blobs.index == 2 and received[0][1] <= now_ns()
+    socket.close(0)
+    inbox.close()

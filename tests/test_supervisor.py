@@ -1,0 +1,240 @@
+"""Real processes, real sockets: a run from start to end, a killed camera, faults in one line, and no orphans."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+import psutil
+import pytest
+import zmq
+
+from capture.clock import now_ns
+from capture.process import CameraPlan
+from reconstruct.process import ReconstructionPlan
+from stream.codec import decode
+from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
+from stream.publisher import Publisher
+from stream.sink import StreamSink
+from tests import fakes
+from tools.supervisor import ProcessFaultError, RunError, Supervisor, new_session
+
+BUDGET_NS = 9_000_000
+
+
+def free_address() -> str:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    publisher.close()
+    time.sleep(0.05)
+    return publisher.address
+
+
+LEFT, RIGHT = partial(fakes.CountingSource, 0), partial(fakes.CountingSource, 1)
+
+
+def supervisor(
+    address: str,
+    left: Callable[[], object] = LEFT,
+    right: Callable[[], object] = RIGHT,
+    pipeline: Callable[[], object] = fakes.IndexPipeline,
+    tell: Callable[[str], None] = print,
+) -> Supervisor:
+    session = new_session()
+    sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
+    cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((left, right)))
+    return Supervisor(cameras, ReconstructionPlan(pipeline, sink, BUDGET_NS), session, tell)
+
+
+class Client:
+    """A subscriber that keeps what it hears."""
+
+    def __init__(self, address: str) -> None:
+        self._socket = zmq.Context.instance().socket(zmq.SUB)
+        self._socket.subscribe(b"")
+        self._socket.connect(address)
+        self.heard: list[Message] = []
+
+    def listen(self) -> None:
+        while self._socket.poll(0):
+            self.heard.append(decode(self._socket.recv()))
+
+    def of(self, kind: type) -> list:
+        return [message for message in self.heard if isinstance(message, kind)]
+
+    def close(self) -> None:
+        self._socket.close(0)
+
+
+def turns(run: Supervisor, seconds: float, *clients: Client, until: Callable[[], bool] = lambda: False) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not until():
+        run.turn(20)
+        for client in clients:
+            client.listen()
+
+
+def descendants() -> list[psutil.Process]:
+    """Give the running processes below this one but multiprocessing's own resource tracker."""
+    return [p for p in psutil.Process().children(recursive=True) if "resource_tracker" not in " ".join(p.cmdline())]
+
+
+@pytest.mark.timeout(120)
+def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> None:
+    address, told = free_address(), []
+    with supervisor(address, tell=told.append) as run:
+        pids = [child.process.pid for child in run.children.values()]
+        run.wait_ready(60)
+        early = Client(address)
+        t_start_ns = run.start()
+        turns(run, 2.0, early)
+        late = Client(address)
+        turns(run, 1.0, early, late)
+
+        first = late.heard[0]
+        assert isinstance(first, SkeletonMessage) and first.subject == "Ann" and first.names[0] == "hips"
+        poses = early.of(PoseMessage)
+        assert len(poses) > 100 and {pose.hash for pose in poses} == {first.hash}
+        assert [pose.seq for pose in poses] == list(range(poses[0].seq, poses[0].seq + len(poses)))
+        for pose in poses:
+            # Both cameras are paced from one start, so a pair holds the same frame of either, stamped on the common clock.
+            assert pose.root_m[0] == pose.root_m[1] and pose.skew_ns == 0
+            assert pose.t_capture_ns == t_start_ns + round(pose.root_m[0] * 1e9 / 60)
+            assert pose.t_publish_ns > pose.t_capture_ns
+        assert {"read", "detect", "transport", "wait", "solve", "publish"} <= set(poses[0].latency_ns)
+
+        listening = [c for pid in [os.getpid(), *pids] for c in psutil.Process(pid).net_connections() if c.status == "LISTEN"]
+        assert len(listening) >= 3 and {c.laddr.ip for c in listening} == {"127.0.0.1"}
+
+        run.children["right"].process.kill()
+        turns(run, 20.0, early, until=lambda: bool(told))
+        assert "right process" in told[0] and "1 of 3" in told[0]
+        n_before = len(early.heard)
+        turns(run, 30.0, early, until=lambda: any("send again" in event.text for event in early.of(EventMessage)))
+        turns(run, 1.5, early)
+        after = early.heard[n_before:]
+        assert any(isinstance(m, PoseMessage) and m.state == "coasting" for m in early.heard)
+        assert any(isinstance(m, EventMessage) and "starting it again" in m.text for m in early.heard)
+        assert [m.state for m in after if isinstance(m, PoseMessage)][-10:] == ["tracking"] * 10
+        status = early.of(StatusMessage)[-1]
+        assert status.cameras["right"]["state"] == "live" and status.rates_hz["pose"] > 30
+        pids += [child.process.pid for child in run.children.values()]
+        for client in (early, late):
+            client.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert not descendants()
+
+
+@pytest.mark.timeout(60)
+def test_sources_that_end_end_the_run() -> None:
+    source = partial(fakes.CountingSource, n_frames=30)
+    with supervisor(free_address(), partial(source, 0), partial(source, 1)) as run:
+        run.wait_ready(60)
+        run.start()
+        turns(run, 20.0, until=lambda: run.ended)
+        assert run.ended
+        assert [child.counts["frames"] + child.counts["skipped"] for child in run.cameras] == [30, 30]
+        turns(run, 1.0, until=lambda: run.children["reconstruction"].counts["pairs"] >= 25)
+        assert 25 <= run.children["reconstruction"].counts["pairs"] <= 30
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"right": fakes.MissingSource}, RunError, "^camera 7: no such camera; plug it in$"),
+        ({"pipeline": fakes.CrashingPipeline}, ProcessFaultError, "^reconstruction: KeyError: 'a bug'$"),
+    ],
+)
+def test_a_fault_before_the_start_is_one_line(arguments: dict, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words), supervisor(free_address(), **arguments) as run:
+        run.wait_ready(60)
+    assert not descendants()
+
+
+@pytest.mark.timeout(60)
+def test_a_taken_stream_port_is_named() -> None:
+    taken = Publisher("tcp://127.0.0.1:0")
+    with pytest.raises(RunError, match=f"port {taken.address.rpartition(':')[2]} is taken"), supervisor(taken.address) as run:
+        run.wait_ready(60)
+    taken.close()
+
+
+@pytest.mark.timeout(120)
+def test_a_camera_that_keeps_failing_ends_the_run() -> None:
+    told: list[str] = []
+    broken = partial(fakes.BrokenSource, 1)
+    with supervisor(free_address(), right=broken, tell=told.append) as run:
+        run.wait_ready(60)
+        run.start()
+        with pytest.raises(ProcessFaultError, match="right: ZeroDivisionError: a bug"):
+            turns(run, 60.0)
+    assert len(told) == 3 and "3 of 3" in told[2]
+
+
+@pytest.mark.timeout(60)
+def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
+    with supervisor(free_address(), left=partial(fakes.StuckSource, 0)) as run:
+        run.wait_ready(60)
+        run.start()
+        turns(run, 1.0)
+        assert run.children["left"].counts["frames"] == 10
+        start = time.monotonic()
+    assert time.monotonic() - start < 4.0 and not descendants()
+
+
+SCRIPT = """
+import sys, time
+from tests import test_supervisor as t
+from tools.supervisor import interrupt_on_sigterm
+
+def main():
+    with interrupt_on_sigterm(), t.supervisor(sys.argv[1]) as run:
+        run.wait_ready(60)
+        run.start()
+        print("running", *[child.process.pid for child in run.children.values()], flush=True)
+        t.turns(run, 60)
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_no_orphans_however_the_supervisor_ends(number: str, tmp_path: os.PathLike[str]) -> None:
+    script = os.path.join(tmp_path, "run_it.py")  # noqa: PTH118
+    with open(script, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["."])}
+    parent = subprocess.Popen(
+        [sys.executable, script, free_address()], stdout=subprocess.PIPE, env=environment, text=True, start_new_session=True
+    )
+    assert parent.stdout is not None
+    pids = [int(word) for word in parent.stdout.readline().split()[1:]]
+    assert len(pids) == 3 and all(psutil.pid_exists(pid) for pid in pids)
+    if number == "SIGINT":
+        os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to the whole group
+    else:
+        parent.send_signal(getattr(signal, number))
+    status = parent.wait(15)
+    assert status == (-signal.SIGKILL if number == "SIGKILL" else 130)
+    deadline_ns = now_ns() + 8_000_000_000
+    while any(alive(pid) for pid in pids) and now_ns() < deadline_ns:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in pids)
+    parent.stdout.close()
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process runs; one that waits for its parent to collect it does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
