@@ -127,7 +127,10 @@ def _quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArra
         for i in range(samples.shape[0]):
             value = np.int64(samples[i, p])
             counts[value] += 1
-            low, high = min(low, value), max(high, value)
+            if value < low:
+                low = value
+            if value > high:
+                high = value
         seen, rank = 0, 0
         for value in range(low, high + 1):
             seen += counts[value]

@@ -44,6 +44,12 @@ class RawBlobs:
         s = self.sums
         return np.asarray((s[:, X0] <= 0) | (s[:, Y0] <= 0) | (s[:, X1] >= size[0] - 1) | (s[:, Y1] >= size[1] - 1))
 
+    def inside(self, other: "RawBlobs") -> NDArray[np.int64]:
+        """Give for each blob the other whose bounding box its own lies in, (N,), -1 for none."""
+        a, b = self.sums[:, None], other.sums[None]
+        within = (a[..., X0] >= b[..., X0]) & (a[..., X1] <= b[..., X1]) & (a[..., Y0] >= b[..., Y0]) & (a[..., Y1] <= b[..., Y1])
+        return np.where(within.any(axis=1), within.argmax(axis=1), -1) if len(other) else np.full(len(self), -1)
+
     def chosen(self, mask: NDArray[np.bool_]) -> "RawBlobs":
         """Keep the marked blobs."""
         return RawBlobs(self.sums[mask])
@@ -57,10 +63,10 @@ class BlobMaker:
         self._kinds = np.zeros(MAX_RUNS, np.uint8)
         self._sums = np.empty((MAX_RUNS, N_SUMS))
 
-    def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float) -> RawBlobs:
+    def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float, gap_px: int = 0) -> RawBlobs:
         """Join runs (R, 3) and weight every pixel by how far its brightest channel is above `level`, below every run's pixels."""
         kinds = self._kinds[: len(runs)]
-        sums = self._sums[: _join(runs, kinds, GAP_PX, self._blob)]
+        sums = self._sums[: _join(runs, kinds, gap_px, self._blob)]
         _sum_bright(image, runs, kinds, self._blob, level, sums)
         return RawBlobs(sums.copy())
 
@@ -82,8 +88,8 @@ def colored_runs(
 
 
 def brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
-    """Split foreground runs into runs brighter than a threshold, joined across the gap; fills out (K, 3), returns how many."""
-    return int(_brighter_runs(image, runs, threshold, GAP_PX, out))
+    """Split foreground runs into runs brighter than a threshold; fills out (K, 3), returns how many."""
+    return int(_brighter_runs(image, runs, threshold, 0, out))
 
 
 @kernel

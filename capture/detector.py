@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from capture.background import Background, Image, is_dark
 from capture.blobs import AREA, N_SUMS, PEAK, BlobMaker, RawBlobs, W, brighter_runs, colored_runs
 from capture.color_table import CORE, ColorTable, color_table
-from capture.foreground import MAX_RUNS, Bounds, RunFinder, background_bounds, brighter_than, everything
+from capture.foreground import GAP_PX, MAX_RUNS, Bounds, RunFinder, background_bounds, brighter_than, everything
 from capture.packets import Blobs, Frame
 from capture.threshold import FLOOR, Threshold, stable_threshold
 from config.errors import SettingsError
@@ -16,8 +16,9 @@ from config.settings import DetectorSettings
 
 MAX_AREA_SHARE = 0.004  # of the image: a marker is small
 MIN_FILL, MAX_ELONGATION = 0.35, 4.0  # of its bounding box, and width to height
+SPECK_SHARE = 0.12  # of the median area: smaller spots are glints
+SPLIT_SHARE, PART_SHARE = 0.4, 0.15  # where between threshold and peak markers part; least area of a part, of the whole
 EAGER_FRAMES, EVERY_FRAMES = 5, 15  # look for the threshold in every frame at first, now and then later
-FOLLOW = 0.2  # share of the way to each new estimate of the threshold
 PIXEL_NOISE = 2.0  # grey levels, of a webcam in MJPG
 SIGMA_FLOOR_PX = 0.06  # what compression and sampling leave of even the brightest marker
 SHAPE_SHARE = 0.03  # of the radius: a marker is not lit evenly
@@ -79,10 +80,10 @@ class Detector:
         self._steps += 1
         return _packed(frame, raw)
 
-    def _find(self, image: Image, bounds: Bounds) -> NDArray[np.int32]:
+    def _find(self, image: Image, bounds: Bounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
         """Give the runs of an image outside the bounds."""
         assert self._finder is not None
-        return self._finder.runs(image, bounds)
+        return self._finder.runs(image, bounds, gap_px)
 
     def _colored_blobs(self, image: Image) -> RawBlobs:
         """Give compact blobs of marker colour within the foreground, each with a core of nearly pure colour."""
@@ -103,15 +104,33 @@ class Detector:
         level = int(self.threshold.pixel)
         if self._bounds is None or self._bounds[0] != level:
             self._bounds = level, brighter_than(self._static, level, (image.shape[1], image.shape[0]))
-        raw = self._maker.bright_blobs(image, self._find(image, self._bounds[1]), level)
+        found = self._find(image, self._bounds[1], 0)
+        raw = self._split(image, found, self._maker.bright_blobs(image, found, level))
         keep = compact(raw, image, self._settings.min_area_px) & (raw.sums[:, PEAK] + level >= self.threshold.peak)
-        return raw.chosen(keep)
+        raw = raw.chosen(keep)
+        return raw.chosen(raw.sums[:, AREA] >= SPECK_SHARE * np.median(raw.sums[:, AREA])) if len(raw) else raw
+
+    def _split(self, image: Image, found: NDArray[np.int32], raw: RawBlobs) -> RawBlobs:
+        """Take markers that touch apart: a blob that holds several at a higher threshold becomes these."""
+        assert self.threshold is not None
+        level = self.threshold.pixel
+        core = int(level + SPLIT_SHARE * (self.threshold.level - level))
+        runs, _ = self._colored
+        n = brighter_runs(image, found, core, runs)
+        parts = self._maker.bright_blobs(image, runs[:n], int(level), gap_px=GAP_PX)
+        owner = parts.inside(raw)
+        large = (owner >= 0) & (parts.sums[:, AREA] >= np.maximum(PART_SHARE * raw.sums[owner, AREA], self._settings.min_area_px))
+        pieces = np.bincount(owner[large], minlength=len(raw))
+        if not np.any(pieces > 1):
+            return raw
+        split = parts.sums[large & (pieces[owner] > 1)]
+        return RawBlobs(np.concatenate([raw.sums[pieces <= 1], split]))
 
     def _follow_threshold(self, image: Image) -> None:
         """Look for the threshold in this image and go a part of the way to it."""
         size = (image.shape[1], image.shape[0])
         floor = brighter_than(self._static, FLOOR, size)
-        found = self._find(image, floor)
+        found = self._find(image, floor, 0)
         runs, _ = self._colored
 
         def above(threshold: int) -> RawBlobs:
@@ -121,7 +140,7 @@ class Detector:
 
         estimate = stable_threshold(above)
         if estimate is not None:
-            self.threshold = estimate if self.threshold is None else self.threshold.towards(estimate, FOLLOW)
+            self.threshold = estimate if self.threshold is None else self.threshold.towards(estimate)
 
 
 def compact(raw: RawBlobs, image: Image, min_area_px: float) -> NDArray[np.bool_]:

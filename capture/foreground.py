@@ -68,8 +68,8 @@ class RunFinder:
         self._runs = np.empty((MAX_RUNS, 3), np.int32)
         self._row = np.zeros(-(-size[0] // 8) * 24, np.uint8)  # whole groups of 8 pixels = three 64-bit words
 
-    def runs(self, image: Image, bounds: Bounds) -> NDArray[np.int32]:
-        """Give runs (row, first column, last column) of the foreground, (R, 3), valid until the next call.
+    def runs(self, image: Image, bounds: Bounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
+        """Give runs (row, first column, last column) of the foreground, (R, 3), valid until the next call; those up to gap_px apart are joined.
 
         No more than MAX_RUNS: an image flooded with foreground gives none. Raises CalibrationError: another size of image.
         """
@@ -78,7 +78,7 @@ class RunFinder:
             raise CalibrationError(
                 f"an image of {image.shape[1]}x{image.shape[0]} where the background has {width}x{height}; record both with one resolution"
             )
-        count = _find_runs(image.reshape(height, width * 3), bounds.lo, bounds.span, GAP_PX, self._row, self._runs)
+        count = _find_runs(image.reshape(height, width * 3), bounds.lo, bounds.span, gap_px, self._row, self._runs)
         return self._runs[: max(count, 0)]
 
 

@@ -18,7 +18,6 @@ from config.settings import MatchSettings
 
 # Costs are chi-square-like: two unpaired blobs cost as much as one pair at the edge of every tolerance together.
 UNPAIRED = 16.0
-EPIPOLAR_SHARE = 1.0 / 3.0  # of the tolerance, taken as one standard deviation
 MAX_COLOR, MAX_PLACE = 4.0, 6.0  # most that colour or place may count, so that neither forbids a pair on its own
 UNFORESEEN = 2.0  # what a place within the body but near no prediction costs more
 IMPOSSIBLE = 1e6
@@ -38,7 +37,7 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
     depth = depths_m(rig, point)
     sane = ((depth >= settings.min_depth_m) & (depth <= settings.max_depth_m)).all(axis=0)
     i, j, point, covariance = i[sane], j[sane], point[sane], covariance[sane]
-    cost = (distance[i, j] / (EPIPOLAR_SHARE * tolerance)) ** 2
+    cost = _epipolar_cost(distance[i, j], settings.epipolar_sigma_px)
     cost += np.minimum(_color_cost(left.color_rgb[i], right.color_rgb[j], settings.color_sigma), MAX_COLOR)
     cost += np.minimum(_place_cost(point, covariance, settings, predicted_m), MAX_PLACE)
     chosen = _assigned(i, j, cost, len(left), len(right))
@@ -51,6 +50,11 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
         np.setdiff1d(np.arange(len(left)), i[chosen]),
         np.setdiff1d(np.arange(len(right)), j[chosen]),
     )
+
+
+def _epipolar_cost(distance_px: Floats, sigma_px: float) -> Floats:
+    """Give 2 log(1 + d^2 / 2 sigma^2): a square near 0 that grows slowly, as a time skew of unknown size makes large distances common."""
+    return np.asarray(2.0 * np.log1p(0.5 * (distance_px / sigma_px) ** 2))
 
 
 def _color_cost(left_rgb: Floats, right_rgb: Floats, sigma: float) -> Floats:

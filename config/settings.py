@@ -17,7 +17,8 @@ class DetectorSettings:
 class MatchSettings:
     """Epipolar matching of the two views."""
 
-    max_epipolar_px: float = 3.0  # farthest from the epipolar line for cameras that look at the same time
+    max_epipolar_px: float = 8.0  # farthest from the epipolar line; cameras seldom look at quite the same time
+    epipolar_sigma_px: float = 0.8  # usual distance from the epipolar line
     skew_px_s: float = 150.0  # added to it for every second between the two looks: how fast markers cross the image
     color_sigma: float = 40.0  # difference of colour between the views that is still usual, of 255
     temporal_sigma_m: float = 0.06  # usual distance from where the last pose predicts a marker
