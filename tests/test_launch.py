@@ -124,7 +124,7 @@ def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("content", ["X = 1\n", "raise RuntimeError('not for you')\n"])
+@pytest.mark.parametrize("content", ["X = 1\n", "raise RuntimeError('not for you')\n", "raise SystemExit(0)\n"])
 def test_a_foreign_config_is_named(content: str, tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(content, "utf-8")
     code = f"import sys; sys.path.append({str(ROOT)!r}); from tools.launch import main; sys.argv = ['duocap', '--help']; main()"

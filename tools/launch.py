@@ -39,7 +39,7 @@ def foreign_config() -> str | None:
     """Name the file of a `config` that is not ours, None if all is well."""
     try:
         import config
-    except Exception as error:  # noqa: BLE001 - a stranger's config.py may fail in any way while it is imported
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's config.py may fail in any way while it is imported
         return f"{_config_file()} ({type(error).__name__} while importing it)"
     if getattr(config, "DUOCAP", False):
         return None
