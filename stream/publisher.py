@@ -50,19 +50,26 @@ class Publisher:
         payload = encode(message)
         if isinstance(message, SkeletonMessage):
             self._skeleton = payload
+        elif self._newcomer():  # who just joined should know the skeleton before the first pose
+            self._send(self._skeleton)
         self._send(payload)
 
     def serve(self, now_ns: int) -> None:
         """Answer new subscribers with the skeleton and repeat it every second; call this at least as often."""
+        wanted = self._newcomer()
+        if self._skeleton and (wanted or now_ns >= self._skeleton_due_ns):
+            self._send(self._skeleton)
+            self._skeleton_due_ns = now_ns + SKELETON_PERIOD_NS
+
+    def _newcomer(self) -> bool:
+        """Take subscriptions; tell whether one of them wants a skeleton that there is."""
         wanted = False
         while self._socket.poll(0, zmq.POLLIN):
             request = self._socket.recv(zmq.NOBLOCK)
             if request[:1] == b"\x01":
                 self.n_subscriptions += 1
                 wanted |= SKELETON_TOPIC.startswith(request[1:9]) or request[1:].startswith(SKELETON_TOPIC)
-        if self._skeleton and (wanted or now_ns >= self._skeleton_due_ns):
-            self._send(self._skeleton)
-            self._skeleton_due_ns = now_ns + SKELETON_PERIOD_NS
+        return wanted and bool(self._skeleton)
 
     def close(self) -> None:
         """Close the socket, giving the last messages a moment to leave."""
