@@ -1,13 +1,11 @@
 """rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with one key of our own: `[metadata] floor_known`.
 
-Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[, k3]),
-`rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m]; `[metadata]` with `adjusted`, `error` [px].
+Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2,
+p1, p2[, k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to
+camera) [m]; `[metadata]` with `adjusted`, `error` [px].
 """
 
-import contextlib
 import math
-import os
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import tomli_w
 
 from calibration.camera import Camera, Rig
 from config.errors import FileFormatError
+from config.files import atomic_write
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
 CAMERA_TABLES = ("cam_0", "cam_1")
@@ -45,7 +44,7 @@ def read_rig(path: str | Path) -> Rig:
         if name not in found:
             listed = ", ".join(f"[{table}]" for table in found) or "no camera"
             raise FileFormatError(
-                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), found {listed}"
+                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
             )
     if len(found) > 2:
         raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
@@ -55,7 +54,7 @@ def read_rig(path: str | Path) -> Rig:
     low, high = BASELINE_RANGE_M
     if not low <= rig.baseline_m <= high:
         raise FileFormatError(
-            f"{path}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres, world to camera"
+            f"{path}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres"
         )
     return rig
 
@@ -70,10 +69,7 @@ def write_rig(path: str | Path, rig: Rig) -> None:
         metadata["error"] = float(rig.error_px)
     tables = {name: _table(camera) for name, camera in zip(CAMERA_TABLES, rig.cameras, strict=True)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
-    try:
-        _write_atomically(Path(path), text)
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot write the rig ({error.strerror}); choose a folder you may write to") from error
+    atomic_write(Path(path), text)
 
 
 def _table(camera: Camera) -> dict[str, Any]:
@@ -88,24 +84,11 @@ def _table(camera: Camera) -> dict[str, Any]:
     }
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Write beside the target, then rename over it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
 def _camera(where: str, table: dict[str, Any]) -> Camera:
     """Check one camera's table and turn it into a Camera."""
     if table.get("fisheye"):
         raise FileFormatError(
-            f"{where} is a fisheye camera; expected the pinhole model (k1, k2, p1, p2[, k3]): calibrate it without fisheye"
+            f"{where} is a fisheye camera; expected the pinhole model with k1, k2, p1, p2[, k3]: calibrate again"
         )
     size = _numbers(where, table, "size", ((2,),))
     if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
@@ -136,7 +119,7 @@ def _check_intrinsics(where: str, camera: Camera) -> None:
     for name, center, length in (("cx", K[0, 2], camera.size[0]), ("cy", K[1, 2], camera.size[1])):
         if not -0.5 * length <= center <= 1.5 * length:
             raise FileFormatError(
-                f"{where} principal point {name} = {center:g} px is far outside an image of {length} px; does size fit matrix?"
+                f"{where} principal point {name} = {center:g} px is far outside the image of {length} px; does size fit matrix?"
             )
     if np.abs(camera.distortions).max() > MAX_DISTORTION:
         raise FileFormatError(

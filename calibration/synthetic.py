@@ -18,7 +18,7 @@ def look_at(position_m: ArrayLike, target_m: ArrayLike, up: ArrayLike = (0.0, 1.
     right = np.cross(forward, np.asarray(up, float))
     if np.linalg.norm(forward) < 1e-9 or np.linalg.norm(right) < 1e-9 * np.linalg.norm(forward):
         raise CalibrationError(
-            f"a camera at {position.tolist()} cannot look at {np.asarray(target_m).tolist()}; choose a target not straight above it"
+            f"a camera at {position.tolist()} cannot look straight up or down at {np.asarray(target_m).tolist()}"
         )
     forward /= np.linalg.norm(forward)
     right /= np.linalg.norm(right)

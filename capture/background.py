@@ -67,8 +67,8 @@ def learn_background(images: Iterable[Image]) -> Background:
 def robust_background(images: list[Image]) -> Background:
     """Estimate the background from a recording the performer moves through, at most about half of the time at one place.
 
-    In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since the performer disturbs one side
-    only. In the dark a marker only ever brightens a pixel: mean and sigma come from the 10, 20 and 30% quantiles, so that a foot
+    In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since
+    the performer disturbs one side only. In the dark a marker only ever brightens a pixel: mean and sigma come from the 10, 20 and 30% quantiles, so that a foot
     that stands still for most of the recording stays in view while a reflection that is always there does not.
     Raises SourceError: fewer than five images.
     """
@@ -125,7 +125,7 @@ def _quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArra
     for p in range(samples.shape[1]):
         low, high = 255, 0
         for i in range(samples.shape[0]):
-            value = np.int64(samples[i, p])
+            value = int(samples[i, p])
             counts[value] += 1
             if value < low:
                 low = value

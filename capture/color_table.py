@@ -1,4 +1,4 @@
-"""Which pixel colours are marker colours: lookup tables over 32 x 32 x 32 colours, for markers searched on a performer in the light.
+"""Which pixel colours are marker colours: tables over 32 x 32 x 32 colours, for markers on a performer in the light.
 
 A pixel at a marker's edge mixes the marker with what is behind it, so membership is soft: 1 for the marker's hue at full
 saturation, falling to 0 at grey, along the straight line that mixing follows in chromaticity (r, g, b) / (r + g + b).
@@ -48,8 +48,8 @@ def _membership(grid: NDArray[np.float64], color: NDArray[np.float64]) -> NDArra
     strength = float(np.linalg.norm(chroma))
     if strength < MIN_CHROMA:
         raise CalibrationError(
-            f"the marker colour {color.astype(int).tolist()} is nearly grey; in a lit room use saturated colours, or leave color_rgb out to "
-            "search for bright markers"
+            f"the marker colour {color.astype(int).tolist()} is nearly grey; in a lit room use saturated colours, or leave "
+            "color_rgb out to search for bright markers"
         )
     sums = grid.sum(axis=-1)
     distance = np.linalg.norm(grid / sums[..., None] - 1.0 / 3.0 - chroma, axis=-1)

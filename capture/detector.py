@@ -158,8 +158,8 @@ def compact(raw: RawBlobs, image: Image, min_area_px: float) -> NDArray[np.bool_
 def center_sigma_px(raw: RawBlobs, size: tuple[int, int]) -> NDArray[np.float64]:
     """Give the standard deviation of each weighted centre, (N,) [px].
 
-    Pixel noise s moves the centre of a disc of area A and summed weight W by s A / (sqrt(4 pi) W), to first order; a floor, uneven
-    lighting and a cut by the image's edge are added in quadrature.
+    Pixel noise s moves the centre of a disc of area A and summed weight W by s A / (sqrt(4 pi) W), to first order; a floor,
+    uneven lighting and a cut by the image's edge are added in quadrature.
     """
     area = raw.sums[:, AREA]
     radius = np.sqrt(area / np.pi)

@@ -39,7 +39,7 @@ def background_bounds(background: Background, k_sigma: float, min_difference: fl
 
 
 def brighter_than(background: Bounds | None, threshold: int, size: tuple[int, int]) -> Bounds:
-    """Give bounds that only something brighter than the threshold, and than the background where known, leaves; size: width, height."""
+    """Give bounds left only by what is brighter than a threshold and than the background, if known; size: width, height."""
     width, height = size
     hi = np.full((height, width * 3), min(max(threshold, 0), 255), np.uint8)
     if background is not None:
@@ -69,14 +69,14 @@ class RunFinder:
         self._row = np.zeros(-(-size[0] // 8) * 24, np.uint8)  # whole groups of 8 pixels = three 64-bit words
 
     def runs(self, image: Image, bounds: Bounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
-        """Give runs (row, first column, last column) of the foreground, (R, 3), valid until the next call; those up to gap_px apart are joined.
+        """Give runs (row, first column, last) of the foreground, (R, 3), valid until the next call; up to gap_px apart they join.
 
         No more than MAX_RUNS: an image flooded with foreground gives none. Raises CalibrationError: another size of image.
         """
         width, height = self.size
         if image.shape != (height, width, 3):
             raise CalibrationError(
-                f"an image of {image.shape[1]}x{image.shape[0]} where the background has {width}x{height}; record both with one resolution"
+                f"an image of {image.shape[1]}x{image.shape[0]} where {width}x{height} was expected; record all at one resolution"
             )
         count = _find_runs(image.reshape(height, width * 3), bounds.lo, bounds.span, gap_px, self._row, self._runs)
         return self._runs[: max(count, 0)]

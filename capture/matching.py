@@ -1,10 +1,8 @@
 """Correspondences between two views as one assignment, and the points they give.
 
-Distance from the epipolar line, colour and time decide together (Chai & Hodgins 2005, sec. 3.2, which takes them one after another):
-each possible pair costs its squared, scaled differences, each unpaired blob a constant, and the cheapest whole is taken.
+Distance from the epipolar line, colour and time decide together (Chai & Hodgins 2005, sec. 3.2, which takes them one by
+one): each possible pair costs its squared, scaled differences, each unpaired blob a constant, and the cheapest whole is taken.
 """
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +51,7 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
 
 
 def _epipolar_cost(distance_px: Floats, sigma_px: float) -> Floats:
-    """Give 2 log(1 + d^2 / 2 sigma^2): a square near 0 that grows slowly, as a time skew of unknown size makes large distances common."""
+    """Give 2 log(1 + d^2 / 2 sigma^2): a square near 0, then slow, as time skews of unknown size make large distances common."""
     return np.asarray(2.0 * np.log1p(0.5 * (distance_px / sigma_px) ** 2))
 
 
@@ -98,7 +96,7 @@ def _squared(first: Floats, second: Floats) -> Floats:
 
 
 def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int) -> NDArray[np.int64]:
-    """Give the candidates of the cheapest assignment, ordered by left blob: pairs (i, j) of `cost`, or UNPAIRED / 2 for each blob left out.
+    """Give the candidates of the cheapest assignment: pairs (i, j) at `cost`, UNPAIRED / 2 for each blob left out.
 
     Every blob has a dummy partner of its own on the other side; two dummies pair for nothing.
     """

@@ -46,7 +46,7 @@ _OPENERS: list[tuple[Callable[[str], bool], Opener]] = []
 
 
 def register_source(recognises: Callable[[str], bool], opener: Opener) -> None:
-    """Add a kind of source: `recognises(spec)` claims a spec, `opener(spec, camera, fps, seconds)` opens it; the last added is asked first."""
+    """Add a kind of source: `recognises(spec)` claims a spec, the opener gets it with camera, fps, seconds; last added, first asked."""
     _OPENERS.insert(0, (recognises, opener))
 
 
@@ -206,5 +206,5 @@ def _check_size(where: str, image: NDArray[np.uint8], size: tuple[int, int]) -> 
     """Raise SourceError unless the image has the size of the first."""
     if (image.shape[1], image.shape[0]) != size:
         raise SourceError(
-            f"{where} is {image.shape[1]}x{image.shape[0]}, but the recording began with {size[0]}x{size[1]}; all frames must have one size"
+            f"{where} is {image.shape[1]}x{image.shape[0]}, the first frame {size[0]}x{size[1]}; all frames must have one size"
         )

@@ -34,7 +34,7 @@ class Threshold:
     stability: float
 
     def towards(self, other: "Threshold") -> "Threshold":
-        """Follow a new estimate: all the way where it is far more stable, as when the markers first come into view, slowly otherwise."""
+        """Follow a new estimate: slowly, but at once where it is far more stable, as when the markers first come into view."""
         if other.stability > BETTER * self.stability:
             return other
         share = FOLLOW if self.stability < BETTER * other.stability else 0.25 * FOLLOW

@@ -35,9 +35,7 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
         raise SourceError(f"{path}: no time stamps below the header; expected one line a frame")
     _check_increasing(path, stamps)
     if n_frames is not None and len(stamps) != n_frames:
-        raise SourceError(
-            f"{path}: {len(stamps)} time stamps for {n_frames} frames; they must be as many: does the file belong to these videos?"
-        )
+        raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
     return np.ascontiguousarray(stamps[:, 0] if len(header) == 2 else stamps)
 
 
@@ -60,6 +58,6 @@ def _check_increasing(path: str | Path, stamps: Floats) -> None:
     if np.any(steps <= 0.0):
         frame, column = (int(i) for i in np.argwhere(steps <= 0.0)[0])
         raise SourceError(
-            f"{path}: time goes from {stamps[frame, column]:g} to {stamps[frame + 1, column]:g} s at frame {frame + 1}; it must increase: "
-            "sort the file or leave out --timestamps"
+            f"{path}: time goes from {stamps[frame, column]:g} to {stamps[frame + 1, column]:g} s at frame {frame + 1}; it must "
+            "increase: sort the file or leave out --timestamps"
         )

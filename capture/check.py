@@ -1,0 +1,90 @@
+"""Does the rig fit the recordings? Found out from their sizes and from the epipolar distances of a sample of pairs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.camera import Rig
+from capture.matching import match
+from capture.packets import PairedBlobs
+from config.errors import CalibrationError
+from config.settings import MatchSettings
+
+MIN_BLOBS, MIN_PAIRS = 4, 3  # fewer blobs fit any rig by chance; fewer pairs are no sample
+GOOD_PX = 1.5  # a pair at this distance from its epipolar line is worth half
+MIN_QUALITY = 0.4
+CLEARLY_BETTER = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class RigFit:
+    """How well a sample fits: pairs used; quality, 0..1; median epipolar distance [px] and share of blobs matched."""
+
+    n_pairs: int
+    quality: float
+    epipolar_px: float
+    matched: float
+
+
+def check_rig_fits(
+    rig: Rig, sizes: Sequence[tuple[int, int]], sample: Iterable[PairedBlobs], settings: MatchSettings | None = None
+) -> RigFit:
+    """Check that the rig is that of the two recordings, left and right the right way round.
+
+    sizes: width and height of the left and right images; sample: pairs spread over the recording, some ten or more. With fewer
+    than three pairs of four blobs nothing but the sizes can be judged. Raises CalibrationError: another size, left and
+    right swapped, or markers too far from their epipolar lines.
+    """
+    _check_sizes(rig, sizes)
+    settings = settings or MatchSettings()
+    usable = [pair for pair in sample if min(len(pair.left), len(pair.right)) >= MIN_BLOBS]
+    fit = rig_fit(rig, usable, settings)
+    if len(usable) < MIN_PAIRS:
+        return fit
+    swapped = rig_fit(Rig(rig.right, rig.left), usable, settings)
+    if swapped.quality > fit.quality + CLEARLY_BETTER and swapped.quality >= MIN_QUALITY:
+        raise CalibrationError(
+            f"left and right are swapped: {fit.matched:.0%} of the markers match as given and {swapped.matched:.0%} the other "
+            f"way round ({swapped.epipolar_px:.1f} px from their epipolar lines); give the two recordings in the other order"
+        )
+    if fit.quality < MIN_QUALITY:
+        raise CalibrationError(
+            f"the rig does not fit these recordings: {fit.matched:.0%} of the markers match, at a median of "
+            f"{fit.epipolar_px:.1f} px from their epipolar lines, where nearly all within about 1 px were expected; "
+            "a camera has moved, or the rig is of other cameras: calibrate again"
+        )
+    return fit
+
+
+def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> RigFit:
+    """Measure how well pairs of views fit a rig.
+
+    A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
+    pairs
+    is taken, since a skew spoils the moments of fast motion.
+    """
+    qualities, distances, matched = [], [np.zeros(0)], []
+    for pair in pairs:
+        points = match(pair, rig, settings)
+        n = min(len(pair.left), len(pair.right))
+        qualities.append(float((1.0 / (1.0 + (points.epipolar_px / GOOD_PX) ** 2)).sum()) / n)
+        distances.append(points.epipolar_px)
+        matched.append(len(points.left) / n)
+    every = np.concatenate(distances)
+    return RigFit(
+        len(pairs),
+        float(np.median(qualities)) if pairs else 0.0,
+        float(np.median(every)) if len(every) else float("inf"),
+        float(np.mean(matched)) if pairs else 0.0,
+    )
+
+
+def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
+    """Raise CalibrationError unless each recording has the size its camera was calibrated at."""
+    for side, camera, size in zip(("left", "right"), rig.cameras, sizes, strict=True):
+        if tuple(size) != camera.size:
+            raise CalibrationError(
+                f"the {side} images are {size[0]}x{size[1]}, but the rig was calibrated at {camera.size[0]}x{camera.size[1]}; "
+                "record at that size or calibrate at this one"
+            )
