@@ -1,5 +1,6 @@
 """Files that are whole or not there: written beside their place, then moved onto it."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -9,12 +10,14 @@ from typing import BinaryIO
 
 from config.errors import FileFormatError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what the user may use of it
+
 
 @contextmanager
 def atomic_open(file: Path) -> Iterator[BinaryIO]:
     """Give a stream whose bytes become `file` when the block ends well; after an exception the old file is as it was.
 
-    Raises FileFormatError: the folder does not exist or cannot be written to.
+    Raises FileFormatError: the folder does not exist, cannot be written to, or the disk is full.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
@@ -32,6 +35,10 @@ def atomic_open(file: Path) -> Iterator[BinaryIO]:
             temporary.replace(file)
         except OSError as error:  # a folder of that name, or on Windows a file that another program holds open
             raise _unwritable(file, error) from error
+    except OSError as error:
+        if error.errno in FULL:
+            raise _unwritable(file, error) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

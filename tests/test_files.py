@@ -1,5 +1,6 @@
 """Atomic writing."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -27,6 +28,13 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert file.read_text("utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="No space left"), atomic_open(tmp_path / "a") as stream:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_place_is_said_in_words(tmp_path: Path) -> None:
