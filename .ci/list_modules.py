@@ -18,7 +18,8 @@ def listing(folder: Path) -> str:
     """Give the section of one folder."""
     files = sorted(file for file in folder.rglob("*.py") if file.name != "__init__.py")
     rows = [f"| `{file.relative_to(folder).as_posix()}` | {first_paragraph(file)} |" for file in files]
-    return "\n".join([f"### {folder.name}/", "", first_paragraph(folder / "__init__.py") + ".", "", "| module | what |", "|---|---|", *rows])
+    head = [f"### {folder.name}/", "", first_paragraph(folder / "__init__.py") + ".", "", "| module | what |", "|---|---|"]
+    return "\n".join(head + rows)
 
 
 def main() -> None:

@@ -171,8 +171,9 @@ def forward(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[F
     shape = r.shape[:-2]
     root = np.ascontiguousarray(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
-    flat = (r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3))
-    _forward_many(*flat, *_chain(skeleton), G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
+    parents, offsets_m, reference = _chain(skeleton)
+    out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
+    _forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), parents, offsets_m, reference, *out)
     return G, p
 
 

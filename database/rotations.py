@@ -56,7 +56,7 @@ def matrix_from_quaternion(quaternion_xyzw: ArrayLike) -> Floats:
     q = np.asarray(quaternion_xyzw, float)
     q = q / np.linalg.norm(q, axis=-1, keepdims=True)
     K = skew(q[..., :3])
-    return np.eye(3) + 2.0 * (q[..., 3, None, None] * K + K @ K)
+    return np.asarray(np.eye(3) + 2.0 * (q[..., 3, None, None] * K + K @ K))
 
 
 def rotvec_from_matrix(matrix: ArrayLike) -> Floats:

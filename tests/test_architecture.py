@@ -13,4 +13,4 @@ def test_every_module_is_listed_and_no_other() -> None:
         section = text.partition(f"### {folder}/\n")[2].partition("\n### ")[0]
         listed = re.findall(r"^\| `([\w/]+\.py)` \|", section, re.MULTILINE)
         there = [f.relative_to(ROOT / folder).as_posix() for f in (ROOT / folder).rglob("*.py") if f.name != "__init__.py"]
-        assert sorted(listed) == sorted(there), f"the list of {folder}/ in ARCHITECTURE.md is out of date: python .ci/list_modules.py"
+        assert sorted(listed) == sorted(there), f"{folder}/ in ARCHITECTURE.md is out of date: python .ci/list_modules.py"
