@@ -111,4 +111,6 @@ class MarkerFrame:
     extra_m: Floats
 
     def __post_init__(self) -> None:
-        _lock(self.valid, self.point_m, self.covariance_m2, self.seen, self.image_px, self.sigma_px, self.epipolar_px, self.extra_m)
+        _lock(
+            self.valid, self.point_m, self.covariance_m2, self.seen, self.image_px, self.sigma_px, self.epipolar_px, self.extra_m
+        )

@@ -99,4 +99,6 @@ def _check_marker(source: str, name: str, table: object) -> None:
             raise FileFormatError(f"{source}: [{name}] {key} must be three numbers, got {value!r}")
     offset = np.abs(table.get("offset_m", [0.0]))
     if not np.all(offset <= 1.5):
-        raise FileFormatError(f"{source}: [{name}] offset_m is {offset.max():g} m from its joint; offsets are in metres, at most 1.5")
+        raise FileFormatError(
+            f"{source}: [{name}] offset_m is {offset.max():g} m from its joint; offsets are in metres, at most 1.5"
+        )
