@@ -1,0 +1,117 @@
+"""What the demo reports: computed from the messages a client hears, against the truth of the simulation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.table import Table
+
+from config.errors import DuocapError
+from config.joints import JOINTS
+from database.kinematics import charted, forward
+from database.rotations import Floats, matrix_from_quaternion
+from database.skeleton import Skeleton
+from stream.messages import PoseMessage, SkeletonMessage
+
+Truth = Callable[[Floats], Floats]
+STAGES = ("read", "detect", "transport", "wait", "match", "label", "solve", "publish")
+MS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """The figures of one demo.
+
+    frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair; tracked:
+    those in state tracking; error_mm: distance of the joints from the truth in them, mean, median and 95th percentile; worst_joint: its name and mean; latency_ms: p50, p95, p99 by stage, `total` from grab to publish.
+    """
+
+    frames: tuple[int, int]
+    captured: tuple[int, int]
+    poses: int
+    tracked: int
+    error_mm: tuple[float, float, float]
+    worst_joint: tuple[str, float]
+    latency_ms: dict[str, tuple[float, float, float]]
+
+    @property
+    def tracked_share(self) -> float:
+        """Tracked poses of all frames that were due."""
+        return self.tracked / max(min(self.frames), 1)
+
+
+def joint_positions(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
+    """Give the joints of messages in the world, (N, J, 3) [m]."""
+    offsets_m = np.ascontiguousarray(skeleton.offsets_m)
+    body = Skeleton(skeleton.subject, offsets_m, np.zeros_like(offsets_m))
+    local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], float))
+    _, positions = forward(body, charted(local), np.array([pose.root_m for pose in poses]))
+    return positions
+
+
+def measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+    """Give the first pose of every capture time: later ones only hold it while the cameras are silent."""
+    first: dict[int, PoseMessage] = {}
+    for pose in poses:
+        first.setdefault(pose.t_capture_ns, pose)
+    return list(first.values())
+
+
+def demo_report(
+    skeleton: SkeletonMessage,
+    heard: Sequence[PoseMessage],
+    truth: Truth,
+    t_start_ns: int,
+    frames: tuple[int, int],
+    captured: tuple[int, int],
+) -> DemoReport:
+    """Compare what was heard with the truth.
+
+    truth: joint positions (N, J, 3) [m] at seconds after the start (N,). Raises DuocapError: nothing was tracked.
+    """
+    poses = measured_poses(heard)
+    tracked = [pose for pose in poses if pose.state == "tracking"]
+    if not tracked:
+        raise DuocapError(f"no pose of {len(poses)} was tracked; is the machine too busy for two cameras at 60 Hz? try again")
+    seconds = np.array([pose.t_capture_ns - t_start_ns for pose in tracked]) * 1e-9
+    error_mm = 1e3 * np.linalg.norm(joint_positions(skeleton, tracked) - truth(seconds), axis=2)
+    by_joint = error_mm.mean(axis=0)
+    worst = int(np.argmax(by_joint))
+    return DemoReport(
+        frames=frames,
+        captured=captured,
+        poses=len(poses),
+        tracked=len(tracked),
+        error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
+        worst_joint=(JOINTS[worst], float(by_joint[worst])),
+        latency_ms=latencies_ms(poses),
+    )
+
+
+def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, tuple[float, float, float]]:
+    """Give p50, p95, p99 of each stage and from grab to publish [ms]."""
+    table = {stage: [pose.latency_ns[stage] for pose in poses if stage in pose.latency_ns] for stage in STAGES}
+    table["total"] = [pose.t_publish_ns - pose.t_capture_ns for pose in poses]
+    result = {}
+    for stage, values in table.items():
+        if values:
+            p50, p95, p99 = np.percentile(np.array(values) * MS, [50, 95, 99])
+            result[stage] = (float(p50), float(p95), float(p99))
+    return result
+
+
+def report_tables(report: DemoReport) -> list[Table]:
+    """Give the report as tables for a person."""
+    result = Table("result", "", title="duocap demo", title_justify="left")
+    result.add_row("frames in, left and right", f"{report.captured[0]} and {report.captured[1]} of {max(report.frames)}")
+    result.add_row("poses out", f"{report.poses}")
+    result.add_row("tracked", f"{100 * report.tracked_share:.1f} %")
+    mean, median, p95 = report.error_mm
+    result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
+    result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")
+    latency = Table("milliseconds", title="latency, grab to publish", title_justify="left")
+    for name in ("p50", "p95", "p99"):
+        latency.add_column(name, justify="right")
+    for stage, values in report.latency_ms.items():
+        latency.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else cell for cell in (stage, *values)))
+    return [result, latency]
