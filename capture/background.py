@@ -67,9 +67,9 @@ def learn_background(images: Iterable[Image]) -> Background:
 def robust_background(images: list[Image]) -> Background:
     """Estimate the background from a recording the performer moves through, at most about half of the time at one place.
 
-    In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since
-    the performer disturbs one side only. In the dark a marker only ever brightens a pixel: mean and sigma come from the 10, 20 and 30% quantiles, so that a foot
-    that stands still for most of the recording stays in view while a reflection that is always there does not.
+    In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since the performer disturbs
+    one side only. In the dark a marker only ever brightens a pixel: mean and sigma come from the 10, 20 and 30% quantiles, so
+    that a foot that stands still for most of the recording stays in view while a reflection that is always there does not.
     Raises SourceError: fewer than five images.
     """
     if len(images) < 5:
