@@ -45,7 +45,7 @@ def _swing(score: Score) -> None:
 
 def _kicks(score: Score) -> None:
     kick(score, "right")
-    kick(score, "left", height=0.4)
+    kick(score, "left", height=0.4, ahead=0.72)
 
 
 def _reaches(score: Score) -> None:

@@ -22,7 +22,7 @@ def walk_steps(score: Score, n_steps: int, speed_m_s: float = 1.25, turn_rad: fl
     """Walk `n_steps`, turning left by `turn_rad` each, then bring the feet together."""
     _begin_walk(score, speed_m_s)
     for k in range(n_steps):
-        _walk_step(score, speed_m_s * (0.75 if k == 0 else 1.0), turn_rad + score.style.turn_rad)
+        _walk_step(score, speed_m_s * (0.75 if k == 0 else 0.55 if k == n_steps - 1 else 1.0), turn_rad + score.style.turn_rad)
     _end_walk(score)
 
 
@@ -39,6 +39,7 @@ def walk_to(score: Score, places: list[tuple[float, float]], speed_m_s: float = 
             turn = float(np.clip(bearing, -most_rad, most_rad))
             # Far off the bearing, shorter steps keep the curve tight enough not to circle round the place.
             _walk_step(score, speed_m_s * (1.0 - 0.6 * min(abs(bearing) / 1.2, 1.0)) ** 2, turn)
+    _walk_step(score, 0.5 * speed_m_s, 0.0)
     _end_walk(score)
 
 
@@ -55,6 +56,7 @@ def _begin_walk(score: Score, speed_m_s: float) -> None:
     score.move(0.6, gait=1.0, elbow_swing=0.7, drop=0.012 * style.bounce + 0.008 * speed_m_s, ahead=0.01)
     score.move(0.6, spine_pitch=0.03 + style.lean_rad, pelvis_pitch=0.03)
     score.arm("both", 0.6, flex=0.0, abduct=0.13, elbow=0.28 + 0.1 * (speed_m_s - 1.0), twist=-0.1)
+    score.wait(0.35)
 
 
 def _walk_step(score: Score, speed_m_s: float, turn_rad: float) -> None:
@@ -76,7 +78,10 @@ def _end_walk(score: Score) -> None:
     """Bring the trailing foot beside the other and rest."""
     side = score.next_side
     seconds = score.seconds(0.55)
-    score.step(side, score.footprint(side, score.place, width=0.9), score.time, 0.85 * seconds, 0.045 * score.size)
+    target = score.footprint(side, score.place, width=0.9)
+    behind = float(np.hypot(*(target - score.feet[side].place)[:2])) / score.size
+    push = 0.25 + 0.55 * min(behind / 0.75, 1.0)
+    score.step(side, target, score.time, 0.85 * seconds, 0.045 * score.size, push_rad=push)
     score.next_side = other(side)
     score.wait(0.7 * seconds)
     rest(score, 0.5)
@@ -146,12 +151,20 @@ def side_steps(score: Score, n_steps: int, left: bool = True, length_m: float = 
 def run_steps(score: Score, n_steps: int, speed_m_s: float = 2.6, turn_rad: float = 0.0) -> None:
     """Run `n_steps` with a flight between them; a speed of 0 runs on the spot. Ends standing."""
     style = score.style
-    score.move(0.5, gait=0.6, elbow_swing=0.35, drop=0.05, spine_pitch=0.10 + style.lean_rad, pelvis_pitch=0.06, ahead=0.02)
+    score.move(
+        0.5,
+        gait=0.6,
+        elbow_swing=0.35,
+        drop=0.045 + 0.01 * speed_m_s,
+        spine_pitch=0.10 + style.lean_rad,
+        pelvis_pitch=0.06,
+        ahead=0.02,
+    )
     score.arm("both", 0.5, flex=-0.15, abduct=0.2, elbow=1.55, twist=-0.35)
-    score.wait(0.2)
+    score.wait(0.35)
     period = score.seconds(0.36) * score.size**0.5
     for k in range(n_steps):
-        ramp = min(1.0, 0.4 + 0.3 * k, 0.4 + 0.3 * (n_steps - 1 - k))
+        ramp = min(1.0, 0.4 + 0.3 * k, 0.3 + 0.2 * (n_steps - 1 - k))
         _run_step(
             score, period, ramp * speed_m_s * style.speed * style.amplitude * period, turn_rad + style.turn_rad, speed_m_s > 0.3
         )

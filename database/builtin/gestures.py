@@ -86,6 +86,8 @@ def reach(score: Score, side: str = "right", up: float = 1.0, across: float = 0.
     score.move(seconds, **bend, **twist, head_pitch=-0.3 * up)
     flex = score.vary(1.45 + 1.1 * max(up, 0.0) - 0.35 * low, 0.04)
     score.arm(side, seconds, flex=flex, abduct=0.25 - 0.4 * across, elbow=0.25, protract=0.25)
+    if low > 0.0:  # the other hand rests towards the knee
+        score.arm("right" if side == "left" else "left", seconds, flex=0.9 * low, elbow=0.5)
     score.wait(seconds + 0.3)
     rest(score, 0.8)
     score.wait(0.9)

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from database.rotations import Floats, matrix_from_rotvec
 
 AXES = {"x": np.array((1.0, 0.0, 0.0)), "y": np.array((0.0, 1.0, 0.0)), "z": np.array((0.0, 0.0, 1.0))}
-LONGEST = 0.9995  # share of its length a limb may reach; at 1 the bend's rate has no bound
+LONGEST = 0.9997  # share of its length a limb may reach; at 1 the bend's rate has no bound
 
 
 def turn(axis: str, angle_rad: ArrayLike) -> Floats:

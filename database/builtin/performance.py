@@ -44,8 +44,8 @@ def demo_performance(fps: float = 60.0, seconds: float | None = None) -> Clip:
 
 def _round(score: Score) -> None:
     """Go once through the programme, ending where it began."""
-    idle(score, 1.6)
-    walk_to(score, [(0.75, 0.55), (0.1, 0.95), (-0.75, 0.35), (-0.45, -0.55), (0.35, -0.5)], 1.0)
+    idle(score, 1.2)
+    walk_to(score, [(0.6, 0.6), (-0.5, 0.85), (-0.75, -0.3), (0.2, -0.35)], 1.15)
     _face(score, 0.0)
     jump(score, 0.24)
     into_stance(score)
@@ -57,10 +57,10 @@ def _round(score: Score) -> None:
     cut(score, 0.22)
     let_go(score)
     hop(score, 2, side="left")
-    run_steps(score, 6, 0.0)
+    run_steps(score, 5, 0.0)
     wave(score, "right", 3)
-    if np.hypot(*score.place[:2]) > 0.3:
-        walk_to(score, [(0.0, 0.0)], 0.9)
+    if np.hypot(*score.place[:2]) > 0.6:
+        walk_to(score, [(0.0, 0.0)], 1.0)
     _face(score, 0.0)
     idle(score, 1.5)
 

@@ -18,7 +18,8 @@ from database.rotations import Floats
 from database.skeleton import Skeleton
 
 GRAVITY: Final = 9.81
-REACH: Final = 0.996  # share of the leg a planted foot may need: a bend of 10 degrees is left in the knee
+REACH: Final = 0.997  # share of the leg a planted foot may need: a bend of 9 degrees is left in the knee
+SWING_REACH: Final = 0.99  # share of the leg to which a swinging foot is drawn in
 SWAY: Final = {
     **{"ahead": 0.004, "aside": 0.006, "pelvis_yaw": 0.012, "pelvis_pitch": 0.01, "pelvis_roll": 0.006},
     **{"spine_yaw": 0.015, "spine_pitch": 0.015, "spine_roll": 0.01, "head_yaw": 0.04, "head_pitch": 0.025, "head_roll": 0.015},
@@ -74,13 +75,14 @@ def foot_path(score: Score, side: str, t: Floats) -> FootPath:
     orientation = yaw @ turn("x", pitch)
     pivot = np.where(pitch[:, None] > 0.0, ball, heel)
     ankle = np.stack([place[:, 0], lift + ankle_height, place[:, 1]], axis=-1) + turned(yaw, pivot) - turned(orientation, pivot)
-    planted, grip, free = np.ones(len(t), bool), np.ones(len(t)), np.zeros(len(t))
+    planted, free = np.ones(len(t), bool), np.zeros(len(t))
     for start, end in foot.swings:
         inside = (t > start) & (t < end)
         planted &= ~inside
         phase = (t - start) / (end - start)
-        free = np.maximum(free, np.where(inside, np.sin(np.pi * phase), 0.0))
-        grip = np.minimum(grip, np.where(inside, np.clip(1.0 - 2.5 * phase, 0.0, 1.0) ** 2, 1.0))
+        free = np.maximum(free, np.where(inside, np.sin(np.pi * phase) ** 2, 0.0))
+    # The toes lie flat on the ground and straighten as the ball rises; their tip then stays above it up to 1 rad of pitch.
+    grip = np.clip(1.0 - np.maximum(lift, 0.0) / np.linalg.norm(skeleton.tails_m[JOINT_INDEX[f"{side}Toes"]]), 0.0, 1.0)
     return FootPath(ankle, orientation, -np.maximum(pitch, 0.0) * grip, planted, free, place)
 
 
@@ -117,7 +119,7 @@ def _root(
     ahead, aside = trunk["ahead"] * score.leg_m, trunk["aside"] * score.leg_m
     x = ground[:, 0] + ahead * sine + aside * cosine
     z = ground[:, 1] + ahead * cosine - aside * sine
-    hop = sum((hermite_track(keys, t) for keys in score.hops), np.zeros(len(t)))
+    hop = _smooth(sum((hermite_track(keys, t) for keys in score.hops), np.zeros(len(t))), 0.015, fps)
     rest = score.skeleton.rest_positions_m()
     hip = rest[JOINT_INDEX["leftUpperLeg"]]
     standing = _sole_m(score.skeleton) + REACH * score.leg_m - hip[1] - trunk["drop"] * score.leg_m
@@ -128,18 +130,20 @@ def _root(
         across2 = (x + arm[:, 0] - foot.ankle_m[:, 0]) ** 2 + (z + arm[:, 2] - foot.ankle_m[:, 2]) ** 2
         reach = np.sqrt(np.maximum((REACH * score.leg_m) ** 2 - across2, (0.3 * score.leg_m) ** 2))
         limit = foot.ankle_m[:, 1] + reach - arm[:, 1]
-        ceiling = np.minimum(ceiling, limit + 0.5 * score.leg_m * foot.free)
+        ceiling = np.minimum(ceiling, limit + 0.15 * score.leg_m * foot.free)
     height = _below(standing + hop, ceiling, fps)
     return np.stack([x, height, z], axis=-1)
 
 
 def _below(wish: Floats, ceiling: Floats, fps: float) -> Floats:
     """Give a smooth height that follows `wish` under a ceiling: what is missing is blurred after it was widened in time."""
-    missing = np.maximum(wish - ceiling, 0.0)
-    reach = round(0.05 * fps)
-    padded = np.pad(missing, reach, mode="edge")
-    widest = np.max(np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1), axis=-1)
-    return wish - _smooth(widest, 0.03, fps)
+    height = wish
+    for spread_s, blur_s in ((0.06, 0.04), (0.04, 0.02)):  # the second pass catches what the first blur let through
+        spread = round(spread_s * fps)
+        missing = np.pad(np.maximum(height - ceiling, 0.0), spread, mode="edge")
+        widest = np.max(np.lib.stride_tricks.sliding_window_view(missing, 2 * spread + 1), axis=-1)
+        height = height - _smooth(widest, blur_s, fps)
+    return np.asarray(height)
 
 
 def _carried(score: Score, feet: dict[str, FootPath], fps: float) -> Floats:
@@ -173,7 +177,7 @@ def _write_leg(
     hip = root + turned(pelvis, skeleton.offsets_m[upper])
     inverse = np.swapaxes(pelvis, -1, -2)
     lateral = turned(inverse, turned(turn("y", 0.5 * (heading + foot.place[:, 2])), np.array((1.0, 0.0, 0.0))))
-    target = turned(inverse, foot.ankle_m - hip)
+    target = turned(inverse, _drawn_in(foot, foot.ankle_m - hip, skeleton, side))
     hinge = np.array((1.0, 0.0, 0.0))
     local[:, upper], local[:, lower] = two_bone(
         skeleton.offsets_m[lower], skeleton.offsets_m[ankle], hinge, target, np.cross(target, lateral)
@@ -181,6 +185,16 @@ def _write_leg(
     shank = pelvis @ local[:, upper] @ local[:, lower]
     local[:, ankle] = np.swapaxes(shank, -1, -2) @ foot.orientation
     local[:, toes] = turn("x", foot.toe_rad)
+
+
+def _drawn_in(foot: FootPath, away: Floats, skeleton: Skeleton, side: str) -> Floats:
+    """Draw a swinging foot in where the leg would be too short, softly, so that the knee never snaps straight, (N, 3) [m]."""
+    leg = sum(float(np.linalg.norm(skeleton.offsets_m[JOINT_INDEX[side + part]])) for part in ("LowerLeg", "Foot"))
+    distance = np.linalg.norm(away, axis=-1)
+    most, soft = SWING_REACH * leg, 0.012 * leg
+    near = most - soft * np.logaddexp(0.0, (most - distance) / soft)
+    share = np.minimum(8.0 * foot.free, 1.0)
+    return np.asarray(away * (1.0 + share * (near / distance - 1.0))[:, None])
 
 
 def _write_trunk(local: Floats, trunk: dict[str, Floats], heading: Floats, fps: float) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from database.builtin.gait import feet_together, rest, stand_at
 from database.builtin.score import HANGING, SIDES, Score
 
-GUARD = {"flex": 0.75, "abduct": 0.12, "twist": -0.25, "elbow": 2.1, "protract": 0.1, "pronate": 0.3, "wrist": 0.0}
+GUARD = {"flex": 0.92, "abduct": 0.0, "twist": -0.5, "elbow": 2.2, "protract": 0.1, "pronate": 0.3, "wrist": 0.0}
 STANCE = {
     "pelvis_yaw": -0.35,
     "spine_yaw": -0.2,
@@ -51,9 +51,9 @@ def punch(score: Score, kind: str) -> None:
     side, arm, trunk, out_s = {
         "jab": (
             "left",
-            {"flex": 1.45, "abduct": 0.45, "twist": -0.6, "elbow": 0.12, "protract": 0.4},
-            (-0.5, -0.35, 0.18, 0.05),
-            0.19,
+            {"flex": 1.4, "abduct": 0.62, "twist": -0.6, "elbow": 0.12, "protract": 0.35},
+            (-0.4, -0.25, 0.18, 0.05),
+            0.22,
         ),
         "cross": (
             "right",
@@ -104,8 +104,8 @@ def _load(score: Score, kind: str, side: str) -> None:
 
 def grip(score: Score, seconds: float, x: float, y: float, z: float, delay: float = 0.0, apart: float = 0.045) -> None:
     """Draw both hands to one handle: x to the performer's left, y above the shoulders, z ahead [m, of a 1.75 m body]."""
-    score.arm("left", seconds, delay, reach=1.0, x=x + 0.3 * apart, y=y - apart, z=z - 0.5 * apart, pronate=0.2, wrist=0.1)
-    score.arm("right", seconds, delay, reach=1.0, x=-x + 0.3 * apart, y=y + apart, z=z + 0.5 * apart, pronate=0.2, wrist=0.1)
+    score.arm("left", seconds, delay, reach=1.0, x=x + apart, y=y - apart, z=z - 0.5 * apart, pronate=0.2, wrist=0.1)
+    score.arm("right", seconds, delay, reach=1.0, x=-x + apart, y=y + apart, z=z + 0.5 * apart, pronate=0.2, wrist=0.1)
 
 
 def ready(score: Score) -> None:
@@ -185,7 +185,7 @@ def let_go(score: Score) -> None:
     score.wait(0.4)
 
 
-def kick(score: Score, side: str = "right", height: float = 0.55, ahead: float = 0.62) -> None:
+def kick(score: Score, side: str = "right", height: float = 0.6, ahead: float = 0.84) -> None:
     """Kick forward: lift the knee, stretch the leg to `height` and `ahead` (leg lengths), draw it back, put it down."""
     leg, start = score.leg_m, score.time
     home = score.feet[side].place.copy()
