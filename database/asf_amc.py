@@ -1,4 +1,4 @@
-"""Reader of Acclaim skeletons (ASF) and motions (AMC).
+"""Reader of Acclaim motions (AMC), which move an Acclaim skeleton (ASF).
 
 In the base pose, bone b runs from its parent's end along direction_b length_b. With C the rotation of its `axis` and E
 that of its degrees of freedom (the first listed applied first), the bone turns about its start by C E C^-1 relative to
@@ -7,42 +7,17 @@ its parent, in base-pose axes.
 
 import logging
 import math
-from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 
 from config.errors import FileFormatError
+from database.asf import AsfBone, AsfSkeleton, read_asf, read_bytes
 from database.rotations import Floats
 from database.source_motion import SourceMotion, matrix_from_euler
 
 logger = logging.getLogger(__name__)
-INCH_M = 0.0254
 DEFAULT_FPS = 120.0  # AMC does not say; the CMU and HDM05 collections are at 120 Hz
-
-
-@dataclass(slots=True)
-class AsfBone:
-    """One bone as the ASF gives it; the root has the name `root`, six degrees of freedom and no length."""
-
-    name: str
-    vector: Floats = field(default_factory=lambda: np.zeros(3))
-    axis_deg: Floats = field(default_factory=lambda: np.zeros(3))
-    axis_order: str = "xyz"
-    dofs: tuple[str, ...] = ()
-    parent: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class AsfSkeleton:
-    """A skeleton file: bones parents first, in file units; angle_scale turns its angles into radians."""
-
-    path: Path
-    bones: tuple[AsfBone, ...]
-    position: Floats
-    metres_per_unit: float
-    angle_scale: float
 
 
 def read_amc(path: Path, asf: Path | None = None, fps: float = DEFAULT_FPS) -> SourceMotion:
@@ -51,7 +26,7 @@ def read_amc(path: Path, asf: Path | None = None, fps: float = DEFAULT_FPS) -> S
     Raises FileFormatError, with file and line, for anything that is not ASF/AMC, and for NaN.
     """
     skeleton = read_asf(find_asf(path) if asf is None else asf)
-    data = _read_bytes(path)
+    data = read_bytes(path)
     values, degrees = _amc_values(path, data, skeleton)
     scale = skeleton.angle_scale if degrees is None else (math.radians(1.0) if degrees else 1.0)
     bones = skeleton.bones
@@ -60,6 +35,7 @@ def read_amc(path: Path, asf: Path | None = None, fps: float = DEFAULT_FPS) -> S
     root = values.get("root", np.zeros((1, 6)))
     return SourceMotion(
         name=path.stem,
+        subject=skeleton.path.stem,
         fps=fps,
         names=tuple(b.name for b in bones),
         parents=tuple(b.parent for b in bones),
@@ -78,7 +54,7 @@ def find_asf(amc: Path) -> Path:
     best = max(named, key=lambda p: len(p.stem), default=found[0] if len(found) == 1 else None)
     if best is None:
         raise FileFormatError(
-            f"{amc}: its skeleton was not found: expected one .asf in the same folder, found {len(found)}; put it beside the motion"
+            f"{amc}: its skeleton was not found; expected one .asf in its folder, found {len(found)}: put it beside the motion"
         )
     return best
 
@@ -100,127 +76,6 @@ def _bone_rotations(bone: AsfBone, values: Floats | None, scale: float) -> Float
     return np.ascontiguousarray(C @ E @ C.T)
 
 
-# ---------------------------------------------------------------- ASF
-
-
-def read_asf(path: Path) -> AsfSkeleton:
-    """Read a skeleton file.
-
-    Raises FileFormatError with file and line.
-    """
-    units = {"length": 1.0, "angle": "deg"}
-    root = AsfBone("root", dofs=("tx", "ty", "tz", "rx", "ry", "rz"))
-    position = np.zeros(3)
-    bones: list[AsfBone] = [root]
-    parent_of: dict[str, str] = {}
-    section, number = "", 0
-    for number, text in enumerate(_read_bytes(path).decode("latin-1").splitlines(), start=1):
-        words = text.split("#", 1)[0].split()
-        if not words:
-            continue
-        try:
-            if words[0].startswith(":"):
-                section = words[0].lower()
-            elif section == ":units":
-                units[words[0].lower()] = float(words[1]) if words[0].lower() != "angle" else words[1].lower()
-            elif section == ":root":
-                _root_line(root, position, words)
-            elif section == ":bonedata":
-                _bone_line(bones, words)
-            elif section == ":hierarchy" and words[0] not in ("begin", "end"):
-                parent_of |= dict.fromkeys(words[1:], words[0])
-        except (ValueError, IndexError) as error:
-            raise FileFormatError(f"{path}, line {number}: cannot understand {text.strip()!r} in section {section} ({error})") from error
-    if len(bones) < 2 or not parent_of:
-        raise FileFormatError(f"{path}, line {number}: no bones or no hierarchy; expected an Acclaim skeleton (:bonedata, :hierarchy)")
-    angle_scale = math.radians(1.0) if str(units["angle"]).startswith("deg") else 1.0
-    return AsfSkeleton(path, _ordered(path, bones, parent_of), position, INCH_M / float(units["length"]), angle_scale)
-
-
-def _root_line(root: AsfBone, position: Floats, words: list[str]) -> None:
-    """Take one line of the :root section."""
-    key = words[0].lower()
-    if key == "order":
-        root.dofs = _dofs(words[1:])
-        if set(root.dofs) < {"tx", "ty", "tz"}:
-            raise ValueError("order must hold TX, TY and TZ")
-    elif key == "axis":
-        root.axis_order = _axes(words[1])
-    elif key == "position":
-        position[:] = _three(words[1:])
-    elif key == "orientation":
-        root.axis_deg = _three(words[1:])
-
-
-def _bone_line(bones: list[AsfBone], words: list[str]) -> None:
-    """Take one line of a begin/end block; keys that do not matter here are passed over."""
-    key = words[0].lower()
-    bone = bones[-1]
-    if key == "begin":
-        bones.append(AsfBone(""))
-    elif key == "name":
-        bone.name = words[1]
-    elif key == "direction":
-        bone.vector = _three(words[1:]) * (float(np.linalg.norm(bone.vector)) or 1.0)
-    elif key == "length":
-        bone.vector = bone.vector * float(words[1])
-    elif key == "axis":
-        bone.axis_deg, bone.axis_order = _three(words[1:4]), _axes(words[4]) if len(words) > 4 else "xyz"
-    elif key == "dof":
-        bone.dofs = _dofs(words[1:])
-
-
-def _three(words: list[str]) -> Floats:
-    """Give three finite numbers."""
-    numbers = np.array([float(word) for word in words[:3]])
-    if len(numbers) != 3 or not np.isfinite(numbers).all():
-        raise ValueError("expected three finite numbers")
-    return numbers
-
-
-def _axes(word: str) -> str:
-    """Give an axis order such as "xyz"."""
-    if sorted(word.lower()) != ["x", "y", "z"]:
-        raise ValueError("expected an order of X, Y and Z")
-    return word.lower()
-
-
-def _dofs(words: list[str]) -> tuple[str, ...]:
-    """Give degrees of freedom in lower case."""
-    dofs = tuple(word.lower() for word in words)
-    if set(dofs) - {"tx", "ty", "tz", "rx", "ry", "rz", "l"}:
-        raise ValueError("expected degrees of freedom TX TY TZ RX RY RZ L")
-    return dofs
-
-
-def _ordered(path: Path, bones: list[AsfBone], parent_of: dict[str, str]) -> tuple[AsfBone, ...]:
-    """Give the bones parents first with their parents' indices; raises FileFormatError for a loose bone."""
-    named = {bone.name: bone for bone in bones}
-    loose = [name for name in (*parent_of, *parent_of.values()) if name not in named]
-    loose += [name for name in named if name != "root" and name not in parent_of]
-    if loose:
-        raise FileFormatError(f"{path}: bone {loose[0]!r} is only in one of :bonedata and :hierarchy; every bone needs both")
-    ordered = [bones[0]]
-    for parent in ordered:  # grows while it is walked: breadth first
-        for name in (child for child, of in parent_of.items() if of == parent.name):
-            named[name].parent = ordered.index(parent)
-            ordered.append(named[name])
-    if len(ordered) != len(bones):
-        raise FileFormatError(f"{path}: {len(bones) - len(ordered)} bones do not hang on the root; correct :hierarchy")
-    return tuple(ordered)
-
-
-# ---------------------------------------------------------------- AMC
-
-
-def _read_bytes(path: Path) -> bytes:
-    """Read a file or raise FileFormatError."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({error.strerror})") from error
-
-
 def _amc_values(path: Path, data: bytes, skeleton: AsfSkeleton) -> tuple[dict[str, Floats], bool | None]:
     """Give every bone's values over all frames, (N, dofs), and whether the file says degrees."""
     counts = {bone.name: len(bone.dofs) for bone in skeleton.bones}
@@ -233,7 +88,8 @@ def _amc_values(path: Path, data: bytes, skeleton: AsfSkeleton) -> tuple[dict[st
         if word in (b":degrees", b":radians"):
             degrees = word == b":degrees"
         elif word and not word.startswith((b"#", b":")):
-            raise FileFormatError(f"{path}, line {line + 1}: expected a comment, a keyword or a frame number, found {raw.strip()[:40]!r}")
+            found = raw.strip()[:40].decode("latin-1")
+            raise FileFormatError(f"{path}, line {line + 1}: expected a comment, a keyword or a frame number, found {found!r}")
         start += len(raw)
         line += 1
     body = data[start:]
@@ -300,7 +156,7 @@ def _values_by_line(path: Path, body: bytes, first_line: int, counts: dict[str, 
         elif words[0] not in counts:
             raise FileFormatError(f"{where}: bone {words[0]!r} is not in the skeleton; is this the .asf of another subject?")
         elif len(words) - 1 != counts[words[0]]:
-            raise FileFormatError(f"{where}: {words[0]} has {counts[words[0]]} degrees of freedom in the skeleton, found {len(words) - 1} values")
+            raise FileFormatError(f"{where}: {words[0]} takes {counts[words[0]]} values in the skeleton, found {len(words) - 1}")
         elif not frames or words[0] in frames[-1]:
             raise FileFormatError(f"{where}: {words[0]} comes twice in a frame or before the first frame number")
         else:
@@ -319,7 +175,7 @@ def _check_complete(where: str, frames: list[dict[str, list[float]]]) -> None:
         last = frames[-2] if not frames[-1] else frames[-1]
         odd = sorted(set(frames[0]) ^ set(last))
         if odd:
-            raise FileFormatError(f"{where}: the frame before it and the first frame differ in {odd[0]!r}; is the file cut short?")
+            raise FileFormatError(f"{where}: the frame that ends here and the first differ in {odd[0]!r}; is the file cut short?")
 
 
 def _finite(where: str, words: list[str]) -> list[float]:

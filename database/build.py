@@ -48,7 +48,7 @@ class BuildReport:
         """Give the report in words."""
         return [
             f"{self.files} files, {self.frames} source frames read",
-            f"{self.repaired_frames} frames repaired (a joint jumped away and back), {self.jumps_left} impossible jumps left as they are",
+            f"{self.repaired_frames} frames repaired where a joint jumped away and back, {self.jumps_left} impossible jumps left",
             *self.notes,
         ]
 
@@ -126,7 +126,7 @@ def plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: Build
         if not matched:
             logger.warning("--leave-out %s: no clip of that name among the sources", rule.text)
     if not jobs:
-        raise DatabaseError("no motion files to build from; expected .amc (with its .asf) or .bvh among the sources, not all left out")
+        raise DatabaseError("no motion files to build from; expected .amc (with its .asf) or .bvh, not all of them left out")
     return jobs
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -38,9 +39,10 @@ def read_bvh(path: Path) -> SourceMotion:
     n_frames, fps, first = _motion_header(path, lines, motion_line + 1)
     values = _values(path, lines, first, n_frames, sum(len(c) for c in tree.channels))
     starts = np.cumsum([0, *(len(c) for c in tree.channels)])
-    blocks = [values[:, a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    blocks = [values[:, a:b] for a, b in pairwise(starts)]
     return SourceMotion(
         name=path.stem,
+        subject=path.stem,
         fps=fps,
         names=tuple(tree.names),
         parents=tuple(tree.parents),
@@ -78,7 +80,7 @@ def _hierarchy(path: Path, lines: list[str]) -> _Hierarchy:
         except (ValueError, IndexError) as error:
             raise FileFormatError(f"{path}, line {number}: {error}, found {text.strip()[:60]!r}") from error
     if not tree.names or stack:
-        raise FileFormatError(f"{path}, line {len(lines)}: the hierarchy is empty or a brace is not closed; expected ROOT name {{ ... }}")
+        raise FileFormatError(f"{path}, line {len(lines)}: no hierarchy or an open brace; expected ROOT name {{ ... }}")
     return tree
 
 
@@ -140,7 +142,7 @@ def _motion_header(path: Path, lines: list[str], line: int) -> tuple[int, float,
     except (KeyError, ValueError) as error:
         raise FileFormatError(f"{path}, line {line}: expected 'Frames: count' and 'Frame Time: seconds' after MOTION") from error
     if n_frames < 1 or not (seconds > 0 and math.isfinite(seconds)):
-        raise FileFormatError(f"{path}, line {line}: {n_frames} frames of {seconds} s; expected at least one, of a time above zero")
+        raise FileFormatError(f"{path}, line {line}: {n_frames} frames of {seconds} s; expected one or more, above 0 s")
     # Six printed decimals turn 1/120 s into 120.0005; the intended whole rate is meant.
     fps = 1.0 / seconds
     return n_frames, float(round(fps)) if abs(fps - round(fps)) < 2e-3 * fps and round(fps) > 0 else fps, line

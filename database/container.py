@@ -80,7 +80,8 @@ class ContainerWriter:
             if kind is None:
                 self._finish()
         except OSError as fault:
-            raise DatabaseError(f"{self._path}: cannot be written ({fault.strerror}); free space or close programs that use it") from fault
+            why = f"cannot be written ({fault.strerror})"
+            raise DatabaseError(f"{self._path}: {why}; free space or close programs that use it") from fault
         finally:
             self._file.close()
             with contextlib.suppress(OSError):
@@ -116,8 +117,8 @@ class ContainerWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        os.chmod(self._temporary, 0o644)
-        os.replace(self._temporary, self._path)
+        self._temporary.chmod(0o644)
+        self._temporary.replace(self._path)
 
 
 def open_container(path: Path) -> Container:
@@ -149,12 +150,12 @@ def _header(path: Path, preamble: bytes, size: int, file: BinaryIO) -> dict[str,
     if size == 0:
         raise DatabaseError(f"{path}: the file is empty; expected a motion database, build one with `duocap database build`")
     if preamble[: len(MAGIC)] != MAGIC:
-        raise DatabaseError(f"{path}: not a motion database (it begins with {preamble[:8]!r}); build one with `duocap database build`")
+        raise DatabaseError(f"{path}: not a motion database; build one with `duocap database build`")
     if len(preamble) < ALIGNMENT:
         raise DatabaseError(f"{path}: cut short after {size} bytes; copy or build it again")
-    magic, version, checksum, start, length = _PREAMBLE.unpack_from(preamble)
+    _, version, checksum, start, length = _PREAMBLE.unpack_from(preamble)
     if version != VERSION:
-        raise DatabaseError(f"{path}: version {version}, and this program reads version {VERSION}; build it again from its motion files")
+        raise DatabaseError(f"{path}: written in version {version}, expected {VERSION}; build it again from its motion files")
     if _SEAL.unpack_from(preamble, _PREAMBLE.size)[0] != zlib.crc32(preamble[: _PREAMBLE.size]):
         raise DatabaseError(f"{path}: damaged in its first bytes; copy or build it again")
     if start + length > size:

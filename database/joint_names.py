@@ -22,8 +22,11 @@ PARTS = {
 }
 HIPS = {"hips", "pelvis", "root", "hip"}
 NEEDED = ("hips", *(side + part for side in ("left", "right") for part in ("UpperLeg", "LowerLeg", "UpperArm", "LowerArm")))
-SIDES = re.compile(r"^(?:(left|right)|([lr])(?=_| |\.|[A-Z])|([lr])(?=femur|tibia|foot|toes|clavicle|humerus|radius|wrist|hand$))", re.I)
-TRAILING_SIDE = re.compile(r"(?:[_. ]?(left|right)|[_. ]([lr]))$", re.I)
+# `lfemur` has its side in one letter with nothing to set it off, so only before words that stand alone otherwise.
+LEADING_SIDE = re.compile(
+    r"^(?:((?i:left|right))|([lrLR])(?=[_. A-Z])|([lr])(?=hipjoint|femur|tibia|foot|toes|clavicle|humerus|radius|wrist|hand$))"
+)
+TRAILING_SIDE = re.compile(r"(?:[_. ]?((?i:left|right))|[_. ]([lrLR]))$")
 
 
 def match_joints(where: str, names: Sequence[str], parents: Sequence[int]) -> list[int]:
@@ -44,7 +47,8 @@ def match_joints(where: str, names: Sequence[str], parents: Sequence[int]) -> li
     _trunk(found, [part if not side else "" for side, part in plain], parents)
     missing = [name for name in NEEDED if found[JOINT_INDEX[name]] < 0]
     if missing:
-        raise FileFormatError(f"{where}: no joint is recognised as {missing[0]}; expected names such as LeftUpLeg, found {', '.join(names[:12])}")
+        known = ", ".join(names[:12])
+        raise FileFormatError(f"{where}: no joint is recognised as {missing[0]}; expected names such as LeftUpLeg, found {known}")
     return found
 
 
@@ -52,7 +56,7 @@ def _split(name: str) -> tuple[str, str]:
     """Give the side ("left", "right" or "") and the part in lower case letters and digits."""
     bare = re.sub(r"^(J_Bip_[LRC]_|Bip\d+ )", lambda m: m[1][6:] if m[1].startswith("J_") else "", name.split(":")[-1])
     side, rest = "", bare
-    for pattern in (SIDES, TRAILING_SIDE):
+    for pattern in (LEADING_SIDE, TRAILING_SIDE):
         hit = pattern.search(rest)
         if hit and not side:
             side = "left" if next(group for group in hit.groups() if group)[0].lower() == "l" else "right"

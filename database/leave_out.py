@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from config.errors import DatabaseError
 
 
-
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
     """One rule: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
@@ -37,7 +36,7 @@ def parse_leave_out(text: str) -> LeaveOut:
     start = int(first) if first else 1
     stop = int(last) if last else (ALL_FRAMES if dash else start)
     if not stem or (colon and not (first or last)) or hit is None or start < 1 or stop < start:
-        raise DatabaseError(f"--leave-out {text!r}: expected a clip such as 14_31 or 32_*, or frames from 1 such as 14_02:3001- or 14_02:10-20")
+        raise DatabaseError(f"--leave-out {text!r}: expected a clip such as 14_31 or 32_*, or frames from 1 such as 14_02:3001-")
     return LeaveOut(text, stem, start - 1, stop if colon else ALL_FRAMES)
 
 

@@ -25,5 +25,5 @@ def read_clip(path: str | Path, asf: str | Path | None = None, fps: float = DEFA
     elif file.suffix.lower() == ".bvh":
         motion = read_bvh(file)
     else:
-        raise FileFormatError(f"{file}: {file.suffix or 'no suffix'} is not a motion format; expected .amc (with its .asf) or .bvh")
+        raise FileFormatError(f"{file}: expected a motion as .amc (with its .asf) or .bvh, found {file.suffix or 'no suffix'}")
     return clip_from_source(str(file), motion)

@@ -4,11 +4,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from database.clips import Clip
 from database.kinematics import charted, local_rotations
-from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from database.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 
 def resample(clip: Clip, fps: float) -> Clip:
@@ -22,7 +21,8 @@ def resample(clip: Clip, fps: float) -> Clip:
     ratio = clip.fps / fps
     whole = round(ratio)
     if whole >= 1 and abs(ratio - whole) < 1e-9 * ratio:
-        return replace(clip, fps=fps, **_taken(clip, np.arange(0, clip.n_frames, whole)))
+        rotvec, root_m = (np.ascontiguousarray(array[::whole]) for array in (clip.rotvec, clip.root_m))
+        return replace(clip, fps=fps, rotvec=rotvec, root_m=root_m)
     # The tolerance keeps the last frame where rounding would put its time just beyond the clip.
     n = math.floor((clip.n_frames - 1) / ratio + 1e-9) + 1
     times = np.minimum(np.arange(n) * ratio, clip.n_frames - 1)
@@ -34,8 +34,3 @@ def resample(clip: Clip, fps: float) -> Clip:
     rotvec = charted(before @ matrix_from_rotvec(share[:, None, None] * turn))
     root_m = clip.root_m[first] + share[:, None] * (clip.root_m[second] - clip.root_m[first])
     return replace(clip, fps=fps, rotvec=np.ascontiguousarray(rotvec), root_m=np.ascontiguousarray(root_m))
-
-
-def _taken(clip: Clip, frames: NDArray[np.int64]) -> dict[str, Floats]:
-    """Give the clip's arrays at the frames."""
-    return {"rotvec": np.ascontiguousarray(clip.rotvec[frames]), "root_m": np.ascontiguousarray(clip.root_m[frames])}

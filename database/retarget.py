@@ -178,7 +178,7 @@ def _skeleton(motion: SourceMotion, mapping: Mapping, scale: float) -> Skeleton:
     height_m = _height(offsets)
     for joint in range(N_JOINTS):
         _complete(joint, source, offsets, tails, height_m)
-    return Skeleton(motion.name, offsets, tails)
+    return Skeleton(motion.subject, offsets, tails)
 
 
 def _steps(source: Sequence[int], joint: int, above: int) -> list[int]:
@@ -256,6 +256,6 @@ def _metres_per_unit(where: str, motion: SourceMotion, source: Sequence[int]) ->
         return motion.metres_per_unit
     name, unit = min(UNITS_M.items(), key=lambda item: abs(np.log(height * item[1] / TYPICAL_HEIGHT_M)))
     if not HEIGHTS_M[0] <= height * unit <= HEIGHTS_M[1]:
-        raise FileFormatError(f"{where}: stands about {height:.3g} units tall, which is a person in no known unit (m, cm, mm, inch); rescale it")
+        raise FileFormatError(f"{where}: stands {height:.3g} units tall, no person in m, cm, mm or inches; rescale it")
     logger.info("%s: stands %.4g units tall, taken as %s (%.2f m)", where, height, name, height * unit)
     return unit

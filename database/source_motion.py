@@ -15,7 +15,8 @@ NEXT_AXIS = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}
 class SourceMotion:
     """A hierarchy with any joint names and any rest pose, and its rotations.
 
-    name: file stem; fps: frames a second; names, parents: K joints, parents first, -1 for the root;
+    name: file stem; subject: whose skeleton it is; fps: frames a second;
+    names, parents: K joints, parents first, -1 for the root;
     offsets: joint from its parent in the rest pose, (K, 3) [file units], root's row zero;
     ends: end of each leaf's bone from its joint in the rest pose, joint -> (3,) [file units];
     rotations: of each joint relative to its parent, in rest-pose axes, (N, 3, 3), None where it never turns;
@@ -23,6 +24,7 @@ class SourceMotion:
     """
 
     name: str
+    subject: str
     fps: float
     names: tuple[str, ...]
     parents: tuple[int, ...]

@@ -143,9 +143,9 @@ def _pose_blocks(file: Path, index: _Index, clips: Iterable[Clip], generated: It
             if clip.n_frames == 0:
                 continue
             if index.n_poses and clip.fps != index.fps:
-                raise DatabaseError(f"{file}: clip {clip.name} runs at {clip.fps:g} Hz and those before at {index.fps:g}; resample it")
+                raise DatabaseError(f"{file}: clip {clip.name} is at {clip.fps:g} Hz, expected {index.fps:g}; resample it")
             if not (np.isfinite(clip.rotvec).all() and np.isfinite(clip.root_m).all()):
-                raise DatabaseError(f"{file}: clip {clip.name} holds NaN or infinity; repair or leave out this clip")
+                raise DatabaseError(f"{file}: clip {clip.name} holds NaN or infinity; repair it or leave it out")
             index.add(clip, made_here)
             yield clip.rotvec.astype(np.float32)
 
@@ -158,7 +158,7 @@ def open_database(path: str | Path) -> PoseDatabase:
     container = open_container(Path(path))
     fields, arrays = container.fields, container.arrays
     if fields.get("schema") != SCHEMA or tuple(fields.get("joints", ())) != JOINTS:
-        raise DatabaseError(f"{path}: made for schema {fields.get('schema')}, expected {SCHEMA}; build it again from its motion files")
+        raise DatabaseError(f"{path}: schema {fields.get('schema')}, expected {SCHEMA}; build it again from its motion files")
     if not np.allclose(np.array(fields["reference"]), REFERENCE, atol=1e-6):
         raise DatabaseError(f"{path}: made with other joint charts than this program's; build it again from its motion files")
     missing = [name for name in OWN_ARRAYS if name not in arrays]

@@ -16,8 +16,9 @@ from database.rotations import Floats, matrix_from_rotvec
 from database.skeleton import Skeleton
 
 # Angles in degrees but `feet_m`, the distance of the ankles. Elevation: of the upper arm above level; front: turned forwards.
+LIMB_ANGLES = ("elevation", "front", "twist", "elbow", "palm", "knee", "toe_out")
 STANCE: Final[tuple[str, ...]] = (
-    *(f"{side}_{angle}" for side in ("left", "right") for angle in ("elevation", "front", "twist", "elbow", "palm", "knee", "toe_out")),
+    *(f"{side}_{angle}" for side in ("left", "right") for angle in LIMB_ANGLES),
     *("feet_m", "pelvis_pitch", "pelvis_roll", "spine_pitch", "spine_roll", "spine_yaw", "head_pitch", "head_yaw"),
 )
 # Middle and spread (uniform, plus or minus) of a person's T-pose, and of standing with the arms down.
@@ -25,8 +26,16 @@ T_POSE = {"elevation": (10.0, 10.0), "front": (3.0, 10.0), "twist": (0.0, 25.0),
 ARMS_DOWN = {"elevation": (-79.0, 7.0), "front": (20.0, 20.0), "twist": (0.0, 15.0), "elbow": (15.0, 10.0), "palm": (0.0, 20.0)}
 ARMS_FRONT = {"elevation": (-15.0, 15.0), "front": (72.0, 12.0), "twist": (0.0, 15.0), "elbow": (12.0, 10.0), "palm": (0.0, 20.0)}
 BODY = {
-    **{"knee": (4.0, 4.0), "toe_out": (8.0, 8.0), "feet_m": (0.18, 0.09), "pelvis_pitch": (0.0, 4.0), "pelvis_roll": (0.0, 1.5)},
-    **{"spine_pitch": (0.0, 5.0), "spine_roll": (0.0, 3.0), "spine_yaw": (0.0, 4.0), "head_pitch": (4.0, 10.0), "head_yaw": (0.0, 10.0)},
+    "knee": (9.0, 8.0),
+    "toe_out": (8.0, 8.0),
+    "feet_m": (0.18, 0.09),
+    "pelvis_pitch": (0.0, 4.0),
+    "pelvis_roll": (0.0, 1.5),
+    "spine_pitch": (3.0, 5.0),
+    "spine_roll": (0.0, 3.0),
+    "spine_yaw": (0.0, 4.0),
+    "head_pitch": (4.0, 10.0),
+    "head_yaw": (0.0, 10.0),
 }
 BOTH_SIDES_SHARE = 0.7  # how much of a limb's deviation from the middle left and right have in common
 SWAY_DEG, SWAY_S = 0.8, 2.7
@@ -58,7 +67,8 @@ def tpose_clips(skeleton: Skeleton, fps: float, seed: int = 0) -> Iterator[Clip]
     for k in range(STANDING_CLIPS):
         body = _draw(rng, BODY)
         stances = [_stance(rng, T_POSE, body, 0.25) for _ in range(round(STANDING_S) + 1)]
-        yield _clip(f"generated_tpose_{k + 1}", skeleton, fps, stances, [STANDING_S / (len(stances) - 1)] * (len(stances) - 1), rng)
+        n = len(stances) - 1
+        yield _clip(f"generated_tpose_{k + 1}", skeleton, fps, stances, [STANDING_S / n] * n, rng)
     for way in ("side", "front"):
         for seconds in LOWERING_S:
             body = _draw(rng, BODY)
@@ -91,7 +101,9 @@ def _stance(rng: np.random.Generator, arms: dict[str, tuple[float, float]], body
     return np.array([values[name] for name in STANCE])
 
 
-def _clip(name: str, skeleton: Skeleton, fps: float, stances: list[Floats], times_s: list[float], rng: np.random.Generator) -> Clip:
+def _clip(
+    name: str, skeleton: Skeleton, fps: float, stances: list[Floats], times_s: list[float], rng: np.random.Generator
+) -> Clip:
     """Run through the stances, each reached `times_s` after the one before."""
     knots = np.concatenate([[0.0], np.cumsum(times_s)])
     t = np.arange(int(knots[-1] * fps) + 1) / fps
