@@ -63,9 +63,15 @@ class Camera:
         px = np.asarray(points_px, float)
         if not px.size:
             return np.zeros(px.shape)
-        criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 40, 1e-10)
-        ideal = cv2.undistortPoints(px.reshape(-1, 1, 2), self.matrix, self.distortions, criteria=criteria)
-        return np.asarray(ideal, float).reshape(px.shape)
+        return _undistorted(px.reshape(-1, 1, 2), self.matrix, self.distortions).reshape(px.shape)
+
+
+def _undistorted(points_px: Floats, matrix: Floats, distortions: Floats) -> Floats:
+    """Undistort by iterating to 1e-10: (N, 1, 2) [px] -> (N, 1, 2); OpenCV's default of five rounds is not enough."""
+    criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 40, 1e-10)
+    if hasattr(cv2, "undistortPointsIter"):  # OpenCV 4: undistortPoints takes no criteria
+        return np.asarray(cv2.undistortPointsIter(points_px, matrix, distortions, np.eye(3), np.eye(3), criteria), float)
+    return np.asarray(cv2.undistortPoints(points_px, matrix, distortions, criteria=criteria), float)
 
 
 @dataclass(frozen=True, slots=True)
