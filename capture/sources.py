@@ -206,5 +206,5 @@ def _check_size(where: str, image: NDArray[np.uint8], size: tuple[int, int]) -> 
     """Raise SourceError unless the image has the size of the first."""
     if (image.shape[1], image.shape[0]) != size:
         raise SourceError(
-            f"{where} is {image.shape[1]}x{image.shape[0]}, the first frame {size[0]}x{size[1]}; all frames must have one size"
+            f"{where} is {image.shape[1]}x{image.shape[0]}, but the first frame {size[0]}x{size[1]}; all must have one size"
         )
