@@ -1,6 +1,7 @@
 """Settings from TOML: the defaults, then one file, then `--set key=value`; what is unknown or of the wrong type is an error."""
 
 import difflib
+import math
 import tomllib
 import types
 from collections.abc import Mapping, Sequence
@@ -130,11 +131,12 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
         return _sequence(args, raw, where)
     if hint is Path and isinstance(raw, str):
         return Path(raw)
-    if hint is float and isinstance(raw, int) and not isinstance(raw, bool):
-        return float(raw)
-    if type(raw) is not hint:
+    value = float(raw) if hint is float and type(raw) is int else raw
+    if type(value) is not hint:
         raise SettingsError(f"{where} must be {_kind(hint)}, got {raw!r}")
-    return raw
+    if hint in (int, float) and not 0 <= value < math.inf:
+        raise SettingsError(f"{where} must be 0 or more and finite, got {raw!r}")
+    return value
 
 
 def _sequence(args: tuple[Any, ...], raw: Any, where: str) -> tuple[Any, ...]:

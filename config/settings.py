@@ -1,13 +1,14 @@
 """Every setting, typed and frozen, one section a stage; config/defaults.toml documents them."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorSettings:
     """Foreground and blobs."""
 
-    mode: str = "auto"  # "dark": bright retro-reflectors; "background": lit room; "auto": decided from the images
+    mode: Literal["auto", "dark", "background"] = "auto"  # dark: retro-reflectors; background: lit room; auto: the images tell
     k_sigma: float = 6.0  # foreground is further than this many standard deviations from the background
     min_difference: float = 12.0  # and at least this many grey levels of 255
     min_area_px: float = 3.0  # smaller spots are noise
@@ -33,7 +34,7 @@ class LabelSettings:
 
     sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
     growth_m: float = 0.02  # added for every frame it was not seen
-    max_sigma_m: float = 0.15
+    max_sigma_m: float = 0.15  # but no farther than this
     sigma_floor_px: float = 0.3  # blob centres are never trusted more than this
     min_markers: int = 4  # fewer labelled markers than this: the model coasts
     max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
@@ -44,22 +45,22 @@ class LabelSettings:
 class SolveSettings:
     """Root, query, local model and synthesis."""
 
-    model: str = "gaussian"  # "gaussian": shrunk covariance of the neighbours; "paper": truncated PCA
-    neighbours: int = 150
+    model: Literal["gaussian", "paper"] = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
+    neighbours: int = 150  # poses of the database that make up the local model
     passes: int = 1  # query, model and solve are repeated with the better root
-    query_marker_sigma_m: float = 0.03
-    query_pose_sigma_rad: float = 0.4
+    query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
+    query_pose_sigma_rad: float = 0.4  # usual difference of a joint from that of a good neighbour
     sharpness: float = 1.0  # how fast a neighbour's weight falls with its distance
     floor_rad: float = 0.03  # deviation granted to every joint coordinate beyond the neighbours'
-    shrinkage: float = 0.1
-    smooth_sigma_rad: float = 0.1
-    velocity_gain: float = 0.9
-    root_sigma_rad: float = 0.3
-    root_sigma_m: float = 0.3
-    torso_sigma_m: float = 0.012
-    limb_sigma_m: float = 0.012
-    robust_sigmas: float = 3.0
-    max_iterations: int = 12
+    shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
+    smooth_sigma_rad: float = 0.1  # usual departure of a joint from its predicted rotation, a frame
+    velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
+    root_sigma_rad: float = 0.3  # usual departure of the root from its predicted orientation, a frame
+    root_sigma_m: float = 0.3  # and from its predicted place
+    torso_sigma_m: float = 0.012  # how far torso markers move on skin and cloth
+    limb_sigma_m: float = 0.012  # how far the other markers do
+    robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations pull less
+    max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model
     prior_weight: float = 1.0  # of the paper's model
 
