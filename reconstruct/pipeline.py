@@ -198,14 +198,14 @@ class Pipeline:
         if state is not State.TRACKING:
             source[:] = JointSource.HELD
         confidence = np.choose(source, [0.9, 0.5, 0.2 if state is State.COASTING else 0.0])
-        residual_m = np.where(frame.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
+        residual_m = np.where(usable.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
         residual_px = np.zeros(frame.seen.shape)
         for c, camera in enumerate(self.rig.cameras):
             error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
-            residual_px[c] = np.where(frame.seen[c] & np.isfinite(error), error, 0.0)
+            residual_px[c] = np.where(usable.seen[c] & np.isfinite(error), error, 0.0)
         return Pose(
             frame.index, frame.t_capture_ns, frame.skew_ns, state, rotvec, moment.position_m, source, confidence,
-            marker_m, frame.valid, residual_m, frame.seen, residual_px, {},
+            marker_m, usable.valid, residual_m, usable.seen, residual_px, {},
         )
 
 

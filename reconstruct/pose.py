@@ -31,8 +31,9 @@ class Pose:
 
     rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation in the world; root_m: (3,) [m];
     joint_source: JointSource, (J,) uint8; confidence: 0..1, (J,); marker_m: every marker as the pose has
-    it, (M, 3) [m] world; residual_m: distance to the measured marker, (M,), NaN-free, valid where `measured` (M,);
-    residual_px: reprojection error by camera, (2, M), valid where seen (2, M); latency_ns: by stage.
+    it, (M, 3) [m] world; measured: both cameras saw it and the solver used it, (M,); residual_m: distance to the measured
+    marker, (M,), zero elsewhere; seen: used from each camera, (2, M); residual_px: reprojection error there, (2, M);
+    latency_ns: by stage.
     """
 
     index: int

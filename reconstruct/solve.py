@@ -8,7 +8,8 @@ Variables x = (w, d, s): coordinates w of the local model (q = p + U w), a turn 
       + sum_m rho(e_m' S_m^-1 e_m)                markers in both cameras, e_m in metres
       + sum_m rho(|u_m - pi(x_m)|^2 / s_m^2)      markers in one camera, in pixels
 
-with rho(s) = c^2/2 ln(1 + s / c^2) (Cauchy), so that one wrong marker cannot throw the pose off.
+with rho(s) = c^2 (sqrt(1 + s / c^2) - 1) (pseudo-Huber), so that one wrong marker cannot throw the pose off. A redescending
+rho would: started far away, it takes true markers for outliers and stays there.
 """
 
 import math
@@ -30,8 +31,14 @@ Body = tuple[NDArray[np.int64], Floats, Floats]
 
 @kernel
 def _robust(s: float, scale2: float) -> float:
-    """Give Cauchy's rho of a squared distance."""
-    return 0.5 * scale2 * math.log1p(s / scale2)
+    """Give pseudo-Huber's rho of a squared distance."""
+    return scale2 * (math.sqrt(1.0 + s / scale2) - 1.0)
+
+
+@kernel
+def _weight(s: float, scale2: float) -> float:
+    """Give 2 rho'(s), the weight of a squared distance in the linearised problem."""
+    return 1.0 / math.sqrt(1.0 + s / scale2)
 
 
 @kernel
@@ -119,7 +126,7 @@ def _linearise(
                 for b in range(n_w + 6):
                     D3[i, b] = L[i, 0] * full[0, b] + L[i, 1] * full[1, b] + L[i, 2] * full[2, b]
             energy += _robust(s, scale2)
-            _accumulate(A, g, D3, e3, 1.0 / (1.0 + s / scale2))
+            _accumulate(A, g, D3, e3, _weight(s, scale2))
             continue
         for camera in range(2):
             if weight_px[camera, m] > 0.0 and _image_residual(x, camera, views, ideal[camera, m], e2, Dx):
@@ -128,7 +135,7 @@ def _linearise(
                     for b in range(n_w + 6):
                         D2[i, b] = Dx[i, 0] * full[0, b] + Dx[i, 1] * full[1, b] + Dx[i, 2] * full[2, b]
                 energy += _robust(s, scale2)
-                _accumulate(A, g, D2, e2, weight_px[camera, m] / (1.0 + s / scale2))
+                _accumulate(A, g, D2, e2, weight_px[camera, m] * _weight(s, scale2))
     return energy
 
 

@@ -1,0 +1,150 @@
+"""A recording: two sources and their time stamps, read as pairs of blobs through the detectors of live capture."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from capture.background import images_between, robust_background, sample_images
+from capture.background import Background, learn_background
+from capture.detector import Detector
+from capture.packets import Blobs, Floats, Frame, PairedBlobs
+from capture.pairing import Pairing
+from capture.sources import Source, open_source
+from capture.timestamps import read_timestamps
+from config.errors import SourceError
+from config.markers import MarkerSet
+from config.settings import DetectorSettings
+
+N_BACKGROUND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingSpec:
+    """What a recording is made of.
+
+    left, right: video files or folders of images; timestamps: CSV of stamps, or None to count frames; fps: overrides the
+    videos' own; background_s: seconds without the performer, or None to estimate the background from the recording itself.
+    """
+
+    left: str
+    right: str
+    timestamps: Path | None = None
+    fps: float | None = None
+    background_s: tuple[float, float] | None = None
+
+
+class Recording:
+    """Both cameras of a recording, opened and checked, with a background learned for each."""
+
+    def __init__(self, spec: RecordingSpec, settings: DetectorSettings, markers: MarkerSet) -> None:
+        """Open and check.
+
+        Raises SourceError: a source is missing or unreadable, or the two do not fit each other or their stamps.
+        """
+        self.spec = spec
+        self._settings = settings
+        self._colors = markers.color_rgb[markers.has_color]
+        self._stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
+        first = self._open()
+        for source in first:
+            source.close()
+        _check_alike(first, self._stamps)
+        self.sizes = (first[0].size, first[1].size)
+        self.fps = first[0].fps
+        self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
+        self.backgrounds: tuple[Background, Background] | None = None
+
+    def _open(self) -> tuple[Source, Source]:
+        """Open both sources anew, at their first frame."""
+        columns = [self._stamps if self._stamps is None or self._stamps.ndim == 1 else self._stamps[:, c] for c in range(2)]
+        left = open_source(self.spec.left, 0, self.spec.fps, columns[0])
+        right = open_source(self.spec.right, 1, self.spec.fps, columns[1])
+        return left, right
+
+    def learn_background(self) -> None:
+        """Learn both backgrounds: from the seconds named, or robustly from frames spread over the recording."""
+        found = []
+        for source in self._open():
+            if self.spec.background_s is not None:
+                found.append(learn_background(images_between(source, *self.spec.background_s)))
+            else:
+                found.append(robust_background(sample_images(source, N_BACKGROUND)))
+            source.close()
+        self.backgrounds = (found[0], found[1])
+
+    def frames(self) -> Iterator[tuple[Frame | None, Frame | None]]:
+        """Read both sources side by side to the end of the longer one.
+
+        Raises SourceError: a video breaks off before its end, or one is longer than the other.
+        """
+        sources = self._open()
+        try:
+            while True:
+                frames = sources[0].read(), sources[1].read()
+                if frames[0] is None and frames[1] is None:
+                    break
+                yield frames
+                if frames[0] is None or frames[1] is None:
+                    break
+            _check_ended(sources, frames, self._stamps)
+        finally:
+            for source in sources:
+                source.close()
+
+    def pairs(self, clock: Callable[[], int] = lambda: 0) -> Iterator[tuple[PairedBlobs, int, int]]:
+        """Detect markers in both cameras and pair them in time; with each pair the nanoseconds decoding and detecting took."""
+        if self.backgrounds is None:
+            self.learn_background()
+        assert self.backgrounds is not None
+        detectors = [Detector(self._settings, background, self._colors) for background in self.backgrounds]
+        pairing = None if self._stamps is None or self._stamps.ndim == 1 else Pairing(round(0.5e9 / self.fps))
+        t0 = clock()
+        for frames in self.frames():
+            t1 = clock()
+            blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
+            t2 = clock()
+            for pair in _paired(blobs, pairing):
+                yield pair, t1 - t0, t2 - t1
+            t0 = clock()
+
+
+def _paired(blobs: list[Blobs], pairing: Pairing | None) -> Iterator[PairedBlobs]:
+    """Pair blobs by their place in the recording, or by their own stamps where each camera has some."""
+    if pairing is None:
+        if len(blobs) == 2:
+            yield PairedBlobs(blobs[0], blobs[1])
+        return
+    for one in sorted(blobs, key=lambda b: b.t_capture_ns):
+        pair = pairing.push(one)
+        if pair is not None:
+            yield pair
+
+
+def _check_alike(sources: tuple[Source, Source], stamps: Floats | None) -> None:
+    """Raise SourceError unless the two recordings can be of one session."""
+    left, right = sources
+    if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None:
+        raise SourceError(
+            f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; give --timestamps with the time of each frame, or --fps"
+        )
+    counts = (left.n_frames, right.n_frames)
+    if counts[0] is not None and counts[1] is not None and abs(counts[0] - counts[1]) > 2:
+        raise SourceError(
+            f"{left.name} has {counts[0]} and {right.name} {counts[1]} frames; the two must be of one length: cut the longer one to match"
+        )
+    if stamps is not None and counts[0] is not None and abs(len(stamps) - counts[0]) > 2:
+        raise SourceError(
+            f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; they must be as many: do the stamps belong to these videos?"
+        )
+
+
+def _check_ended(sources: tuple[Source, Source], last: tuple[Frame | None, Frame | None], stamps: Floats | None) -> None:
+    """Raise SourceError if a source broke off early."""
+    for source in sources:
+        if source.truncated:
+            raise SourceError(f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut both videos")
+    left_over = next((s.name for s, frame in zip(sources, last, strict=True) if frame is not None), None)
+    if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[1].n_frames or 0, atol=2):
+        raise SourceError(f"{left_over} has more frames than the other video; the two must be of one length: cut the longer one to match")

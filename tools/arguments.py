@@ -1,0 +1,33 @@
+"""Arguments that several commands take, and how they are read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
+RIGHT = Annotated[str, typer.Argument(help="Right camera.", show_default=False)]
+RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
+DATABASE = Annotated[
+    Path | None, typer.Option("--database", metavar="FILE", help="Motion database; default the built-in one.", show_default=False)
+]
+TIMESTAMPS = Annotated[
+    Path | None, typer.Option("--timestamps", metavar="FILE", help="CSV with the time of each frame.", show_default=False)
+]
+FPS = Annotated[float | None, typer.Option("--fps", help="Frames a second, instead of what the videos say.", show_default=False)]
+BACKGROUND = Annotated[
+    str | None, typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False)
+]
+
+
+def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:
+    """Read `S:S` as two times in order. Raises typer.BadParameter."""
+    if text is None:
+        return None
+    try:
+        first, last = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not two numbers with a colon between, such as 0:2", param_hint=option) from None
+    if not 0 <= first < last:
+        raise typer.BadParameter(f"{text!r}: the second time must come after the first", param_hint=option)
+    return first, last

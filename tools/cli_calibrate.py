@@ -1,0 +1,56 @@
+"""`duocap calibrate`: measure what stays the same during a session."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, seconds_range
+from tools.options import with_settings
+
+app = typer.Typer()
+
+Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="Marker set: a markers.toml or a preset.", show_default=False)]
+From = Annotated[float, typer.Option("--from", metavar="S", help="Second at which the T-pose is held.", show_default=False)]
+To = Annotated[float, typer.Option("--to", metavar="S", help="Second until which it is held.", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write subject.toml.", show_default=False)]
+
+
+@app.command()
+@with_settings
+def subject(
+    settings: Settings,
+    left: LEFT,
+    right: RIGHT,
+    rig: RIG,
+    markers: Markers,
+    start: From,
+    end: To,
+    out: Out,
+    database: DATABASE = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    background: BACKGROUND = None,
+    name: Annotated[str, typer.Option("--name", help="Who it is.")] = "performer",
+) -> None:
+    """Fit a performer's skeleton and marker places from a T-pose."""
+    from calibration.rig_toml import read_rig
+    from calibration.subject_toml import write_subject
+    from capture.recording import Recording, RecordingSpec
+    from config.markers import read_marker_set
+
+    from tools.databases import open_or_default
+    from tools.progress import progress_bar
+    from tools.subject_session import subject_from_recording, summary_lines
+
+    if not 0 <= start < end:
+        raise typer.BadParameter(f"{start:g} to {end:g}: the second time must come after the first", param_hint="--from/--to")
+    cameras, worn = read_rig(rig), read_marker_set(markers)
+    skeletons = open_or_default(database).skeletons
+    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    recording = Recording(spec, settings.detector, worn)
+    with progress_bar("T-pose") as progress:
+        result = subject_from_recording(name, recording, (start, end), cameras, worn, skeletons, settings, progress)
+    write_subject(out, result.subject)
+    typer.echo("\n".join([*summary_lines(result), f"written to {out}"]))

@@ -1,0 +1,89 @@
+"""`duocap replay`: two recorded videos in, full-body motion out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, seconds_range
+from tools.options import with_settings
+
+if TYPE_CHECKING:
+    from calibration.subject import Subject
+    from tools.replay import ReplayResult
+
+SubjectFile = Annotated[Path, typer.Option("--subject", metavar="FILE", help="The performer: subject.toml.", show_default=False)]
+Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
+Trc = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as TRC [mm].", show_default=False)]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
+Hide = Annotated[
+    list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
+]
+Realtime = Annotated[bool, typer.Option("--realtime", help="At the speed it was recorded.")]
+
+
+@with_settings
+def replay(
+    settings: Settings,
+    left: LEFT,
+    right: RIGHT,
+    rig: RIG,
+    subject: SubjectFile,
+    database: DATABASE = None,
+    background: BACKGROUND = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    realtime: Realtime = False,
+    bvh: Bvh = None,
+    trc: Trc = None,
+    csv: Csv = None,
+    report: Report = None,
+    hide: Hide = None,
+    publish: Annotated[bool, typer.Option(help="Publish the poses as if live.")] = True,
+) -> None:
+    """Turn two recorded videos into full-body motion; publishes the poses as if live."""
+    from calibration.rig_toml import read_rig
+    from calibration.subject_toml import read_subject
+    from capture.recording import Recording, RecordingSpec
+    from stream.report import replay_report, write_report
+
+    from tools.databases import open_or_default
+    from tools.progress import progress_bar
+    from tools.replay import replay as run_replay
+    from tools.replay_report import report_lines
+    from tools.replay_sink import replay_sink
+
+    cameras, performer = read_rig(rig), read_subject(subject)
+    poses = open_or_default(database)
+    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    recording = Recording(spec, settings.detector, performer.markers)
+    with replay_sink(settings, performer, cameras, publish) as sink, progress_bar("replay") as progress:
+        result = run_replay(
+            recording, cameras, performer, poses, settings,
+            hidden=hide or (), sink=sink, realtime=realtime, progress=progress,
+        )
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    _write_takes(result, performer, cameras.floor_known, bvh, trc, csv)
+    if report is not None:
+        write_report(report, summary)
+    typer.echo("\n".join(report_lines(summary)))
+
+
+def _write_takes(
+    result: "ReplayResult", performer: "Subject", floor_known: bool, bvh: Path | None, trc: Path | None, csv: Path | None
+) -> None:
+    """Write the exports asked for: positions in the rig's own frame, BVH upright in any case."""
+    from stream.bvh import write_bvh
+    from stream.tables import write_csv
+    from stream.take import upright
+    from stream.trc import write_trc
+
+    take = result.take(performer)
+    if bvh is not None:
+        write_bvh(bvh, take if floor_known else upright(take, performer.up))
+    if trc is not None:
+        write_trc(trc, take)
+    if csv is not None:
+        write_csv(csv, take)

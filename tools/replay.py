@@ -1,0 +1,123 @@
+"""Replay a recording through the steps of live capture, in one process, as fast as it goes or in real time."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from capture.check import check_rig_fits
+from capture.packets import MarkerFrame, PairedBlobs
+from capture.recording import Recording
+from config.errors import DuocapError
+from config.settings import Settings
+from reconstruct.checks import swapped_markers
+from reconstruct.examples import PoseTable
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose, State
+from stream.take import Take, take_from_poses
+
+N_CHECKED = 40
+Progress = Callable[[int, int | None], None]
+
+
+class Sink(Protocol):
+    """Whoever takes poses as they come."""
+
+    def pose(self, pose: Pose) -> None:
+        """Take one pose."""
+
+    def serve(self, t_ns: int) -> None:
+        """Do what has to be done now and then."""
+
+
+@dataclass
+class ReplayResult:
+    """What a replay gave: poses in order, prediction errors of hidden markers [mm], suspected swaps, seconds it took."""
+
+    poses: list[Pose] = field(default_factory=list)
+    hidden_mm: dict[str, list[float]] = field(default_factory=dict)
+    swaps_suspected: int = 0
+    wall_s: float = 0.0
+
+    def take(self, subject: Subject) -> Take:
+        """Give the poses as a take."""
+        return take_from_poses(subject.skeleton, self.poses)
+
+
+def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
+    """Raise DuocapError unless every hidden marker exists."""
+    unknown = [name for name in hidden if name not in subject.markers.names]
+    if unknown:
+        raise DuocapError(f"--hide {unknown[0]}: the subject has no such marker; it has: {', '.join(subject.markers.names)}")
+
+
+def replay(
+    recording: Recording,
+    rig: Rig,
+    subject: Subject,
+    database: PoseTable,
+    settings: Settings,
+    *,
+    hidden: Sequence[str] = (),
+    sink: Sink | None = None,
+    realtime: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> ReplayResult:
+    """Run a recording through the pipeline; the same recording gives the same poses every time.
+
+    Raises CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; DuocapError: unknown hidden marker.
+    """
+    check_hidden(subject, hidden)
+    pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=time.perf_counter_ns)
+    pipeline.warm()
+    recording.learn_background()
+    check_recording(recording, rig)
+    result = ReplayResult(hidden_mm={name: [] for name in hidden})
+    begun = time.perf_counter()
+    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(time.perf_counter_ns)):
+        if realtime:
+            _wait_until(begun + pair.t_capture_ns * 1e-9)
+        pose = pipeline.step(pair)
+        pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
+        _note(result, pose, pipeline.markers, subject)
+        if sink is not None:
+            sink.pose(pose)
+            sink.serve(time.monotonic_ns())
+        progress(n + 1, recording.n_frames)
+    result.wall_s = time.perf_counter() - begun
+    if not result.poses:
+        raise DuocapError(f"{recording.spec.left}: no pair of frames; expected two recordings of the same moments")
+    return result
+
+
+def check_recording(recording: Recording, rig: Rig) -> None:
+    """Raise CalibrationError if the rig does not fit what the first seconds show."""
+    sample: list[PairedBlobs] = []
+    for pair, _, _ in recording.pairs():
+        sample.append(pair)
+        if len(sample) >= N_CHECKED:
+            break
+    check_rig_fits(rig, recording.sizes, sample)
+
+
+def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject) -> None:
+    """Add one pose and what the labels say of it."""
+    result.poses.append(pose)
+    if pose.state is not State.TRACKING or markers is None:
+        return
+    result.swaps_suspected += bool(swapped_markers(pose, markers))
+    for name, errors in result.hidden_mm.items():
+        m = subject.markers.names.index(name)
+        if markers.valid[m]:
+            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - markers.point_m[m])))
+
+
+def _wait_until(moment_s: float) -> None:
+    """Sleep until a moment of the performance counter."""
+    wait = moment_s - time.perf_counter()
+    if wait > 0:
+        time.sleep(wait)
