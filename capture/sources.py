@@ -46,7 +46,7 @@ _OPENERS: list[tuple[Callable[[str], bool], Opener]] = []
 
 
 def register_source(recognises: Callable[[str], bool], opener: Opener) -> None:
-    """Add a kind of source: `recognises(spec)` claims a spec, the opener gets it, camera, fps, seconds; last added, first asked."""
+    """Add a kind of source: `recognises(spec)` claims a spec, the opener gets what `open_source` got; last added, first asked."""
     _OPENERS.insert(0, (recognises, opener))
 
 
