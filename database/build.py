@@ -10,6 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from config.errors import DatabaseError, DuocapError
+from config.logs import current_logs, start_logs
+from database.asf import read_bytes
 from database.asf_amc import DEFAULT_FPS
 from database.cleaning import CleaningReport, clean
 from database.clips import Clip, without_frames
@@ -139,12 +141,13 @@ def _motion_files(source: Path) -> list[Path]:
         return found
     if not source.exists():
         raise DatabaseError(f"{source}: no such file or folder; expected motions as .amc (with its .asf) or .bvh")
-    return [source]
+    # `14/*` on a command line names the skeleton beside its motions.
+    return [] if source.suffix.lower() == ".asf" else [source]
 
 
 def _content(path: Path) -> bytes:
     """Give a digest of a motion that does not depend on line ends or on the comments at its head."""
-    data = path.read_bytes().replace(b"\r", b"")
+    data = read_bytes(path).replace(b"\r", b"")
     while data.startswith((b"#", b":")):
         data = data.partition(b"\n")[2]
     return hashlib.blake2b(data, digest_size=16).digest()
@@ -169,7 +172,7 @@ def _read_all(jobs: Sequence[Job], fps: float, processes: int) -> Iterator[tuple
             yield job, read_job(job, fps)
         return
     with ExitStack() as stack:
-        pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=get_context("spawn")))
+        pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), start_logs, (current_logs(),)))
         # On an error the results not yet fetched are of no use to anybody.
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         waiting: list[tuple[Job, Future[Result | DuocapError]]] = []
