@@ -35,7 +35,12 @@ def intrinsics_from_fov(size: tuple[int, int], fov_deg: float) -> Floats:
 
 
 def looking_at(
-    name: str, size: tuple[int, int], matrix: Floats, position_m: ArrayLike, target_m: ArrayLike, distortions: ArrayLike | None = None
+    name: str,
+    size: tuple[int, int],
+    matrix: Floats,
+    position_m: ArrayLike,
+    target_m: ArrayLike,
+    distortions: ArrayLike | None = None,
 ) -> Camera:
     """Give the camera at `position_m` that looks at `target_m` with its image upright against world Y.
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capture.render_rays import surface_distance
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet
-from capture.render_rays import surface_distance
 from database.kinematics import charted, forward
 from database.rotations import Floats
 from database.skeleton import Skeleton

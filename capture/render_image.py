@@ -42,14 +42,14 @@ class View:
 
     path_m: places of the markers at start, middle and end of the exposure, (3, M, 3) [m]; shown: visible share, (M,);
     seen_m: middle of the visible part at mid-exposure, (M, 3) [m]; shift_px: error of each drawn centre, (M, 2);
-    body: ends of the body's round cones, (C, 3) each [m]. All in the world.
+    body: ends of the body's round cones, (C, 3) each [m], None for an empty room. All in the world.
     """
 
     path_m: Floats
     shown: Floats
     seen_m: Floats
     shift_px: Floats
-    body: tuple[Floats, Floats]
+    body: tuple[Floats, Floats] | None
 
 
 @kernel
@@ -58,12 +58,12 @@ def _lay_over(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
     height, width = layer.shape[:2]
     for y in range(2 * box[2], min(2 * box[3], image.shape[0])):
         fy = 0.5 * y - 0.25
-        y0 = int(math.floor(fy))
+        y0 = math.floor(fy)
         wy = fy - y0
         y1, y0 = min(y0 + 1, height - 1), max(y0, 0)
         for x in range(2 * box[0], min(2 * box[1], image.shape[1])):
             fx = 0.5 * x - 0.25
-            x0 = int(math.floor(fx))
+            x0 = math.floor(fx)
             wx = fx - x0
             x1, x0 = min(x0 + 1, width - 1), max(x0, 0)
             a, b, c, d = (1.0 - wy) * (1.0 - wx), (1.0 - wy) * wx, wy * (1.0 - wx), wy * wx
@@ -92,7 +92,15 @@ class Renderer:
     Everything that stays the same from frame to frame is prepared once: the empty room, the rays of the pixels, the noise.
     """
 
-    def __init__(self, camera: Camera, scene: Camera, sensor: Sensor, colors_rgb: tuple[Floats, Floats], radii: Floats, seeds: tuple[int, int]):
+    def __init__(
+        self,
+        camera: Camera,
+        scene: Camera,
+        sensor: Sensor,
+        colors_rgb: tuple[Floats, Floats],
+        radii: Floats,
+        seeds: tuple[int, int],
+    ) -> None:
         """Prepare a camera.
 
         camera: in the world; scene: the same camera in the scene's frame (Y up, floor at 0); colors_rgb: of the
@@ -115,7 +123,7 @@ class Renderer:
     def image(self, view: View, radius_m: float, noise_at: int) -> Bytes:
         """Draw one frame, BGR; radius_m: of the markers; noise_at: where to read the noise, any integer >= 0."""
         image = self.background.copy()
-        if not self.sensor.dark:
+        if view.body is not None and not self.sensor.dark:
             self._draw_body(image, view.body)
         self._draw_markers(image, view, radius_m)
         if self.sensor.noise > 0 or self.sensor.shot > 0:

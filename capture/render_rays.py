@@ -88,7 +88,7 @@ def _foot(a: Floats, b: Floats, r_a: float, r_b: float, p: Floats, foot: Floats)
     sine = (r_a - r_b) / length
     f = min(max(x - radial * sine / math.sqrt(1.0 - sine * sine), 0.0), length)
     foot[0], foot[1], foot[2] = a[0] + f * ux, a[1] + f * uy, a[2] + f * uz
-    return r_a - f * sine
+    return float(r_a - f * sine)
 
 
 @kernel

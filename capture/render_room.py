@@ -56,7 +56,7 @@ def _surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
     # Light falls off from the lamp above the performer.
     hit = o + np.where(np.isfinite(distance), distance, 0.0)[..., None] * d
     away = np.linalg.norm(hit - np.array([0.5, 2.6, 1.0]), axis=-1)
-    return image * (0.55 + 0.75 / (1.0 + 0.12 * away**2))[..., None]
+    return np.asarray(image * (0.55 + 0.75 / (1.0 + 0.12 * away**2))[..., None])
 
 
 def _floor(x: Floats, z: Floats, rng: np.random.Generator) -> Floats:

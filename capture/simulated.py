@@ -80,10 +80,17 @@ class SimulatedCamera:
 
     def frame_at(self, index: int) -> Frame:
         """Draw frame `index`, whatever was read before."""
+        return self._drawn(index, *self.view_at(index))
+
+    def frame_with_truth(self, index: int) -> tuple[Frame, Floats, Floats]:
+        """Draw frame `index`; give also the exact image points, (M, 2) [px], and visible shares, (M,), of the markers."""
         view, noise_at = self.view_at(index)
+        return self._drawn(index, view, noise_at), self._camera.project(view.path_m[1]), view.shown
+
+    def _drawn(self, index: int, view: View, noise_at: int) -> Frame:
+        """Draw a view as frame `index`."""
         image = self._renderer.image(view, self.performer.radius_m, noise_at)
-        stamp = self._epoch_ns + round(float(self.times_s[index]) * NS)
-        return Frame(self._index, index, stamp, image)
+        return Frame(self._index, index, self._epoch_ns + round(float(self.times_s[index]) * NS), image)
 
     def view_at(self, index: int) -> tuple[View, int]:
         """Give what the camera sees in frame `index`, and where its noise begins."""
@@ -95,12 +102,8 @@ class SimulatedCamera:
         shown[self.performer.hidden_at(middle)] = 0.0
         rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
         shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
-        return View(path, shown, seen, shift, ends), int(rng.integers(1 << 30))
-
-    def truth_at(self, index: int) -> tuple[Floats, Floats]:
-        """Give the exact image points, (M, 2) [px], and the visible share, (M,), of the markers in frame `index`."""
-        view, _ = self.view_at(index)
-        return self._camera.project(view.path_m[1]), view.shown
+        body = ends if middle >= self._scene.empty_s else None
+        return View(path, shown, seen, shift, body), int(rng.integers(1 << 30))
 
     def _add_reflections(self) -> None:
         """Put bright spots that are no markers into the empty room, at places of this camera's own."""

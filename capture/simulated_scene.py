@@ -12,7 +12,7 @@ LOOKS = ("dark", "lit")
 class SimulatedScene:
     """A performer in front of two simulated cameras; the same values and seed give the same images in every process."""
 
-    motion: str = "walk"  # a BVH or AMC file, or the name of a built-in motion
+    motion: str = "walk"  # a BVH or AMC file, "demo", or the name of a built-in motion
     parameters: dict[str, float] = field(default_factory=dict)  # of the built-in motion
     markers: str = "locomotion"  # a markers.toml or the name of a preset
     rig: str = ""  # a rig.toml; empty: placed by the five values below
@@ -26,7 +26,8 @@ class SimulatedScene:
     fps: float = 60.0
     start_s: float = 0.0  # where in the motion to begin
     seconds: float = 0.0  # how much of the motion to take; 0: all
-    tpose_s: float = 3.0  # the performer first stands in the T-pose this long
+    empty_s: float = 0.0  # the room without the performer, before anything else
+    tpose_s: float = 3.0  # then the performer stands in the T-pose this long
     turn_deg: float = 0.0  # turns the performer to their left; 0 faces the cameras on average
     marker_mm: float = 25.0  # diameter
     placement_mm: float = 8.0  # how far from the nominal places the markers are worn, standard deviation
@@ -73,6 +74,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "fps": (1.0, 1000.0),
     "start_s": (0.0, 1e5),
     "seconds": (0.0, 1e5),
+    "empty_s": (0.0, 60.0),
     "tpose_s": (0.0, 60.0),
     "turn_deg": (-360.0, 360.0),
     "marker_mm": (4.0, 100.0),
