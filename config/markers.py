@@ -88,15 +88,20 @@ def _check_marker(source: str, name: str, table: object) -> None:
     """Raise FileFormatError unless `table` describes one marker."""
     if not isinstance(table, dict) or "joint" not in table:
         raise FileFormatError(f'{source}: [{name}] needs joint = "..." with one of: {", ".join(JOINTS)}')
-    if table["joint"] not in JOINT_INDEX:
+    if not isinstance(table["joint"], str) or table["joint"] not in JOINT_INDEX:
         raise FileFormatError(f"{source}: [{name}] names the unknown joint {table['joint']!r}; known: {', '.join(JOINTS)}")
     for key in table:
         if key not in KEYS:
             raise FileFormatError(f"{source}: [{name}] has the unknown key {key!r}; known: {', '.join(KEYS)}")
+    if not isinstance(table.get("torso", False), bool):
+        raise FileFormatError(f"{source}: [{name}] torso must be true or false, got {table['torso']!r}")
     for key in ("offset_m", "color_rgb"):
         value = table.get(key, [0, 0, 0])
         if not (isinstance(value, list) and len(value) == 3 and all(isinstance(v, int | float) for v in value)):
             raise FileFormatError(f"{source}: [{name}] {key} must be three numbers, got {value!r}")
+    color = np.asarray(table.get("color_rgb", [0.0]), float)
+    if not np.all((color >= 0) & (color <= 255)):
+        raise FileFormatError(f"{source}: [{name}] color_rgb must be from 0 to 255, got {table['color_rgb']!r}")
     offset = np.abs(table.get("offset_m", [0.0]))
     if not np.all(offset <= 1.5):
         raise FileFormatError(
