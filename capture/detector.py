@@ -11,7 +11,7 @@ from capture.color_table import CORE, ColorTable, color_table
 from capture.foreground import GAP_PX, MAX_RUNS, Bounds, RunFinder, background_bounds, brighter_than, everything
 from capture.packets import Blobs, Frame
 from capture.threshold import FLOOR, Threshold, stable_threshold
-from config.errors import SettingsError
+from config.errors import CalibrationError, SettingsError
 from config.settings import DetectorSettings
 
 MAX_AREA_SHARE = 0.004  # of the image: a marker is small
@@ -74,7 +74,13 @@ class Detector:
         """
         image = frame.image
         if self._finder is None or self.mode is None:
-            self._finder = RunFinder((image.shape[1], image.shape[0]))
+            size = (image.shape[1], image.shape[0])
+            if self._background is not None and self._background.size != size:
+                width, height = self._background.size
+                raise CalibrationError(
+                    f"the images are {size[0]}x{size[1]}, but the background {width}x{height}; learn it from the same recording"
+                )
+            self._finder = RunFinder(size)
             self.mode = choose_mode(self._settings.mode, image, self._table is not None)
         raw = self._colored_blobs(image) if self.mode is Mode.COLOR else self._bright_blobs(image)
         self._steps += 1

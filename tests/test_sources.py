@@ -50,7 +50,11 @@ def test_rate_can_be_overridden_and_stamps_given(tmp_path: Path) -> None:
     path = write_video(tmp_path / "a.avi", [10, 20, 30])
     assert [frame.t_capture_ns for frame in read_all(open_source(path, 0, fps=50.0))] == [0, 20_000_000, 40_000_000]
     stamps = np.array([0.5, 0.53, 0.6])
-    assert [frame.t_capture_ns for frame in read_all(open_source(path, 0, seconds=stamps))] == [500_000_000, 530_000_000, 600_000_000]
+    assert [frame.t_capture_ns for frame in read_all(open_source(path, 0, seconds=stamps))] == [
+        500_000_000,
+        530_000_000,
+        600_000_000,
+    ]
     with pytest.raises(SourceError, match="implausible"):
         open_source(path, 0, fps=0.0)
 
