@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from database.builtin.score import HANGING, UPRIGHT, Score
+from database.builtin.score import GRAVITY, HANGING, UPRIGHT, Score
 from database.rotations import Floats
 
 RATIO = 0.39  # step length over step rate of an adult's walk, [m s] (Sekiya & Nagasaki 1998: 0.0063 m per step/min)
@@ -29,11 +29,12 @@ def walk_steps(score: Score, n_steps: int, speed_m_s: float = 1.25, turn_rad: fl
 def walk_to(score: Score, places: list[tuple[float, float]], speed_m_s: float = 1.1, most_rad: float = 0.7) -> None:
     """Walk through places (x, z) [m], turning by at most `most_rad` a step, then bring the feet together."""
     _begin_walk(score, speed_m_s)
-    for x, z in places:
+    for place, (x, z) in enumerate(places, start=1):
         for _ in range(40):
             away = np.array((x, z)) - score.place[:2]
             distance = float(np.hypot(*away))
-            if distance < 0.3 * score.size:
+            # From the last place the final steps still go on by most of a step.
+            if distance < (0.3 * score.size if place < len(places) else _step_size(score, speed_m_s)[0]):
                 break
             bearing = wrapped(float(np.arctan2(away[0], away[1])) - score.place[2])
             turn = float(np.clip(bearing, -most_rad, most_rad))
@@ -181,16 +182,16 @@ def _run_step(score: Score, period: float, length_m: float, turn_rad: float, ahe
     push = 0.9 if ahead else 0.6
     start = score.time - flight
     score.step(side, target, start, period + flight, lift, push_rad=push, strike_rad=0.1 if ahead else -0.15)
-    velocity, sink = 9.81 * flight / 2.0, 0.03 * score.size * score.style.bounce
+    velocity, sink = GRAVITY * flight / 2.0, 0.03 * score.size * score.style.bounce
     landing = start + period + flight
     # One cycle of the pelvis: fly (starting before this foot lands), land, sink, rise.
     score.hops.append(
         [
-            (landing - flight, 0.0, velocity, -9.81),
-            (landing, 0.0, -velocity, -9.81),
+            (landing - flight, 0.0, velocity, -GRAVITY),
+            (landing, 0.0, -velocity, -GRAVITY),
             (landing + 0.5 * (period - flight), -sink, 0.0, 12.0),
         ]
-        + [(landing + period - flight, 0.0, velocity, -9.81)]
+        + [(landing + period - flight, 0.0, velocity, -GRAVITY)]
     )
     score.next_side = other(side)
     score.wait(period)

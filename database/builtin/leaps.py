@@ -3,9 +3,7 @@
 import numpy as np
 
 from database.builtin.gait import feet_together, other, rest
-from database.builtin.score import SIDES, Score
-
-GRAVITY = 9.81
+from database.builtin.score import GRAVITY, SIDES, Score
 
 
 def jump(score: Score, height_m: float = 0.28, ahead_m: float = 0.0, turn_rad: float = 0.0) -> None:
@@ -17,12 +15,13 @@ def jump(score: Score, height_m: float = 0.28, ahead_m: float = 0.0, turn_rad: f
     _wind_up(score, crouch_s, push_s, ahead_m)
     start = score.time
     off, landed = start + crouch_s + push_s, start + crouch_s + push_s + flight_s
-    deep, toes = 0.2 * score.size * score.style.bounce + 0.05 * score.size, 0.05 * score.size
+    deep, toes = 0.2 * score.size * score.style.bounce + 0.05 * score.size, 0.038 * score.size
     score.place[2] += turn_rad
     score.place[:] = score.beside(score.place, 0.0, ahead_m * score.size * score.style.amplitude)
     for side in SIDES:
         target = score.footprint(side, score.place, width=1.1)
-        score.step(side, target, off, flight_s, height + 0.08 * score.size, push_rad=0.8, strike_rad=-0.35)
+        score.step(side, target, off, flight_s, 0.07 * score.size, push_rad=0.8, strike_rad=-0.6)
+        score.fly(side, off, flight_s)
     score.hops.append(
         [
             (start, 0.0, 0.0, 0.0),
@@ -83,7 +82,9 @@ def _one_hop(score: Score, side: str, ahead_m: float) -> None:
     sink_s, flight_s, start = score.seconds(0.3), 2.0 * speed / GRAVITY, score.time
     off, toes, deep = start + sink_s, 0.03 * score.size, 0.05 * score.size * score.style.bounce
     score.place[:] = score.beside(score.place, 0.0, ahead_m)
-    score.step(side, score.footprint(side, score.place, width=0.8), off, flight_s, height + 0.03, push_rad=0.5, strike_rad=-0.2)
+    score.step(side, score.footprint(side, score.place, width=0.8), off, flight_s, 0.02, push_rad=0.5, strike_rad=-0.2)
+    score.fly(side, off, flight_s)
+    score.fly(free, off, flight_s)
     score.hold(free, off - 0.1, flight_s + 0.2, score.beside(score.footprint(free, score.place), 0.0, -0.22 * score.size))
     score.hops.append(
         [(start, 0.0, 0.0, 0.0), (start + 0.6 * sink_s, -deep, 0.0, 6.0), (off, toes, speed, -GRAVITY)]

@@ -1,4 +1,4 @@
-"""The performance of the demo: about 40 seconds of everything, by a person the database does not know."""
+"""The performance of the demo: about 45 seconds of everything, by a person the database does not know."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ def performer() -> Skeleton:
 def demo_performance(fps: float = 60.0, seconds: float | None = None) -> Clip:
     """Perform the demo: T-pose, then rounds of walking, leaps, punches, cuts and gestures within 3 x 3 m of the origin.
 
-    seconds: how long, default the T-pose and one round (about 40 s); longer ones go round again, never quite the same.
+    seconds: how long, default the T-pose and one round (about 45 s); longer ones go round again, never quite the same.
     Raises DuocapError: a rate or a length that makes no clip.
     """
     if not 1.0 <= fps <= 1000.0 or (seconds is not None and not 0.0 < seconds <= 7200.0):
@@ -44,8 +44,8 @@ def demo_performance(fps: float = 60.0, seconds: float | None = None) -> Clip:
 
 def _round(score: Score) -> None:
     """Go once through the programme, ending where it began."""
-    idle(score, 1.2)
-    walk_to(score, [(0.6, 0.6), (-0.5, 0.85), (-0.75, -0.3), (0.2, -0.35)], 1.15)
+    idle(score, 1.0)
+    walk_to(score, [(0.6, 0.7), (-0.6, 0.6), (-0.1, -0.45)], 1.2)
     _face(score, 0.0)
     jump(score, 0.24)
     into_stance(score)
@@ -62,7 +62,7 @@ def _round(score: Score) -> None:
     if np.hypot(*score.place[:2]) > 0.6:
         walk_to(score, [(0.0, 0.0)], 1.0)
     _face(score, 0.0)
-    idle(score, 1.5)
+    idle(score, 1.0)
 
 
 def _face(score: Score, heading_rad: float) -> None:

@@ -11,13 +11,12 @@ from scipy.signal import lfilter
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.builtin.arms import arm_rotations
 from database.builtin.limbs import turn, turned, two_bone
-from database.builtin.score import SIDES, TRUNK, Score
+from database.builtin.score import GRAVITY, SIDES, TRUNK, Score
 from database.builtin.tracks import hermite_track, slow_noise
 from database.clips import Clip, clip_from_local
 from database.rotations import Floats
 from database.skeleton import Skeleton
 
-GRAVITY: Final = 9.81
 REACH: Final = 0.997  # share of the leg a planted foot may need: a bend of 9 degrees is left in the knee
 SWING_REACH: Final = 0.99  # share of the leg to which a swinging foot is drawn in
 SWAY: Final = {
@@ -70,7 +69,8 @@ def foot_path(score: Score, side: str, t: Floats) -> FootPath:
     ball = skeleton.offsets_m[JOINT_INDEX[f"{side}Toes"]]
     heel = np.array((0.0, -ankle_height, -0.6 * float(ball[2])))
     place = np.stack([foot.x.sample(t), foot.z.sample(t), foot.yaw.sample(t)], axis=-1)
-    pitch, lift = foot.pitch.sample(t), foot.lift.sample(t)
+    pitch = foot.pitch.sample(t)
+    lift = foot.lift.sample(t) + sum((hermite_track(keys, t) for keys in foot.flights), np.zeros(len(t)))
     yaw = turn("y", place[:, 2])
     orientation = yaw @ turn("x", pitch)
     pivot = np.where(pitch[:, None] > 0.0, ball, heel)
@@ -81,8 +81,8 @@ def foot_path(score: Score, side: str, t: Floats) -> FootPath:
         planted &= ~inside
         phase = (t - start) / (end - start)
         free = np.maximum(free, np.where(inside, np.sin(np.pi * phase) ** 2, 0.0))
-    # The toes lie flat on the ground and straighten as the ball rises; their tip then stays above it up to 1 rad of pitch.
-    grip = np.clip(1.0 - np.maximum(lift, 0.0) / np.linalg.norm(skeleton.tails_m[JOINT_INDEX[f"{side}Toes"]]), 0.0, 1.0)
+    # The toes lie flat on the ground and straighten as the ball rises, slowly enough for their tip to stay above it.
+    grip = np.clip(1.0 - np.maximum(lift, 0.0) / (2.0 * np.linalg.norm(skeleton.tails_m[JOINT_INDEX[f"{side}Toes"]])), 0.0, 1.0)
     return FootPath(ankle, orientation, -np.maximum(pitch, 0.0) * grip, planted, free, place)
 
 

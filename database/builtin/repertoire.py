@@ -17,7 +17,7 @@ from database.builtin.strikes import cut, kick, let_go, ready, slash
 from database.clips import Clip
 from database.skeleton import Skeleton
 
-ROUNDS: Final = 4
+ROUNDS: Final = 2
 # Uniform ranges the database's performers are drawn from.
 STYLES: Final = {
     **{"speed": (0.8, 1.25), "amplitude": (0.75, 1.2), "bounce": (0.6, 1.5), "arm_swing": (0.5, 1.4)},
@@ -86,7 +86,7 @@ def database_style(rng: np.random.Generator) -> Style:
 
 
 def database_clips(fps: float = 60.0) -> Iterator[Clip]:
-    """Perform the default database: about 38 thousand poses at 60 frames a second, always the same ones."""
+    """Perform the default database: about 31 thousand poses at 60 frames a second, always the same ones."""
     bodies = database_bodies()
     motions = {**MOTIONS, **MORE}
     for round_ in range(ROUNDS):

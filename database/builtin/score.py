@@ -17,6 +17,7 @@ from database.rotations import Floats
 from database.skeleton import Skeleton
 
 SIDES: Final = ("left", "right")
+GRAVITY: Final = 9.81  # [m/s^2]
 # flex: upper arm forward; abduct: to the side (pi/2 is the T-pose); twist: outward about itself; protract: shoulder
 # forward; pronate: palm turned inward; reach: 1 where the hand goes to (x, y, z), metres of a 1.75 m body, chest frame.
 ARM: Final = ("flex", "abduct", "twist", "elbow", "protract", "pronate", "wrist", "reach", "x", "y", "z")
@@ -90,7 +91,7 @@ def style_from(parameters: dict[str, float]) -> Style:
 class Foot:
     """Where a foot goes: the ground point below its ankle (x, z) [m], yaw and pitch [rad] (heel up > 0), lift [m].
 
-    swings: (take-off, landing) times; between them the foot stands still.
+    swings: (take-off, landing) times; between them the foot stands still. flights: splines added to the lift, as `Score.hops`.
     """
 
     x: Track
@@ -99,6 +100,7 @@ class Foot:
     pitch: Track = field(default_factory=Track)
     lift: Track = field(default_factory=Track)
     swings: list[tuple[float, float]] = field(default_factory=list)
+    flights: list[list[tuple[float, float, float, float]]] = field(default_factory=list)
     place: Floats = field(default_factory=lambda: np.zeros(3))  # x, z, yaw where it stands after the last step
 
 
@@ -220,6 +222,11 @@ class Score:
         for track, value in wishes:
             if value is not None:
                 track.moves.append((start, start + seconds, value))
+
+    def fly(self, side: str, start: float, seconds: float) -> None:
+        """Carry a foot up and down with a body in free flight."""
+        speed = GRAVITY * seconds / 2.0
+        self.feet[side].flights.append([(start, 0.0, speed, -GRAVITY), (start + seconds, 0.0, -speed, -GRAVITY)])
 
     def airborne(self, side: str, start: float, end: float) -> None:
         """Note that a foot held up was off the ground between two times."""

@@ -198,7 +198,7 @@ def kick(score: Score, side: str = "right", height: float = 0.6, ahead: float = 
         side, start + 0.92 * lift_s, out_s, score.beside(home, 0.0, score.vary(ahead) * leg), score.vary(height) * leg, -0.5
     )
     score.move(out_s, lift_s, pelvis_pitch=-0.22, spine_pitch=0.12, ahead=-0.03)
-    kicked = start + lift_s + out_s
+    kicked = start + lift_s + out_s + 0.05
     score.hold(side, kicked, back_s, score.beside(home, 0.0, 0.1 * leg), 0.3 * leg, 0.4)
     score.hold(side, kicked + 0.9 * back_s, down_s, home, 0.0, 0.0)
     score.airborne(side, start, kicked + 0.9 * back_s + down_s)
