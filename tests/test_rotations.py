@@ -1,0 +1,92 @@
+"""Rotations against values by hand, scipy as an independent implementation, and the axioms."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.spatial.transform import Rotation
+
+from database.rotations import (
+    geodesic_rad,
+    matrix_from_quaternion,
+    matrix_from_rotvec,
+    quaternion_from_matrix,
+    rigid_fit,
+    rotation_between,
+    rotvec_from_matrix,
+    skew,
+)
+
+vectors = hnp.arrays(float, (3,), elements=st.floats(-4, 4))
+
+
+def test_a_quarter_turn_by_hand() -> None:
+    R = matrix_from_rotvec([0.0, 0.0, np.pi / 2])
+    np.testing.assert_allclose(R @ [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], atol=1e-15)  # x to y: right-handed
+    np.testing.assert_allclose(quaternion_from_matrix(R), [0, 0, np.sqrt(0.5), np.sqrt(0.5)], atol=1e-15)
+    np.testing.assert_allclose(skew([1.0, 2.0, 3.0]) @ [4.0, 5.0, 6.0], np.cross([1, 2, 3], [4, 5, 6]))
+
+
+@given(vectors)
+def test_exponential_map_agrees_with_scipy(r: np.ndarray) -> None:
+    np.testing.assert_allclose(matrix_from_rotvec(r), Rotation.from_rotvec(r).as_matrix(), atol=1e-12)
+
+
+@given(vectors)
+def test_logarithm_and_quaternion_invert(r: np.ndarray) -> None:
+    R = matrix_from_rotvec(r)
+    np.testing.assert_allclose(matrix_from_rotvec(rotvec_from_matrix(R)), R, atol=1e-12)
+    q = quaternion_from_matrix(R)
+    assert q[3] >= 0 and np.linalg.norm(q) == pytest.approx(1.0)
+    np.testing.assert_allclose(matrix_from_quaternion(3.0 * q), R, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", [1e-12, 1e-9, 1e-5, 0.3, np.pi - 1e-9, np.pi])
+def test_logarithm_of_small_and_of_half_turns(angle: float) -> None:
+    axis = np.array([2.0, -1.0, 0.5]) / np.linalg.norm([2.0, -1.0, 0.5])
+    r = rotvec_from_matrix(matrix_from_rotvec(angle * axis))
+    sign = np.sign(r @ axis) if angle > 3.1 else 1.0  # at half a turn both axes are right
+    np.testing.assert_allclose(sign * r, angle * axis, rtol=1e-6, atol=1e-15)
+
+
+@given(vectors, vectors)
+def test_geodesic_distance(a: np.ndarray, b: np.ndarray) -> None:
+    A, B = matrix_from_rotvec(a), matrix_from_rotvec(b)
+    expected = (Rotation.from_matrix(A).inv() * Rotation.from_matrix(B)).magnitude()
+    assert geodesic_rad(A, B) == pytest.approx(expected, abs=1e-7)
+
+
+@given(vectors.filter(lambda v: np.linalg.norm(v) > 0.1), vectors.filter(lambda v: np.linalg.norm(v) > 0.1))
+def test_rotation_between_directions(a: np.ndarray, b: np.ndarray) -> None:
+    R = rotation_between(a, b)
+    np.testing.assert_allclose(R @ a / np.linalg.norm(a), b / np.linalg.norm(b), atol=1e-7)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+
+
+def test_rotation_between_opposite_directions() -> None:
+    R = rotation_between([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])
+    np.testing.assert_allclose(R @ [1, 2, 3], [-1, -2, -3], atol=1e-12)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+
+
+@given(vectors, vectors)
+def test_rigid_fit_recovers_a_motion(r: np.ndarray, t: np.ndarray) -> None:
+    points = np.random.default_rng(5).normal(size=(6, 3))
+    R, found = rigid_fit(points, points @ matrix_from_rotvec(r).T + t)
+    np.testing.assert_allclose(R, matrix_from_rotvec(r), atol=1e-10)
+    np.testing.assert_allclose(found, t, atol=1e-10)
+
+
+def test_rigid_fit_of_a_flat_set_is_no_mirror_and_heeds_weights() -> None:
+    random = np.random.default_rng(6)
+    flat = random.normal(size=(5, 3)) * (1, 1, 0)
+    R, _ = rigid_fit(flat, flat @ matrix_from_rotvec([1.0, 0.2, -0.4]).T)
+    np.testing.assert_allclose(R, matrix_from_rotvec([1.0, 0.2, -0.4]), atol=1e-10)
+    points = random.normal(size=(6, 3))
+    moved = points @ matrix_from_rotvec([0.3, 0.1, 2.0]).T + (1, 2, 3)
+    moved[4] += 5.0
+    R, t = rigid_fit(points, moved, [1, 1, 1, 1, 0, 1])
+    np.testing.assert_allclose(R, matrix_from_rotvec([0.3, 0.1, 2.0]), atol=1e-10)
+    np.testing.assert_allclose(t, [1, 2, 3], atol=1e-10)
