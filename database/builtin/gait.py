@@ -70,9 +70,15 @@ def _walk_step(score: Score, speed_m_s: float, turn_rad: float) -> None:
     target += np.array((0.006, 0.01, 0.02)) * noise * score.rng.standard_normal(3)
     pace = length / (0.75 * score.size)
     lift = (0.035 + 0.035 * pace) * score.size * (0.5 + 0.5 * score.style.bounce)
-    score.step(side, target, score.time, 0.78 * period, lift, push_rad=0.25 + 0.55 * pace, strike_rad=0.28 * pace)
+    score.step(side, target, score.time, 0.78 * period, lift, push_rad=_push(score, side, target, 1.5), strike_rad=0.28 * pace)
     score.next_side = other(side)
     score.wait(period)
+
+
+def _push(score: Score, side: str, target: Floats, stride_m: float) -> float:
+    """Give how far the heel comes up before a foot leaves for `target`, more the farther it was left behind [rad]."""
+    behind = float(np.hypot(*(target - score.feet[side].place)[:2])) / score.size
+    return 0.25 + 0.55 * min(behind / stride_m, 1.3)
 
 
 def _end_walk(score: Score) -> None:
@@ -80,9 +86,7 @@ def _end_walk(score: Score) -> None:
     side = score.next_side
     seconds = score.seconds(0.55)
     target = score.footprint(side, score.place, width=0.9)
-    behind = float(np.hypot(*(target - score.feet[side].place)[:2])) / score.size
-    push = 0.25 + 0.55 * min(behind / 0.75, 1.0)
-    score.step(side, target, score.time, 0.85 * seconds, 0.045 * score.size, push_rad=push)
+    score.step(side, target, score.time, 0.85 * seconds, 0.045 * score.size, push_rad=_push(score, side, target, 0.75))
     score.next_side = other(side)
     score.wait(0.7 * seconds)
     rest(score, 0.5)
@@ -156,7 +160,7 @@ def run_steps(score: Score, n_steps: int, speed_m_s: float = 2.6, turn_rad: floa
         0.5,
         gait=0.6,
         elbow_swing=0.35,
-        drop=0.045 + 0.01 * speed_m_s,
+        drop=0.045 + 0.006 * speed_m_s,
         spine_pitch=0.10 + style.lean_rad,
         pelvis_pitch=0.06,
         ahead=0.02,
@@ -174,7 +178,7 @@ def run_steps(score: Score, n_steps: int, speed_m_s: float = 2.6, turn_rad: floa
 
 def _run_step(score: Score, period: float, length_m: float, turn_rad: float, ahead: bool) -> None:
     """Make one running step: swings last 1.3 periods, so the body flies before each landing."""
-    side, flight = score.next_side, 0.24 * period
+    side, flight = score.next_side, (0.36 if ahead else 0.24) * period
     score.place[2] += turn_rad
     score.place[:] = score.beside(score.place, 0.0, length_m)
     target = score.footprint(side, score.place, width=0.5 if ahead else 0.9)
