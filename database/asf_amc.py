@@ -32,7 +32,7 @@ def read_amc(path: Path, asf: Path | None = None, fps: float = DEFAULT_FPS) -> S
     bones = skeleton.bones
     offsets = np.array([np.zeros(3) if b.parent < 0 else bones[b.parent].vector for b in bones])
     children = {b.parent for b in bones}
-    root = values.get("root", np.zeros((1, 6)))
+    root = values["root"]
     return SourceMotion(
         name=path.stem,
         subject=skeleton.path.stem,
@@ -96,6 +96,8 @@ def _amc_values(path: Path, data: bytes, skeleton: AsfSkeleton) -> tuple[dict[st
     values = _regular_values(path, body, counts)
     if values is None:
         values = _values_by_line(path, body, line, counts)
+    if "root" not in values:
+        raise FileFormatError(f"{path}, line {line + 1}: the frames have no line for the root; expected 'root' and six numbers")
     return values, degrees
 
 

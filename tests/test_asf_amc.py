@@ -1,0 +1,198 @@
+"""ASF/AMC: what is read stands where a slow, plain forward kinematics puts it; faults are named with file and line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.errors import FileFormatError
+from config.joints import JOINT_INDEX, JOINTS
+from database.asf_amc import read_amc
+from database.clips import Clip
+from database.kinematics import forward
+from database.read import read_clip
+from database.rotations import matrix_from_rotvec
+from database.skeleton import REFERENCE
+from tests.motion_files import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
+
+
+def positions(clip: Clip) -> np.ndarray:
+    """Give joint positions, (N, J, 3)."""
+    return forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+
+
+def assert_same_places(clip: Clip, frames: list[dict[str, list[float]]], root_axis: str = "xyz") -> None:
+    """Compare every joint of every frame with the oracle."""
+    p = positions(clip)
+    assert len(p) == len(frames)
+    for n, frame in enumerate(frames):
+        start = bone_starts_m(frame, root_axis)
+        for joint, name in enumerate(JOINTS):
+            np.testing.assert_allclose(p[n, joint], start[CMU_BONE[name]], atol=1e-9, err_msg=f"{name}, frame {n}")
+
+
+def test_joints_stand_where_the_source_puts_them(tmp_path: Path) -> None:
+    frames = random_values(np.random.default_rng(3), 5)
+    clip = read_clip(write_amc(tmp_path, frames))
+    assert (clip.name, clip.skeleton.name, clip.fps) == ("77_01", "77", 120.0)
+    assert_same_places(clip, frames)
+
+
+def test_the_rest_pose_is_a_t_pose_with_straight_legs(tmp_path: Path) -> None:
+    clip = read_clip(write_amc(tmp_path, random_values(np.random.default_rng(4), 1)))
+    offset = clip.skeleton.offsets_m
+    np.testing.assert_allclose(offset[JOINT_INDEX["leftLowerLeg"]], [0, -7.5 * METRES, 0], atol=1e-6)
+    np.testing.assert_allclose(offset[JOINT_INDEX["rightFoot"]], [0, -7.4 * METRES, 0], atol=1e-6)
+    np.testing.assert_allclose(offset[JOINT_INDEX["rightLowerArm"]], [-5.4 * METRES, 0, 0], atol=1e-12)
+    foot = offset[JOINT_INDEX["leftToes"]]
+    assert abs(foot[0]) < 1e-3  # turned back with the leg: straight ahead
+    np.testing.assert_allclose(foot[1:] / np.linalg.norm(foot), [-0.309, 0.951], atol=2e-3)
+    # The hand reaches from the wrist to the end of `lhand`: 1.7 + 0.6, without the fingers.
+    np.testing.assert_allclose(clip.skeleton.tails_m[JOINT_INDEX["leftHand"]], [2.3 * METRES, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(clip.skeleton.tails_m[JOINT_INDEX["head"]]), 1.7 * METRES, atol=1e-12)
+
+
+def test_no_rotation_is_the_base_pose_with_legs_apart(tmp_path: Path) -> None:
+    frames = random_values(np.random.default_rng(5), 1)
+    still = [{name: [0.0] * len(values) for name, values in frames[0].items()}]
+    clip = read_clip(write_amc(tmp_path, still))
+    local = REFERENCE @ matrix_from_rotvec(clip.rotvec[0])
+    # The file's femur points to (0.342, -0.94, 0), 20 degrees out.
+    np.testing.assert_allclose(local[JOINT_INDEX["leftUpperLeg"]] @ [0, -1, 0], [0.342, -0.94, 0], atol=5e-4)
+    np.testing.assert_allclose(local[JOINT_INDEX["leftUpperArm"]], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(local[JOINT_INDEX["leftLowerLeg"]], np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("order", "places", "axis"),
+    [("RX RY RZ TX TY TZ", (3, 4, 5, 0, 1, 2), "XYZ"), ("TX TY TZ RZ RX RY", (0, 1, 2, 5, 3, 4), "ZXY")],
+)
+def test_root_orders(tmp_path: Path, order: str, places: tuple[int, ...], axis: str) -> None:
+    frames = random_values(np.random.default_rng(6), 3)
+    (tmp_path / "skeleton.asf").write_text(asf_text(order, axis), encoding="utf-8")
+    path = tmp_path / "walk.amc"
+    path.write_text(amc_text(frames, root_order=places), encoding="utf-8")
+    assert_same_places(read_clip(path), frames, axis.lower())
+
+
+def test_line_ends_comments_and_other_orders_of_bones_do_not_matter(tmp_path: Path) -> None:
+    frames = random_values(np.random.default_rng(7), 4)
+    plain = read_clip(write_amc(tmp_path / "a", frames))
+    text = amc_text([frames[0], *({k: f[k] for k in reversed(f)} for f in frames[1:])])
+    text = text.replace("\n3\n", "\n# a comment between frames\n3\n\n").replace("lradius", "lradius ", 1).replace("\n", "\r\n")
+    path = write_amc(tmp_path / "b", frames)
+    path.write_bytes(text.encode())
+    (tmp_path / "b" / "77.asf").write_bytes(asf_text().replace("\n", "\r\n").encode())
+    np.testing.assert_array_equal(read_clip(path).rotvec, plain.rotvec)
+
+
+def test_radians_in_the_motion_and_in_the_skeleton(tmp_path: Path) -> None:
+    frames = random_values(np.random.default_rng(8), 2)
+    radians = [{k: [*v[:3], *np.radians(v[3:])] if k == "root" else list(np.radians(v)) for k, v in f.items()} for f in frames]
+    path = write_amc(tmp_path, frames)
+    (tmp_path / "77.asf").write_text(asf_text(angle="rad"), encoding="utf-8")
+    path.write_text(amc_text(radians, ":RADIANS"), encoding="utf-8")
+    assert_same_places(read_clip(path), frames)
+
+
+def test_bones_without_values_stand_still(tmp_path: Path) -> None:
+    frames = [
+        {k: v for k, v in f.items() if k not in ("ltoes", "lfingers", "rhand")}
+        for f in random_values(np.random.default_rng(9), 3)
+    ]
+    assert_same_places(read_clip(write_amc(tmp_path, frames)), frames)
+
+
+def test_a_last_frame_cut_short_is_left_out_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frames = random_values(np.random.default_rng(10), 4)
+    path = write_amc(tmp_path, frames)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.rindex("upperneck") + 14], encoding="utf-8")
+    assert_same_places(read_clip(path), frames[:3])
+    assert "3 frames remain" in caplog.text
+
+
+def line_of(text: str, needle: str) -> int:
+    """Give the 1-based line of the last occurrence."""
+    return text[: text.rindex(needle)].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line_at", "words"),
+    [
+        (lambda t: t.replace("\n3\n", "\n3\nlfemur nan 0 0\n"), "lfemur nan", "NaN"),
+        (lambda t: re.sub(r"(?s)(.*)\nrtibia \S+", r"\1\nrtibia inf", t), "rtibia inf", "NaN or infinity"),
+        (lambda t: re.sub(r"(?s)(.*)\nrtibia \S+", r"\1\nrtibia 1 2", t), "rtibia 1 2", "takes 1 values"),
+        (lambda t: re.sub(r"(?s)(.*)\nrtibia \S+", r"\1\nrtibia x7", t), "rtibia x7", "expected numbers"),
+        (lambda t: re.sub(r"(?s)(.*)\nrtibia ", r"\1\ntail ", t), "tail ", "not in the skeleton"),
+    ],
+)
+def test_faults_are_named_with_file_and_line(tmp_path: Path, spoil, line_at: str, words: str) -> None:  # type: ignore[no-untyped-def]
+    path = write_amc(tmp_path, random_values(np.random.default_rng(11), 3))
+    spoiled = spoil(path.read_text(encoding="utf-8"))
+    path.write_text(spoiled, encoding="utf-8")
+    with pytest.raises(FileFormatError, match=re.escape(f"{path}, line {line_of(spoiled, line_at)}: ") + ".*" + words):
+        read_amc(path)
+
+
+def test_a_bone_missing_from_one_frame_is_a_fault(tmp_path: Path) -> None:
+    frames = random_values(np.random.default_rng(12), 3)
+    del frames[1]["lradius"]
+    with pytest.raises(FileFormatError, match=r"line .*lradius"):
+        read_amc(write_amc(tmp_path, frames))
+
+
+@pytest.mark.parametrize("content", ["", "hello\nworld\n", "#!OML\n:DEGREES\n", "7\n7\n7\n"])
+def test_what_is_no_motion_is_refused(tmp_path: Path, content: str) -> None:
+    path = write_amc(tmp_path, random_values(np.random.default_rng(13), 1))
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(FileFormatError, match="line"):
+        read_amc(path)
+
+
+def test_faults_of_the_skeleton(tmp_path: Path) -> None:
+    path = write_amc(tmp_path, random_values(np.random.default_rng(14), 1))
+    asf = tmp_path / "77.asf"
+    good = asf.read_text(encoding="utf-8")
+    asf.write_text(good.replace("length 7.3", "length long"), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=rf"77\.asf, line {line_of(good, 'length 7.3')}: "):
+        read_amc(path)
+    asf.write_text(good.replace("    ltibia lfoot\n", ""), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"lfoot.*hierarchy"):
+        read_amc(path)
+    asf.unlink()
+    with pytest.raises(FileFormatError, match=r"skeleton was not found.*\.asf"):
+        read_amc(path)
+
+
+def test_other_file_kinds_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="no such file"):
+        read_clip(tmp_path / "none.amc")
+    (tmp_path / "a.fbx").write_text("x", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"found \.fbx"):
+        read_clip(tmp_path / "a.fbx")
+
+
+def test_real_clips_of_each_collection(motion_dir: Path) -> None:
+    """The independent path here is our own tree walked with the file's own axes, not ours."""
+    for name, height_m in (
+        ("cmu/subjects/07/07_01.amc", (1.4, 1.9)),
+        ("hdm05/subjects/bk/HDM_bk_squat1Reps_015_120.amc", (1.6, 2.0)),
+    ):
+        motion = read_amc(motion_dir / name)
+        clip = read_clip(motion_dir / name)
+        assert height_m[0] < clip.skeleton.height_m < height_m[1]
+        p = positions(clip)
+        for joint, bone in enumerate(CMU_BONE.values()):
+            k, chain = motion.names.index(bone), []
+            while k >= 0:
+                chain.insert(0, k)
+                k = motion.parents[k]
+            place, turn = motion.root, np.eye(3)
+            for k in chain:
+                place = place + (turn @ motion.offsets[k])
+                rotation = motion.rotations[k]
+                turn = turn if rotation is None else turn @ rotation
+            np.testing.assert_allclose(p[:, joint], place * METRES, atol=1e-9)
+        assert p[:, JOINT_INDEX["head"], 1].min() > p[:, JOINT_INDEX["leftFoot"], 1].min()
