@@ -1,0 +1,62 @@
+"""`duocap database build` and `info` as a user calls them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.motion_files import random_values, write_amc
+from tools.cli_database import repeated
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def duocap(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.launch import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "database", *map(str, words)], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def test_a_list_after_leave_out_is_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more").mkdir()
+    words = ["src", "--leave-out", "07_08", "32_*", "14_02:3001-", "more", "--out", "a.db", "x"]
+    split = ["src", "--leave-out", "07_08", "--leave-out", "32_*", "--leave-out", "14_02:3001-", "more", "--out", "a.db", "x"]
+    assert repeated(words) == split
+    assert repeated(split) == split
+    assert repeated(["--leave-out"]) == ["--leave-out"]
+
+
+def test_build_and_info(tmp_path: Path) -> None:
+    for k, n in enumerate((9, 7, 5), start=1):
+        write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
+    done = duocap("build", "77", "--out", "a.db", "--leave-out", "77_02", "77_01:5-", "--fps", "120", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "left out: 77_02" in done.stdout and "left out: 77_01:5-" in done.stdout
+    info = duocap("info", "a.db", cwd=tmp_path)
+    assert info.returncode == 0, info.stderr
+    lines = dict(line.split(maxsplit=1) for line in info.stdout.splitlines() if not line.startswith("note"))
+    assert lines["clips"].startswith("2 captured, ")
+    assert "at 120 Hz" in lines["poses"] and lines["checksum"] == "ok" and lines["graph"] == "none"
+    assert lines["skeletons"].startswith("2, ")
+
+    data = bytearray((tmp_path / "a.db").read_bytes())
+    data[200] ^= 4
+    (tmp_path / "a.db").write_bytes(data)
+    broken = duocap("info", "a.db", cwd=tmp_path)
+    assert broken.returncode == 1 and "rotvec differ" in broken.stderr
+
+
+def test_faulty_input_is_one_line_and_status_1(tmp_path: Path) -> None:
+    path = write_amc(tmp_path / "77", random_values(np.random.default_rng(1), 3))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("\nrfemur ", "\nrfemur nan ", 1), encoding="utf-8")
+    line = text[: text.index("\nrfemur ") + 1].count("\n") + 1
+    done = duocap("build", tmp_path, "--out", tmp_path / "a.db")
+    assert done.returncode == 1
+    assert f"77_01.amc, line {line}: " in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "a.db").exists()
