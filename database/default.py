@@ -11,7 +11,6 @@ from typing import Final
 import platformdirs
 
 from config.errors import DatabaseError
-from database import skeleton, tpose
 from database.builtin.repertoire import database_bodies, database_clips
 from database.clips import Clip
 from database.store import SCHEMA, PoseDatabase, open_database, write_database
@@ -67,10 +66,10 @@ def _reported(clips: Iterator[Clip], progress: Progress | None) -> Iterator[Clip
 
 
 def _recipe_hash() -> str:
-    """Give a name for what the database would hold: the code that makes it, its charts and the file's schema."""
+    """Give a name for what the database would hold: the code that makes it and the file's schema."""
     digest = hashlib.blake2b(f"{SCHEMA} {FPS}".encode(), digest_size=8)
     folder = Path(__file__).parent
-    for path in (*sorted((folder / "builtin").glob("*.py")), Path(skeleton.__file__), Path(tpose.__file__)):
+    for path in (*sorted(folder.glob("*.py")), *sorted((folder / "builtin").glob("*.py"))):
         digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()
 
