@@ -17,10 +17,10 @@ Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer."
 @with_settings
 def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False) -> None:
     """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
-    from database.default import default_database
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from database.default import default_database, default_database_path
     from tools.demo import run_demo
     from tools.demo_report import report_tables
 
@@ -28,15 +28,17 @@ def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False
     if not headless:
         notes.print("the viewer is not there yet: running as with --headless")
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-    with Progress(*columns, console=notes) as bars:
-        database = default_database()
-        task = bars.add_task("performance", total=1.0)
+    with Progress(*columns, console=notes, transient=True) as bars:
+        task = bars.add_task("built-in motions", total=None)
+        default_database(lambda done, total, name: bars.update(task, completed=done, total=total or None))
+        bars.remove_task(task)
+        task = bars.add_task("getting ready", total=None)
         report = run_demo(
             settings,
             seconds,
-            database,
-            lambda text: notes.print(text),
-            lambda share, state: bars.update(task, completed=share, description=f"performance, {state}"),
+            default_database_path(),
+            notes.print,
+            lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
         )
     for table in report_tables(report):
         console.print(table)

@@ -24,7 +24,8 @@ from tools.live import open_detector, reconstruction_plan
 from tools.subject_session import subject_from_pairs
 from tools.supervisor import RunError, Supervisor, interrupt_on_sigterm, new_session
 
-SCENE = SimulatedScene(motion="demo", markers="boxing", look="dark", tpose_s=0.0, pixel_noise_px=0.3)
+# The performer walks in circles: markers that show from behind, too, and cameras two metres apart.
+SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
 TPOSE_S = (0.5, 2.5)
 TPOSE_STEP = 3
 TURN_MS = 10

@@ -22,8 +22,9 @@ MS = 1e-6
 class DemoReport:
     """The figures of one demo.
 
-    frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair; tracked:
-    those in state tracking; error_mm: distance of the joints from the truth in them, mean, median and 95th percentile; worst_joint: its name and mean; latency_ms: p50, p95, p99 by stage, `total` from grab to publish.
+    frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair;
+    tracked: those in state tracking; error_mm: distance of their joints from the truth, mean, median and p95;
+    worst_joint: its name and mean; latency_ms: p50, p95, p99 by stage, `total` from grab to publish.
     """
 
     frames: tuple[int, int]
