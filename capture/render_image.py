@@ -1,6 +1,5 @@
 """One image of a scene: background, body, markers, then what the sensor does to it."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,25 +53,25 @@ class View:
 
 @kernel
 def _lay_over(image: Bytes, layer: Floats32, box: NDArray[np.int64]) -> None:
-    """Lay a half-resolution layer (colour times cover, cover) over the image by bilinear interpolation; box in half pixels."""
+    """Lay a half-resolution layer (colour times cover, cover) over the image by bilinear interpolation; box in half pixels.
+
+    The four samples about a cell surround 2 x 2 pixels, which lie a quarter and three quarters of the way across it.
+    """
     height, width = layer.shape[:2]
-    for y in range(2 * box[2], min(2 * box[3], image.shape[0])):
-        fy = 0.5 * y - 0.25
-        y0 = math.floor(fy)
-        wy = fy - y0
-        y1, y0 = min(y0 + 1, height - 1), max(y0, 0)
-        for x in range(2 * box[0], min(2 * box[1], image.shape[1])):
-            fx = 0.5 * x - 0.25
-            x0 = math.floor(fx)
-            wx = fx - x0
-            x1, x0 = min(x0 + 1, width - 1), max(x0, 0)
-            a, b, c, d = (1.0 - wy) * (1.0 - wx), (1.0 - wy) * wx, wy * (1.0 - wx), wy * wx
-            cover = a * layer[y0, x0, 3] + b * layer[y0, x1, 3] + c * layer[y1, x0, 3] + d * layer[y1, x1, 3]
-            if cover <= 0.0:
+    for row in range(max(box[2] - 1, 0), min(box[3], height - 1)):
+        for column in range(max(box[0] - 1, 0), min(box[1], width - 1)):
+            a, b = layer[row, column], layer[row, column + 1]
+            c, d = layer[row + 1, column], layer[row + 1, column + 1]
+            if a[3] + b[3] + c[3] + d[3] <= 0.0:
                 continue
-            for i in range(3):
-                value = a * layer[y0, x0, i] + b * layer[y0, x1, i] + c * layer[y1, x0, i] + d * layer[y1, x1, i]
-                image[y, x, i] = int(min(image[y, x, i] * (1.0 - cover) + value, 255.0) + 0.5)
+            for k in range(4):
+                x, y = 2 * column + 1 + k % 2, 2 * row + 1 + k // 2
+                wx, wy = 0.25 + 0.5 * (k % 2), 0.25 + 0.5 * (k // 2)
+                wa, wb, wc, wd = (1.0 - wy) * (1.0 - wx), (1.0 - wy) * wx, wy * (1.0 - wx), wy * wx
+                cover = wa * a[3] + wb * b[3] + wc * c[3] + wd * d[3]
+                for i in range(3):
+                    value = wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]
+                    image[y, x, i] = int(min(image[y, x, i] * (1.0 - cover) + value, 255.0) + 0.5)
 
 
 @kernel

@@ -98,6 +98,8 @@ def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Fl
 def _track(path_px: Floats) -> Floats:
     """Give the centre at the middles of equal parts of the exposure, about two thirds of a pixel apart, (S, 2)."""
     start, middle, end = path_px
-    steps = int(np.clip(np.ceil(np.abs(end - start).max() / 0.67), 1, MAX_STEPS))
+    steps = min(math.ceil(float(np.abs(end - start).max()) / 0.67), MAX_STEPS)
+    if steps <= 1:
+        return path_px[1:2]
     s = ((np.arange(steps) + 0.5) / steps)[:, None] * 2.0 - 1.0
     return np.asarray(middle + 0.5 * s * (end - start) + 0.5 * s**2 * (start + end - 2.0 * middle))

@@ -36,21 +36,11 @@ def _chord(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -
     """Give the interval of t in which o + t d is inside the round cone; first > second on a miss."""
     bx, by, bz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     ax, ay, az = o[0] - a[0], o[1] - a[1], o[2] - a[2]
-    ex, ey, ez = o[0] - b[0], o[1] - b[1], o[2] - b[2]
     first, second = FAR, -FAR
     dd = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
     ad = ax * d[0] + ay * d[1] + az * d[2]
     aa = ax * ax + ay * ay + az * az
-    h = ad * ad - dd * (aa - r_a * r_a)
-    if h > 0.0:
-        s = math.sqrt(h)
-        first, second = (-ad - s) / dd, (-ad + s) / dd
-    ed = ex * d[0] + ey * d[1] + ez * d[2]
-    h = ed * ed - dd * (ex * ex + ey * ey + ez * ez - r_b * r_b)
-    if h > 0.0:
-        s = math.sqrt(h)
-        first, second = min(first, (-ed - s) / dd), max(second, (-ed + s) / dd)
-    # Cone side: (y d2-form) (l2 - k^2) |x|^2 - (ba.x)^2 + 2 k r_a (ba.x) - l2 r_a^2 = 0 with k = r_a - r_b, x = o + t d - a.
+    # The cone: (l2 - k^2) |x|^2 - (ba.x)^2 + 2 k r_a (ba.x) - l2 r_a^2 = 0 with k = r_a - r_b, x = o + t d - a.
     k = r_a - r_b
     l2 = bx * bx + by * by + bz * bz
     c2 = l2 - k * k
@@ -61,13 +51,25 @@ def _chord(a: Floats, b: Floats, r_a: float, r_b: float, o: Floats, d: Floats) -
         k1 = c2 * ad - ba * bd + k * r_a * bd
         k0 = c2 * aa - ba * ba + 2.0 * k * r_a * ba - l2 * r_a * r_a
         h = k1 * k1 - k0 * k2
-        if h > 0.0 and abs(k2) > 1e-15:
+        if h < 0.0:
+            return first, second  # both spheres are within the endless cone, which the line misses
+        if abs(k2) > 1e-15:
             s = math.sqrt(h)
             for sign in (-1.0, 1.0):
                 t = (-k1 + sign * s) / k2
                 y = ba + t * bd - k * r_a
                 if 0.0 < y < c2:
                     first, second = min(first, t), max(second, t)
+    h = ad * ad - dd * (aa - r_a * r_a)
+    if h > 0.0:
+        s = math.sqrt(h)
+        first, second = min(first, (-ad - s) / dd), max(second, (-ad + s) / dd)
+    ex, ey, ez = o[0] - b[0], o[1] - b[1], o[2] - b[2]
+    ed = ex * d[0] + ey * d[1] + ez * d[2]
+    h = ed * ed - dd * (ex * ex + ey * ey + ez * ez - r_b * r_b)
+    if h > 0.0:
+        s = math.sqrt(h)
+        first, second = min(first, (-ed - s) / dd), max(second, (-ed + s) / dd)
     return first, second
 
 
@@ -98,6 +100,7 @@ def _visibility(
     """Write for every marker the share of its disc that `center` sees and the mean seen point, (M, 4)."""
     a, b = ends
     o, d, side, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    hidden = np.zeros(samples.shape[0], np.bool_)
     for m in range(markers.shape[0]):
         for i in range(3):
             d[i] = center[i] - markers[m, i]
@@ -114,24 +117,78 @@ def _visibility(
         up[0] = d[1] * side[2] - d[2] * side[1]
         up[1] = d[2] * side[0] - d[0] * side[2]
         up[2] = d[0] * side[1] - d[1] * side[0]
+        hidden[:] = False
+        for c in range(a.shape[0]):
+            # One ray against the cone made thicker by the marker tells whether any of the samples can meet it.
+            t0, t1 = _chord(a[c], b[c], radii[c, 0] + radius, radii[c, 1] + radius, markers[m], d)
+            if t0 > t1 or t1 <= 0.0 or t0 >= distance:
+                continue
+            for k in range(samples.shape[0]):
+                for i in range(3):
+                    o[i] = markers[m, i] + radius * (samples[k, 0] * side[i] + samples[k, 1] * up[i])
+                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
+                hidden[k] |= t0 < t1 and t1 > 0.0 and t0 < distance and (t0 > 0.0 or t1 > SKIN_M)
         seen, u, v = 0, 0.0, 0.0
         for k in range(samples.shape[0]):
-            su, sv = radius * samples[k, 0], radius * samples[k, 1]
-            for i in range(3):
-                o[i] = markers[m, i] + su * side[i] + sv * up[i]
-            hidden = False
-            for c in range(a.shape[0]):
-                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
-                if t1 > 0.0 and t0 < distance and t0 < t1 and (t0 > 0.0 or t1 > SKIN_M):
-                    hidden = True
-                    break
-            if not hidden:
+            if not hidden[k]:
                 seen += 1
-                u += su
-                v += sv
+                u += radius * samples[k, 0]
+                v += radius * samples[k, 1]
         out[m, 0] = seen / samples.shape[0]
         for i in range(3):
             out[m, 1 + i] = markers[m, i] + ((u * side[i] + v * up[i]) / seen if seen > 0 else 0.0)
+
+
+@kernel
+def _nearest(
+    ends: tuple[Floats, Floats], radii: Floats, boxes: NDArray[np.int64], rays: Floats32, depth: Floats32, label: Floats32
+) -> None:
+    """Write where each pixel's ray from 0 first enters a round cone, and that cone's number plus one.
+
+    The algebra of `_chord` with o = 0 and d = (x, y, 1), all that belongs to the cone alone taken out of the loop.
+    """
+    for c in range(radii.shape[0]):
+        a, b, r_a, r_b = ends[0][c], ends[1][c], radii[c, 0], radii[c, 1]
+        a0, a1, a2, b0, b1, b2 = a[0], a[1], a[2], b[0], b[1], b[2]
+        u0, u1, u2 = b0 - a0, b1 - a1, b2 - a2
+        k = r_a - r_b
+        l2 = u0 * u0 + u1 * u1 + u2 * u2
+        c2 = l2 - k * k
+        aa, bb = a0 * a0 + a1 * a1 + a2 * a2 - r_a * r_a, b0 * b0 + b1 * b1 + b2 * b2 - r_b * r_b
+        ua = -(u0 * a0 + u1 * a1 + u2 * a2)
+        k0 = c2 * (aa + r_a * r_a) - ua * ua + 2.0 * k * r_a * ua - l2 * r_a * r_a
+        m = ua - k * r_a
+        has_side = c2 > 1e-12
+        for y in range(boxes[c, 2], boxes[c, 3]):
+            for x in range(boxes[c, 0], boxes[c, 1]):
+                d0, d1 = float(rays[y, x, 0]), float(rays[y, x, 1])
+                dd = d0 * d0 + d1 * d1 + 1.0
+                ad = a0 * d0 + a1 * d1 + a2
+                first = FAR
+                if has_side:
+                    ud = u0 * d0 + u1 * d1 + u2
+                    k2, k1 = c2 * dd - ud * ud, -c2 * ad - m * ud
+                    h = k1 * k1 - k0 * k2
+                    if h < 0.0:
+                        continue
+                    if abs(k2) > 1e-15:
+                        s = math.sqrt(h)
+                        t = (-k1 - s) / k2
+                        if 0.0 < m + t * ud < c2:
+                            first = t
+                        t = (-k1 + s) / k2
+                        if 0.0 < m + t * ud < c2 and t < first:
+                            first = t
+                h = ad * ad - dd * aa
+                if h > 0.0:
+                    first = min(first, (ad - math.sqrt(h)) / dd)
+                bd = b0 * d0 + b1 * d1 + b2
+                h = bd * bd - dd * bb
+                if h > 0.0:
+                    first = min(first, (bd - math.sqrt(h)) / dd)
+                if 0.0 < first < FAR and first < depth[y, x]:
+                    depth[y, x] = first
+                    label[y, x] = c + 1.0
 
 
 @kernel
@@ -150,24 +207,17 @@ def _shade(
     rays: (h, w, 2), x/z and y/z of every pixel; boxes: (C, 4), first and last column, first and last row (exclusive).
     """
     a, b = ends
-    o, d, foot = np.zeros(3), np.ones(3), np.empty(3)
-    for c in range(a.shape[0]):
-        for y in range(boxes[c, 2], boxes[c, 3]):
-            for x in range(boxes[c, 0], boxes[c, 1]):
-                d[0], d[1] = rays[y, x, 0], rays[y, x, 1]
-                t0, t1 = _chord(a[c], b[c], radii[c, 0], radii[c, 1], o, d)
-                if t0 < t1 and 0.0 < t0 < depth[y, x]:
-                    depth[y, x] = t0
-                    layer[y, x, 3] = c + 1.0
+    p, foot = np.empty(3), np.empty(3)
+    _nearest(ends, radii, boxes, rays, depth, layer[:, :, 3])
     for y in range(boxes[:, 2].min(), boxes[:, 3].max()):
         for x in range(boxes[:, 0].min(), boxes[:, 1].max()):
             c = int(layer[y, x, 3]) - 1
             if c < 0:
                 continue
             t = depth[y, x]
-            d[0], d[1], d[2] = rays[y, x, 0] * t, rays[y, x, 1] * t, t
-            _foot(a[c], b[c], radii[c, 0], radii[c, 1], d, foot)
-            n0, n1, n2 = d[0] - foot[0], d[1] - foot[1], d[2] - foot[2]
+            p[0], p[1], p[2] = rays[y, x, 0] * t, rays[y, x, 1] * t, t
+            _foot(a[c], b[c], radii[c, 0], radii[c, 1], p, foot)
+            n0, n1, n2 = p[0] - foot[0], p[1] - foot[1], p[2] - foot[2]
             n = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
             lit = 0.55 + 0.45 * (n0 * light[0] + n1 * light[1] + n2 * light[2]) / n
             for i in range(3):
