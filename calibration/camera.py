@@ -9,7 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
+from config.jit import kernel
 from database.rotations import Floats
+
+UNDISTORT_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +64,11 @@ class Camera:
     def undistort(self, points_px: ArrayLike) -> Floats:
         """Give ideal normalised image points (x/z, y/z): (..., 2) [px] -> (..., 2)."""
         px = np.asarray(points_px, float)
-        if not px.size:
-            return np.zeros(px.shape)
-        return _undistorted(px.reshape(-1, 1, 2), self.matrix, self.distortions).reshape(px.shape)
-
-
-def _undistorted(points_px: Floats, matrix: Floats, distortions: Floats) -> Floats:
-    """Undistort by iterating to 1e-10: (N, 1, 2) [px] -> (N, 1, 2); OpenCV's default of five rounds is not enough."""
-    criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 40, 1e-10)
-    if hasattr(cv2, "undistortPointsIter"):  # OpenCV 4: undistortPoints takes no criteria
-        return np.asarray(cv2.undistortPointsIter(points_px, matrix, distortions, np.eye(3), np.eye(3), criteria), float)
-    return np.asarray(cv2.undistortPoints(points_px, matrix, distortions, criteria=criteria), float)
+        ideal = np.empty((px.size // 2, 2))
+        distortions = np.zeros(5)
+        distortions[: len(self.distortions)] = self.distortions
+        _undistort(np.ascontiguousarray(px.reshape(-1, 2)), self.matrix, distortions, ideal)
+        return ideal.reshape(px.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +92,28 @@ class Rig:
     def baseline_m(self) -> float:
         """Distance between the two optical centres."""
         return float(np.linalg.norm(self.left.center_m - self.right.center_m))
+
+
+@kernel
+def _undistort(px: Floats, K: Floats, k: Floats, ideal: Floats) -> None:
+    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), k (5,) -> ideal (N, 2).
+
+    OpenCV 4 stops after five steps and only OpenCV 5 takes a criterion, hence our own. Far outside the image, where the model
+    turns back on itself, the last point that still made sense is given.
+    """
+    for n in range(len(px)):
+        xd, yd = (px[n, 0] - K[0, 2]) / K[0, 0], (px[n, 1] - K[1, 2]) / K[1, 1]
+        x, y = xd, yd
+        for _ in range(UNDISTORT_STEPS):
+            r2 = x * x + y * y
+            radial = 1.0 + r2 * (k[0] + r2 * (k[1] + r2 * k[4]))
+            if radial < 0.1:
+                break
+            dx = 2.0 * k[2] * x * y + k[3] * (r2 + 2.0 * x * x)
+            dy = k[2] * (r2 + 2.0 * y * y) + 2.0 * k[3] * x * y
+            new_x, new_y = (xd - dx) / radial, (yd - dy) / radial
+            done = abs(new_x - x) + abs(new_y - y) < 1e-13
+            x, y = new_x, new_y
+            if done:
+                break
+        ideal[n, 0], ideal[n, 1] = x, y

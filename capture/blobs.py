@@ -39,6 +39,12 @@ class RawBlobs:
         """Width and height of the bounding box, (N, 2) [px]."""
         return np.asarray(self.sums[:, [X1, Y1]] - self.sums[:, [X0, Y0]] + 1.0)
 
+    @property
+    def elongation(self) -> Floats:
+        """Longer by shorter side of the bounding box, (N,)."""
+        extent = self.extent_px
+        return np.asarray(extent.max(axis=1) / extent.min(axis=1))
+
     def touches_border(self, size: tuple[int, int]) -> NDArray[np.bool_]:
         """Mark blobs cut by the edge of the image, (N,)."""
         s = self.sums

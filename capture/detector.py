@@ -18,10 +18,12 @@ MAX_AREA_SHARE = 0.004  # of the image: a marker is small
 MIN_FILL, MAX_ELONGATION = 0.35, 4.0  # of its bounding box, and width to height
 SPECK_SHARE = 0.12  # of the median area: smaller spots are glints
 SPLIT_SHARE, PART_SHARE = 0.4, 0.15  # where between threshold and peak markers part; least area of a part, of the whole
+HARD_SPLIT_SHARE, SUSPECT_ELONGATION = 0.7, 1.4  # the same for what looks like two markers: a lone one may flicker up there
 EAGER_FRAMES, EVERY_FRAMES = 5, 15  # look for the threshold in every frame at first, now and then later
 PIXEL_NOISE = 2.0  # grey levels, of a webcam in MJPG
 SIGMA_FLOOR_PX = 0.06  # what compression and sampling leave of even the brightest marker
 SHAPE_SHARE = 0.03  # of the radius: a marker is not lit evenly
+MERGED_SHARE = 1.0  # of the radius, for each unit of elongation: two markers in one, or one blurred by motion
 CUT_SHARE = 0.5  # of the radius: a marker cut by the edge of the image shows only a part
 
 
@@ -111,26 +113,29 @@ class Detector:
         if self._bounds is None or self._bounds[0] != level:
             self._bounds = level, brighter_than(self._static, level, (image.shape[1], image.shape[0]))
         found = self._find(image, self._bounds[1], 0)
-        raw = self._split(image, found, self._maker.bright_blobs(image, found, level))
+        raw = self._maker.bright_blobs(image, found, level)
+        raw = self._split(image, found, raw, SPLIT_SHARE, 1.0)
+        if len(raw) and raw.elongation.max() > SUSPECT_ELONGATION:
+            raw = self._split(image, found, raw, HARD_SPLIT_SHARE, SUSPECT_ELONGATION)
         keep = compact(raw, image, self._settings.min_area_px) & (raw.sums[:, PEAK] + level >= self.threshold.peak)
         raw = raw.chosen(keep)
         return raw.chosen(raw.sums[:, AREA] >= SPECK_SHARE * np.median(raw.sums[:, AREA])) if len(raw) else raw
 
-    def _split(self, image: Image, found: NDArray[np.int32], raw: RawBlobs) -> RawBlobs:
-        """Take markers that touch apart: a blob that holds several at a higher threshold becomes these."""
+    def _split(self, image: Image, found: NDArray[np.int32], raw: RawBlobs, share: float, elongated: float) -> RawBlobs:
+        """Take markers that touch apart: a blob at least so elongated that holds several at a higher threshold becomes these."""
         assert self.threshold is not None
         level = self.threshold.pixel
-        core = int(level + SPLIT_SHARE * (self.threshold.level - level))
+        core = int(level + share * (self.threshold.level - level))
         runs, _ = self._colored
         n = brighter_runs(image, found, core, runs)
         parts = self._maker.bright_blobs(image, runs[:n], int(level), gap_px=GAP_PX)
         owner = parts.inside(raw)
         large = (owner >= 0) & (parts.sums[:, AREA] >= np.maximum(PART_SHARE * raw.sums[owner, AREA], self._settings.min_area_px))
         pieces = np.bincount(owner[large], minlength=len(raw))
-        if not np.any(pieces > 1):
+        apart = (pieces > 1) & (raw.elongation >= elongated)
+        if not apart.any():
             return raw
-        split = parts.sums[large & (pieces[owner] > 1)]
-        return RawBlobs(np.concatenate([raw.sums[pieces <= 1], split]))
+        return RawBlobs(np.concatenate([raw.sums[~apart], parts.sums[large & apart[owner]]]))
 
     def _follow_threshold(self, image: Image) -> None:
         """Look for the threshold in this image and go a part of the way to it."""
@@ -154,10 +159,9 @@ def compact(raw: RawBlobs, image: Image, min_area_px: float) -> NDArray[np.bool_
     extent = raw.extent_px
     area = raw.sums[:, AREA]
     fill = area / (extent[:, 0] * extent[:, 1])
-    elongation = extent.max(axis=1) / extent.min(axis=1)
     small = area <= MAX_AREA_SHARE * image.shape[0] * image.shape[1]
     return np.asarray(
-        (raw.sums[:, W] > 0.0) & (area >= min_area_px) & small & (fill >= MIN_FILL) & (elongation <= MAX_ELONGATION)
+        (raw.sums[:, W] > 0.0) & (area >= min_area_px) & small & (fill >= MIN_FILL) & (raw.elongation <= MAX_ELONGATION)
     )
 
 
@@ -165,13 +169,14 @@ def center_sigma_px(raw: RawBlobs, size: tuple[int, int]) -> NDArray[np.float64]
     """Give the standard deviation of each weighted centre, (N,) [px].
 
     Pixel noise s moves the centre of a disc of area A and summed weight W by s A / (sqrt(4 pi) W), to first order; a floor,
-    uneven lighting and a cut by the image's edge are added in quadrature.
+    uneven lighting, a cut by the image's edge and a shape like that of two markers in one are added in quadrature.
     """
     area = raw.sums[:, AREA]
     radius = np.sqrt(area / np.pi)
     noise = PIXEL_NOISE * area / (np.sqrt(4.0 * np.pi) * raw.sums[:, W])
     cut = np.where(raw.touches_border(size), CUT_SHARE * radius, 0.0)
-    return np.asarray(np.sqrt(SIGMA_FLOOR_PX**2 + noise**2 + (SHAPE_SHARE * radius) ** 2 + cut**2))
+    merged = MERGED_SHARE * radius * np.maximum(raw.elongation - SUSPECT_ELONGATION, 0.0)
+    return np.asarray(np.sqrt(SIGMA_FLOOR_PX**2 + noise**2 + (SHAPE_SHARE * radius) ** 2 + cut**2 + merged**2))
 
 
 def _packed(frame: Frame, raw: RawBlobs) -> Blobs:

@@ -85,6 +85,15 @@ def test_touching_markers_are_taken_apart() -> None:
     assert matched(detector.step(frame_of(shot(dark_scene(190.0, places), 2.0, random))), places).max() < 0.4
 
 
+def test_two_markers_in_one_are_trusted_less() -> None:
+    random = np.random.default_rng(10)
+    places = np.concatenate([PLACES, PLACES[-1:] + [4.5, 0.3]])
+    blobs = Detector(DetectorSettings()).step(frame_of(shot(dark_scene(190.0, places), 2.0, random)))
+    assert len(blobs) == 7, "so close together they cannot be told apart"
+    merged = int(np.argmax(blobs.area_px))
+    assert blobs.sigma_px[merged] > 5.0 * np.median(blobs.sigma_px)
+
+
 def test_marker_cut_by_the_edge_is_trusted_less() -> None:
     random = np.random.default_rng(5)
     places = np.concatenate([PLACES, [[0.5, 50.0]]])
