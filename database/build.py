@@ -43,6 +43,7 @@ class BuildReport:
     files: int = 0
     frames: int = 0
     repaired_frames: int = 0
+    feet_turned: int = 0
     jumps_left: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -51,6 +52,7 @@ class BuildReport:
         return [
             f"{self.files} files, {self.frames} source frames read",
             f"{self.repaired_frames} frames repaired where a joint jumped away and back, {self.jumps_left} impossible jumps left",
+            f"{self.feet_turned} times a foot that was upside down turned back",
             *self.notes,
         ]
 
@@ -89,6 +91,7 @@ def build_database(
                 report.files += 1
                 report.frames += n_frames
                 report.repaired_frames += cleaning.frames
+                report.feet_turned += cleaning.feet
                 report.jumps_left += cleaning.jumps_left
                 skeletons.update({piece.skeleton.offsets_m.round(6).tobytes().hex(): piece.skeleton for piece in pieces})
                 yield from pieces

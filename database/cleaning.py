@@ -1,10 +1,14 @@
-"""Take out the flips that solvers of optical motion capture leave: a joint jumps away and back within a few frames."""
+"""Take out the flips that solvers of optical motion capture leave.
+
+A joint jumps away and back within a few frames; or a foot turns upside down about its own length and stays so.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from config.joints import JOINT_INDEX
 from database.clips import Clip
 from database.kinematics import charted, local_rotations
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
@@ -17,14 +21,18 @@ SPIKE_FRAMES = 2
 FLIP_S = 0.25
 RETURN_SHARE = 0.4  # of the smaller jump that may remain between the frames before and after
 ROOT_SPIKE_M_PER_S = 20.0
+FOOT_FAR_RAD = 1.9  # from the middle of its range; no ankle turns so far
+FOOT_GAIN_RAD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """What was repaired in a clip: frames, joint rotations in them, and impossible jumps that have no way back."""
+    """What was repaired in a clip: frames that jumped away and back, joint rotations in them, feet turned back, and impossible
+    jumps that have no way back."""
 
     frames: int
     rotations: int
+    feet: int
     jumps_left: int
 
 
@@ -33,11 +41,13 @@ def clean(clip: Clip) -> tuple[Clip, CleaningReport]:
 
     A flip is a run of frames a..b-1 with d(a-1, a) and d(b-1, b) beyond what a joint can do and d(a-1, b) small beside
     them, d the geodesic distance of one joint's rotations. Other joints that jump at the same two frames are repaired with it
-    (a solver that turns a thigh round turns its foot back). Clips of fewer than three frames come back as they are.
+    (a solver that turns a thigh round turns its foot back). A foot upside down gets half a turn about its length, which moves
+    no joint. Clips of fewer than three frames come back as they are.
     """
     if clip.n_frames < 3:
-        return clip, CleaningReport(0, 0, 0)
+        return clip, CleaningReport(0, 0, 0, 0)
     local = local_rotations(clip.rotvec)
+    turned = _turn_feet_back(clip, local)
     jump = np.zeros((clip.n_frames, local.shape[1]))
     jump[1:] = geodesic_rad(local[:-1], local[1:])
     repaired = np.zeros(jump.shape, bool)
@@ -46,12 +56,47 @@ def clean(clip: Clip) -> tuple[Clip, CleaningReport]:
             _repair(local, jump, a, b, int(joint), SPIKE_RAD_PER_S / clip.fps, repaired)
     root_m, moved = _without_root_spikes(clip)
     frames = int((repaired.any(axis=1) | moved).sum())
-    report = CleaningReport(frames, int(repaired.sum()), int((jump > _flip_rad(clip.fps)).sum()))
-    if frames == 0:
+    feet = [JOINT_INDEX["leftFoot"], JOINT_INDEX["rightFoot"]]
+    report = CleaningReport(frames, int(repaired.sum()), int(turned[:, feet].sum()), int((jump > _flip_rad(clip.fps)).sum()))
+    changed = repaired | turned
+    if not (changed.any() or moved.any()):
         return clip, report
     rotvec = clip.rotvec.copy()
-    rotvec[repaired] = charted(local)[repaired]
+    rotvec[changed] = charted(local)[changed]
     return replace(clip, rotvec=rotvec, root_m=root_m), report
+
+
+def _turn_feet_back(clip: Clip, local: Floats) -> NDArray[np.bool_]:
+    """Give feet that are upside down half a turn H about the line from ankle to toes, L <- L H; updates `local`.
+
+    The toes follow, L_toes <- H^-1 L_toes H_toes, so that they point where they did. Gives what was changed, (N, J).
+    """
+    changed = np.zeros(local.shape[:2], bool)
+    offsets, tails = clip.skeleton.offsets_m, clip.skeleton.tails_m
+    for side in ("left", "right"):
+        foot, toes = JOINT_INDEX[f"{side}Foot"], JOINT_INDEX[f"{side}Toes"]
+        far = np.linalg.norm(clip.rotvec[:, foot], axis=-1)
+        if not (far > FOOT_FAR_RAD).any() or not offsets[toes].any():
+            continue
+        H, H_toes = _half_turn(offsets[toes]), _half_turn(tails[toes] if tails[toes].any() else offsets[toes])
+        other = np.linalg.norm(charted(_with_joint(local, foot, local[:, foot] @ H))[:, foot], axis=-1)
+        upside_down = (far > FOOT_FAR_RAD) & (other < far - FOOT_GAIN_RAD)
+        local[upside_down, foot] = local[upside_down, foot] @ H
+        local[upside_down, toes] = H.T @ local[upside_down, toes] @ H_toes
+        changed[upside_down, foot] = changed[upside_down, toes] = True
+    return changed
+
+
+def _half_turn(direction: Floats) -> Floats:
+    """Give the rotation by pi about a direction."""
+    return matrix_from_rotvec(np.pi * direction / np.linalg.norm(direction))
+
+
+def _with_joint(local: Floats, joint: int, rotations: Floats) -> Floats:
+    """Give all rotations with those of one joint exchanged."""
+    out = local.copy()
+    out[:, joint] = rotations
+    return out
 
 
 def _flip_rad(fps: float) -> float:

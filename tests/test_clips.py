@@ -13,12 +13,15 @@ from database.resample import resample
 from database.rotations import geodesic_rad, matrix_from_rotvec
 from database.skeleton import Skeleton
 
-BODY = Skeleton("test", np.zeros((N_JOINTS, 3)), np.zeros((N_JOINTS, 3)))
+TOES = JOINT_INDEX["rightToes"]
+OFFSETS, TAILS = np.zeros((N_JOINTS, 3)), np.zeros((N_JOINTS, 3))
+OFFSETS[TOES], TAILS[TOES] = (0.01, -0.04, 0.12), (0.0, 0.01, 0.06)
+BODY = Skeleton("test", OFFSETS, TAILS)
 KNEE, ANKLE, WRIST = JOINT_INDEX["rightUpperLeg"], JOINT_INDEX["rightFoot"], JOINT_INDEX["leftHand"]
 
 
 def smooth_clip(n_frames: int, fps: float = 120.0, seed: int = 0) -> Clip:
-    """Give a clip in which every joint swings about an axis of its own, at most 6 rad/s, and the root walks."""
+    """Give a clip in which every joint swings about an axis of its own, at most 6 rad/s and 0.8 rad, and the root walks."""
     rng = np.random.default_rng(seed)
     axis = rng.normal(size=(N_JOINTS, 3))
     axis /= np.linalg.norm(axis, axis=1, keepdims=True)
@@ -78,6 +81,22 @@ def test_joints_that_flip_together_are_repaired_together() -> None:
     cleaned, report = clean(broken)
     assert (report.frames, report.rotations) == (6, 12)
     assert far_rad(cleaned, clip) < 0.03
+
+
+def test_a_foot_upside_down_is_turned_back_about_its_length() -> None:
+    clip = smooth_clip(120)
+    local = local_rotations(clip.rotvec)
+    local[:, TOES] = np.eye(3)  # toes straight: their own half turn is then nearly the foot's
+    level = clip_from_local("walk", BODY, 120.0, local, clip.root_m)
+    half = matrix_from_rotvec(np.pi * OFFSETS[TOES] / np.linalg.norm(OFFSETS[TOES]))
+    local[40:, ANKLE] = local[40:, ANKLE] @ half
+    broken = clip_from_local("walk", BODY, 120.0, local, clip.root_m)
+    cleaned, report = clean(broken)
+    assert (report.feet, report.frames, report.jumps_left) == (80, 0, 0)
+    out = local_rotations(cleaned.rotvec)
+    np.testing.assert_allclose(out[:, ANKLE], local_rotations(level.rotvec)[:, ANKLE], atol=1e-9)
+    pointing, before = (L[:, ANKLE] @ L[:, TOES] @ TAILS[TOES] for L in (out, local))
+    np.testing.assert_allclose(pointing, before, atol=1e-9)
 
 
 def test_a_turn_that_stays_is_counted_and_left() -> None:
