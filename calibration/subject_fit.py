@@ -127,8 +127,12 @@ class TPose:
     n_frames: int
 
 
-def fit_subject(name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence[Skeleton]) -> Subject:
+def fit_subject(
+    name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence[Skeleton], standing: Floats | None = None
+) -> Subject:
     """Fit skeleton, root and pose to the T-pose and read the marker offsets off.
+
+    standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default straight.
 
     The fit starts from the torso: from afar a whole-body fit sticks in a wrong valley.
     Raises CalibrationError: too few markers, or the fit leaves the markers implausibly far from their joints.
@@ -138,23 +142,24 @@ def fit_subject(name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence
         raise CalibrationError(f"fewer than 3 torso markers are seen in the T-pose (missing: {missing}); check light and thresholds")
     space = skeleton_space(skeletons)
     n_shape, n_group = space.directions.shape[1], len(GROUPS)
+    standing = np.zeros((N_JOINTS, 3)) if standing is None else standing
     S = tpose.covariance_m2 + OFFSET_SIGMA_M**2 * np.eye(3)
     whiten = np.linalg.cholesky(np.linalg.inv(S)).swapaxes(1, 2)
 
     def residual(x: Floats, use: np.ndarray) -> Floats:
-        point, _, _ = _markers(space, x, markers)
+        point, _, _ = _markers(space, x, markers, standing)
         e = np.einsum("mij,mj->mi", whiten, point - tpose.point_m)[use].ravel()
         prior = np.concatenate([x[:n_shape], x[n_shape : n_shape + n_group] / STRETCH_SIGMA, x[n_shape + n_group + 6 :]])
         return np.concatenate([e, prior])
 
     torso = tpose.valid & markers.torso
     x = np.zeros(n_shape + n_group + 6 + len(FREE))
-    nominal, _, _ = _markers(space, x, markers)
+    nominal, _, _ = _markers(space, x, markers, standing)
     R, t = rigid_fit(nominal[torso], tpose.point_m[torso])
     x[n_shape + n_group : n_shape + n_group + 6] = np.concatenate([rotvec_from_matrix(R), t])
     for use in (torso, tpose.valid):
         x = least_squares(residual, x, args=(use,), loss="linear", method="trf", max_nfev=60).x
-    point, G, p = _markers(space, x, markers)
+    point, G, p = _markers(space, x, markers, standing)
     skeleton = space.skeleton(x[:n_shape], x[n_shape : n_shape + n_group])
     offset = markers.offset_m.copy()
     local = np.einsum("mji,mj->mi", G[markers.joint], tpose.point_m - p[markers.joint])
@@ -164,13 +169,13 @@ def fit_subject(name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence
     return Subject(name, skeleton, markers, offset, 1e3 * tpose.scatter_m, G[0][:, 1].copy())
 
 
-def _markers(space: SkeletonSpace, x: Floats, markers: MarkerSet) -> tuple[Floats, Floats, Floats]:
+def _markers(space: SkeletonSpace, x: Floats, markers: MarkerSet, standing: Floats) -> tuple[Floats, Floats, Floats]:
     """Give marker places, joint orientations and positions for parameters x = (shape, stretch, root, deviations)."""
     n_shape, n_group = space.directions.shape[1], len(GROUPS)
     skeleton = space.skeleton(x[:n_shape], x[n_shape : n_shape + n_group])
     root = x[n_shape + n_group : n_shape + n_group + 6]
-    deviation = np.zeros((N_JOINTS, 3))
-    deviation[FREE[:, 0], FREE[:, 1]] = x[n_shape + n_group + 6 :] * SIGMA_RAD[FREE[:, 0], FREE[:, 1]]
+    deviation = standing.copy()
+    deviation[FREE[:, 0], FREE[:, 1]] += x[n_shape + n_group + 6 :] * SIGMA_RAD[FREE[:, 0], FREE[:, 1]]
     deviation[0] = root[:3]
     G, p = forward(skeleton, charted(matrix_from_rotvec(deviation)), root[3:])
     return p[markers.joint] + np.einsum("mij,mj->mi", G[markers.joint], markers.offset_m), G, p

@@ -8,7 +8,7 @@ from calibration.constellation import Placement, assign, place_constellation
 from calibration.subject_fit import GROUPS, TPose, skeleton_space
 from config.errors import CalibrationError
 from config.markers import MarkerSet
-from database.rotations import Floats
+from database.rotations import Floats, rigid_fit
 from database.skeleton import Skeleton
 
 SCALES = (0.75, 1.3)
@@ -68,7 +68,21 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
         choice = assign(points, place, float(gate) if f == first else HOLD_GATE_M)
         seen = choice >= 0
         stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
-    return _averaged(stack, variance, markers)
+    return _averaged(_without_sway(stack), variance, markers)
+
+
+def _without_sway(stack: Floats) -> Floats:
+    """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
+    for _ in range(2):
+        middle = np.nanmedian(stack, axis=0)
+        laid = stack.copy()
+        for f, frame in enumerate(stack):
+            seen = np.isfinite(frame[:, 0]) & np.isfinite(middle[:, 0])
+            if seen.sum() >= 4:
+                R, t = rigid_fit(frame[seen], middle[seen])
+                laid[f] = frame @ R.T + t
+        stack = laid
+    return stack
 
 
 def _averaged(stack: Floats, variance: Floats, markers: MarkerSet) -> TPose:

@@ -14,7 +14,7 @@ def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
 
     A pair is suspected when exchanging the two labels lowers the root mean square residual by half and by at least 5 cm.
     """
-    valid = np.flatnonzero(frame.valid)
+    valid = np.flatnonzero(pose.measured)
     found = []
     for n, a in enumerate(valid):
         for b in valid[n + 1 :]:

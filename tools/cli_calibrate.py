@@ -47,10 +47,10 @@ def subject(
     if not 0 <= start < end:
         raise typer.BadParameter(f"{start:g} to {end:g}: the second time must come after the first", param_hint="--from/--to")
     cameras, worn = read_rig(rig), read_marker_set(markers)
-    skeletons = open_or_default(database).skeletons
+    poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
     recording = Recording(spec, settings.detector, worn)
     with progress_bar("T-pose") as progress:
-        result = subject_from_recording(name, recording, (start, end), cameras, worn, skeletons, settings, progress)
+        result = subject_from_recording(name, recording, (start, end), cameras, worn, poses, settings, progress)
     write_subject(out, result.subject)
     typer.echo("\n".join([*summary_lines(result), f"written to {out}"]))

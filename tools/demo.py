@@ -64,8 +64,8 @@ def demo_subject(stage: Show, database: Path, settings: Settings) -> Subject:
     views = [_tpose_blobs(SimulatedCamera(SCENE, camera, stage.performer), settings) for camera in (0, 1)]
     pairs = [PairedBlobs(left, right) for left, right in zip(*views, strict=True)]
     performer = stage.performer
-    skeletons = open_database(database).skeletons
-    return subject_from_pairs("performer", pairs, performer.rig, performer.markers, skeletons, settings).subject
+    opened = open_database(database)
+    return subject_from_pairs("performer", pairs, performer.rig, performer.markers, opened, settings).subject
 
 
 def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:

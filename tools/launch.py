@@ -14,6 +14,8 @@ from pathlib import Path
 def main() -> None:
     """Run the command line and exit."""
     multiprocessing.freeze_support()
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")  # our matrices are small: more threads only wait for each other
     shadow = foreign_config()
     if shadow is not None:
         sys.exit(_say(f"another package named 'config' hides duocap's own: {shadow}; remove or rename it, or clear PYTHONPATH"))

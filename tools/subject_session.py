@@ -16,7 +16,8 @@ from capture.recording import Recording
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from config.settings import Settings
-from database.skeleton import Skeleton
+from database.standing import standing_rotvec
+from database.store import PoseDatabase
 
 Progress = Callable[[int, int | None], None]
 
@@ -30,7 +31,7 @@ class SubjectResult:
 
 
 def subject_from_pairs(
-    name: str, pairs: list[PairedBlobs], rig: Rig, markers: MarkerSet, skeletons: tuple[Skeleton, ...], settings: Settings
+    name: str, pairs: list[PairedBlobs], rig: Rig, markers: MarkerSet, database: PoseDatabase, settings: Settings
 ) -> SubjectResult:
     """Fit a subject to pairs of views of the T-pose.
 
@@ -40,8 +41,8 @@ def subject_from_pairs(
     for pair in pairs:
         points = match(pair, rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
-    tpose = average_tpose(frames, markers, skeletons)
-    return SubjectResult(fit_subject(name, markers, tpose, skeletons), tpose)
+    tpose = average_tpose(frames, markers, database.skeletons)
+    return SubjectResult(fit_subject(name, markers, tpose, database.skeletons, standing_rotvec(database)), tpose)
 
 
 def subject_from_recording(
@@ -50,7 +51,7 @@ def subject_from_recording(
     window_s: tuple[float, float],
     rig: Rig,
     markers: MarkerSet,
-    skeletons: tuple[Skeleton, ...],
+    database: PoseDatabase,
     settings: Settings,
     progress: Progress = lambda done, total: None,
 ) -> SubjectResult:
@@ -70,7 +71,7 @@ def subject_from_recording(
     if not pairs:
         raise CalibrationError(f"no frames from {window_s[0]:g} to {window_s[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it")
     check_rig_fits(rig, recording.sizes, pairs[:: max(1, len(pairs) // 30)])
-    return subject_from_pairs(name, pairs, rig, markers, skeletons, settings)
+    return subject_from_pairs(name, pairs, rig, markers, database, settings)
 
 
 def summary_lines(result: SubjectResult) -> list[str]:
