@@ -57,7 +57,12 @@ def test_values_end_in_their_places(tmp_path: Path) -> None:
     rig = read_rig(write(tmp_path, TEXT))
     assert (rig.left.name, rig.right.name) == ("port", "starboard")
     assert (rig.left.size, rig.right.size) == ((640, 480), (800, 600))
-    assert (rig.left.matrix[0, 0], rig.left.matrix[1, 1], rig.left.matrix[0, 2], rig.left.matrix[1, 2]) == (795.5, 796.5, 293.25, 219.75)
+    assert (rig.left.matrix[0, 0], rig.left.matrix[1, 1], rig.left.matrix[0, 2], rig.left.matrix[1, 2]) == (
+        795.5,
+        796.5,
+        293.25,
+        219.75,
+    )
     assert (len(rig.left.distortions), len(rig.right.distortions)) == (4, 5)
     np.testing.assert_array_equal(rig.right.rotation, matrix_from_rotvec([0.030609442, -1.2, 2.1]))
     assert rig.error_px == 0.2917
