@@ -1,6 +1,6 @@
 """The reconstruction process: blobs of both cameras in, poses out, never a queue.
 
-Each turn drains the socket, pairs, and steps on the newest pair only; pairs that came while it was busy are dropped and counted.
+Each turn drains the socket, pairs, and steps on the newest pairs, at most BACKLOG of them; older ones are dropped and counted.
 When pairs stop coming, the last pose is held as `coasting` and soon called `lost`.
 """
 
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 CAMERAS = ("left", "right")
 TURN_MS = 20
+BACKLOG = 2  # a hiccup of the scheduler delivers two pairs at once, and both are soon solved; more would be a queue
 RECEIVE_BUFFER_MESSAGES = 64
 STATUS_PERIOD_NS = 1_000_000_000
 SILENT_NS = 100_000_000  # six frames at 60 Hz without a pair: the cameras are not late, they are gone
@@ -130,17 +131,17 @@ class Reconstruction:
         return {"poses": self._n_poses, "pairs": self._pairing.counts.pairs, "overrun": self._n_overrun}
 
     def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
-        """Take what came; step on the newest pair it completes, if any; look after silence."""
-        newest: tuple[PairedBlobs, SentBlobs, int] | None = None
+        """Take what came; step on the newest pairs it completes; look after silence."""
+        pairs: deque[tuple[PairedBlobs, SentBlobs, int]] = deque(maxlen=BACKLOG)
         for sent, t_received_ns in received:
             self._seen[sent.blobs.camera].add(t_received_ns)
             pair = self._pairing.push(sent.blobs)
             if pair is not None:
-                self._n_overrun += newest is not None
-                newest = (pair, sent, t_received_ns)
-        if newest is not None:
-            self._step(*newest)
-        else:
+                self._n_overrun += len(pairs) == BACKLOG
+                pairs.append((pair, sent, t_received_ns))
+        for waiting in pairs:
+            self._step(*waiting)
+        if not pairs:
             self._hold(t_ns)
 
     def _step(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
