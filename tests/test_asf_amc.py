@@ -12,7 +12,7 @@ from database.asf_amc import read_amc
 from database.clips import Clip
 from database.kinematics import forward
 from database.read import read_clip
-from database.rotations import matrix_from_rotvec
+from database.rotations import matrix_from_rotvec, rigid_fit
 from database.skeleton import REFERENCE
 from tests.motion_files import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
 
@@ -196,3 +196,27 @@ def test_real_clips_of_each_collection(motion_dir: Path) -> None:
                 turn = turn if rotation is None else turn @ rotation
             np.testing.assert_allclose(p[:, joint], place * METRES, atol=1e-9)
         assert p[:, JOINT_INDEX["head"], 1].min() > p[:, JOINT_INDEX["leftFoot"], 1].min()
+
+
+@pytest.mark.slow
+def test_real_markers_stay_on_their_bones(shared_data: Path, motion_dir: Path) -> None:
+    """The Vicon markers of the take 02_05 in its joints' frames: units, axes and rates are right if they hardly move there."""
+    ezc3d = pytest.importorskip("ezc3d", reason="ezc3d is not installed")
+    file = ezc3d.c3d(str(shared_data / "markers" / "cmu_02_05.c3d"))
+    labels = [label.split(":")[-1] for label in file["parameters"]["POINT"]["LABELS"]["value"]]
+    marker_m = file["data"]["points"][:3].transpose(2, 1, 0) / 1000.0
+    clip = read_clip(motion_dir / "cmu" / "subjects" / "02" / "02_05.amc")
+    G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    n = min(len(p), len(marker_m))
+    near = {"LKNE": "leftLowerLeg", "RKNE": "rightLowerLeg", "LANK": "leftFoot", "RELB": "rightLowerArm", "LSHO": "leftUpperArm"}
+    a = np.concatenate([marker_m[:n, labels.index(label)] for label in near])
+    b = np.concatenate([p[:n, JOINT_INDEX[joint]] for joint in near.values()])
+    seen = np.isfinite(a).all(axis=1)
+    R, t = rigid_fit(a[seen], b[seen])
+    # Skin moves by a centimetre or two over knee and elbow; the waist and the toes are firmer.
+    for label, joint, spread_m in (("LKNE", "leftLowerLeg", 0.02), ("LTOE", "leftFoot", 0.012), ("LFWT", "hips", 0.015)):
+        world = marker_m[:n, labels.index(label)] @ R.T + t
+        j = JOINT_INDEX[joint]
+        local = np.einsum("nji,nj->ni", G[:n, j], world - p[:n, j])
+        assert np.nanstd(local, axis=0).max() < spread_m, label
+        assert np.nanmean(local, axis=0)[0] > -0.02, label  # left of its joint, not mirrored
