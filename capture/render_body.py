@@ -117,7 +117,8 @@ def worn_offsets(skeleton: Skeleton, body: Body, markers: MarkerSet, radius_m: f
     """Give where a performer really wears the markers: nominal place, a personal error, and on the body, not in it.
 
     radius_m: of the marker; sigma_m: standard deviation of the placement in each axis. Every marker that would be
-    less than its radius above the surface (T-pose) is moved outward from its bone until it is.
+    less than its radius above the surface (T-pose) is moved outward from its bone until it is; one that would float
+    is drawn in to the surface, unless it is so far out that it must be on a prop.
     Returns (M, 3) [m] in each joint's frame.
     """
     G, p = _rest(skeleton)
@@ -131,6 +132,9 @@ def worn_offsets(skeleton: Skeleton, body: Body, markers: MarkerSet, radius_m: f
             if distance >= radius_m - 1e-6:
                 break
             offset_m[m] += max(radius_m - distance, 1e-4) * outward
+        distance, away = surface_distance(ends, body.radii, p[joint] + offset_m[m])
+        if distance < PROP_GAP_M:
+            offset_m[m] -= max(distance - radius_m, 0.0) * away
     return np.asarray(offset_m)
 
 

@@ -19,6 +19,7 @@ from database.kinematics import charted, forward, local_rotations
 from database.rotations import Floats, matrix_from_rotvec, quaternion_from_matrix
 
 BLEND_S = 1.2  # from the T-pose to the motion's first pose
+TURN_S_PER_RAD = 0.6  # and this much longer for turning from the cameras to the motion's first heading
 
 
 def slerped(first: Floats, second: Floats, u: Floats) -> Floats:
@@ -88,16 +89,15 @@ def on_stage(clip: Clip, body: Body, turn_rad: float) -> Clip:
 
 
 def with_tpose(clip: Clip, body: Body, tpose_s: float) -> Clip:
-    """Put a T-pose of `tpose_s` and a smooth change to the first pose in front of a clip that is on the stage."""
+    """Put a T-pose of `tpose_s` that faces the cameras, and a smooth change to the first pose, before a clip on the stage."""
     if tpose_s <= 0.0:
         return clip
-    rest = np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)).copy()
+    pose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
     ahead = local_rotations(clip.rotvec[:1])[0, 0, :, 2]
-    rest[0] = _yaw(math.atan2(ahead[0], ahead[2]))
-    pose = charted(rest)
+    blend_s = BLEND_S + TURN_S_PER_RAD * abs(math.atan2(ahead[0], ahead[2]))
     standing = replace(clip, rotvec=np.ascontiguousarray(pose[None]), root_m=np.zeros((1, 3)))
     root = np.array([clip.root_m[0, 0], -_lowest(standing, body)[0], clip.root_m[0, 2]])
-    hold, blend = round(tpose_s * clip.fps), max(round(BLEND_S * clip.fps), 1)
+    hold, blend = round(tpose_s * clip.fps), max(round(blend_s * clip.fps), 1)
     u = np.clip((np.arange(hold + blend) - hold) / blend, 0.0, 1.0)
     u = (u**3 * (10.0 - 15.0 * u + 6.0 * u**2))[:, None]  # no velocity or acceleration at either end
     ends = continuous(matrix_from_rotvec(np.stack([pose, clip.rotvec[0]])))

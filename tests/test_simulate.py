@@ -169,7 +169,12 @@ def test_the_command_ends_as_promised(tmp_path: Path) -> None:
         code = "from tools.launch import main; main()"
         root = Path(__file__).resolve().parents[1]
         return subprocess.run(
-            [sys.executable, "-c", code, "simulate", *arguments], cwd=root, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", code, "simulate", *arguments],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
 
     out = tmp_path / "session"

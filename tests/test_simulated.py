@@ -236,8 +236,7 @@ def test_the_performer_begins_in_the_t_pose_on_the_floor_and_faces_the_cameras()
     rotvec, root = performer.poses_at(np.array([0.0, 1.9]))
     R = local_rotations(rotvec)
     assert R[0, 1:] == pytest.approx(np.broadcast_to(np.eye(3), (len(R[0]) - 1, 3, 3)), abs=1e-9)
-    assert R[0, 0, 1] == pytest.approx([0.0, 1.0, 0.0], abs=1e-9)
-    assert R[0, 0, 2, 2] > 0.8
+    assert R[0, 0] == pytest.approx(np.eye(3), abs=1e-9)
     assert rotvec[1] == pytest.approx(rotvec[0], abs=1e-9)
     assert root[1] == pytest.approx(root[0], abs=1e-9)
     _, p = performer.joints_at(np.linspace(0.0, performer.duration_s, 200))
@@ -254,7 +253,8 @@ def test_turning_the_performer_turns_the_motion() -> None:
     ahead = []
     for turn in (0.0, 90.0):
         performer = performer_from_scene(replace(CLEAN, turn_deg=turn))
-        ahead.append(local_rotations(performer.clip.rotvec)[:, 0, :, 2].mean(axis=0))
+        walking = performer.clip.rotvec[-round(1.5 * performer.clip.fps) :]
+        ahead.append(local_rotations(walking)[:, 0, :, 2].mean(axis=0))
     assert ahead[0][2] > 0.9
     assert ahead[1][0] > 0.9  # to the performer's left, +X
 
