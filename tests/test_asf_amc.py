@@ -214,9 +214,13 @@ def test_real_markers_stay_on_their_bones(shared_data: Path, motion_dir: Path) -
     seen = np.isfinite(a).all(axis=1)
     R, t = rigid_fit(a[seen], b[seen])
     # Skin moves by a centimetre or two over knee and elbow; the waist and the toes are firmer.
-    for label, joint, spread_m in (("LKNE", "leftLowerLeg", 0.02), ("LTOE", "leftFoot", 0.012), ("LFWT", "hips", 0.015)):
+    for label, joint, left_m, spread_m in (
+        ("LKNE", "leftLowerLeg", 0.04, 0.02),
+        ("LTOE", "leftFoot", -0.05, 0.012),
+        ("LFWT", "hips", 0.1, 0.015),
+    ):
         world = marker_m[:n, labels.index(label)] @ R.T + t
         j = JOINT_INDEX[joint]
         local = np.einsum("nji,nj->ni", G[:n, j], world - p[:n, j])
         assert np.nanstd(local, axis=0).max() < spread_m, label
-        assert np.nanmean(local, axis=0)[0] > -0.02, label  # left of its joint, not mirrored
+        assert np.nanmean(local, axis=0)[0] > left_m, label  # not mirrored
