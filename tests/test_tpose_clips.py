@@ -7,7 +7,7 @@ from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
 from database.clips import Clip
 from database.kinematics import forward
 from database.skeleton import Skeleton
-from database.tpose import LOWERING_S, median_skeleton, tpose_clips
+from database.tpose import LOWERING_S, T_POSE, median_skeleton, tpose_clips
 
 
 def person(scale: float = 1.0) -> Skeleton:
@@ -29,6 +29,7 @@ def person(scale: float = 1.0) -> Skeleton:
 
 
 BODY = person()
+LEVEL, SPREAD = T_POSE["elevation"]
 CLIPS = list(tpose_clips(BODY, 60.0))
 
 
@@ -55,9 +56,10 @@ def test_standing_clips_are_t_poses() -> None:
     assert len(standing) >= 8
     p = np.concatenate(standing)
     for side, sign in (("left", 1), ("right", -1)):
-        # Level to 20 degrees above, and the sway and the lean of the trunk on top.
-        assert -15 < elevation_deg(p, side).min() < 5 and 15 < elevation_deg(p, side).max() < 35
-        assert elbow_deg(p, side).max() < 21
+        # The whole range is used, with sway and the lean of the trunk on top.
+        assert LEVEL - SPREAD - 15 < elevation_deg(p, side).min() < LEVEL - SPREAD / 2
+        assert LEVEL + SPREAD / 2 < elevation_deg(p, side).max() < LEVEL + SPREAD + 15
+        assert elbow_deg(p, side).max() < sum(T_POSE["elbow"]) + 3
         assert (sign * (p[:, JOINT_INDEX[f"{side}Hand"], 0] - p[:, JOINT_INDEX["upperChest"], 0])).min() > 0.5
     feet = np.linalg.norm(p[:, JOINT_INDEX["leftFoot"]] - p[:, JOINT_INDEX["rightFoot"]], axis=1)
     assert 0.05 < feet.min() < 0.14 and 0.22 < feet.max() < 0.32
@@ -69,9 +71,9 @@ def test_all_lowerings_end_with_arms_down_by_both_ways() -> None:
     raising = {clip.name: places(clip) for clip in CLIPS if "raise" in clip.name}
     assert len(lowering) == len(raising) == 2 * len(LOWERING_S)
     for p in lowering.values():
-        assert elevation_deg(p, "left")[0] > -12 and elevation_deg(p, "right")[-1] < -60
+        assert elevation_deg(p, "left")[0] > LEVEL - SPREAD - 12 and elevation_deg(p, "right")[-1] < -60
     for p in raising.values():
-        assert elevation_deg(p, "left")[-1] > -12 and elevation_deg(p, "right")[0] < -60
+        assert elevation_deg(p, "left")[-1] > LEVEL - SPREAD - 12 and elevation_deg(p, "right")[0] < -60
     forwards = {name: p[:, JOINT_INDEX["leftHand"], 2].max() for name, p in lowering.items()}
     assert min(z for name, z in forwards.items() if "front" in name) > 0.35
     assert max(z for name, z in forwards.items() if "side" in name) < 0.35
