@@ -35,9 +35,13 @@ def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floa
 
 
 def marker_colors(markers: MarkerSet) -> Floats:
-    """Give the colour of each marker, (M, 3) 0-255: its own, or one of a palette that spreads over the hues."""
+    """Give the colour of each marker, (M, 3) 0-255: its own, or one of a palette.
+
+    The palette runs from yellow over green and blue to pink: red and orange would be lost on skin and wood.
+    """
     count = len(markers)
-    palette = [colorsys.hsv_to_rgb(k / count, 0.9, 1.0 if k % 2 else 0.8) for k in range(count)]
+    hues = 0.15 + 0.78 * np.arange(count) / max(count - 1, 1)
+    palette = [colorsys.hsv_to_rgb(float(hue), 0.9, 1.0 if k % 2 else 0.8) for k, hue in enumerate(hues)]
     return np.where(markers.has_color[:, None], markers.color_rgb, 255.0 * np.array(palette))
 
 
