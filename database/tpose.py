@@ -22,11 +22,11 @@ STANCE: Final[tuple[str, ...]] = (
     *("feet_m", "pelvis_pitch", "pelvis_roll", "spine_pitch", "spine_roll", "spine_yaw", "head_pitch", "head_yaw"),
 )
 # Middle and spread (uniform, plus or minus) of a person's T-pose, and of standing with the arms down.
-T_POSE = {"elevation": (10.0, 10.0), "front": (3.0, 10.0), "twist": (0.0, 25.0), "elbow": (9.0, 9.0), "palm": (0.0, 20.0)}
+T_POSE = {"elevation": (-3.0, 22.0), "front": (3.0, 10.0), "twist": (0.0, 25.0), "elbow": (9.0, 9.0), "palm": (0.0, 20.0)}
 ARMS_DOWN = {"elevation": (-79.0, 7.0), "front": (20.0, 20.0), "twist": (0.0, 15.0), "elbow": (15.0, 10.0), "palm": (0.0, 20.0)}
 ARMS_FRONT = {"elevation": (-15.0, 15.0), "front": (72.0, 12.0), "twist": (0.0, 15.0), "elbow": (12.0, 10.0), "palm": (0.0, 20.0)}
 BODY = {
-    "knee": (9.0, 8.0),
+    "knee": (12.0, 12.0),
     "toe_out": (8.0, 8.0),
     "feet_m": (0.18, 0.09),
     "pelvis_pitch": (0.0, 4.0),
@@ -37,7 +37,7 @@ BODY = {
     "head_pitch": (4.0, 10.0),
     "head_yaw": (0.0, 10.0),
 }
-BOTH_SIDES_SHARE = 0.7  # how much of a limb's deviation from the middle left and right have in common
+BOTH_SIDES_SHARE = 0.5  # how much of a limb's deviation from the middle left and right have in common
 SWAY_DEG, SWAY_S = 0.8, 2.7
 # A hinge of the elbow as motion capture finds it: it bends forwards and a little up from level arms.
 ELBOW_AXIS = np.array([0.0, -0.86, 0.5])
