@@ -36,9 +36,14 @@ def root_from_torso(
         return None
     chosen = weight > 0
     w = weight[chosen]
+    scale2 = 9.0 / w
+    if predicted_root is not None:
+        # Start from the prediction: a plain fit may lie nearer to a wrong marker than to the right ones, and stay there.
+        R, t = predicted_root
+        w = weight[chosen] / (1.0 + np.sum((local_m[chosen] @ R.T + t - target[chosen]) ** 2, axis=1) / scale2)
     for _ in range(ROUNDS):
         R, t = rigid_fit(local_m[chosen], target[chosen], w)
         error2 = np.sum((local_m[chosen] @ R.T + t - target[chosen]) ** 2, axis=1)
         # Cauchy weights: a torso marker that was mislabelled must not tilt the whole body.
-        w = weight[chosen] / (1.0 + error2 / (3.0 * np.sqrt(1.0 / weight[chosen])) ** 2)
+        w = weight[chosen] / (1.0 + error2 / scale2)
     return R, t
