@@ -1,0 +1,102 @@
+"""The local model: products of Gaussians against numpy, the paper's model against its own definition, thin examples."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capture.packets import Floats
+from reconstruct.local_model import DOFS, LocalModel, local_gaussian, local_pca
+
+
+def examples(k: int, seed: int = 0) -> Floats:
+    """Give K poses with very different spreads by coordinate."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(0.0, 1.0, (k, DOFS)) * np.geomspace(0.01, 0.5, DOFS) + rng.normal(0.0, 0.3, DOFS)
+
+
+def energy(model: LocalModel, w: Floats) -> float:
+    """Give the model's energy without its constant."""
+    return float(0.5 * (w - model.center) @ model.precision @ (w - model.center))
+
+
+def test_gaussian_is_the_product_of_examples_and_prediction() -> None:
+    poses, rng = examples(30), np.random.default_rng(1)
+    weights, predicted = rng.uniform(0.2, 1.0, 30), poses[3] + rng.normal(0.0, 0.1, DOFS)
+    floor_rad, shrinkage, smooth = 0.05, 0.2, 0.1
+    model = local_gaussian(poses, weights, predicted, floor_rad=floor_rad, shrinkage=shrinkage, smooth_sigma_rad=smooth)
+    share = weights / weights.sum()
+    mean = share @ poses
+    C = sum(w * np.outer(q - mean, q - mean) for w, q in zip(share, poses, strict=True))
+    C = (1 - shrinkage) * C + shrinkage * np.diag(np.diag(C)) + floor_rad**2 * np.eye(DOFS)
+    precision = np.linalg.inv(C) + np.eye(DOFS) / smooth**2
+    place = np.linalg.solve(precision, np.linalg.solve(C, mean) + predicted / smooth**2)
+    np.testing.assert_allclose(model.precision, precision, rtol=1e-8, atol=1e-8 * np.abs(precision).max())
+    found = model.mean + model.directions @ model.center
+    np.testing.assert_allclose(found[1:].ravel(), place, atol=1e-10)
+    assert np.all(found[0] == 0.0)
+
+
+def test_gaussian_without_prediction_is_that_of_the_examples() -> None:
+    poses = examples(20)
+    model = local_gaussian(poses, np.ones(20), None, floor_rad=0.03, shrinkage=0.1, smooth_sigma_rad=0.1)
+    assert not model.center.any()
+    np.testing.assert_allclose(model.mean[1:].ravel(), poses.mean(axis=0), atol=1e-12)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 12), st.booleans(), st.integers(0, 100))
+def test_gaussian_is_proper_for_any_number_of_examples(k: int, alike: bool, seed: int) -> None:
+    """K below the dimension, one pose, or the same pose again and again: positive definite through the floor."""
+    poses = np.repeat(examples(1, seed), k, axis=0) if alike else examples(k, seed)
+    model = local_gaussian(poses, np.ones(k), poses[0] + 0.2, floor_rad=0.03, shrinkage=0.1, smooth_sigma_rad=0.1)
+    assert np.linalg.eigvalsh(model.precision).min() > 0.0
+    if alike or k == 1:
+        # Only the floor is left: w = 0.2 s / (s + f), s = 1 / 0.1^2, f = 1 / 0.03^2.
+        expected = 0.2 * 100.0 / (100.0 + 1.0 / 0.0009)
+        np.testing.assert_allclose(model.center, expected, rtol=1e-6)
+
+
+def test_weights_matter_by_ratio_only() -> None:
+    poses, weights = examples(10), np.linspace(0.1, 1.0, 10)
+    settings_ = {"floor_rad": 0.03, "shrinkage": 0.1, "smooth_sigma_rad": 0.1}
+    one = local_gaussian(poses, weights, None, **settings_)
+    other = local_gaussian(poses, 1e-6 * weights, None, **settings_)
+    np.testing.assert_allclose(other.precision, one.precision, rtol=1e-8)
+    only = local_gaussian(poses, np.eye(10)[4], None, **settings_)
+    np.testing.assert_allclose(only.mean[1:].ravel(), poses[4], atol=1e-12)
+
+
+def test_paper_directions_are_orthonormal_and_the_most_spread() -> None:
+    poses = examples(40)
+    model = local_pca(poses, None, dimensions=7, smooth_sigma_rad=0.1, prior_weight=2.0)
+    U = model.directions.reshape(-1, 7)[3:]
+    np.testing.assert_allclose(U.T @ U, np.eye(7), atol=1e-10)
+    assert np.all(model.directions[0] == 0.0)
+    values = np.linalg.eigvalsh(np.cov(poses.T))[::-1][:7]
+    np.testing.assert_allclose(2.0 / np.diag(model.precision), values, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_paper_smoothness_collapses(seed: int) -> None:
+    """|p + U w - q|^2 differs from |w - U'(q - p)|^2 by a constant, so both energies differ by one in w."""
+    poses, rng = examples(25, seed), np.random.default_rng(seed)
+    predicted = poses[0] + rng.normal(0.0, 0.2, DOFS)
+    prior = local_pca(poses, None, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
+    model = local_pca(poses, predicted, dimensions=5, smooth_sigma_rad=0.1, prior_weight=1.5)
+    gaps = []
+    for _ in range(6):
+        w = rng.normal(0.0, 1.0, 5)
+        pose = (model.mean + model.directions @ w)[1:].ravel()
+        direct = energy(prior, w) + 0.5 * np.sum((pose - predicted) ** 2) / 0.1**2
+        gaps.append(direct - energy(model, w))
+    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("alike", [1, 6])
+def test_paper_model_of_one_pose_stays_there(alike: int) -> None:
+    poses = np.repeat(examples(1), alike, axis=0)
+    model = local_pca(poses, poses[0] + 0.1, dimensions=7, smooth_sigma_rad=0.1, prior_weight=1.0)
+    assert model.precision.shape == (1, 1) and np.isfinite(model.precision).all()
+    found = model.mean + model.directions @ model.center
+    np.testing.assert_allclose(found[1:].ravel(), poses[0], atol=1e-6)
