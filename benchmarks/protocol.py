@@ -1,0 +1,82 @@
+"""The leave-one-out protocol on the CMU motions: which clips are asked for, and what the database must not hold."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.errors import DatabaseError
+from database.asf_amc import DEFAULT_FPS
+from database.build import build_database
+from database.cleaning import clean
+from database.clips import Clip, clip_slice
+from database.read import read_clip
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolClip:
+    """A query: file stem, behaviour, first source frame asked for (0-based; the frames before stay in or are of no use)."""
+
+    stem: str
+    behaviour: str
+    start: int = 0
+
+
+# The clips measured unless others are named, then the rest of the protocol.
+MAIN = (
+    ProtocolClip("07_08", "walking"),
+    ProtocolClip("16_15", "walking"),
+    ProtocolClip("35_14", "walking"),
+    ProtocolClip("09_09", "running"),
+    ProtocolClip("16_45", "running"),
+    ProtocolClip("14_02", "boxing", 3000),
+    ProtocolClip("09_12", "transitions"),
+)
+OTHERS = (
+    ProtocolClip("16_05", "jumping"),
+    ProtocolClip("02_05", "boxing"),
+    ProtocolClip("05_18", "dancing"),
+    ProtocolClip("06_10", "basketball"),
+    ProtocolClip("01_08", "climbing"),
+    ProtocolClip("02_08", "sword"),
+    ProtocolClip("135_02", "martial arts"),
+)
+UNKNOWN_SUBJECTS = ("32", "38", "43")
+# Of 14_02 frames 1 to 2800 stay in; the 200 before the query are a gap, so that no neighbour is a moment away.
+LEAVE_OUT = (
+    *(clip.stem for clip in (*MAIN, *OTHERS) if clip.stem != "14_02"),
+    "14_02:2801-",
+    *(f"{subject}_*" for subject in UNKNOWN_SUBJECTS),
+)
+
+
+def protocol_clip(stem: str) -> ProtocolClip:
+    """Give a query by its stem; any clip of a subject left out as a whole is one too.
+
+    Raises DatabaseError: the database would hold the clip.
+    """
+    for clip in (*MAIN, *OTHERS):
+        if clip.stem == stem:
+            return clip
+    if stem.partition("_")[0] in UNKNOWN_SUBJECTS:
+        return ProtocolClip(stem, "unknown subject")
+    known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
+    raise DatabaseError(f"{stem} is no clip of the protocol, the database may hold it; take {known} or one of {UNKNOWN_SUBJECTS}")
+
+
+def cmu_folder(motion: Path) -> Path:
+    """Give the folder of the CMU subjects below an unpacked motion folder. Raises DatabaseError: none."""
+    for folder in (motion / "cmu" / "subjects", motion / "subjects", motion):
+        if any(folder.glob("*/*.asf")):
+            return folder
+    raise DatabaseError(f"{motion}: no CMU motions; expected cmu/subjects/NN/NN.asf and NN_TT.amc below it")
+
+
+def query(clip: ProtocolClip, motion: Path) -> Clip:
+    """Read a query, mended as the database's clips are, and cut to the frames asked for. Raises FileFormatError, DatabaseError."""
+    file = cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
+    whole, _ = clean(read_clip(file, fps=DEFAULT_FPS))
+    return clip_slice(whole, clip.start, whole.n_frames)
+
+
+def build_protocol_database(motion: Path, out: Path) -> None:
+    """Build the database of all CMU motions but the protocol's queries. Raises DuocapError."""
+    build_database([cmu_folder(motion)], out, leave_out=LEAVE_OUT)

@@ -1,0 +1,127 @@
+"""How far reconstructed poses are from the truth: positions, joint angles, labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.packets import MarkerFrame
+from config.joints import JOINTS
+from database.kinematics import local_rotations
+from database.rotations import Floats, geodesic_rad
+
+Bools = NDArray[np.bool_]
+WRONG_M = 0.08  # a labelled point farther from its marker's true place carries the wrong label
+MOVES_DEG = 0.5  # a joint angle whose standard deviation in the truth is less is not one the joint has
+
+
+def position_errors_mm(estimated_m: Floats, true_m: Floats) -> Floats:
+    """Give the distance of every joint from its true place, (N, J, 3) [m] twice -> (N, J) [mm]."""
+    return np.asarray(1e3 * np.linalg.norm(estimated_m - true_m, axis=-1))
+
+
+def angle_errors_deg(estimated: Floats, true: Floats) -> Floats:
+    """Give |difference| of each rotation-vector component of the joints but the root: (N, J, 3) [rad] twice -> (N, J - 1, 3) [deg].
+
+    r and r - 2 pi r / |r| are the same rotation; the estimate is taken in the form nearer to the truth.
+    """
+    e, t = estimated[:, 1:], true[:, 1:]
+    angle = np.linalg.norm(e, axis=-1, keepdims=True)
+    twin = e * (1.0 - 2.0 * np.pi / np.maximum(angle, 1e-9))
+    nearer = np.linalg.norm(twin - t, axis=-1, keepdims=True) < np.linalg.norm(e - t, axis=-1, keepdims=True)
+    return np.asarray(np.degrees(np.abs(np.where(nearer & (angle > 1e-6), twin, e) - t)))
+
+
+def moving_angles(rotvec: Floats) -> Bools:
+    """Tell which rotation-vector components of the joints but the root move at all, (N, J, 3) [rad] -> (J - 1, 3).
+
+    A hinge has one angle, not three: components that stand still would only flatter the mean.
+    """
+    return np.asarray(np.degrees(rotvec[:, 1:].std(axis=0)) > MOVES_DEG)
+
+
+def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
+    """Give the angle between estimated and true rotation of each joint but the root: (N, J, 3) [rad] twice -> (N, J - 1) [deg]."""
+    return np.degrees(geodesic_rad(local_rotations(estimated)[:, 1:], local_rotations(true)[:, 1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """Labels of one frame against the truth, all (M,) bool.
+
+    seen: labelled in both views; wrong: of these, far from the marker; shown: really visible to both cameras.
+    """
+
+    seen: Bools
+    wrong: Bools
+    shown: Bools
+
+
+def check_labels(frame: MarkerFrame, true_m: Floats, shown: Bools) -> LabelCheck:
+    """Compare the labelled points of a frame with the markers' true places, (M, 3) [m]; shown: to both cameras, (M,)."""
+    far = np.linalg.norm(frame.point_m - true_m, axis=1) > WRONG_M
+    return LabelCheck(frame.valid, frame.valid & far, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The figures of one run.
+
+    frames: scored; tracked: share of them in state tracking; position_mm, angle_deg, geodesic_deg: mean and p95 over the tracked
+    frames; all_position_mm: the mean over all frames, held poses included; in_view: share of markers both cameras really see;
+    labelled: share of markers labelled in both; wrong_frames: share of frames with a wrong label; by_joint_mm, by_joint_deg:
+    mean of each joint, by_marker_wrong: share of frames in which it is labelled wrongly.
+    """
+
+    frames: int
+    tracked: float
+    position_mm: tuple[float, float]
+    angle_deg: tuple[float, float]
+    geodesic_deg: tuple[float, float]
+    all_position_mm: float
+    in_view: float
+    labelled: float
+    wrong_frames: float
+    by_joint_mm: dict[str, float]
+    by_joint_deg: dict[str, float]
+    by_marker_wrong: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Poses of one skeleton: rotvec (N, J, 3) charted [rad] and joint_m (N, J, 3) [m], world."""
+
+    rotvec: Floats
+    joint_m: Floats
+
+
+def score(estimated: Motion, true: Motion, tracked: Bools, labels: list[LabelCheck], markers: tuple[str, ...]) -> Score:
+    """Score N frames. tracked: (N,); labels: N of them; without one tracked frame the errors are NaN."""
+    position = position_errors_mm(estimated.joint_m, true.joint_m)
+    angle = angle_errors_deg(estimated.rotvec, true.rotvec)[:, moving_angles(true.rotvec)]
+    geodesic = geodesic_errors_deg(estimated.rotvec, true.rotvec)
+    wrong = np.array([check.wrong for check in labels])
+    return Score(
+        len(tracked),
+        float(tracked.mean()),
+        _mean_p95(position[tracked]),
+        _mean_p95(angle[tracked]),
+        _mean_p95(geodesic[tracked]),
+        float(position.mean()),
+        float(np.mean([check.shown for check in labels])),
+        float(np.mean([check.seen for check in labels])),
+        float(wrong.any(axis=1).mean()),
+        _named(JOINTS, position[tracked]),
+        _named(JOINTS[1:], geodesic[tracked]),
+        _named(markers, wrong.astype(float)),
+    )
+
+
+def _mean_p95(values: Floats) -> tuple[float, float]:
+    """Give mean and 95th percentile of all values."""
+    return (float(values.mean()), float(np.percentile(values, 95))) if values.size else (float("nan"), float("nan"))
+
+
+def _named(names: tuple[str, ...], values: Floats) -> dict[str, float]:
+    """Give the mean of each column by name."""
+    return {name: float(values[:, k].mean()) for k, name in enumerate(names)} if len(values) else {}
