@@ -15,6 +15,7 @@ SCALES = (0.75, 1.3)
 SLACK_M = 0.12
 GATE_M = 0.28
 MAX_COST_M = 0.13
+LEFT_OVER_M = 0.03  # less is allowed for every point that found no marker though one is missing
 HOLD_GATE_M = 0.06
 MIN_FRAMES = 5
 
@@ -35,13 +36,19 @@ def label_tpose(points: Floats, covariance_m2: Floats, markers: MarkerSet, skele
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
-    if len(points) < needed or not good or good[0].cost_m > MAX_COST_M:
+    if len(points) < needed or not good or good[0].cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(good[0], len(points)):
         fit = f"the best fit is {good[0].cost_m * 100:.0f} cm off" if good else "none fits"
         raise CalibrationError(
             f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; "
             "choose seconds in which the performer stands with level arms and every marker in both views"
         )
     return good[0]
+
+
+def _left_over(placement: Placement, n_points: int) -> int:
+    """Count markers without a point for which one is left, as for arms that hang down; a hidden marker leaves none."""
+    taken = int((placement.point_of_marker >= 0).sum())
+    return min(len(placement.point_of_marker) - taken, n_points - taken)
 
 
 def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton]) -> TPose:
@@ -60,7 +67,9 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
     first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
     placement = label_tpose(*usable[first], markers, skeletons)
     taken = placement.point_of_marker
-    place = np.where((taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons)))
+    place = np.where(
+        (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons))
+    )
     stack = np.full((len(usable), len(markers), 3), np.nan)
     variance = np.full((len(usable), len(markers), 3, 3), np.nan)
     gate = np.where(taken >= 0, HOLD_GATE_M, GATE_M).max()
@@ -68,13 +77,21 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
         choice = assign(points, place, float(gate) if f == first else HOLD_GATE_M)
         seen = choice >= 0
         stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
+    held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
+    if held < max(3, len(markers) - 3):
+        raise CalibrationError(
+            f"no T-pose found: only {held} of {len(markers)} markers hold still in the given time; "
+            "choose seconds in which the performer stands"
+        )
     return _averaged(_without_sway(stack), variance, markers)
 
 
 def _without_sway(stack: Floats) -> Floats:
     """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
     for _ in range(2):
-        middle = np.nanmedian(stack, axis=0)
+        ever = np.isfinite(stack[..., 0]).any(axis=0)
+        middle = np.full(stack.shape[1:], np.nan)
+        middle[ever] = np.nanmedian(stack[:, ever], axis=0)
         laid = stack.copy()
         for f, frame in enumerate(stack):
             seen = np.isfinite(frame[:, 0]) & np.isfinite(middle[:, 0])
