@@ -63,7 +63,7 @@ def _distance(a: Floats, b: Floats) -> float:
 @kernel
 def _agree(d: float, e: float, scales: Floats, slack: float) -> bool:
     """Tell whether a point distance e can be the model distance d at an allowed scale."""
-    return scales[0] * d - slack < e < scales[1] * d + slack
+    return bool(scales[0] * d - slack < e < scales[1] * d + slack)
 
 
 @kernel
