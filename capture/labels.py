@@ -24,14 +24,21 @@ class Expected:
     sigma_m: Floats
 
 
-def _one_to_one(cost: Floats, gate: float) -> NDArray[np.int64]:
-    """Give the column of each row in the cheapest assignment, -1 where `gate` is cheaper."""
-    rows, columns = cost.shape
-    padded = np.hstack([np.minimum(cost, 1e6), np.full((rows, rows), gate)])
-    chosen = linear_sum_assignment(padded)[1]
+def _one_to_one(distance2: Floats, log_volume: Floats, gate: float) -> NDArray[np.int64]:
+    """Give the column of each row in the likeliest assignment, -1 for none within the gate.
+
+    distance2: squared distances in sigmas, (M, N); log_volume: ln det of the covariances they were taken in, (M, N). Their sum is
+    -2 ln of a normal density: without the second a marker unseen for long, uncertain as it is, would take the points of others.
+    """
+    rows, columns = distance2.shape
+    within = distance2 < gate**2
+    volume = log_volume - log_volume.min(initial=np.inf)
+    nothing = gate**2 + float(volume.max(initial=0.0)) + 1.0
+    cost = np.where(within, distance2 + volume, 1e6)
+    chosen = linear_sum_assignment(np.hstack([cost, np.full((rows, rows), nothing)]))[1]
     result = np.where(chosen < columns, chosen, -1)
-    taken = result >= 0
-    result[taken] = np.where(cost[taken, result[taken]] < gate, result[taken], -1)
+    taken = np.flatnonzero(result >= 0)
+    result[taken] = np.where(within[taken, result[taken]], result[taken], -1)
     return result
 
 
@@ -42,7 +49,7 @@ def labelled_points(points: Points, expected: Expected) -> NDArray[np.int64]:
     difference = points.point_m[None] - expected.point_m[:, None]
     S = points.covariance_m2[None] + expected.sigma_m[:, None, None, None] ** 2 * np.eye(3)
     distance2 = np.einsum("mpi,mpij,mpj->mp", difference, np.linalg.inv(S), difference)
-    return _one_to_one(distance2, GATE**2)
+    return _one_to_one(distance2, np.linalg.slogdet(S)[1], GATE)
 
 
 def _labelled_singles(
@@ -54,18 +61,18 @@ def _labelled_singles(
     depth = np.maximum(camera.to_camera(expected.point_m[open_markers])[:, 2], 0.3)
     sigma2 = (camera.focal_px * expected.sigma_m[open_markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
     distance2 = np.sum((predicted[:, None] - blobs.points_px[free][None]) ** 2, axis=2) / sigma2
-    column = _one_to_one(np.nan_to_num(distance2, nan=1e6), (0.75 * GATE) ** 2)
+    column = _one_to_one(np.nan_to_num(distance2, nan=1e6), 2.0 * np.log(sigma2), 0.75 * GATE)
     return np.where(column >= 0, free[column], -1)
 
 
-def label(pair: PairedBlobs, points: Points, rig: Rig, expected: Expected, sigma_floor_px: float) -> MarkerFrame:
+def label(pair: PairedBlobs, points: Points, rig: Rig, expected: Expected) -> MarkerFrame:
     """Label the points and the blobs without a partner."""
     choice = labelled_points(points, expected)
-    return marker_frame(pair, points, rig, choice, expected, sigma_floor_px)
+    return marker_frame(pair, points, rig, choice, expected)
 
 
 def marker_frame(
-    pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: Expected | None, sigma_floor_px: float
+    pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: Expected | None
 ) -> MarkerFrame:
     """Build the packet from the point of every marker, (M,), and label lone blobs where `expected` is given."""
     n = len(choice)
@@ -87,7 +94,7 @@ def marker_frame(
     for c, blobs in enumerate((pair.left, pair.right)):
         seen[c] = blob[c] >= 0
         image[c, seen[c]] = blobs.points_px[blob[c, seen[c]]]
-        sigma[c, seen[c]] = np.maximum(blobs.sigma_px[blob[c, seen[c]]], sigma_floor_px)
+        sigma[c, seen[c]] = blobs.sigma_px[blob[c, seen[c]]]
     return MarkerFrame(
         pair.left.index, pair.t_capture_ns, pair.skew_ns, valid, point, covariance, seen, image, sigma, epipolar, points.point_m[unused]
     )

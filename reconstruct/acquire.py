@@ -20,6 +20,7 @@ from reconstruct.examples import Examples
 N_REPRESENTATIVES = 1500
 N_ROOTS = 24
 GATE_M = 0.20
+GATES_M = (0.35, 0.25, 0.20, 0.20)  # of the rounds of refinement
 SLACK_M = 0.08
 
 
@@ -84,22 +85,29 @@ class Acquirer:
         torso_shape = np.ascontiguousarray(self._markers[0][self._torso])
         candidates: list[Acquired] = []
         for root in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
-            local = (points - root.translation) @ root.rotation
-            pose, _ = _best_pose(np.ascontiguousarray(local), markers, GATE_M**2)
-            candidates.append(self._refined(points, markers[pose], joints[pose], root.rotation, root.translation))
+            candidates.append(_refined(points, markers, joints, (root.rotation, root.translation)))
         good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
         return min(good, key=lambda c: c.cost_m) if good else None
 
-    def _refined(self, points: Floats, local: Floats, joints: Floats, R: Floats, t: Floats) -> Acquired:
-        """Alternate assignment and rigid fit."""
-        choice = np.full(len(local), -1, np.int64)
-        for _ in range(4):
-            new = assign(points, local @ R.T + t, GATE_M)
-            if (new >= 0).sum() < 3 or np.array_equal(new, choice):
-                break
-            choice = new
-            R, t = rigid_fit(local[choice >= 0], points[choice[choice >= 0]])
+
+def _refined(points: Floats, markers: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:
+    """Choose the pose, assign and fit the root in turn: a root from the torso alone turns the hands far off."""
+    best: Acquired | None = None
+    R, t = root
+    for gate in GATES_M:
+        pose, _ = _best_pose(np.ascontiguousarray((points - t) @ R), markers, gate**2)
+        local = markers[pose]
+        choice = assign(points, local @ R.T + t, gate)
+        used = choice >= 0
+        if used.sum() < 3:
+            break
+        R, t = rigid_fit(local[used], points[choice[used]])
+        choice = assign(points, local @ R.T + t, GATE_M)
         used = choice >= 0
         error2 = np.full(len(local), GATE_M**2)
         error2[used] = np.sum((local[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
-        return Acquired(choice, R, t, joints, float(np.sqrt(error2.mean())))
+        cost = float(np.sqrt(error2.mean()))
+        if best is None or cost < best.cost_m:
+            best = Acquired(choice, R, t, joints[pose], cost)
+    nothing = np.full(markers.shape[1], -1, np.int64)
+    return best if best is not None else Acquired(nothing, R, t, joints[0], GATE_M)

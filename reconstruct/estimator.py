@@ -70,7 +70,7 @@ class Estimator:
             return None
         solution, near = self._refined(frame, root, reference, predicted)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        self.history = self.history.then(moment)
+        self.history = self.history.then(moment, self._settings.velocity_share)
         return Estimate(moment, self.world(moment), near)
 
     def _refined(

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
-MAX_RATIO = 3.0  # a gap in the frames must not be extrapolated further than this many steps
+MAX_AHEAD_S = 0.1  # a gap in the frames must not be extrapolated further than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,31 +18,56 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Velocity:
+    """Change a second: joints (J, 3) [rad/s], turn about the world's axes (3,) [rad/s], place (3,) [m/s]."""
+
+    joints: Floats
+    turn: Floats
+    position: Floats
+
+    def towards(self, other: "Velocity", share: float) -> "Velocity":
+        """Go a part of the way to another velocity."""
+        return Velocity(
+            self.joints + share * (other.joints - self.joints),
+            self.turn + share * (other.turn - self.turn),
+            self.position + share * (other.position - self.position),
+        )
+
+
+def velocity_between(before: Moment, last: Moment) -> Velocity:
+    """Give the mean velocity from one pose to a later one."""
+    seconds = (last.t_ns - before.t_ns) * 1e-9
+    turn = rotvec_from_matrix(last.rotation @ before.rotation.T)
+    return Velocity((last.joints - before.joints) / seconds, turn / seconds, (last.position_m - before.position_m) / seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """The last two poses, newest first; either may be missing."""
+    """The last pose and the velocity it was reached with; either may be missing."""
 
     last: Moment | None = None
-    before: Moment | None = None
+    velocity: Velocity | None = None
 
-    def then(self, moment: Moment) -> "History":
-        """Give the history with one more pose."""
-        return History(moment, self.last)
+    def then(self, moment: Moment, share: float = 1.0) -> "History":
+        """Give the history with one more pose.
 
-    def predict(self, t_ns: int, gain: float) -> Moment | None:
-        """Continue at constant velocity: q = q_{t-1} + gain (q_{t-1} - q_{t-2}) (Chai & Hodgins 2005, eq. 2, gain 1).
-
-        gain: share of the velocity kept; with uneven stamps the step is scaled by the ratio of the intervals.
+        share: weight of the newest difference in the velocity; 1 is the paper's q_{t-1} - q_{t-2}, less smooths noise.
         """
+        if self.last is None or moment.t_ns <= self.last.t_ns:
+            return History(moment, self.velocity)
+        newest = velocity_between(self.last, moment)
+        return History(moment, newest if self.velocity is None else self.velocity.towards(newest, share))
+
+    def predict(self, t_ns: int, gain: float = 1.0) -> Moment | None:
+        """Continue at constant velocity: q = q_{t-1} + gain (q_{t-1} - q_{t-2}) (Chai & Hodgins 2005, eq. 2, gain 1)."""
         if self.last is None:
             return None
-        if self.before is None or self.last.t_ns <= self.before.t_ns:
+        if self.velocity is None:
             return Moment(t_ns, self.last.joints, self.last.rotation, self.last.position_m)
-        ratio = (t_ns - self.last.t_ns) / (self.last.t_ns - self.before.t_ns)
-        step = gain * float(np.clip(ratio, 0.0, MAX_RATIO))
-        turn = rotvec_from_matrix(self.last.rotation @ self.before.rotation.T)
+        seconds = gain * min(max((t_ns - self.last.t_ns) * 1e-9, 0.0), MAX_AHEAD_S)
         return Moment(
             t_ns,
-            self.last.joints + step * (self.last.joints - self.before.joints),
-            matrix_from_rotvec(step * turn) @ self.last.rotation,
-            self.last.position_m + step * (self.last.position_m - self.before.position_m),
+            self.last.joints + seconds * self.velocity.joints,
+            matrix_from_rotvec(seconds * self.velocity.turn) @ self.last.rotation,
+            self.last.position_m + seconds * self.velocity.position,
         )

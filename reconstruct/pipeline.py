@@ -29,21 +29,24 @@ def _no_clock() -> int:
     return 0
 
 
+CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
+MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
+DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
+FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
+
+
 @dataclass
 class _Memory:
     """What labelling remembers from frame to frame.
 
-    synthesized, earlier: markers of the last two poses, (M, 3) [m]; carry_m: measured minus synthesized of every
-    marker when it was last seen, (M, 3); unseen: frames since then, (M,); tracked_ns: when the pose was last believed.
+    carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
+    tracked_ns: when the pose was last believed; doubt: frames in a row with points left over and markers missing.
     """
 
-    synthesized: Floats
-    earlier: Floats | None
     carry_m: Floats
     unseen: NDArray[np.int64]
-    t_ns: int
-    earlier_ns: int
     tracked_ns: int
+    doubt: int = 0
 
 
 @dataclass
@@ -89,6 +92,7 @@ class Pipeline:
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
+        pair = _with_rig_error(pair, self.settings.label.sigma_floor_px)
         expected = self._expected(pair.t_capture_ns)
         points = match(pair, self.rig, self.settings.match, None if expected is None else expected.point_m)
         t1 = self.clock()
@@ -101,37 +105,38 @@ class Pipeline:
         return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2})
 
     def _expected(self, t_ns: int) -> Expected | None:
-        """Predict every marker from the last two synthesized poses and the residual it was last seen with."""
-        memory = self._memory
-        if memory is None:
+        """Predict every marker from the pose's motion and the residual it was last seen with."""
+        memory, predicted = self._memory, self._estimator.predict(t_ns)
+        if memory is None or predicted is None:
             return None
         s = self.settings.label
-        point = memory.synthesized + memory.carry_m * 0.9 ** memory.unseen[:, None]
-        if memory.earlier is not None and memory.t_ns > memory.earlier_ns:
-            ratio = min((t_ns - memory.t_ns) / (memory.t_ns - memory.earlier_ns), 3.0)
-            point = point + self.settings.solve.velocity_gain * ratio * (memory.synthesized - memory.earlier)
         sigma = np.minimum(s.sigma_m + s.growth_m * memory.unseen, s.max_sigma_m)
-        return Expected(point, sigma)
+        return Expected(self._estimator.world(predicted) + memory.carry_m, sigma)
 
     def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
-        floor = self.settings.label.sigma_floor_px
-        if expected is not None:
-            frame = label(pair, points, self.rig, expected, floor)
-            if not self._unexplained(frame):
-                return frame, None
+        frame = None if expected is None else label(pair, points, self.rig, expected)
+        if frame is not None and not self._in_doubt(frame):
+            return frame, None
         last = self._estimator.history.last
         joints = None if last is None else last.joints
         found = self._acquirer.acquire(points.point_m, joints, None if joints is None else self._estimator.local(joints))
-        if found is None:
-            choice = np.full(len(self.subject.markers), -1, np.int64)
-            return (frame if expected is not None else marker_frame(pair, points, self.rig, choice, None, floor)), None
+        if found is None or (frame is not None and (found.point_of_marker >= 0).sum() <= frame.valid.sum()):
+            nothing = np.full(len(self.subject.markers), -1, np.int64)
+            return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
         start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
-        return marker_frame(pair, points, self.rig, found.point_of_marker, None, floor), start
+        return marker_frame(pair, points, self.rig, found.point_of_marker, None), start
 
-    def _unexplained(self, frame: MarkerFrame) -> bool:
-        """Tell whether more points carry no label than markers have one: the prediction is elsewhere."""
-        return len(frame.extra_m) >= max(self.settings.label.min_markers, int(frame.valid.sum()) + 1)
+    def _in_doubt(self, frame: MarkerFrame) -> bool:
+        """Tell whether the labels leave too much over: more points than they name, or some for too long while markers are missing."""
+        memory = self._memory
+        left_over = len(frame.extra_m)
+        if memory is not None:
+            memory.doubt = memory.doubt + 1 if min(left_over, int((~frame.valid).sum())) >= 2 else 0
+            if memory.doubt >= DOUBT_FRAMES:
+                memory.doubt = 0
+                return True
+        return left_over >= max(self.settings.label.min_markers, int(frame.valid.sum()) + 1)
 
     def _believed(self, frame: MarkerFrame, start: Moment | None) -> Estimate | None:
         """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
@@ -168,12 +173,18 @@ class Pipeline:
     def _remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
         """Note what the next frame's labels need."""
         memory, valid = self._memory, frame.valid
-        carry = np.zeros_like(marker_m) if memory is None else memory.carry_m * 0.9
+        carry = np.zeros_like(marker_m) if memory is None else memory.carry_m.copy()
         unseen = np.zeros(len(valid), np.int64) if memory is None else memory.unseen + 1
-        carry[valid] = frame.point_m[valid] - marker_m[valid]
+        variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
+        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
+        carry[~valid] *= FORGET
+        carry[valid] += gain[:, None] * (frame.point_m[valid] - marker_m[valid] - carry[valid])
+        length = np.linalg.norm(carry, axis=1)
+        # A hidden marker is not fitted: its residual may be large and is still its own.
+        limit = np.where(self._visible, MAX_CARRY_M, np.inf)
+        carry *= np.minimum(1.0, limit / np.maximum(length, 1e-9))[:, None]
         unseen[frame.seen.any(axis=0)] = 0
-        earlier, earlier_ns = (None, 0) if memory is None else (memory.synthesized, memory.t_ns)
-        self._memory = _Memory(marker_m, earlier, carry, unseen, frame.t_capture_ns, earlier_ns, frame.t_capture_ns)
+        self._memory = _Memory(carry, unseen, frame.t_capture_ns, 0 if memory is None else memory.doubt)
 
     def _carried(self, frame: MarkerFrame) -> Pose:
         """Hold the last pose: coasting for a while, then lost."""
@@ -182,12 +193,11 @@ class Pipeline:
             rest = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
             return self._packet(frame, State.LOST, rest, self._estimator.world(rest))
         memory.unseen = memory.unseen + 1
-        memory.earlier = None
         waited = (frame.t_capture_ns - memory.tracked_ns) * 1e-9
         state = State.COASTING if waited <= self.settings.label.coast_seconds else State.LOST
         if state is State.LOST:
             self._memory = None
-        return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), memory.synthesized)
+        return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), self._estimator.world(last))
 
     def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:
         """Build the pose packet with residuals and each joint's provenance."""
@@ -207,6 +217,12 @@ class Pipeline:
             frame.index, frame.t_capture_ns, frame.skew_ns, state, rotvec, moment.position_m, source, confidence,
             marker_m, usable.valid, residual_m, usable.seen, residual_px, {},
         )
+
+
+def _with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:
+    """Add what calibration and time skew contribute to every blob's uncertainty."""
+    left, right = (replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)) for blobs in (pair.left, pair.right))
+    return PairedBlobs(left, right)
 
 
 def measured_joints(frame: MarkerFrame, subject: Subject) -> Bools:
