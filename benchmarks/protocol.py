@@ -71,7 +71,7 @@ def cmu_folder(motion: Path) -> Path:
 
 
 def query(clip: ProtocolClip, motion: Path) -> Clip:
-    """Read a query, mended as the database's clips are, and cut to the frames asked for. Raises FileFormatError, DatabaseError."""
+    """Read a query, mended as the database's clips are, cut to the frames asked for. Raises FileFormatError, DatabaseError."""
     file = cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
     whole, _ = clean(read_clip(file, fps=DEFAULT_FPS))
     return clip_slice(whole, clip.start, whole.n_frames)

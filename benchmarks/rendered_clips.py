@@ -1,8 +1,8 @@
 """Real motions rendered as two videos and reconstructed again: `python -m benchmarks.rendered_clips --motion DIR`.
 
-Every clip is drawn by the simulated cameras of `duocap simulate`, its markers detected in the images, the subject calibrated from
-its T-pose, and every pair put through the pipeline of live capture. Compared with the truth is what comes after the T-pose and the
-change to the clip's first pose. Images do not go through a video codec.
+Every clip is drawn by the simulated cameras of `duocap simulate`, its markers are detected in the images, the subject is
+calibrated from its T-pose, and every pair goes through the pipeline of live capture. Compared with the truth is what comes
+after the T-pose and the change to the clip's first pose. Images do not go through a video codec.
 """
 
 import argparse
@@ -72,8 +72,8 @@ class Rendered:
 class Result:
     """One line of the table.
 
-    occlude: share of the markers hidden; distance_m: cameras to the middle of the motion; skeleton_mm: mean error of the fitted bone
-    lengths; offset_mm: mean error of the fitted marker offsets; fps: pipeline only.
+    occlude: share of the markers hidden; distance_m: cameras to the middle of the motion; skeleton_mm: mean error of the fitted
+    bone lengths; offset_mm: mean error of the fitted marker offsets; fps: pipeline only.
     """
 
     clip: str
@@ -119,7 +119,9 @@ def calibrated(rendered: Rendered, options: Options, database: PoseDatabase, set
     return Subject(result.name, skeleton, result.markers, performer.offset_m, result.residual_mm, result.up)
 
 
-def replayed(rendered: Rendered, subject: Subject, database: PoseDatabase, settings: Settings) -> tuple[list[Pose], list[LabelCheck], float]:
+def replayed(
+    rendered: Rendered, subject: Subject, database: PoseDatabase, settings: Settings
+) -> tuple[list[Pose], list[LabelCheck], float]:
     """Put every pair through the pipeline; give poses, labels against the truth and pairs a second."""
     performer = rendered.performer
     pipeline = Pipeline(performer.rig, subject, database, settings)
@@ -131,7 +133,7 @@ def replayed(rendered: Rendered, subject: Subject, database: PoseDatabase, setti
         poses.append(pipeline.step(pair))
         spent += time.perf_counter() - begun
         assert pipeline.markers is not None
-        labels.append(check_labels(pipeline.markers, true_m, shown))
+        labels.append(check_labels(pipeline.markers, performer.rig, true_m, shown))
     return poses, labels, len(poses) / spent
 
 
@@ -167,7 +169,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rendered_clips", description=__doc__)
     parser.add_argument("--motion", type=Path, required=True, help="unpacked motions (cmu/subjects/NN/NN_TT.amc)")
-    parser.add_argument("--database", type=Path, help="database without the protocol's clips; default: built now, which takes minutes")
+    parser.add_argument("--database", type=Path, help="database without the protocol's clips; default: built now, in minutes")
     parser.add_argument("--clip", nargs="+", help="clips of the protocol; default: " + " ".join(clip.stem for clip in MAIN))
     parser.add_argument("--all", action="store_true", help="all clips of the protocol")
     parser.add_argument("--seconds", type=float, default=20.0, help="longest part of a clip, 0 for all (default 20)")

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.camera import Rig
 from capture.packets import MarkerFrame
 from config.joints import JOINTS
 from database.kinematics import local_rotations
 from database.rotations import Floats, geodesic_rad
 
 Bools = NDArray[np.bool_]
-WRONG_M = 0.08  # a labelled point farther from its marker's true place carries the wrong label
+WRONG_M = 0.08  # what is farther from a marker's true place carries its label wrongly
 MOVES_DEG = 0.5  # a joint angle whose standard deviation in the truth is less is not one the joint has
 
 
@@ -21,7 +22,7 @@ def position_errors_mm(estimated_m: Floats, true_m: Floats) -> Floats:
 
 
 def angle_errors_deg(estimated: Floats, true: Floats) -> Floats:
-    """Give |difference| of each rotation-vector component of the joints but the root: (N, J, 3) [rad] twice -> (N, J - 1, 3) [deg].
+    """Give |difference| of the rotation-vector components of all joints but the root: (N, J, 3) [rad] -> (N, J - 1, 3) [deg].
 
     r and r - 2 pi r / |r| are the same rotation; the estimate is taken in the form nearer to the truth.
     """
@@ -41,7 +42,7 @@ def moving_angles(rotvec: Floats) -> Bools:
 
 
 def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
-    """Give the angle between estimated and true rotation of each joint but the root: (N, J, 3) [rad] twice -> (N, J - 1) [deg]."""
+    """Give the angle between estimated and true rotation of all joints but the root: (N, J, 3) [rad] -> (N, J - 1) [deg]."""
     return np.degrees(geodesic_rad(local_rotations(estimated)[:, 1:], local_rotations(true)[:, 1:]))
 
 
@@ -49,7 +50,7 @@ def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
 class LabelCheck:
     """Labels of one frame against the truth, all (M,) bool.
 
-    seen: labelled in both views; wrong: of these, far from the marker; shown: really visible to both cameras.
+    seen: labelled in both views; wrong: labelled in some view, but far from the marker there; shown: to both cameras.
     """
 
     seen: Bools
@@ -57,10 +58,17 @@ class LabelCheck:
     shown: Bools
 
 
-def check_labels(frame: MarkerFrame, true_m: Floats, shown: Bools) -> LabelCheck:
-    """Compare the labelled points of a frame with the markers' true places, (M, 3) [m]; shown: to both cameras, (M,)."""
-    far = np.linalg.norm(frame.point_m - true_m, axis=1) > WRONG_M
-    return LabelCheck(frame.valid, frame.valid & far, shown)
+def check_labels(frame: MarkerFrame, rig: Rig, true_m: Floats, shown: Bools) -> LabelCheck:
+    """Compare the labels of a frame with the markers' true places, (M, 3) [m]; shown: to both cameras, (M,).
+
+    Distances are measured across the line of sight, in each view at the marker's depth: along it two cameras side by side may be
+    off by as much as two markers are apart, with all labels right.
+    """
+    wrong = np.zeros(len(true_m), bool)
+    for camera, seen, image_px in zip(rig.cameras, frame.seen, frame.image_px, strict=True):
+        across_m = np.linalg.norm(image_px - camera.project(true_m), axis=1) * camera.to_camera(true_m)[:, 2] / camera.focal_px
+        wrong |= seen & (across_m > WRONG_M)
+    return LabelCheck(frame.valid, wrong, shown)
 
 
 @dataclass(frozen=True, slots=True)

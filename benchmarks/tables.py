@@ -42,7 +42,7 @@ def print_scores(results: list[Result]) -> None:
     """Print a table for each share of occlusion, with means by behaviour."""
     for occlude in dict.fromkeys(result.occlude for result in results):
         part = [result for result in results if result.occlude == occlude]
-        print(f"\n{100 * occlude:.0f} % of the markers occluded; errors: mean / p95 over tracked frames; bones, offset: of the fit, mm")
+        print(f"\n{100 * occlude:.0f} % of the markers occluded; mean / p95 of tracked frames; bones, offset: of the fit [mm]")
         print(HEAD)
         print("\n".join(row(result) for result in part))
         for behaviour in dict.fromkeys(result.behaviour for result in part):
