@@ -70,13 +70,9 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
     place = np.where(
         (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons))
     )
-    stack = np.full((len(usable), len(markers), 3), np.nan)
-    variance = np.full((len(usable), len(markers), 3, 3), np.nan)
-    gate = np.where(taken >= 0, HOLD_GATE_M, GATE_M).max()
-    for f, (points, covariance) in enumerate(usable):
-        choice = assign(points, place, float(gate) if f == first else HOLD_GATE_M)
-        seen = choice >= 0
-        stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
+    stack, variance = _followed(usable, place)
+    # The frame labelled first is as noisy as any: once more, from the median of all.
+    stack, variance = _followed(usable, np.where(np.isfinite(stack).any(axis=0), _median(stack), place))
     held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
     if held < max(3, len(markers) - 3):
         raise CalibrationError(
@@ -86,12 +82,30 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
     return _averaged(_without_sway(stack), variance, markers)
 
 
+def _followed(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
+    """Give each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where there is none."""
+    stack = np.full((len(frames), len(place), 3), np.nan)
+    variance = np.full((len(frames), len(place), 3, 3), np.nan)
+    for f, (points, covariance) in enumerate(frames):
+        noise = float(np.sqrt(np.median(np.trace(covariance, axis1=1, axis2=2))))
+        choice = assign(points, place, HOLD_GATE_M + 3.0 * noise)
+        seen = choice >= 0
+        stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
+    return stack, variance
+
+
+def _median(stack: Floats) -> Floats:
+    """Give the median over the frames, (M, 3), NaN for markers never seen."""
+    ever = np.isfinite(stack[..., 0]).any(axis=0)
+    middle = np.full(stack.shape[1:], np.nan)
+    middle[ever] = np.nanmedian(stack[:, ever], axis=0)
+    return middle
+
+
 def _without_sway(stack: Floats) -> Floats:
     """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
     for _ in range(2):
-        ever = np.isfinite(stack[..., 0]).any(axis=0)
-        middle = np.full(stack.shape[1:], np.nan)
-        middle[ever] = np.nanmedian(stack[:, ever], axis=0)
+        middle = _median(stack)
         laid = stack.copy()
         for f, frame in enumerate(stack):
             seen = np.isfinite(frame[:, 0]) & np.isfinite(middle[:, 0])

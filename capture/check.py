@@ -14,7 +14,7 @@ from config.settings import MatchSettings
 MIN_BLOBS, MIN_PAIRS = 4, 3  # fewer blobs fit any rig by chance; fewer pairs are no sample
 GOOD_PX = 1.5  # a pair at this distance from its epipolar line is worth half
 MIN_QUALITY = 0.4
-CLEARLY_BETTER = 0.2
+CLEARLY_BETTER = 0.1  # cameras that are turned to each other alike fit swapped nearly as well
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ Distance from the epipolar line, colour and time decide together (Chai & Hodgins
 one): each possible pair costs its squared, scaled differences, each unpaired blob a constant, and the cheapest whole is taken.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -17,6 +19,7 @@ from config.settings import MatchSettings
 # Costs are chi-square-like: two unpaired blobs cost as much as one pair at the edge of every tolerance together.
 UNPAIRED = 16.0
 MAX_COLOR, MAX_PLACE = 4.0, 6.0  # most that colour or place may count, so that neither forbids a pair on its own
+MAX_DEPTHS = 48  # tried where nothing is predicted
 UNFORESEEN = 2.0  # what a place within the body but near no prediction costs more
 IMPOSSIBLE = 1e6
 
@@ -37,8 +40,12 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
     i, j, point, covariance = i[sane], j[sane], point[sane], covariance[sane]
     cost = _epipolar_cost(distance[i, j], settings.epipolar_sigma_px)
     cost += np.minimum(_color_cost(left.color_rgb[i], right.color_rgb[j], settings.color_sigma), MAX_COLOR)
-    cost += np.minimum(_place_cost(point, covariance, settings, predicted_m), MAX_PLACE)
-    chosen = _assigned(i, j, cost, len(left), len(right))
+    predicted = np.zeros((0, 3)) if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3)
+    if len(predicted):
+        cost += np.minimum(_place_cost(point, covariance, settings, predicted), MAX_PLACE)
+        chosen = _assigned(i, j, cost, len(left), len(right))[0]
+    else:
+        chosen = _assigned_at_one_depth(i, j, cost, depth[:, sane].mean(axis=0), settings.depth_extent_m)
     return Points(
         np.ascontiguousarray(point[chosen]),
         np.ascontiguousarray(covariance[chosen]),
@@ -66,27 +73,35 @@ def _hue(rgb: Floats) -> Floats:
     return np.asarray(rgb * (255.0 / np.maximum(rgb.max(axis=1, initial=1.0), 1.0))[:, None])
 
 
-def _place_cost(point_m: Floats, covariance_m2: Floats, settings: MatchSettings, predicted_m: ArrayLike | None) -> Floats:
-    """Give the squared distance to the nearest prediction, or else to the middle of the body, in standard deviations, (C,)."""
-    if not len(point_m):
-        return np.zeros(0)
-    in_body = _squared(point_m, _densest(point_m, settings.extent_m)[None])[:, 0] / settings.extent_m**2
-    predicted = np.zeros((0, 3)) if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3)
-    if not len(predicted):
-        return np.asarray(in_body)
+def _place_cost(point_m: Floats, covariance_m2: Floats, settings: MatchSettings, predicted_m: Floats) -> Floats:
+    """Give the squared distance to the nearest prediction, or to the middle of them all, in standard deviations, (C,)."""
+    in_body = _squared(point_m, predicted_m.mean(axis=0)[None])[:, 0] / settings.extent_m**2
     own = np.trace(covariance_m2, axis1=1, axis2=2)
-    foreseen = _squared(point_m, predicted).min(axis=1) / (settings.temporal_sigma_m**2 + own)
+    foreseen = _squared(point_m, predicted_m).min(axis=1, initial=np.inf) / (settings.temporal_sigma_m**2 + own)
     return np.asarray(np.minimum(foreseen, in_body + UNFORESEEN))
 
 
-def _densest(point_m: Floats, extent_m: float) -> Floats:
-    """Give the candidate with most others around it, a robust middle of the body: (C, 3) -> (3,).
+def _assigned_at_one_depth(
+    i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, depth_m: Floats, extent_m: float
+) -> NDArray[np.int64]:
+    """Give the cheapest assignment over all depths at which the body may stand, where nothing else is known.
 
-    Wrong pairs scatter along the rays while true ones lie within a body's size of each other.
+    Level arms lie along one epipolar line, where any blob pairs with any other; only one shift of them all has the arms at the
+    depth of the legs.
     """
-    density = np.exp(-0.5 * _squared(point_m, point_m) / extent_m**2).sum(axis=1)
-    weight = np.exp(-0.5 * _squared(point_m, point_m[density.argmax()][None])[:, 0] / extent_m**2)
-    return np.asarray(weight @ point_m / weight.sum())
+    best, lowest = np.zeros(0, np.int64), np.inf
+    for middle in _spread(depth_m):
+        at_depth = cost + np.minimum(((depth_m - middle) / extent_m) ** 2, MAX_PLACE)
+        chosen, total = _assigned(i, j, at_depth, int(i.max(initial=-1)) + 1, int(j.max(initial=-1)) + 1)
+        if total < lowest:
+            best, lowest = chosen, total
+    return best
+
+
+def _spread(depth_m: Floats) -> Floats:
+    """Give at most MAX_DEPTHS of the depths, spread evenly over their ranks."""
+    ranked = np.sort(depth_m)
+    return ranked[np.unique(np.linspace(0, len(ranked) - 1, min(MAX_DEPTHS, len(ranked))).astype(np.int64))] if len(ranked) else ranked
 
 
 def _squared(first: Floats, second: Floats) -> Floats:
@@ -95,8 +110,8 @@ def _squared(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.einsum("abk,abk->ab", difference, difference))
 
 
-def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int) -> NDArray[np.int64]:
-    """Give the candidates of the cheapest assignment: pairs (i, j) at `cost`, UNPAIRED / 2 for each blob left out.
+def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int) -> tuple[NDArray[np.int64], float]:
+    """Give the candidates of the cheapest assignment and what it costs: pairs (i, j) at `cost`, UNPAIRED / 2 for each blob left out.
 
     Every blob has a dummy partner of its own on the other side; two dummies pair for nothing.
     """
@@ -109,4 +124,10 @@ def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: 
     rows, columns = linear_sum_assignment(matrix)
     partner = np.full(n, -1)
     partner[rows] = columns
-    return np.nonzero((partner[i] == j) & (cost < UNPAIRED))[0]
+    return np.nonzero((partner[i] == j) & (cost < UNPAIRED))[0], float(matrix[rows, columns].sum())
+
+
+def with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:
+    """Add what calibration and time skew contribute to every blob's uncertainty."""
+    left, right = (replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)) for blobs in (pair.left, pair.right))
+    return PairedBlobs(left, right)

@@ -23,9 +23,11 @@ class MatchSettings:
     skew_px_s: float = 150.0  # added to it for every second between the two looks: how fast markers cross the image
     color_sigma: float = 40.0  # difference of colour between the views that is still usual, of 255
     temporal_sigma_m: float = 0.06  # usual distance from where the last pose predicts a marker
-    extent_m: float = 0.6  # usual distance of a marker from the middle of the body, used where nothing is predicted
+    extent_m: float = 0.6  # usual distance of a marker from the middle of the body
+    depth_extent_m: float = 0.25  # usual distance in depth, used where nothing is predicted
     min_depth_m: float = 0.3  # nearer points are not markers
     max_depth_m: float = 15.0  # nor are farther ones
+    rig_sigma_px: float = 0.3  # what calibration and time skew add to the uncertainty of every blob's centre
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,6 @@ class LabelSettings:
     sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
     growth_m: float = 0.02  # added for every frame it was not seen
     max_sigma_m: float = 0.15  # but no farther than this
-    sigma_floor_px: float = 0.3  # what calibration and time skew add to the uncertainty of every blob's centre
     min_markers: int = 4  # fewer labelled markers than this: the model coasts
     max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
     coast_seconds: float = 0.5  # coasting longer than this is being lost

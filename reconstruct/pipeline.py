@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.labels import Expected, label, marker_frame
-from capture.matching import match
+from capture.matching import match, with_rig_error
 from capture.packets import Bools, Floats, MarkerFrame, PairedBlobs, Points
 from config.joints import N_JOINTS, PARENTS
 from config.settings import Settings
@@ -92,7 +92,7 @@ class Pipeline:
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
-        pair = _with_rig_error(pair, self.settings.label.sigma_floor_px)
+        pair = with_rig_error(pair, self.settings.match.rig_sigma_px)
         expected = self._expected(pair.t_capture_ns)
         points = match(pair, self.rig, self.settings.match, None if expected is None else expected.point_m)
         t1 = self.clock()
@@ -217,12 +217,6 @@ class Pipeline:
             frame.index, frame.t_capture_ns, frame.skew_ns, state, rotvec, moment.position_m, source, confidence,
             marker_m, usable.valid, residual_m, usable.seen, residual_px, {},
         )
-
-
-def _with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:
-    """Add what calibration and time skew contribute to every blob's uncertainty."""
-    left, right = (replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)) for blobs in (pair.left, pair.right))
-    return PairedBlobs(left, right)
 
 
 def measured_joints(frame: MarkerFrame, subject: Subject) -> Bools:

@@ -160,7 +160,7 @@ def test_assignment_against_trying_all(seed: int) -> None:
     n_left, n_right = int(random.integers(1, 5)), int(random.integers(1, 5))
     i, j = np.nonzero(random.random((n_left, n_right)) < 0.7)
     cost = random.uniform(0.0, 1.5 * UNPAIRED, len(i))
-    chosen = _assigned(i, j, cost, n_left, n_right)
+    chosen = _assigned(i, j, cost, n_left, n_right)[0]
     assert len(set(i[chosen])) == len(set(j[chosen])) == len(chosen)
     total = cost[chosen].sum() + 0.5 * UNPAIRED * (n_left + n_right - 2 * len(chosen))
     expected = cheapest_by_trying_all({(int(a), int(b)): float(c) for a, b, c in zip(i, j, cost, strict=True)}, n_left, n_right)
@@ -170,5 +170,5 @@ def test_assignment_against_trying_all(seed: int) -> None:
 def test_the_whole_counts_not_the_nearest_first() -> None:
     """Greedy matching would take (1, 0) at 0.5 and leave (0, 1) at 15."""
     i, j = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    chosen = _assigned(i, j, np.array([1.0, 15.0, 0.5, 1.0]), 2, 2)
+    chosen = _assigned(i, j, np.array([1.0, 15.0, 0.5, 1.0]), 2, 2)[0]
     assert list(zip(i[chosen], j[chosen], strict=True)) == [(0, 0), (1, 1)]

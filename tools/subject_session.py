@@ -10,7 +10,7 @@ from calibration.subject import Subject
 from calibration.subject_fit import TPose, fit_subject
 from calibration.tpose import average_tpose
 from capture.check import check_rig_fits
-from capture.matching import match
+from capture.matching import match, with_rig_error
 from capture.packets import Floats, PairedBlobs
 from capture.recording import Recording
 from config.errors import CalibrationError
@@ -39,7 +39,7 @@ def subject_from_pairs(
     """
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
-        points = match(pair, rig, settings.match, None)
+        points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
     tpose = average_tpose(frames, markers, database.skeletons)
     return SubjectResult(fit_subject(name, markers, tpose, database.skeletons, standing_rotvec(database)), tpose)
