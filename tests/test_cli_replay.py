@@ -175,6 +175,7 @@ def test_replay_writes_everything(session: Session, tmp_path: Path, capsys: pyte
     assert trc[0].startswith("PathFileType") and len([line for line in trc[5:] if line.strip()]) == len(rows)
 
 
+@pytest.mark.slow
 def test_replay_twice_gives_the_same_bytes(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.csv", "b.csv"):
         assert duocap(capsys, *session.replay_words("--csv", tmp_path / name)).status == 0
