@@ -102,3 +102,23 @@ def test_best_pose_against_numpy(seed: int) -> None:
     total = np.minimum(d2, gate2).sum(axis=1)
     pose, cost = _best_pose(points, markers, gate2)
     assert pose == np.argmin(total) and cost == pytest.approx(total.min())
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_back_turned_to_the_cameras_is_found_if_it_fits_best(worn: tuple[Subject, Examples], side: float) -> None:
+    subject, examples = worn
+    markers, R, t = in_world(subject, t_pose(), np.random.default_rng(6))
+    found = Acquirer(subject, examples, t + side * 4.0 * R[:, 2]).acquire(markers)
+    assert found is not None and found.point_of_marker.tolist() == list(range(14)) and geodesic_rad(found.rotation, R) < 1e-6
+
+
+def test_of_two_that_fit_alike_the_one_facing_the_cameras_is_taken(worn: tuple[Subject, Examples]) -> None:
+    """Markers half way between a T-pose and the same turned by 180 degrees, its sides exchanged: the cameras decide."""
+    subject, examples = worn
+    rest = local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
+    names = list(subject.markers.names)
+    other = [names.index(n.replace("left", "@").replace("right", "left").replace("@", "right")) for n in names]
+    between = 0.5 * (rest + rest[other] * [-1.0, 1.0, -1.0])
+    for facing in (1.0, -1.0):
+        found = Acquirer(subject, examples, np.array([0.0, 0.0, 4.0 * facing])).acquire(between)
+        assert found is not None and found.rotation[2, 2] * facing > 0.8
