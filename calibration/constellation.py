@@ -88,7 +88,14 @@ def _score(points: Floats, model: Floats, R: Floats, centers: tuple[Floats, Floa
 
 @kernel
 def _search(
-    points: Floats, model: Floats, triples: NDArray[np.int64], scales: Floats, slack: float, gate2: float, best: Floats, kept: Floats
+    points: Floats,
+    model: Floats,
+    triples: NDArray[np.int64],
+    scales: Floats,
+    slack: float,
+    gate2: float,
+    best: Floats,
+    kept: Floats,
 ) -> None:
     """Keep the best placements: their scores in `best` (H,), rows (R, scale, center, target) of 16 numbers in `kept` (H, 16)."""
     n = points.shape[0]

@@ -139,7 +139,9 @@ def fit_subject(
     """
     if int((tpose.valid & markers.torso).sum()) < 3:
         missing = ", ".join(n for n, ok in zip(markers.names, tpose.valid, strict=True) if not ok)
-        raise CalibrationError(f"fewer than 3 torso markers are seen in the T-pose (missing: {missing}); check light and thresholds")
+        raise CalibrationError(
+            f"fewer than 3 torso markers are seen in the T-pose (missing: {missing}); check light and thresholds"
+        )
     space = skeleton_space(skeletons)
     n_shape, n_group = space.directions.shape[1], len(GROUPS)
     standing = np.zeros((N_JOINTS, 3)) if standing is None else standing
@@ -159,7 +161,7 @@ def fit_subject(
     x[n_shape + n_group : n_shape + n_group + 6] = np.concatenate([rotvec_from_matrix(R), t])
     for use in (torso, tpose.valid):
         x = least_squares(residual, x, args=(use,), loss="linear", method="trf", max_nfev=60).x
-    point, G, p = _markers(space, x, markers, standing)
+    _, G, p = _markers(space, x, markers, standing)
     skeleton = space.skeleton(x[:n_shape], x[n_shape : n_shape + n_group])
     offset = markers.offset_m.copy()
     local = np.einsum("mji,mj->mi", G[markers.joint], tpose.point_m - p[markers.joint])
@@ -187,6 +189,7 @@ def _check(markers: MarkerSet, tpose: TPose, offset: Floats) -> None:
     worst = int(np.argmax(moved))
     if moved[worst] > 0.20:
         raise CalibrationError(
-            f"no T-pose fits: marker {markers.names[worst]} came out {moved[worst] * 100:.0f} cm from its nominal place (at most 20 cm); "
+            f"no T-pose fits: marker {markers.names[worst]} came out {moved[worst] * 100:.0f} cm from its nominal place "
+            "(at most 20 cm); "
             "stand with the arms level and check markers.toml"
         )

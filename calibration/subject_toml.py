@@ -64,7 +64,9 @@ def read_subject(path: Path) -> Subject:
         raise FileFormatError(f"{path}: not valid TOML: {error}") from error
     if document.get("schema") != SCHEMA:
         came = document.get("schema", "no schema")
-        raise FileFormatError(f"{path}: a subject has schema {SCHEMA!r}, this has {came!r}; make it anew with `duocap calibrate subject`")
+        raise FileFormatError(
+            f"{path}: a subject has schema {SCHEMA!r}, this has {came!r}; make it anew with `duocap calibrate subject`"
+        )
     try:
         return _subject(path, document)
     except (KeyError, TypeError, ValueError) as error:
@@ -75,7 +77,8 @@ def _subject(path: Path, document: dict[str, Any]) -> Subject:
     """Turn a checked document into arrays."""
     tables = document["markers"]
     plain = {
-        name: {key: table[key] for key in ("joint", "torso", "color_rgb") if key in table} | {"offset_m": table["nominal_offset_m"]}
+        name: {key: table[key] for key in ("joint", "torso", "color_rgb") if key in table}
+        | {"offset_m": table["nominal_offset_m"]}
         for name, table in tables.items()
     }
     markers: MarkerSet = marker_set_from_tables(str(path), plain)

@@ -1,6 +1,7 @@
 """Label the markers of a T-pose with no hint but the marker set, in any world frame, and average them over time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ GATE_M = 0.28
 MAX_COST_M = 0.13
 LEFT_OVER_M = 0.03  # less is allowed for every point that found no marker though one is missing
 HOLD_GATE_M = 0.06
+AVERTED = 1.4  # times the cost for a performer seen from behind
 MIN_FRAMES = 5
 
 
@@ -27,22 +29,33 @@ def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> 
     return skeleton.rest_positions_m()[markers.joint] + markers.offset_m
 
 
-def label_tpose(points: Floats, covariance_m2: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Placement:
+def label_tpose(
+    points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None = None
+) -> Placement:
     """Label the points of one frame, (P, 3) [m].
 
+    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
     Raises CalibrationError: no placement fits, with what was expected and seen.
     """
     model = nominal_constellation(markers, skeletons)
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
-    if len(points) < needed or not good or good[0].cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(good[0], len(points)):
-        fit = f"the best fit is {good[0].cost_m * 100:.0f} cm off" if good else "none fits"
+    best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
+    if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
+        fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
         raise CalibrationError(
             f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; "
             "choose seconds in which the performer stands with level arms and every marker in both views"
         )
-    return good[0]
+    return best
+
+
+def _averted(placement: Placement, viewpoint_m: Floats | None) -> float:
+    """Give the factor on a placement's cost: a body is nearly its own image turned by 180 degrees, and performers face the cameras."""
+    if viewpoint_m is None or placement.rotation[:, 2] @ (viewpoint_m - placement.translation) > 0:
+        return 1.0
+    return AVERTED
 
 
 def _left_over(placement: Placement, n_points: int) -> int:
@@ -51,10 +64,12 @@ def _left_over(placement: Placement, n_points: int) -> int:
     return min(len(placement.point_of_marker) - taken, n_points - taken)
 
 
-def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton]) -> TPose:
+def average_tpose(
+    frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None = None
+) -> TPose:
     """Label and average a T-pose held over several frames.
 
-    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it.
+    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it; viewpoint_m as in `label_tpose`.
     Raises CalibrationError: too few frames, or no T-pose in them.
     """
     usable = [frame for frame in frames if len(frame[0]) >= 3]
@@ -65,14 +80,15 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
     counts = np.array([len(points) for points, _ in usable])
     typical = int(np.median(counts))
     first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
-    placement = label_tpose(*usable[first], markers, skeletons)
+    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m)
+    placement = label(usable[first][0])
     taken = placement.point_of_marker
     place = np.where(
         (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons))
     )
     stack, variance = _followed(usable, place)
-    # The frame labelled first is as noisy as any: once more, from the median of all.
-    stack, variance = _followed(usable, np.where(np.isfinite(stack).any(axis=0), _median(stack), place))
+    # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.
+    stack, variance = _followed(usable, _relabelled(np.where(np.isfinite(stack).any(axis=0), _median(stack), place), label))
     held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
     if held < max(3, len(markers) - 3):
         raise CalibrationError(
@@ -80,6 +96,12 @@ def average_tpose(frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, s
             "choose seconds in which the performer stands"
         )
     return _averaged(_without_sway(stack), variance, markers)
+
+
+def _relabelled(place: Floats, label: Callable[[Floats], Placement]) -> Floats:
+    """Give the places of the markers, (M, 3), in the order of labels found for them anew."""
+    taken = label(place).point_of_marker
+    return np.where((taken >= 0)[:, None], place[np.maximum(taken, 0)], place)
 
 
 def _followed(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:

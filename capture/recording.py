@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.background import images_between, robust_background, sample_images
-from capture.background import Background, learn_background
+from capture.background import Background, images_between, learn_background, robust_background, sample_images
 from capture.detector import Detector
 from capture.packets import Blobs, Floats, Frame, PairedBlobs
 from capture.pairing import Pairing
@@ -127,16 +126,19 @@ def _check_alike(sources: tuple[Source, Source], stamps: Floats | None) -> None:
     left, right = sources
     if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None:
         raise SourceError(
-            f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; give --timestamps with the time of each frame, or --fps"
+            f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; "
+            "give --timestamps with the time of each frame, or --fps"
         )
     counts = (left.n_frames, right.n_frames)
     if counts[0] is not None and counts[1] is not None and abs(counts[0] - counts[1]) > 2:
         raise SourceError(
-            f"{left.name} has {counts[0]} and {right.name} {counts[1]} frames; the two must be of one length: cut the longer one to match"
+            f"{left.name} has {counts[0]} and {right.name} {counts[1]} frames; "
+            "the two must be of one length: cut the longer one to match"
         )
     if stamps is not None and counts[0] is not None and abs(len(stamps) - counts[0]) > 2:
         raise SourceError(
-            f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; they must be as many: do the stamps belong to these videos?"
+            f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; "
+            "they must be as many: do the stamps belong to these videos?"
         )
 
 
@@ -144,7 +146,11 @@ def _check_ended(sources: tuple[Source, Source], last: tuple[Frame | None, Frame
     """Raise SourceError if a source broke off early."""
     for source in sources:
         if source.truncated:
-            raise SourceError(f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut both videos")
+            raise SourceError(
+                f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut both videos"
+            )
     left_over = next((s.name for s, frame in zip(sources, last, strict=True) if frame is not None), None)
     if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[1].n_frames or 0, atol=2):
-        raise SourceError(f"{left_over} has more frames than the other video; the two must be of one length: cut the longer one to match")
+        raise SourceError(
+            f"{left_over} has more frames than the other video; the two must be of one length: cut the longer one to match"
+        )

@@ -22,6 +22,7 @@ N_ROOTS = 24
 GATE_M = 0.20
 GATES_M = (0.35, 0.25, 0.20, 0.20)  # of the rounds of refinement
 SLACK_M = 0.08
+AVERTED = 1.4  # times the cost for a performer seen from behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ def _best_pose(points: Floats, markers: Floats, gate2: float) -> tuple[int, floa
 class Acquirer:
     """Holds the example poses that acquisition compares with."""
 
-    def __init__(self, subject: Subject, examples: Examples) -> None:
+    def __init__(self, subject: Subject, examples: Examples, viewpoint_m: Floats | None = None) -> None:
+        """Prepare. viewpoint_m: middle of the cameras, (3,) [m] world: performers mostly face them; None if unknown."""
+        self._viewpoint_m = viewpoint_m
         step = max(1, len(examples) // N_REPRESENTATIVES)
         joints = np.zeros((len(examples.pose[::step]) + 1, N_JOINTS, 3))
         joints[1:, 1:] = examples.pose[::step].reshape(-1, N_JOINTS - 1, 3)
@@ -87,7 +90,14 @@ class Acquirer:
         for root in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
             candidates.append(_refined(points, markers, joints, (root.rotation, root.translation)))
         good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
-        return min(good, key=lambda c: c.cost_m) if good else None
+        return min(good, key=self._doubtful_cost) if good else None
+
+    def _doubtful_cost(self, candidate: Acquired) -> float:
+        """Give the cost, more for a back turned to the cameras: a body is nearly its own image turned by 180 degrees."""
+        if self._viewpoint_m is None:
+            return candidate.cost_m
+        facing = candidate.rotation[:, 2] @ (self._viewpoint_m - candidate.position_m)
+        return candidate.cost_m * (1.0 if facing > 0 else AVERTED)
 
 
 def _refined(points: Floats, markers: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:

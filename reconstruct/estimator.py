@@ -47,7 +47,8 @@ class Estimator:
 
     def local(self, joints: Floats) -> Floats:
         """Give the markers of a pose relative to the root, (M, 3) [m]."""
-        return local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
+        markers = local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)
+        return np.asarray(markers[0])
 
     def world(self, moment: Moment) -> Floats:
         """Give the markers of a pose in the world, (M, 3) [m]."""
@@ -86,8 +87,14 @@ class Estimator:
         for _ in range(s.passes):
             model, near = self._local_model(frame, root, pose)
             solution = solve(
-                self.subject.skeleton, markers, model, root, prior, observations,
-                robust_sigmas=s.robust_sigmas, max_iterations=s.max_iterations,
+                self.subject.skeleton,
+                markers,
+                model,
+                root,
+                prior,
+                observations,
+                robust_sigmas=s.robust_sigmas,
+                max_iterations=s.max_iterations,
             )
             root = (solution.rotation, solution.position_m)
         return solution, near
@@ -111,7 +118,10 @@ class Estimator:
             ), near
         kernel_width = max(float(d[len(d) // 2] - d[0]), 1e-9)
         return local_gaussian(
-            examples, np.exp(-0.5 * s.sharpness * (d - d[0]) / kernel_width), pose,
-            floor_rad=s.floor_rad, shrinkage=s.shrinkage, smooth_sigma_rad=s.smooth_sigma_rad,
+            examples,
+            np.exp(-0.5 * s.sharpness * (d - d[0]) / kernel_width),
+            pose,
+            floor_rad=s.floor_rad,
+            shrinkage=s.shrinkage,
+            smooth_sigma_rad=s.smooth_sigma_rad,
         ), near
-

@@ -69,7 +69,8 @@ class Pipeline:
     def __post_init__(self) -> None:
         examples = examples_for(self.subject, self.database)
         self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve)
-        self._acquirer = Acquirer(self.subject, examples)
+        middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
+        self._acquirer = Acquirer(self.subject, examples, middle_m)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
 
     def warm(self, pair: PairedBlobs | None = None) -> None:

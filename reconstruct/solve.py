@@ -95,7 +95,14 @@ def _quadratic(x: Floats, center: Floats, precision: Floats, A: Floats, g: Float
 
 @kernel
 def _linearise(
-    R: Floats, t: Floats, y: Floats, Jy: Floats, observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, A: Floats, g: Floats
+    R: Floats,
+    t: Floats,
+    y: Floats,
+    Jy: Floats,
+    observed: tuple[Floats, Floats, Floats, Floats, Views],
+    scale2: float,
+    A: Floats,
+    g: Floats,
 ) -> float:
     """Add the marker terms' Gauss-Newton Hessian and gradient in (w, d, s); give their energy."""
     point, root_info, ideal, weight_px, views = observed
@@ -171,8 +178,14 @@ def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats)
 
 @kernel
 def _energy(
-    x: Floats, problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats], body: Body, markers: tuple[NDArray[np.int64], Floats],
-    observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, A: Floats, g: Floats,
+    x: Floats,
+    problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats],
+    body: Body,
+    markers: tuple[NDArray[np.int64], Floats],
+    observed: tuple[Floats, Floats, Floats, Floats, Views],
+    scale2: float,
+    A: Floats,
+    g: Floats,
 ) -> float:
     """Give the energy at x; write its gradient to g and the lower triangle of its Hessian's approximation to A."""
     mean, U, center, precision, R0, root_center, root_precision = problem
@@ -208,8 +221,14 @@ def _energy(
 
 @kernel
 def _levenberg_marquardt(
-    x: Floats, problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats], body: Body, markers: tuple[NDArray[np.int64], Floats],
-    observed: tuple[Floats, Floats, Floats, Floats, Views], scale2: float, max_iterations: int, history: Floats,
+    x: Floats,
+    problem: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats],
+    body: Body,
+    markers: tuple[NDArray[np.int64], Floats],
+    observed: tuple[Floats, Floats, Floats, Floats, Views],
+    scale2: float,
+    max_iterations: int,
+    history: Floats,
 ) -> int:
     """Move x to a minimum; write the energy after every iteration to history; give the number of iterations."""
     n = x.shape[0]

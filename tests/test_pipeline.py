@@ -66,7 +66,7 @@ def tracked(session: Session) -> list[Pose]:
 
 
 def test_every_frame_is_tracked_near_the_truth(session: Session, tracked: list[Pose]) -> None:
-    """Measured: mean joint error 12 mm, worst 101 mm (noise in depth is 9 mm at this base line; the arms beyond the elbows are guessed)."""
+    """Measured: mean joint error 12 mm, worst 101 mm (depth noise is 9 mm here; arms beyond elbows are guessed)."""
     assert [pose.state for pose in tracked] == [State.TRACKING] * len(session.markers)
     errors = session.errors_m(tracked)
     assert errors.mean() < 0.03, errors.mean()

@@ -50,7 +50,7 @@ def test_labels_are_right_in_any_frame_for_any_body(seed: int) -> None:
     skeleton = body(rng.uniform(1.5, 1.95), leg_ratio=rng.uniform(0.95, 1.06), arm_ratio=rng.uniform(0.93, 1.07))
     markers, _, _ = standing(skeleton, seed, droop_rad=rng.uniform(-0.25, 0.25))
     frames, truth = frames_of(markers, 1, seed)
-    placement = label_tpose(*frames[0], DARK, BODIES)
+    placement = label_tpose(frames[0][0], DARK, BODIES)
     assert placement.point_of_marker.tolist() == truth[0].tolist()
     assert placement.cost_m < 0.1
 

@@ -16,7 +16,8 @@ TIMESTAMPS = Annotated[
 ]
 FPS = Annotated[float | None, typer.Option("--fps", help="Frames a second, instead of what the videos say.", show_default=False)]
 BACKGROUND = Annotated[
-    str | None, typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False)
+    str | None,
+    typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
 ]
 
 

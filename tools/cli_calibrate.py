@@ -11,7 +11,9 @@ from tools.options import with_settings
 
 app = typer.Typer()
 
-Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="Marker set: a markers.toml or a preset.", show_default=False)]
+Markers = Annotated[
+    str, typer.Option("--markers", metavar="FILE", help="Marker set: a markers.toml or a preset.", show_default=False)
+]
 From = Annotated[float, typer.Option("--from", metavar="S", help="Second at which the T-pose is held.", show_default=False)]
 To = Annotated[float, typer.Option("--to", metavar="S", help="Second until which it is held.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write subject.toml.", show_default=False)]
@@ -39,7 +41,6 @@ def subject(
     from calibration.subject_toml import write_subject
     from capture.recording import Recording, RecordingSpec
     from config.markers import read_marker_set
-
     from tools.databases import open_or_default
     from tools.progress import progress_bar
     from tools.subject_session import subject_from_recording, summary_lines

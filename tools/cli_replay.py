@@ -48,7 +48,6 @@ def replay(
     from calibration.subject_toml import read_subject
     from capture.recording import Recording, RecordingSpec
     from stream.report import replay_report, write_report
-
     from tools.databases import open_or_default
     from tools.progress import progress_bar
     from tools.replay import replay as run_replay
@@ -61,8 +60,15 @@ def replay(
     recording = Recording(spec, settings.detector, performer.markers)
     with replay_sink(settings, performer, cameras, publish) as sink, progress_bar("replay") as progress:
         result = run_replay(
-            recording, cameras, performer, poses, settings,
-            hidden=hide or (), sink=sink, realtime=realtime, progress=progress,
+            recording,
+            cameras,
+            performer,
+            poses,
+            settings,
+            hidden=hide or (),
+            sink=sink,
+            realtime=realtime,
+            progress=progress,
         )
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     _write_takes(result, performer, cameras.floor_known, bvh, trc, csv)

@@ -8,11 +8,15 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
     """Describe a replay report for a person."""
     lines = [
         f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
-        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
+        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
+        f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
         f"frames with labels in doubt {report['swaps_suspected']}",
     ]
     for name, score in report["hidden"].items():
-        lines.append(f"hidden {name}: {_number(score['median_mm'], 0)} mm median, {_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames")
+        lines.append(
+            f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
+            f"{_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
+        )
     lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
     for stage, times in report["ms_by_stage"].items():
         lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def replay_sink(settings: Settings, subject: Subject, rig: Rig, publish: bool) -> Iterator[StreamSink | None]:
-    """Give the stream's sink, or None when publishing is not wanted or another run holds the address: a replay goes on without."""
+    """Give the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without."""
     sink: StreamSink | None = None
     if publish:
         try:

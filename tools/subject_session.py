@@ -41,7 +41,8 @@ def subject_from_pairs(
     for pair in pairs:
         points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
-    tpose = average_tpose(frames, markers, database.skeletons)
+    middle_m = 0.5 * (rig.left.center_m + rig.right.center_m)
+    tpose = average_tpose(frames, markers, database.skeletons, middle_m)
     return SubjectResult(fit_subject(name, markers, tpose, database.skeletons, standing_rotvec(database)), tpose)
 
 
