@@ -18,7 +18,9 @@ MIN_UPRIGHT = 0.96  # cosine of the hips' tilt
 MAX_STEP_M = 0.05  # between the heights of the feet
 MIN_POSES = 30
 LOWER_BODY_AND_TRUNK = tuple(
-    name for name in JOINTS if name != "hips" and not name.endswith(("Shoulder", "Arm", "Hand")) and name not in ("neck", "upperNeck", "head")
+    name
+    for name in JOINTS
+    if name != "hips" and not name.endswith(("Shoulder", "Arm", "Hand")) and name not in ("neck", "upperNeck", "head")
 )
 
 
@@ -27,7 +29,13 @@ def standing_rotvec(database: PoseDatabase) -> Floats:
 
     Not charted; arms, neck, head and root are zero, and so is all of it where nobody stands still. Left and right are averaged.
     """
-    found = [poses for clip in range(database.n_clips) if not database.generated[clip] for poses in [_standing(database, clip)] if len(poses)]
+    found = [
+        poses
+        for clip in range(database.n_clips)
+        if not database.generated[clip]
+        for poses in [_standing(database, clip)]
+        if len(poses)
+    ]
     result = np.zeros((N_JOINTS, 3))
     if sum(len(poses) for poses in found) < MIN_POSES:
         return result
