@@ -27,7 +27,7 @@ AVERTED = 1.4  # times the cost for a performer seen from behind
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the example pose it resembles, (J, 3)."""
+    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the pose it resembles, (J, 3)."""
 
     point_of_marker: NDArray[np.int64]
     rotation: Floats

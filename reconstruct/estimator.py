@@ -22,11 +22,16 @@ from reconstruct.solve import RootPrior, Solution, solve
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A solved pose and its markers in the world, (M, 3) [m]; neighbour_sigma: distance to the nearest example, in sigmas."""
+    """A solved pose and its markers in the world, (M, 3) [m].
+
+    neighbour_sigma: distance to the nearest example, in sigmas; energy: what is left at the minimum; anew: not from the history.
+    """
 
     moment: Moment
     marker_m: Floats
     neighbour_sigma: float
+    energy: float
+    anew: bool
 
 
 class Estimator:
@@ -55,13 +60,11 @@ class Estimator:
         return self.local(moment.joints) @ moment.rotation.T + moment.position_m
 
     def estimate(self, frame: MarkerFrame, start: Moment | None = None) -> Estimate | None:
-        """Solve for the pose of one frame and remember it; None where even the root cannot be placed.
+        """Solve for the pose of one frame; None where even the root cannot be placed. Nothing is remembered until `accept`.
 
-        start: where acquisition found the performer; forgets the history.
+        start: where acquisition found the performer, in place of the history.
         """
-        if start is not None:
-            self.history = History()
-        predicted = self.predict(frame.t_capture_ns)
+        predicted = self.predict(frame.t_capture_ns) if start is None else None
         reference = start if predicted is None else predicted
         if reference is None:
             return None
@@ -71,8 +74,12 @@ class Estimator:
             return None
         solution, near = self._refined(frame, root, reference, predicted)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        self.history = self.history.then(moment, self._settings.velocity_share)
-        return Estimate(moment, self.world(moment), near)
+        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None)
+
+    def accept(self, estimate: Estimate) -> None:
+        """Take an estimate into the history."""
+        history = History() if estimate.anew else self.history
+        self.history = history.then(estimate.moment, self._settings.velocity_share)
 
     def _refined(
         self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment, predicted: Moment | None

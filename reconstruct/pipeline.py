@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject import Subject
@@ -18,7 +17,8 @@ from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable, examples_for
-from reconstruct.history import Moment
+from reconstruct.history import History, Moment
+from reconstruct.labeller import Labeller, exchanged
 from reconstruct.pose import JointSource, Pose, State
 
 Clock = Callable[[], int]
@@ -29,24 +29,7 @@ def _no_clock() -> int:
     return 0
 
 
-CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
-MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
-DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
-FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
-
-
-@dataclass
-class _Memory:
-    """What labelling remembers from frame to frame.
-
-    carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
-    tracked_ns: when the pose was last believed; doubt: frames in a row with points left over and markers missing.
-    """
-
-    carry_m: Floats
-    unseen: NDArray[np.int64]
-    tracked_ns: int
-    doubt: int = 0
+SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
 @dataclass
@@ -64,7 +47,7 @@ class Pipeline:
     hidden: Collection[str] = ()
     clock: Clock = _no_clock
     markers: MarkerFrame | None = field(default=None, init=False)
-    _memory: _Memory | None = field(default=None, init=False)
+    _tracked_ns: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         examples = examples_for(self.subject, self.database)
@@ -72,6 +55,7 @@ class Pipeline:
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         self._acquirer = Acquirer(self.subject, examples, middle_m)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
+        self._labeller = Labeller(self.settings.label, self._visible)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -86,9 +70,9 @@ class Pipeline:
 
     def forget(self) -> None:
         """Start anew, as with the first frame."""
-        self._memory = None
-        self.markers = None
-        self._estimator.history = type(self._estimator.history)()
+        self._tracked_ns = self.markers = None
+        self._labeller.forget()
+        self._estimator.history = History()
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
@@ -99,25 +83,21 @@ class Pipeline:
         t1 = self.clock()
         frame, start = self._labelled(pair, points, expected)
         t2 = self.clock()
+        frame, estimate = self._solved(frame, start)
         self.markers = frame
-        estimate = self._believed(frame, start)
-        pose = self._pose(frame, estimate)
+        pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate)
         t3 = self.clock()
         return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2})
 
     def _expected(self, t_ns: int) -> Expected | None:
         """Predict every marker from the pose's motion and the residual it was last seen with."""
-        memory, predicted = self._memory, self._estimator.predict(t_ns)
-        if memory is None or predicted is None:
-            return None
-        s = self.settings.label
-        sigma = np.minimum(s.sigma_m + s.growth_m * memory.unseen, s.max_sigma_m)
-        return Expected(self._estimator.world(predicted) + memory.carry_m, sigma)
+        predicted = None if self._tracked_ns is None else self._estimator.predict(t_ns)
+        return None if predicted is None else self._labeller.expected(self._estimator.world(predicted))
 
     def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
         frame = None if expected is None else label(pair, points, self.rig, expected)
-        if frame is not None and not self._in_doubt(frame):
+        if frame is not None and not self._labeller.doubts(frame):
             return frame, None
         last = self._estimator.history.last
         joints = None if last is None else last.joints
@@ -128,33 +108,31 @@ class Pipeline:
         start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
         return marker_frame(pair, points, self.rig, found.point_of_marker, None), start
 
-    def _in_doubt(self, frame: MarkerFrame) -> bool:
-        """Tell whether the labels leave too much over: more points than they name, or some for too long while markers are missing."""
-        memory = self._memory
-        left_over = len(frame.extra_m)
-        if memory is not None:
-            memory.doubt = memory.doubt + 1 if min(left_over, int((~frame.valid).sum())) >= 2 else 0
-            if memory.doubt >= DOUBT_FRAMES:
-                memory.doubt = 0
-                return True
-        return left_over >= max(self.settings.label.min_markers, int(frame.valid.sum()) + 1)
+    def _solved(self, frame: MarkerFrame, start: Moment | None) -> tuple[MarkerFrame, Estimate | None]:
+        """Solve, and once more with two near labels exchanged; None where too few are seen or the fit is not believed."""
+        estimate = self._believed(frame, start)
+        suspects = None if estimate is None or start is not None else self._labeller.suspects(frame)
+        if estimate is None or suspects is None:
+            return frame, estimate
+        other_frame = exchanged(frame, *suspects)
+        other = self._believed(other_frame, None)
+        if other is not None and other.energy < estimate.energy - SECOND_OPINION:
+            self._labeller.carry_m[list(suspects)] = 0.0
+            return other_frame, other
+        return frame, estimate
 
     def _believed(self, frame: MarkerFrame, start: Moment | None) -> Estimate | None:
         """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
         frame = self._without_hidden(frame)
         s = self.settings.label
-        if frame.seen.any(axis=0).sum() < s.min_markers or not (frame.valid.any() or self._memory):
+        if frame.seen.any(axis=0).sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
             return None
-        before = self._estimator.history
         estimate = self._estimator.estimate(frame, start)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
-            self._estimator.history = before
             return None
-        if frame.valid.any():
-            residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
-            if float(np.median(residual)) > s.max_residual_m:
-                self._estimator.history = before
-                return None
+        residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
+        if len(residual) and float(np.median(residual)) > s.max_residual_m:
+            return None
         return estimate
 
     def _without_hidden(self, frame: MarkerFrame) -> MarkerFrame:
@@ -163,41 +141,26 @@ class Pipeline:
             return frame
         return replace(frame, valid=frame.valid & self._visible, seen=frame.seen & self._visible)
 
-    def _pose(self, frame: MarkerFrame, estimate: Estimate | None) -> Pose:
-        """Assemble the packet and update the memory."""
-        if estimate is None:
-            return self._carried(frame)
-        marker_m = estimate.marker_m
-        self._remember(frame, marker_m)
-        return self._packet(frame, State.TRACKING, estimate.moment, marker_m)
-
-    def _remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
-        """Note what the next frame's labels need."""
-        memory, valid = self._memory, frame.valid
-        carry = np.zeros_like(marker_m) if memory is None else memory.carry_m.copy()
-        unseen = np.zeros(len(valid), np.int64) if memory is None else memory.unseen + 1
-        variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
-        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
-        carry[~valid] *= FORGET
-        carry[valid] += gain[:, None] * (frame.point_m[valid] - marker_m[valid] - carry[valid])
-        length = np.linalg.norm(carry, axis=1)
-        # A hidden marker is not fitted: its residual may be large and is still its own.
-        limit = np.where(self._visible, MAX_CARRY_M, np.inf)
-        carry *= np.minimum(1.0, limit / np.maximum(length, 1e-9))[:, None]
-        unseen[frame.seen.any(axis=0)] = 0
-        self._memory = _Memory(carry, unseen, frame.t_capture_ns, 0 if memory is None else memory.doubt)
+    def _tracked(self, frame: MarkerFrame, estimate: Estimate) -> Pose:
+        """Assemble the packet and remember what the next frame needs."""
+        self._estimator.accept(estimate)
+        self._labeller.remember(frame, estimate.marker_m)
+        self._tracked_ns = frame.t_capture_ns
+        return self._packet(frame, State.TRACKING, estimate.moment, estimate.marker_m)
 
     def _carried(self, frame: MarkerFrame) -> Pose:
         """Hold the last pose: coasting for a while, then lost."""
-        memory, last = self._memory, self._estimator.history.last
-        if memory is None or last is None:
-            rest = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
-            return self._packet(frame, State.LOST, rest, self._estimator.world(rest))
-        memory.unseen = memory.unseen + 1
-        waited = (frame.t_capture_ns - memory.tracked_ns) * 1e-9
-        state = State.COASTING if waited <= self.settings.label.coast_seconds else State.LOST
+        last = self._estimator.history.last
+        if last is None:
+            last = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
+        self._labeller.coast()
+        state = State.LOST
+        if self._tracked_ns is not None:
+            waited_s = (frame.t_capture_ns - self._tracked_ns) * 1e-9
+            state = State.COASTING if waited_s <= self.settings.label.coast_seconds else State.LOST
         if state is State.LOST:
-            self._memory = None
+            self._tracked_ns = None
+            self._labeller.forget()
         return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), self._estimator.world(last))
 
     def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:

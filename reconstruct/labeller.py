@@ -1,0 +1,96 @@
+"""What labelling remembers from frame to frame: where each marker sits against the model, and what is in doubt."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.labels import Expected
+from capture.packets import Bools, Floats, MarkerFrame
+from config.settings import LabelSettings
+
+CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
+MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
+DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
+FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
+NEAR_M = 0.25  # markers this near may have been taken for each other
+
+
+@dataclass
+class Labeller:
+    """Predicts where every marker is to be found.
+
+    fitted: markers the solver uses, (M,) bool: a hidden marker's residual may be large and is still its own.
+    carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
+    doubt: frames in a row with points left over and markers missing.
+    """
+
+    settings: LabelSettings
+    fitted: Bools
+    carry_m: Floats = field(init=False)
+    unseen: NDArray[np.int64] = field(init=False)
+    doubt: int = field(default=0, init=False)
+    _turn: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew."""
+        n = len(self.fitted)
+        self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
+
+    def expected(self, marker_m: Floats) -> Expected:
+        """Give where each marker is to be found, from where the pose's motion puts it, (M, 3) [m]."""
+        s = self.settings
+        return Expected(marker_m + self.carry_m, np.minimum(s.sigma_m + s.growth_m * self.unseen, s.max_sigma_m))
+
+    def remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
+        """Note where the markers of a frame were, against those of its pose, (M, 3) [m]."""
+        valid = frame.valid
+        variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
+        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
+        carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
+        carry[valid] += gain[:, None] * (frame.point_m[valid] - marker_m[valid] - carry[valid])
+        limit = np.where(self.fitted, MAX_CARRY_M, np.inf)
+        self.carry_m = carry * np.minimum(1.0, limit / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
+        self.unseen = np.where(frame.seen.any(axis=0), 0, self.unseen + 1)
+
+    def coast(self) -> None:
+        """Note a frame without a pose."""
+        self.unseen = self.unseen + 1
+
+    def doubts(self, frame: MarkerFrame) -> bool:
+        """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing."""
+        left_over = len(frame.extra_m)
+        self.doubt = self.doubt + 1 if min(left_over, int((~frame.valid).sum())) >= 2 else 0
+        if self.doubt >= DOUBT_FRAMES:
+            self.doubt = 0
+            return True
+        return left_over >= max(self.settings.min_markers, int(frame.valid.sum()) + 1)
+
+    def suspects(self, frame: MarkerFrame) -> tuple[int, int] | None:
+        """Give the next pair of near markers to try the other way round, one a frame in turn; None without any."""
+        shown = np.flatnonzero(frame.valid & self.fitted)
+        far = np.linalg.norm(frame.point_m[shown][:, None] - frame.point_m[shown][None], axis=2)
+        first, second = np.nonzero(np.triu(far < NEAR_M, 1))
+        if not len(first):
+            return None
+        self._turn = (self._turn + 1) % len(first)
+        return int(shown[first[self._turn]]), int(shown[second[self._turn]])
+
+
+def exchanged(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
+    """Give a frame with the labels of two markers exchanged."""
+    order = np.arange(len(frame.valid))
+    order[[first, second]] = order[[second, first]]
+    return replace(
+        frame,
+        valid=frame.valid[order],
+        point_m=frame.point_m[order],
+        covariance_m2=frame.covariance_m2[order],
+        seen=frame.seen[:, order],
+        image_px=frame.image_px[:, order],
+        sigma_px=frame.sigma_px[:, order],
+        epipolar_px=frame.epipolar_px[order],
+    )
