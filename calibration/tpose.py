@@ -52,7 +52,7 @@ def label_tpose(
 
 
 def _averted(placement: Placement, viewpoint_m: Floats | None) -> float:
-    """Give the factor on a placement's cost: a body is nearly its own image turned by 180 degrees, and performers face the cameras."""
+    """Give the factor on a placement's cost: turned by 180 degrees a body is nearly the same, and performers face the cameras."""
     if viewpoint_m is None or placement.rotation[:, 2] @ (viewpoint_m - placement.translation) > 0:
         return 1.0
     return AVERTED
@@ -69,13 +69,15 @@ def average_tpose(
 ) -> TPose:
     """Label and average a T-pose held over several frames.
 
-    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it; viewpoint_m as in `label_tpose`.
+    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
+    viewpoint_m: as in `label_tpose`.
     Raises CalibrationError: too few frames, or no T-pose in them.
     """
     usable = [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
-            f"no T-pose found: only {len(usable)} frames with markers in both views in the given time, at least {MIN_FRAMES} are needed"
+            f"no T-pose found: only {len(usable)} frames with markers in both views in the given time, "
+            f"at least {MIN_FRAMES} are needed"
         )
     counts = np.array([len(points) for points, _ in usable])
     typical = int(np.median(counts))
@@ -105,7 +107,7 @@ def _relabelled(place: Floats, label: Callable[[Floats], Placement]) -> Floats:
 
 
 def _followed(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
-    """Give each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where there is none."""
+    """Give each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where none is."""
     stack = np.full((len(frames), len(place), 3), np.nan)
     variance = np.full((len(frames), len(place), 3, 3), np.nan)
     for f, (points, covariance) in enumerate(frames):

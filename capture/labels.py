@@ -80,7 +80,11 @@ def marker_frame(
     point, covariance, epipolar = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n)
     seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
     taken = choice[valid]
-    point[valid], covariance[valid], epipolar[valid] = points.point_m[taken], points.covariance_m2[taken], points.epipolar_px[taken]
+    point[valid], covariance[valid], epipolar[valid] = (
+        points.point_m[taken],
+        points.covariance_m2[taken],
+        points.epipolar_px[taken],
+    )
     blob = np.full((2, n), -1, np.int64)
     blob[0, valid], blob[1, valid] = points.left[taken], points.right[taken]
     unused = np.setdiff1d(np.arange(len(points.point_m)), taken)
@@ -96,5 +100,15 @@ def marker_frame(
         image[c, seen[c]] = blobs.points_px[blob[c, seen[c]]]
         sigma[c, seen[c]] = blobs.sigma_px[blob[c, seen[c]]]
     return MarkerFrame(
-        pair.left.index, pair.t_capture_ns, pair.skew_ns, valid, point, covariance, seen, image, sigma, epipolar, points.point_m[unused]
+        pair.left.index,
+        pair.t_capture_ns,
+        pair.skew_ns,
+        valid,
+        point,
+        covariance,
+        seen,
+        image,
+        sigma,
+        epipolar,
+        points.point_m[unused],
     )

@@ -101,7 +101,11 @@ def _assigned_at_one_depth(
 def _spread(depth_m: Floats) -> Floats:
     """Give at most MAX_DEPTHS of the depths, spread evenly over their ranks."""
     ranked = np.sort(depth_m)
-    return ranked[np.unique(np.linspace(0, len(ranked) - 1, min(MAX_DEPTHS, len(ranked))).astype(np.int64))] if len(ranked) else ranked
+    return (
+        ranked[np.unique(np.linspace(0, len(ranked) - 1, min(MAX_DEPTHS, len(ranked))).astype(np.int64))]
+        if len(ranked)
+        else ranked
+    )
 
 
 def _squared(first: Floats, second: Floats) -> Floats:
@@ -110,8 +114,10 @@ def _squared(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.einsum("abk,abk->ab", difference, difference))
 
 
-def _assigned(i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int) -> tuple[NDArray[np.int64], float]:
-    """Give the candidates of the cheapest assignment and what it costs: pairs (i, j) at `cost`, UNPAIRED / 2 for each blob left out.
+def _assigned(
+    i: NDArray[np.int64], j: NDArray[np.int64], cost: Floats, n_left: int, n_right: int
+) -> tuple[NDArray[np.int64], float]:
+    """Give the candidates of the cheapest assignment and its cost: pairs (i, j) at `cost`, UNPAIRED / 2 for each blob left out.
 
     Every blob has a dummy partner of its own on the other side; two dummies pair for nothing.
     """

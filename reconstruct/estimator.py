@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject import Subject
@@ -14,7 +15,7 @@ from database.rotations import Floats
 from reconstruct.examples import Examples
 from reconstruct.history import History, Moment
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
-from reconstruct.nearest import nearest, squared_distances
+from reconstruct.nearest import Query, nearest_examples
 from reconstruct.observations import observations_from_markers
 from reconstruct.root import root_from_torso
 from reconstruct.solve import RootPrior, Solution, solve
@@ -24,11 +25,13 @@ from reconstruct.solve import RootPrior, Solution, solve
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    neighbour_sigma: distance to the nearest example, in sigmas; energy: what is left at the minimum; anew: not from the history.
+    model: what was solved in; neighbour_sigma: distance to the nearest example, in sigmas; energy: what is left at the
+    minimum; anew: not from the history.
     """
 
     moment: Moment
     marker_m: Floats
+    model: LocalModel
     neighbour_sigma: float
     energy: float
     anew: bool
@@ -41,6 +44,7 @@ class Estimator:
         self.subject = subject
         self.examples = examples
         self.history = History()
+        self._seeds: NDArray[np.int64] | None = None
         self._rig = rig
         self._settings = settings
         torso = subject.markers.torso
@@ -59,10 +63,11 @@ class Estimator:
         """Give the markers of a pose in the world, (M, 3) [m]."""
         return self.local(moment.joints) @ moment.rotation.T + moment.position_m
 
-    def estimate(self, frame: MarkerFrame, start: Moment | None = None) -> Estimate | None:
+    def estimate(self, frame: MarkerFrame, start: Moment | None = None, model: LocalModel | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be placed. Nothing is remembered until `accept`.
 
-        start: where acquisition found the performer, in place of the history.
+        start: where acquisition found the performer, in place of the history; model: an earlier local model to use again, as
+        when the same frame is tried with other labels.
         """
         predicted = self.predict(frame.t_capture_ns) if start is None else None
         reference = start if predicted is None else predicted
@@ -72,9 +77,9 @@ class Estimator:
         root = root_from_torso(frame, self.local(reference.joints), self.subject.markers.torso, expected_root)
         if root is None:
             return None
-        solution, near = self._refined(frame, root, reference, predicted)
+        solution, model, near = self._refined(frame, root, reference, predicted, model)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None)
+        return Estimate(moment, self.world(moment), model, near, float(solution.energies[-1]), start is not None)
 
     def accept(self, estimate: Estimate) -> None:
         """Take an estimate into the history."""
@@ -82,8 +87,13 @@ class Estimator:
         self.history = history.then(estimate.moment, self._settings.velocity_share)
 
     def _refined(
-        self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment, predicted: Moment | None
-    ) -> tuple[Solution, float]:
+        self,
+        frame: MarkerFrame,
+        root: tuple[Floats, Floats],
+        reference: Moment,
+        predicted: Moment | None,
+        known: LocalModel | None,
+    ) -> tuple[Solution, LocalModel, float]:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
         s = self._settings
         pose = None if predicted is None else predicted.joints[1:].ravel()
@@ -92,7 +102,7 @@ class Estimator:
         markers = (self.subject.joint, self.subject.offset_m)
         near = 0.0
         for _ in range(s.passes):
-            model, near = self._local_model(frame, root, pose)
+            model, near = (known, near) if known is not None else self._local_model(frame, root, pose)
             solution = solve(
                 self.subject.skeleton,
                 markers,
@@ -104,7 +114,7 @@ class Estimator:
                 max_iterations=s.max_iterations,
             )
             root = (solution.rotation, solution.position_m)
-        return solution, near
+        return solution, model, near
 
     def _local_model(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> tuple[LocalModel, float]:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
@@ -114,10 +124,10 @@ class Estimator:
         sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + s.query_marker_sigma_m**2
         weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
         pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
-        distances = squared_distances(self.examples, local, weight, pose, pose_weight)
-        chosen = nearest(distances, s.neighbours)
+        chosen, distances = nearest_examples(self.examples, Query(local, weight, pose, pose_weight), s.neighbours, self._seeds)
+        self._seeds = chosen
         examples = self.examples.pose[chosen].astype(np.float64)
-        d = distances[chosen].astype(np.float64)
+        d = distances.astype(np.float64)
         near = float(np.sqrt(d[0] / max(3 * frame.valid.sum(), 1)))
         if s.model == "paper":
             return local_pca(

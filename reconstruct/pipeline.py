@@ -19,6 +19,7 @@ from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable, examples_for
 from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged
+from reconstruct.local_model import LocalModel
 from reconstruct.pose import JointSource, Pose, State
 
 Clock = Callable[[], int]
@@ -115,19 +116,19 @@ class Pipeline:
         if estimate is None or suspects is None:
             return frame, estimate
         other_frame = exchanged(frame, *suspects)
-        other = self._believed(other_frame, None)
+        other = self._believed(other_frame, None, estimate.model)
         if other is not None and other.energy < estimate.energy - SECOND_OPINION:
             self._labeller.carry_m[list(suspects)] = 0.0
             return other_frame, other
         return frame, estimate
 
-    def _believed(self, frame: MarkerFrame, start: Moment | None) -> Estimate | None:
+    def _believed(self, frame: MarkerFrame, start: Moment | None, model: LocalModel | None = None) -> Estimate | None:
         """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
         frame = self._without_hidden(frame)
         s = self.settings.label
         if frame.seen.any(axis=0).sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
             return None
-        estimate = self._estimator.estimate(frame, start)
+        estimate = self._estimator.estimate(frame, start, model)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
@@ -178,8 +179,20 @@ class Pipeline:
             error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
             residual_px[c] = np.where(usable.seen[c] & np.isfinite(error), error, 0.0)
         return Pose(
-            frame.index, frame.t_capture_ns, frame.skew_ns, state, rotvec, moment.position_m, source, confidence,
-            marker_m, usable.valid, residual_m, usable.seen, residual_px, {},
+            frame.index,
+            frame.t_capture_ns,
+            frame.skew_ns,
+            state,
+            rotvec,
+            moment.position_m,
+            source,
+            confidence,
+            marker_m,
+            usable.valid,
+            residual_m,
+            usable.seen,
+            residual_px,
+            {},
         )
 
 

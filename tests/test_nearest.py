@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.examples import Examples
-from reconstruct.nearest import nearest, squared_distances
+from reconstruct.nearest import Query, nearest, nearest_examples, squared_distances
 
 M, D = 4, 66
 
@@ -56,3 +56,14 @@ def test_nearest_against_sorting(values: list[int], count: int) -> None:
     found = nearest(distances, count)
     assert len(found) == min(count, len(values)) == len(set(found.tolist()))
     assert distances[found].tolist() == sorted(values)[:count]
+
+
+@given(st.integers(30, 200), st.integers(1, 25), st.integers(0, 1000), st.integers(1, 60))
+def test_seeds_change_the_time_not_the_result(n: int, count: int, seed: int, n_seeds: int) -> None:
+    table, rng = examples(n, seed), np.random.default_rng(seed + 1)
+    weight = rng.uniform(0.5, 900.0, M) * (rng.random(M) < 0.7)
+    query = Query(rng.normal(size=(M, 3)), weight, rng.normal(size=D), rng.uniform(0.1, 30.0, D))
+    rows, distances = nearest_examples(table, query, count)
+    seeded, same = nearest_examples(table, query, count, rng.integers(0, n, n_seeds))
+    assert set(seeded.tolist()) == set(rows.tolist())
+    np.testing.assert_allclose(same, distances, rtol=1e-5)
