@@ -39,7 +39,7 @@ def _within(
     rows: NDArray[np.int64],
     out: Singles,
 ) -> int:
-    """Write rows whose two-part distance is at most `bound`, and the distances; the second part only where the first allows it."""
+    """Write rows whose two-part distance is at most `bound`, and the distances; the second part only where the first lets it."""
     n_found = 0
     limit = np.float32(bound)
     for row in range(feature[0].shape[0]):
@@ -105,8 +105,8 @@ def nearest_examples(
 ) -> tuple[NDArray[np.int64], Singles]:
     """Give the `count` nearest examples, nearest first, and their squared distances: (K,) and (K,) float32.
 
-    seeds: examples likely to be near, such as those of the frame before. The `count`-th distance among them and their neighbours in
-    time bounds the search, and most examples are ruled out by their markers alone; the result is that of trying all.
+    seeds: examples likely to be near, such as those of the frame before. The `count`-th distance among them and the poses after
+    them bounds the search, and most examples are ruled out by their markers alone; the result is that of trying all.
     """
     n = len(examples)
     count = min(count, n)

@@ -70,7 +70,9 @@ def subject_from_recording(
         if last_s >= window_s[0]:
             pairs.append(pair)
     if not pairs:
-        raise CalibrationError(f"no frames from {window_s[0]:g} to {window_s[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it")
+        raise CalibrationError(
+            f"no frames from {window_s[0]:g} to {window_s[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it"
+        )
     check_rig_fits(rig, recording.sizes, pairs[:: max(1, len(pairs) // 30)])
     return subject_from_pairs(name, pairs, rig, markers, database, settings)
 
@@ -83,6 +85,10 @@ def summary_lines(result: SubjectResult) -> list[str]:
         f"{subject.name}: height {subject.skeleton.height_m:.2f} m, {int(tpose.valid.sum())} of {len(tpose.valid)} markers, {tpose.n_frames} frames"
     ]
     for m, marker in enumerate(subject.markers.names):
-        seen = f"{moved[m]:4.0f} mm from nominal, scatter {subject.residual_mm[m]:.1f} mm" if tpose.valid[m] else "not seen: nominal place kept"
+        seen = (
+            f"{moved[m]:4.0f} mm from nominal, scatter {subject.residual_mm[m]:.1f} mm"
+            if tpose.valid[m]
+            else "not seen: nominal place kept"
+        )
         lines.append(f"  {marker:<16} {seen}")
     return lines
