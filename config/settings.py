@@ -36,7 +36,8 @@ class LabelSettings:
 
     sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
     growth_m: float = 0.02  # added for every frame it was not seen
-    max_sigma_m: float = 0.15  # but no farther than this
+    max_sigma_m: float = 0.15  # but no farther than this for a marker on a limb
+    max_torso_sigma_m: float = 0.06  # nor than this for one on the torso
     min_markers: int = 4  # fewer labelled markers than this: the model coasts
     max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
     coast_seconds: float = 0.5  # coasting longer than this is being lost
@@ -54,10 +55,10 @@ class SolveSettings:
     sharpness: float = 1.0  # how fast a neighbour's weight falls with its distance
     floor_rad: float = 0.07  # deviation granted to every joint coordinate beyond the neighbours'
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
-    smooth_sigma_rad: float = 0.1  # usual departure of a joint from its predicted rotation, a frame
+    smooth_sigma_rad: float = 0.1  # usual departure of a joint from its predicted rotation, in 1/60 s
     velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
-    root_sigma_rad: float = 0.05  # usual departure of the root from its predicted orientation, a frame
+    root_sigma_rad: float = 0.05  # usual departure of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted place
     torso_sigma_m: float = 0.009  # how far torso markers move on skin and cloth
     limb_sigma_m: float = 0.009  # how far the other markers do

@@ -98,11 +98,12 @@ class Estimator:
         s = self._settings
         pose = None if predicted is None else predicted.joints[1:].ravel()
         observations = observations_from_markers(frame, self._rig, self._model_sigma_m)
-        prior = RootPrior(reference.rotation, reference.position_m, s.root_sigma_rad, s.root_sigma_m)
+        looser = self._looser(frame.t_capture_ns)
+        prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
         near = 0.0
         for _ in range(s.passes):
-            model, near = (known, near) if known is not None else self._local_model(frame, root, pose)
+            model, near = (known, near) if known is not None else self._local_model(frame, root, pose, looser * s.smooth_sigma_rad)
             solution = solve(
                 self.subject.skeleton,
                 markers,
@@ -116,7 +117,15 @@ class Estimator:
             root = (solution.rotation, solution.position_m)
         return solution, model, near
 
-    def _local_model(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> tuple[LocalModel, float]:
+    def _looser(self, t_ns: int) -> float:
+        """Give how much less a prediction says than one 1/60 s ahead: errors of a random acceleration grow with time^1.5."""
+        if self.history.last is None:
+            return 1.0
+        return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
+
+    def _local_model(
+        self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None, smooth_sigma_rad: float
+    ) -> tuple[LocalModel, float]:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
         s = self._settings
         R, t = root
@@ -131,7 +140,7 @@ class Estimator:
         near = float(np.sqrt(d[0] / max(3 * frame.valid.sum(), 1)))
         if s.model == "paper":
             return local_pca(
-                examples, pose, dimensions=s.dimensions, smooth_sigma_rad=s.smooth_sigma_rad, prior_weight=s.prior_weight
+                examples, pose, dimensions=s.dimensions, smooth_sigma_rad=smooth_sigma_rad, prior_weight=s.prior_weight
             ), near
         kernel_width = max(float(d[len(d) // 2] - d[0]), 1e-9)
         return local_gaussian(
@@ -140,5 +149,5 @@ class Estimator:
             pose,
             floor_rad=s.floor_rad,
             shrinkage=s.shrinkage,
-            smooth_sigma_rad=s.smooth_sigma_rad,
+            smooth_sigma_rad=smooth_sigma_rad,
         ), near

@@ -21,12 +21,14 @@ class Labeller:
     """Predicts where every marker is to be found.
 
     fitted: markers the solver uses, (M,) bool: a hidden marker's residual may be large and is still its own.
+    torso: markers that fix the root, (M,) bool: the body leaves them little room;
     carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
     doubt: frames in a row with points left over and markers missing.
     """
 
     settings: LabelSettings
     fitted: Bools
+    torso: Bools
     carry_m: Floats = field(init=False)
     unseen: NDArray[np.int64] = field(init=False)
     doubt: int = field(default=0, init=False)
@@ -43,7 +45,8 @@ class Labeller:
     def expected(self, marker_m: Floats) -> Expected:
         """Give where each marker is to be found, from where the pose's motion puts it, (M, 3) [m]."""
         s = self.settings
-        return Expected(marker_m + self.carry_m, np.minimum(s.sigma_m + s.growth_m * self.unseen, s.max_sigma_m))
+        most = np.where(self.torso, s.max_torso_sigma_m, s.max_sigma_m)
+        return Expected(marker_m + self.carry_m, np.minimum(s.sigma_m + s.growth_m * self.unseen, most))
 
     def remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
         """Note where the markers of a frame were, against those of its pose, (M, 3) [m]."""

@@ -56,7 +56,7 @@ class Pipeline:
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         self._acquirer = Acquirer(self.subject, examples, middle_m)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
-        self._labeller = Labeller(self.settings.label, self._visible)
+        self._labeller = Labeller(self.settings.label, self._visible, self.subject.markers.torso)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -126,8 +126,11 @@ class Pipeline:
         """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
         frame = self._without_hidden(frame)
         s = self.settings.label
-        if frame.seen.any(axis=0).sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
+        seen = frame.seen.any(axis=0)
+        if seen.sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
             return None
+        if not (seen & self.subject.markers.torso).any():
+            return None  # hands and feet alone say nothing sure of where the body is
         estimate = self._estimator.estimate(frame, start, model)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
