@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from config.errors import DuocapError
+
 LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
 RIGHT = Annotated[str, typer.Argument(help="Right camera.", show_default=False)]
 RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
@@ -19,6 +21,13 @@ BACKGROUND = Annotated[
     str | None,
     typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
 ]
+
+
+def check_folders(*files: Path | None) -> None:
+    """Raise DuocapError unless every file to be written has a folder to go to: better now than after the work."""
+    for file in files:
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder")
 
 
 def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:

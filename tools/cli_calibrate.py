@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, seconds_range
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, seconds_range
 from tools.options import with_settings
 
 app = typer.Typer()
@@ -45,6 +45,7 @@ def subject(
     from tools.progress import progress_bar
     from tools.subject_session import subject_from_recording, summary_lines
 
+    check_folders(out)
     if not 0 <= start < end:
         raise typer.BadParameter(f"{start:g} to {end:g}: the second time must come after the first", param_hint="--from/--to")
     cameras, worn = read_rig(rig), read_marker_set(markers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, seconds_range
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, seconds_range
 from tools.options import with_settings
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion
 Trc = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as TRC [mm].", show_default=False)]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
+Overlay = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a video (AVI) of both views with labels and skeleton.", show_default=False),
+]
 Hide = Annotated[
     list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
 ]
@@ -40,6 +44,7 @@ def replay(
     trc: Trc = None,
     csv: Csv = None,
     report: Report = None,
+    overlay: Overlay = None,
     hide: Hide = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses as if live.")] = True,
 ) -> None:
@@ -49,11 +54,13 @@ def replay(
     from capture.recording import Recording, RecordingSpec
     from stream.report import replay_report, write_report
     from tools.databases import open_or_default
+    from tools.overlay import write_overlay
     from tools.progress import progress_bar
     from tools.replay import replay as run_replay
     from tools.replay_report import report_lines
     from tools.replay_sink import replay_sink
 
+    check_folders(bvh, trc, csv, report, overlay)
     cameras, performer = read_rig(rig), read_subject(subject)
     poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
@@ -72,6 +79,9 @@ def replay(
         )
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     _write_takes(result, performer, cameras.floor_known, bvh, trc, csv)
+    if overlay is not None:
+        with progress_bar("overlay") as progress:
+            write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
     if report is not None:
         write_report(report, summary)
     typer.echo("\n".join(report_lines(summary)))

@@ -36,9 +36,10 @@ class Sink(Protocol):
 
 @dataclass
 class ReplayResult:
-    """What a replay gave: poses in order, prediction errors of hidden markers [mm], suspected swaps, seconds it took."""
+    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds it took."""
 
     poses: list[Pose] = field(default_factory=list)
+    markers: list[MarkerFrame] = field(default_factory=list)
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
@@ -106,8 +107,10 @@ def check_recording(recording: Recording, rig: Rig) -> None:
 
 def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject) -> None:
     """Add one pose and what the labels say of it."""
+    assert markers is not None
     result.poses.append(pose)
-    if pose.state is not State.TRACKING or markers is None:
+    result.markers.append(markers)
+    if pose.state is not State.TRACKING:
         return
     result.swaps_suspected += bool(swapped_markers(pose, markers))
     for name, errors in result.hidden_mm.items():
