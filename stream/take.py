@@ -1,15 +1,21 @@
 """A take: the poses of a whole recording as arrays, which every export starts from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from config.joints import JOINT_INDEX
 from database.kinematics import forward
 from database.rotations import Floats, matrix_from_rotvec, rotation_between, rotvec_from_matrix
 from database.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, State
+
+STANDING_M_S = 0.25
+PATCH_M = 0.1
+FLOOR_SIGMA_M = 0.03
+TILT_SIGMA_RAD = 0.08  # how far a T-pose's up direction may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +79,57 @@ def frame_period_s(seconds: Floats) -> float:
 
 
 def upright(take: Take, up: ArrayLike) -> Take:
-    """Turn a take whose floor is unknown so that `up` becomes +Y and the lowest joint of all frames stands at 0.
+    """Turn a take whose floor is unknown so that it is level, with the lowest joint of all frames at 0.
 
-    up: the world's up direction, (3,). The heading and the horizontal place are left as they are.
+    up: the world's up direction as the T-pose has it, (3,). A T-pose tells it to some degrees only; where the feet stand
+    during the take tells it better. The heading and the horizontal place are left as they are.
     """
-    R = rotation_between(up, (0.0, 1.0, 0.0))
-    rotvec, root_m = take.rotvec.copy(), take.root_m @ R.T
+    turned = _turned(take, rotation_between(up, (0.0, 1.0, 0.0)))
+    turned = _turned(turned, rotation_between(floor_normal(standing_points_m(turned)), (0.0, 1.0, 0.0)))
+    lowest = turned.positions_m()[~turned.lost, :, 1].min(initial=np.inf)
+    if not np.isfinite(lowest):
+        return turned
+    return replace(turned, root_m=np.ascontiguousarray(turned.root_m - [0.0, lowest, 0.0]))
+
+
+def _turned(take: Take, R: Floats) -> Take:
+    """Turn a take about the origin."""
+    rotvec = take.rotvec.copy()
     rotvec[:, 0] = rotvec_from_matrix(REFERENCE[0].T @ R @ REFERENCE[0] @ matrix_from_rotvec(take.rotvec[:, 0]))
-    lowest = forward(take.skeleton, rotvec, root_m)[1][~take.lost, :, 1].min(initial=np.inf)
-    if np.isfinite(lowest):
-        root_m[:, 1] -= lowest
-    return Take(take.skeleton, take.seconds, take.states, rotvec, np.ascontiguousarray(root_m))
+    return replace(take, rotvec=rotvec, root_m=np.ascontiguousarray(take.root_m @ R.T))
+
+
+def standing_points_m(take: Take) -> Floats:
+    """Give where feet stand still: the balls of both feet in frames in which they hardly move, (S, 3) [m]."""
+    if len(take) < 3:
+        return np.zeros((0, 3))
+    feet = take.positions_m()[:, [JOINT_INDEX["leftToes"], JOINT_INDEX["rightToes"]]]
+    speed = np.linalg.norm(feet[2:] - feet[:-2], axis=2) / (take.seconds[2:] - take.seconds[:-2])[:, None]
+    still = (speed < STANDING_M_S) & ~take.lost[1:-1, None]
+    return np.asarray(feet[1:-1][still])
+
+
+def floor_normal(points_m: Floats) -> Floats:
+    """Fit a nearly level plane y = c + a x + b z to standing feet and give its normal, (3,).
+
+    The slopes are a priori normal with TILT_SIGMA_RAD, so that feet in one place leave the floor level; each patch of 10 cm
+    counts once, however long somebody stood on it; feet in the air pull little (Cauchy weights).
+    """
+    if not len(points_m):
+        return np.array([0.0, 1.0, 0.0])
+    _, patch = np.unique(np.round(points_m[:, [0, 2]] / PATCH_M).astype(np.int64), axis=0, return_inverse=True)
+    patch = patch.ravel()
+    n = np.bincount(patch)
+    mean = np.stack([np.bincount(patch, points_m[:, i]) / n for i in range(3)], axis=1)
+    A = np.column_stack([mean[:, 0] - mean[:, 0].mean(), mean[:, 2] - mean[:, 2].mean(), np.ones(len(mean))])
+    prior = np.diag([TILT_SIGMA_RAD**-2.0, TILT_SIGMA_RAD**-2.0, 0.0])
+    weight = np.ones(len(mean))
+    for _ in range(10):
+        W = weight / FLOOR_SIGMA_M**2
+        plane = np.linalg.solve(A.T @ (W[:, None] * A) + prior, A.T @ (W * mean[:, 1]))
+        weight = 1.0 / (1.0 + ((A @ plane - mean[:, 1]) / FLOOR_SIGMA_M) ** 2)
+    normal = np.array([-plane[0], 1.0, -plane[1]])
+    return np.asarray(normal / np.linalg.norm(normal))
 
 
 def evenly_timed(take: Take) -> Take:

@@ -18,7 +18,7 @@ from database.skeleton import Skeleton
 from reconstruct.pose import State
 from stream.bvh import bvh_text, euler_order, euler_rad, write_bvh
 from stream.tables import csv_text, write_csv
-from stream.take import Take, evenly_timed, frame_period_s, upright
+from stream.take import Take, evenly_timed, floor_normal, frame_period_s, upright
 from stream.trc import trc_text, write_trc
 
 
@@ -199,3 +199,21 @@ def test_writers_leave_nothing_half_written(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match="existing folder"):
             write(tmp_path / "absent" / "motion.out", take(2))
     assert [file.name for file in tmp_path.iterdir()] == ["motion.out"]
+
+
+def test_floor_from_standing_feet() -> None:
+    """Footprints over 3 m of a floor that slopes by 0.05 along x and -0.03 along z, a fifth of them steps in the air."""
+    rng = np.random.default_rng(5)
+    feet = np.column_stack([rng.uniform(-1.5, 1.5, 200), np.zeros(200), rng.uniform(1.0, 4.0, 200)])
+    feet[:, 1] = 0.4 + 0.05 * feet[:, 0] - 0.03 * feet[:, 2] + rng.normal(0.0, 0.005, 200)
+    feet[:40, 1] += rng.uniform(0.1, 0.4, 40)
+    expected = np.array([-0.05, 1.0, 0.03])
+    found = floor_normal(feet)
+    assert np.degrees(np.arccos(found @ expected / np.linalg.norm(expected))) < 0.5
+
+
+def test_feet_in_one_place_leave_the_floor_as_it_is() -> None:
+    """Both feet 20 cm apart, one 2 cm higher: a slope of 0.1 that the T-pose's up direction makes unlikely."""
+    feet = np.repeat([[-0.1, 0.0, 3.0], [0.1, 0.02, 3.0]], 100, axis=0)
+    assert np.degrees(np.arccos(floor_normal(feet)[1])) < 1.0
+    assert floor_normal(np.zeros((0, 3))).tolist() == [0.0, 1.0, 0.0]
