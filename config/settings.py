@@ -60,8 +60,8 @@ class SolveSettings:
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
     root_sigma_rad: float = 0.05  # usual departure of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted place
-    torso_sigma_m: float = 0.009  # how far torso markers move on skin and cloth
-    limb_sigma_m: float = 0.009  # how far the other markers do
+    torso_sigma_m: float = 0.008  # how far torso markers move on skin and cloth
+    limb_sigma_m: float = 0.008  # how far the other markers do
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations pull less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model
