@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tarfile
 import tempfile
 from pathlib import Path
@@ -13,6 +14,10 @@ from hypothesis import settings
 # The same examples in every run, and no failure because a shared machine was slow for a moment.
 settings.register_profile("duocap", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("duocap")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would the programs they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
