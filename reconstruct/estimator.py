@@ -103,7 +103,9 @@ class Estimator:
         markers = (self.subject.joint, self.subject.offset_m)
         near = 0.0
         for _ in range(s.passes):
-            model, near = (known, near) if known is not None else self._local_model(frame, root, pose, looser * s.smooth_sigma_rad)
+            model = known
+            if model is None:
+                model, near = self._local_model(frame, root, pose, looser * s.smooth_sigma_rad)
             solution = solve(
                 self.subject.skeleton,
                 markers,

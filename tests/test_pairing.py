@@ -1,5 +1,7 @@
 """Pairs are nearest in time, within the budget, in order, each frame once; every frame is accounted for."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +82,7 @@ def test_any_stream(arrivals: list[tuple[int, int]], budget: int) -> None:
             pairs.append(pair)
     for pair in pairs:
         assert abs(pair.skew_ns) <= budget
-    for before, after in zip(pairs, pairs[1:], strict=False):
+    for before, after in itertools.pairwise(pairs):
         assert before.left.t_capture_ns < after.left.t_capture_ns and before.right.t_capture_ns < after.right.t_capture_ns
     counts = pairing.counts
     assert counts.pairs == len(pairs)

@@ -36,7 +36,7 @@ class Sink(Protocol):
 
 @dataclass
 class ReplayResult:
-    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds it took."""
+    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken."""
 
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)

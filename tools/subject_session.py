@@ -82,7 +82,8 @@ def summary_lines(result: SubjectResult) -> list[str]:
     subject, tpose = result.subject, result.tpose
     moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
     lines = [
-        f"{subject.name}: height {subject.skeleton.height_m:.2f} m, {int(tpose.valid.sum())} of {len(tpose.valid)} markers, {tpose.n_frames} frames"
+        f"{subject.name}: height {subject.skeleton.height_m:.2f} m, "
+        f"{int(tpose.valid.sum())} of {len(tpose.valid)} markers, {tpose.n_frames} frames"
     ]
     for m, marker in enumerate(subject.markers.names):
         seen = (
