@@ -101,11 +101,9 @@ class Estimator:
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
-        near = 0.0
+        near, smooth_rad = 0.0, looser * s.smooth_sigma_rad
         for _ in range(s.passes):
-            model = known
-            if model is None:
-                model, near = self._local_model(frame, root, pose, looser * s.smooth_sigma_rad)
+            model, near = (known, near) if known is not None else self._local_model(frame, root, pose, smooth_rad)
             solution = solve(
                 self.subject.skeleton,
                 markers,
