@@ -20,7 +20,8 @@ from reconstruct.examples import Examples
 N_REPRESENTATIVES = 1500
 N_ROOTS = 24
 GATE_M = 0.20
-GATES_M = (0.35, 0.25, 0.20, 0.20)  # of the rounds of refinement
+GATES_M = (0.45, 0.30, 0.25, 0.20)  # of the rounds of refinement
+LEFT_OVER_M = 0.35  # as how far off a marker counts that has no point while one is left over
 SLACK_M = 0.08
 AVERTED = 1.4  # times the cost for a performer seen from behind
 
@@ -86,9 +87,13 @@ class Acquirer:
         if last_joints is not None and last_markers is not None:
             joints, markers = np.concatenate([joints, last_joints[None]]), np.concatenate([markers, last_markers[None]])
         torso_shape = np.ascontiguousarray(self._markers[0][self._torso])
+        # The T-pose every session starts in and the pose before a loss are likelier than any one of the others.
+        likely = [0] if last_joints is None else [0, len(joints) - 1]
         candidates: list[Acquired] = []
-        for root in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
-            candidates.append(_refined(points, markers, joints, (root.rotation, root.translation)))
+        for placed in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
+            root = (placed.rotation, placed.translation)
+            candidates.append(_refined(points, markers, joints, root))
+            candidates += [_refined(points, markers[[k]], joints[[k]], root) for k in likely]
         good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
         return min(good, key=self._doubtful_cost) if good else None
 
@@ -102,22 +107,27 @@ class Acquirer:
 
 def _refined(points: Floats, markers: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:
     """Choose the pose, assign and fit the root in turn: a root from the torso alone turns the hands far off."""
-    best: Acquired | None = None
     R, t = root
+    best = Acquired(np.full(markers.shape[1], -1, np.int64), R, t, joints[0], LEFT_OVER_M)
     for gate in GATES_M:
         pose, _ = _best_pose(np.ascontiguousarray((points - t) @ R), markers, gate**2)
-        local = markers[pose]
-        choice = assign(points, local @ R.T + t, gate)
+        choice = assign(points, markers[pose] @ R.T + t, gate)
         used = choice >= 0
         if used.sum() < 3:
             break
-        R, t = rigid_fit(local[used], points[choice[used]])
-        choice = assign(points, local @ R.T + t, GATE_M)
-        used = choice >= 0
-        error2 = np.full(len(local), GATE_M**2)
-        error2[used] = np.sum((local[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
-        cost = float(np.sqrt(error2.mean()))
-        if best is None or cost < best.cost_m:
-            best = Acquired(choice, R, t, joints[pose], cost)
-    nothing = np.full(markers.shape[1], -1, np.int64)
-    return best if best is not None else Acquired(nothing, R, t, joints[0], GATE_M)
+        R, t = rigid_fit(markers[pose][used], points[choice[used]])
+        found = _assigned(points, markers[pose], joints[pose], (R, t))
+        best = min(best, found, key=lambda candidate: candidate.cost_m)
+    return best
+
+
+def _assigned(points: Floats, local: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:
+    """Assign points to the markers of a placed pose; a marker without a point costs more where points are left over."""
+    R, t = root
+    choice = assign(points, local @ R.T + t, GATE_M)
+    used = choice >= 0
+    n_excess = min(int((~used).sum()), len(points) - int(used.sum()))
+    error2 = np.full(len(local), GATE_M**2)
+    error2[np.flatnonzero(~used)[:n_excess]] = LEFT_OVER_M**2
+    error2[used] = np.sum((local[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
+    return Acquired(choice, R, t, joints, float(np.sqrt(error2.mean())))
