@@ -14,7 +14,7 @@ import numpy as np
 import tomli_w
 
 from calibration.camera import Camera, Rig
-from config.errors import FileFormatError
+from config.errors import FileFormatError, reason
 from config.files import atomic_write
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
@@ -35,8 +35,9 @@ def read_rig(path: str | Path) -> Rig:
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise FileFormatError(f"{path}: cannot read the rig ({reason}); make one with `duocap calibrate rig`") from error
+        raise FileFormatError(
+            f"{path}: cannot read the rig ({reason(error)}); give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path}: not valid TOML: {error}") from error
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]

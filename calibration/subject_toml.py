@@ -8,7 +8,7 @@ import numpy as np
 import tomli_w
 
 from calibration.subject import Subject
-from config.errors import FileFormatError
+from config.errors import FileFormatError, reason
 from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS
 from config.markers import MarkerSet, marker_set_from_tables
@@ -58,7 +58,7 @@ def read_subject(path: Path) -> Subject:
         document = tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FileFormatError(
-            f"{path}: cannot read the subject ({type(error).__name__}); make it with `duocap calibrate subject`"
+            f"{path}: cannot read the subject ({reason(error)}); make it with `duocap calibrate subject`"
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path}: not valid TOML: {error}") from error

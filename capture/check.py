@@ -45,8 +45,8 @@ def check_rig_fits(
     swapped = rig_fit(Rig(rig.right, rig.left), usable, settings)
     if swapped.quality > fit.quality + CLEARLY_BETTER and swapped.quality >= MIN_QUALITY:
         raise CalibrationError(
-            f"left and right are swapped: {fit.matched:.0%} of the markers match as given and {swapped.matched:.0%} the other "
-            f"way round ({swapped.epipolar_px:.1f} px from their epipolar lines); give the two recordings in the other order"
+            f"left and right are swapped: the markers lie {fit.epipolar_px:.1f} px from their epipolar lines as given and "
+            f"{swapped.epipolar_px:.1f} px the other way round; give the two recordings in the other order"
         )
     if fit.quality < MIN_QUALITY:
         raise CalibrationError(
@@ -61,8 +61,7 @@ def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> 
     """Measure how well pairs of views fit a rig.
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
-    pairs
-    is taken, since a skew spoils the moments of fast motion.
+    pairs is taken, since a skew spoils the moments of fast motion.
     """
     qualities, distances, matched = [], [np.zeros(0)], []
     for pair in pairs:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from capture.packets import Floats
-from config.errors import SourceError
+from config.errors import SourceError, reason
 
 ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
 
@@ -23,7 +23,7 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
             rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(
-            f"{path}: cannot read the time stamps ({type(error).__name__}); expected a CSV with frame,seconds"
+            f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds"
         ) from error
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if header not in (ONE, TWO):

@@ -9,6 +9,16 @@ class DuocapError(Exception):
     """Report a fault in the input, in words meant for the user."""
 
 
+def reason(error: Exception) -> str:
+    """Say in words why a file could not be read or written."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or folder"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no UTF-8 text"
+    words = error.strerror if isinstance(error, OSError) else str(error)
+    return (words or type(error).__name__).lower()
+
+
 class SettingsError(DuocapError):
     """A settings file or a `--set` names an unknown key or holds a value of the wrong kind."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from config.errors import FileFormatError
+from config.errors import FileFormatError, reason
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what the user may use of it
 
@@ -51,8 +51,8 @@ def atomic_write(file: Path, content: str | bytes) -> None:
 
 def _unwritable(file: Path, error: OSError) -> FileFormatError:
     """Say that `file` cannot be written and what to do."""
-    reason = error.strerror or type(error).__name__
-    return FileFormatError(f"{file}: cannot be written ({reason}); choose a place in an existing folder that you may write to")
+    todo = "choose a place in an existing folder that you may write to"
+    return FileFormatError(f"{file}: cannot be written ({reason(error)}); {todo}")
 
 
 def _umask() -> int:

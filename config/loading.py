@@ -9,7 +9,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from config.errors import SettingsError
+from config.errors import SettingsError, reason
 from config.settings import Settings
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: cannot read the settings ({type(error).__name__}); give an existing TOML file") from error
+        raise SettingsError(f"{file}: cannot read the settings ({reason(error)}); give an existing TOML file") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: not valid TOML: {error}") from error
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from config.errors import SettingsError
+from config.errors import SettingsError, reason
 
 # Other libraries keep to warnings: numba alone writes thousands of lines at DEBUG.
 PACKAGES = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
@@ -88,4 +88,4 @@ def _file_handler(file: Path) -> logging.Handler:
         file.parent.mkdir(parents=True, exist_ok=True)
         return logging.FileHandler(file, encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"{file}: cannot write the log ({type(error).__name__}); choose another --log FILE") from error
+        raise SettingsError(f"{file}: cannot write the log ({reason(error)}); choose another --log FILE") from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import FileFormatError
+from config.errors import FileFormatError, reason
 from config.joints import JOINT_INDEX, JOINTS
 
 KEYS = ("joint", "torso", "offset_m", "color_rgb")
@@ -54,7 +54,7 @@ def read_marker_set(source: str | Path) -> MarkerSet:
         except (OSError, UnicodeDecodeError) as error:
             known = ", ".join(preset_names())
             raise FileFormatError(
-                f"{source}: cannot read the marker set ({type(error).__name__}); give a markers.toml or a preset: {known}"
+                f"{source}: cannot read the marker set ({reason(error)}); give a markers.toml or a preset: {known}"
             ) from error
     try:
         tables = tomllib.loads(text)

@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from config.errors import DatabaseError
+from config.errors import DatabaseError, reason
 
 MAGIC = b"duocap motion db"
 VERSION = 1
@@ -67,7 +67,7 @@ class ContainerWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         except OSError as error:
-            raise DatabaseError(f"{path}: cannot be written ({error.strerror}); choose a folder you may write to") from error
+            raise DatabaseError(f"{path}: cannot be written ({reason(error)}); choose a folder you may write to") from error
         self._temporary = Path(name)
         self._file: BinaryIO = os.fdopen(handle, "wb")
         self._file.write(bytes(ALIGNMENT))
@@ -134,7 +134,7 @@ def open_container(path: Path) -> Container:
             # The mapping outlives the handle, and goes with the last array that looks into it.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be opened ({error.strerror}); build one with `duocap database build`") from error
+        raise DatabaseError(f"{path}: cannot be opened ({reason(error)}); build one with `duocap database build`") from error
     arrays: dict[str, Array] = {}
     for entry in header["arrays"]:
         shape, dtype = tuple(entry["shape"]), np.dtype(entry["dtype"])

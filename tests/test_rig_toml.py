@@ -142,7 +142,7 @@ def test_each_fault_has_its_line(tmp_path: Path, old: str, new: str, expected: s
 
 
 def test_missing_file_and_bytes_that_are_no_text(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match=r"no such file.*duocap calibrate rig"):
+    with pytest.raises(FileFormatError, match=r"no such file.*duocap simulate"):
         read_rig(tmp_path / "none.toml")
     (tmp_path / "rig.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="cannot read the rig"):

@@ -16,7 +16,7 @@ from calibration.rig_toml import write_rig
 from capture.simulated import SimulatedCamera, marker_colors
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
-from config.errors import FileFormatError, SettingsError
+from config.errors import FileFormatError, SettingsError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from database.clips import Clip
@@ -75,7 +75,7 @@ def _whole_folder(out: Path) -> Iterator[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
     except OSError as error:
-        raise FileFormatError(f"{out}: cannot be made ({error.strerror}); choose a folder you may write to") from error
+        raise FileFormatError(f"{out}: cannot be made ({reason(error)}); choose a folder you may write to") from error
     try:
         yield temporary
         # A folder of mkdtemp is its owner's alone; a result is an ordinary folder.
