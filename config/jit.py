@@ -12,5 +12,8 @@ FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 
 def kernel(function: F) -> F:
-    """Compile `function` without the GIL, cached on disk; kernels that call each other must share a file."""
+    """Compile `function` without the GIL, cached on disk; kernels that call each other share a file.
+
+    For the one exception see docs/decisions/0011-kernels-across-files.md.
+    """
     return cast(F, numba.njit(nogil=True, cache=True, fastmath=FASTMATH)(function))
