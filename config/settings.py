@@ -37,7 +37,7 @@ class LabelSettings:
     sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
     growth_m: float = 0.02  # added for every frame it was not seen
     max_sigma_m: float = 0.15  # but no farther than this for a marker on a limb
-    max_torso_sigma_m: float = 0.06  # nor than this for one on the torso
+    max_torso_sigma_m: float = 0.035  # nor than this for one on the torso
     min_markers: int = 4  # fewer labelled markers than this: the model coasts
     max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
     coast_seconds: float = 0.5  # coasting longer than this is being lost

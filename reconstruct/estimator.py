@@ -12,13 +12,15 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.kinematics import local_markers
 from database.rotations import Floats
-from reconstruct.examples import Examples
+from reconstruct.examples import Examples, every
 from reconstruct.history import History, Moment
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
-from reconstruct.nearest import Query, nearest_examples
+from reconstruct.nearest import Query, nearest_examples, squared_distances
 from reconstruct.observations import observations_from_markers
 from reconstruct.root import root_from_torso
 from reconstruct.solve import RootPrior, Solution, solve
+
+SOME = 30_000  # examples that are enough to tell whether labels make sense
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Estimator:
         self.subject = subject
         self.examples = examples
         self.history = History()
+        self._some = every(examples, max(1, len(examples) // SOME))
         self._seeds: NDArray[np.int64] | None = None
         self._rig = rig
         self._settings = settings
@@ -117,6 +120,21 @@ class Estimator:
             root = (solution.rotation, solution.position_m)
         return solution, model, near
 
+    def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
+        """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
+        local, weight = self._query_markers(frame, root)
+        distances = squared_distances(self._some, local, weight, None, np.zeros(0))
+        nearest_one = int(np.argmin(distances))
+        joints = np.zeros((N_JOINTS, 3))
+        joints[1:] = self._some.pose[nearest_one].reshape(-1, 3)
+        return float(distances[nearest_one]), joints
+
+    def _query_markers(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Give the markers at the default root, (M, 3) [m], and their weights, (M,), zero where unseen (eq. 2)."""
+        R, t = root
+        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + self._settings.query_marker_sigma_m**2
+        return (frame.point_m - t) @ R, np.where(frame.valid, 1.0 / sigma2, 0.0)
+
     def _looser(self, t_ns: int) -> float:
         """Give how much less a prediction says than one 1/60 s ahead: errors of a random acceleration grow with time^1.5."""
         if self.history.last is None:
@@ -128,10 +146,7 @@ class Estimator:
     ) -> tuple[LocalModel, float]:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
         s = self._settings
-        R, t = root
-        local = (frame.point_m - t) @ R
-        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + s.query_marker_sigma_m**2
-        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
+        local, weight = self._query_markers(frame, root)
         pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
         chosen, distances = nearest_examples(self.examples, Query(local, weight, pose, pose_weight), s.neighbours, self._seeds)
         self._seeds = chosen

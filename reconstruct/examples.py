@@ -65,3 +65,9 @@ def examples_for(subject: Subject, table: PoseTable) -> Examples:
     for array in (pose, marker, clip):
         array.setflags(write=False)
     return Examples(pose, marker, clip, table.fps)
+
+
+def every(examples: Examples, stride: int) -> Examples:
+    """Give every `stride`-th example."""
+    pose, marker, clip = examples.pose[::stride], examples.marker_m[::stride], examples.clip[::stride]
+    return Examples(np.ascontiguousarray(pose), np.ascontiguousarray(marker), clip, examples.fps / stride)

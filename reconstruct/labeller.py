@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.subject import Subject
 from capture.labels import Expected
 from capture.packets import Bools, Floats, MarkerFrame
+from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
 
 CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
@@ -22,6 +24,7 @@ class Labeller:
 
     fitted: markers the solver uses, (M,) bool: a hidden marker's residual may be large and is still its own.
     torso: markers that fix the root, (M,) bool: the body leaves them little room;
+    opposite: pairs of markers on a left and a right joint of one kind, (M, M) bool;
     carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
     doubt: frames in a row with points left over and markers missing.
     """
@@ -29,6 +32,7 @@ class Labeller:
     settings: LabelSettings
     fitted: Bools
     torso: Bools
+    opposite: Bools
     carry_m: Floats = field(init=False)
     unseen: NDArray[np.int64] = field(init=False)
     doubt: int = field(default=0, init=False)
@@ -73,14 +77,25 @@ class Labeller:
         return left_over >= max(self.settings.min_markers, int(frame.valid.sum()) + 1)
 
     def suspects(self, frame: MarkerFrame) -> tuple[int, int] | None:
-        """Give the next pair of near markers to try the other way round, one a frame in turn; None without any."""
+        """Give the next pair of markers to try the other way round, one a frame in turn; None without any.
+
+        Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
+        """
         shown = np.flatnonzero(frame.valid & self.fitted)
         far = np.linalg.norm(frame.point_m[shown][:, None] - frame.point_m[shown][None], axis=2)
-        first, second = np.nonzero(np.triu(far < NEAR_M, 1))
+        first, second = np.nonzero(np.triu((far < NEAR_M) | self.opposite[np.ix_(shown, shown)], 1))
         if not len(first):
             return None
         self._turn = (self._turn + 1) % len(first)
         return int(shown[first[self._turn]]), int(shown[second[self._turn]])
+
+
+def opposite_markers(subject: Subject) -> Bools:
+    """Tell which markers sit on a left and a right joint of one kind, off the torso, (M, M)."""
+    kind = np.array([min(joint, JOINT_INDEX[mirrored(JOINTS[joint])]) for joint in subject.joint])
+    limb = ~subject.markers.torso
+    different = subject.joint[:, None] != subject.joint[None]
+    return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])
 
 
 def exchanged(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:

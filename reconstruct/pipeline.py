@@ -18,7 +18,7 @@ from reconstruct.acquire import Acquirer
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable, examples_for
 from reconstruct.history import History, Moment
-from reconstruct.labeller import Labeller, exchanged
+from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.local_model import LocalModel
 from reconstruct.pose import JointSource, Pose, State
 
@@ -30,6 +30,8 @@ def _no_clock() -> int:
     return 0
 
 
+# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
+LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
@@ -49,6 +51,7 @@ class Pipeline:
     clock: Clock = _no_clock
     markers: MarkerFrame | None = field(default=None, init=False)
     _tracked_ns: int | None = field(default=None, init=False)
+    _sought_ns: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         examples = examples_for(self.subject, self.database)
@@ -56,7 +59,7 @@ class Pipeline:
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         self._acquirer = Acquirer(self.subject, examples, middle_m)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
-        self._labeller = Labeller(self.settings.label, self._visible, self.subject.markers.torso)
+        self._labeller = Labeller(self.settings.label, self._visible, self.subject.markers.torso, opposite_markers(self.subject))
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -71,7 +74,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Start anew, as with the first frame."""
-        self._tracked_ns = self.markers = None
+        self._tracked_ns = self._sought_ns = self.markers = None
         self._labeller.forget()
         self._estimator.history = History()
 
@@ -103,11 +106,19 @@ class Pipeline:
         last = self._estimator.history.last
         joints = None if last is None else last.joints
         found = self._acquirer.acquire(points.point_m, joints, None if joints is None else self._estimator.local(joints))
-        if found is None or (frame is not None and (found.point_of_marker >= 0).sum() <= frame.valid.sum()):
+        waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
+        fewer = found is not None and frame is not None and (found.point_of_marker >= 0).sum() <= frame.valid.sum()
+        if found is None or fewer or not found.trusted(waited_s):
             nothing = np.full(len(self.subject.markers), -1, np.int64)
             return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
         start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
         return marker_frame(pair, points, self.rig, found.point_of_marker, None), start
+
+    def _waited_s(self, t_ns: int) -> float:
+        """Give how long the performer has been looked for in vain [s]."""
+        if self._sought_ns is None:
+            self._sought_ns = t_ns
+        return (t_ns - self._sought_ns) * 1e-9
 
     def _solved(self, frame: MarkerFrame, start: Moment | None) -> tuple[MarkerFrame, Estimate | None]:
         """Solve, and once more with two near labels exchanged; None where too few are seen or the fit is not believed."""
@@ -117,10 +128,21 @@ class Pipeline:
             return frame, estimate
         other_frame = exchanged(frame, *suspects)
         other = self._believed(other_frame, None, estimate.model)
-        if other is not None and other.energy < estimate.energy - SECOND_OPINION:
-            self._labeller.carry_m[list(suspects)] = 0.0
-            return other_frame, other
-        return frame, estimate
+        if other is None or other.energy >= estimate.energy - SECOND_OPINION:
+            other = self._likelier(frame, other_frame, estimate)
+        if other is None:
+            return frame, estimate
+        self._labeller.carry_m[list(suspects)] = 0.0
+        return other_frame, other
+
+    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate) -> Estimate | None:
+        """Start anew from other labels if the database has seen their like, but nothing near these: the past may be wrong too."""
+        root = (estimate.moment.rotation, estimate.moment.position_m)
+        here, _ = self._estimator.likeness(self._without_hidden(frame), root)
+        there, joints = self._estimator.likeness(self._without_hidden(other), root)
+        if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
+            return None
+        return self._believed(other, replace(estimate.moment, joints=joints))
 
     def _believed(self, frame: MarkerFrame, start: Moment | None, model: LocalModel | None = None) -> Estimate | None:
         """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
@@ -149,7 +171,7 @@ class Pipeline:
         """Assemble the packet and remember what the next frame needs."""
         self._estimator.accept(estimate)
         self._labeller.remember(frame, estimate.marker_m)
-        self._tracked_ns = frame.t_capture_ns
+        self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
         return self._packet(frame, State.TRACKING, estimate.moment, estimate.marker_m)
 
     def _carried(self, frame: MarkerFrame) -> Pose:
