@@ -8,10 +8,16 @@ import typer
 from config.errors import DuocapError
 
 LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
-RIGHT = Annotated[str, typer.Argument(help="Right camera.", show_default=False)]
+RIGHT = Annotated[str, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
 DATABASE = Annotated[
-    Path | None, typer.Option("--database", metavar="FILE", help="Motion database; default the built-in one.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="Motion database (duocap database build); default the built-in motions.",
+        show_default=False,
+    ),
 ]
 TIMESTAMPS = Annotated[
     Path | None, typer.Option("--timestamps", metavar="FILE", help="CSV with the time of each frame.", show_default=False)

@@ -12,10 +12,19 @@ from tools.options import with_settings
 app = typer.Typer()
 
 Markers = Annotated[
-    str, typer.Option("--markers", metavar="FILE", help="Marker set: a markers.toml or a preset.", show_default=False)
+    str,
+    typer.Option(
+        "--markers",
+        metavar="SET",
+        help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.",
+        show_default=False,
+    ),
 ]
-From = Annotated[float, typer.Option("--from", metavar="S", help="Second at which the T-pose is held.", show_default=False)]
-To = Annotated[float, typer.Option("--to", metavar="S", help="Second until which it is held.", show_default=False)]
+From = Annotated[
+    float,
+    typer.Option("--from", metavar="S", help="Time of the recording from which the T-pose is held [s].", show_default=False),
+]
+To = Annotated[float, typer.Option("--to", metavar="S", help="Time until which it is held [s].", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write subject.toml.", show_default=False)]
 
 
@@ -34,7 +43,7 @@ def subject(
     timestamps: TIMESTAMPS = None,
     fps: FPS = None,
     background: BACKGROUND = None,
-    name: Annotated[str, typer.Option("--name", help="Who it is.")] = "performer",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Who the performer is.")] = "performer",
 ) -> None:
     """Fit a performer's skeleton and marker places from a T-pose."""
     from calibration.rig_toml import read_rig

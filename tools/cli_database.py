@@ -11,15 +11,17 @@ from tools.options import with_settings
 
 app = typer.Typer()
 
-Sources = Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Folders, searched through, or files: .amc, .bvh.")]
+Sources = Annotated[
+    list[Path], typer.Argument(metavar="SOURCE...", help="Motion files (.amc, .bvh), or folders that are searched for them.")
+]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="The database to write.")]
-Fps = Annotated[float, typer.Option(help="Poses a second, as the cameras run.")]
+Fps = Annotated[float, typer.Option(help="Poses a second; best what the cameras give.")]
 LeaveOut = Annotated[
     list[str] | None,
     typer.Option(metavar="CLIP...", help="Clips by file name (14_31, 32_*) or frames from 1 (14_02:3001-).", show_default=False),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, with a warning.")]
-Processes = Annotated[int, typer.Option(help="How many read at once.")]
+Processes = Annotated[int, typer.Option(help="How many files are read at once.")]
 LEAVE_OUT = "--leave-out"
 
 
@@ -53,7 +55,7 @@ def build(
     skip_bad: SkipBad = False,
     processes: Processes = 2,
 ) -> None:
-    """Build one database from motion files, with generated T-poses beside them."""
+    """Build one database from motion files."""
     from rich.progress import Progress
 
     from database.build import build_database

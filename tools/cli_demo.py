@@ -9,9 +9,11 @@ from tools.options import with_settings
 
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", min=4.0, max=3600.0, help="How long; default the whole programme.", show_default=False),
+    typer.Option(
+        "--seconds", min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s.", show_default=False
+    ),
 ]
-Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+Headless = Annotated[bool, typer.Option("--headless", help="Without a window.")]
 
 
 @with_settings

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from calibration.subject import Subject
     from tools.replay import ReplayResult
 
-SubjectFile = Annotated[Path, typer.Option("--subject", metavar="FILE", help="The performer: subject.toml.", show_default=False)]
+SubjectFile = Annotated[
+    Path,
+    typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
+]
 Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
 Trc = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as TRC [mm].", show_default=False)]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
@@ -25,7 +28,7 @@ Overlay = Annotated[
 Hide = Annotated[
     list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
 ]
-Realtime = Annotated[bool, typer.Option("--realtime", help="At the speed it was recorded.")]
+Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
 @with_settings
@@ -46,9 +49,9 @@ def replay(
     report: Report = None,
     overlay: Overlay = None,
     hide: Hide = None,
-    publish: Annotated[bool, typer.Option(help="Publish the poses as if live.")] = True,
+    publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
 ) -> None:
-    """Turn two recorded videos into full-body motion; publishes the poses as if live."""
+    """Turn two recorded videos into full-body motion."""
     from calibration.rig_toml import read_rig
     from calibration.subject_toml import read_subject
     from capture.recording import Recording, RecordingSpec

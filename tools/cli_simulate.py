@@ -9,18 +9,22 @@ from config.errors import SettingsError
 from config.settings import Settings
 from tools.options import with_settings
 
-Motion = Annotated[str, typer.Argument(help="A BVH or AMC file, or the name of a built-in motion.")]
+Motion = Annotated[str, typer.Argument(help="A BVH or AMC file, or a built-in motion: walk, run, jump, punches, squat and more.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the videos and the truth.")]
-Markers = Annotated[str, typer.Option(metavar="FILE", help="Marker set: a markers.toml or a preset.")]
-Rig = Annotated[Path | None, typer.Option(metavar="FILE", help="Cameras of a rig.toml, not placed ones.", show_default=False)]
-Look = Annotated[str, typer.Option(help="dark (retro-reflectors) or lit (coloured markers).")]
-Size = Annotated[str, typer.Option(help="Image size of placed cameras.")]
-Distance = Annotated[float, typer.Option(help="Cameras to the middle of the motion [m]; 0: as near as shows all.")]
+Markers = Annotated[str, typer.Option(metavar="SET", help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around.")]
+Rig = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Use the cameras of a rig.toml instead of placing two.", show_default=False)
+]
+Look = Annotated[str, typer.Option(metavar="LOOK", help="dark (retro-reflectors) or lit (coloured markers).")]
+Size = Annotated[str, typer.Option(metavar="WxH", help="Image size of placed cameras [px].")]
+Distance = Annotated[float, typer.Option(help="From the cameras to the middle of the motion [m]; 0: as near as shows all.")]
 Exposure = Annotated[float, typer.Option(help="Time the shutter is open [ms]; gives motion blur.")]
 Occlude = Annotated[float, typer.Option(help="Share of the markers hidden on purpose, others every half second.")]
-Empty = Annotated[float | None, typer.Option(help="Seconds of the empty room first; 1 if lit, else 0.", show_default=False)]
-Seconds = Annotated[float, typer.Option(help="How much of the motion to take; 0: all.")]
-Codec = Annotated[str, typer.Option(help="mjpg, or ffv1 (lossless).")]
+Empty = Annotated[
+    float | None, typer.Option(help="Time the room is empty at first [s]; default 1 if lit, else 0.", show_default=False)
+]
+Seconds = Annotated[float, typer.Option(help="How much of the motion to take [s]; 0: all.")]
+Codec = Annotated[str, typer.Option(metavar="CODEC", help="mjpg, or ffv1 (lossless).")]
 
 
 @with_settings
@@ -32,11 +36,11 @@ def simulate(
     rig: Rig = None,
     look: Look = "dark",
     size: Size = "640x480",
-    fps: float = 60.0,
+    fps: Annotated[float, typer.Option(help="Frames a second.")] = 60.0,
     distance: Distance = 0.0,
-    baseline: Annotated[float, typer.Option(help="Between the placed cameras [m].")] = 1.0,
-    height: Annotated[float, typer.Option(help="Of the placed cameras above the floor [m].")] = 1.2,
-    fov: Annotated[float, typer.Option(help="Horizontal field of view [degrees].")] = 60.0,
+    baseline: Annotated[float, typer.Option(help="From one placed camera to the other [m].")] = 1.0,
+    height: Annotated[float, typer.Option(help="Height of the placed cameras above the floor [m].")] = 1.2,
+    fov: Annotated[float, typer.Option(help="Horizontal field of view of placed cameras [degrees].")] = 60.0,
     turn: Annotated[float, typer.Option(help="Turn the performer to the left [degrees]; 0 faces the cameras.")] = 0.0,
     noise: Annotated[float, typer.Option(help="Sensor noise [grey levels].")] = 1.5,
     blur: Annotated[float, typer.Option(help="Lens blur, standard deviation [px].")] = 0.5,
@@ -53,9 +57,9 @@ def simulate(
     drop: Annotated[float, typer.Option(help="Share of frames each camera loses.")] = 0.0,
     start: Annotated[float, typer.Option(help="Where in the motion to begin [s].")] = 0.0,
     seconds: Seconds = 0.0,
-    tpose: Annotated[float, typer.Option(help="Seconds in the T-pose before the motion.")] = 3.0,
+    tpose: Annotated[float, typer.Option(help="Time in the T-pose before the motion [s].")] = 3.0,
     empty: Empty = None,
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(help="Another number, other noise, faults and marker places.")] = 0,
     codec: Codec = "mjpg",
 ) -> None:
     """Render a motion as two videos with markers, time stamps, rig.toml, markers.toml and the truth."""

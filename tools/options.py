@@ -29,8 +29,11 @@ from config.settings import Settings
 
 P = ParamSpec("P")
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", show_default=False)]
-SetValues = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one setting; repeatable.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False)]
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, such as solve.neighbours=200; repeatable."),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show details, and tracebacks of internal faults.")]
 LogFile = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Write all details to a file.", show_default=False)]
 
