@@ -2,7 +2,9 @@
 
 import csv
 import json
+import socket
 import sys
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from database.read import read_clip
 from database.rotations import matrix_from_rotvec
 from database.store import write_database
 from database.tpose import median_skeleton, tpose_clips
+from stream.messages import PoseMessage, SkeletonMessage
+from stream.subscriber import Subscriber
 from tests.people import walk
 from tools.launch import main
 from tools.simulate import Simulation, simulate
@@ -173,6 +177,48 @@ def test_replay_writes_everything(session: Session, tmp_path: Path, capsys: pyte
     assert clip.n_frames == len(rows) and clip.fps == pytest.approx(FPS, rel=0.01)
     trc = files["trc"].read_text(encoding="utf-8").splitlines()
     assert trc[0].startswith("PathFileType") and len([line for line in trc[5:] if line.strip()]) == len(rows)
+
+
+def test_overlay_is_a_video_of_both_views(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "labels.avi"
+    assert duocap(capsys, *session.replay_words("--overlay", file)).status == 0
+    video = cv2.VideoCapture(str(file))
+    assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) >= session.simulation.n_frames - 1
+    ok, image = video.read()
+    video.release()
+    assert ok and image.shape == (2 * SCENE.height_px, 4 * SCENE.width_px, 3)
+    # Skeleton and labels are drawn in colour over dark, colourless images, in either view.
+    coloured = np.ptp(image.astype(int), axis=2) > 60
+    assert coloured[:, : 2 * SCENE.width_px].sum() > 500 and coloured[:, 2 * SCENE.width_px :].sum() > 500
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_replay_publishes_as_if_live(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    heard: list[object] = []
+    done = threading.Event()
+
+    def listen() -> None:
+        subscriber = Subscriber(address, ("skeleton", "pose"))
+        while not done.is_set():
+            heard.extend(subscriber.heard(20))
+        heard.extend(subscriber.heard(200))
+        subscriber.close()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    words = [word for word in session.replay_words("--realtime", "--set", f"stream.address={address}") if word != "--no-publish"]
+    result = duocap(capsys, *words)
+    done.set()
+    listener.join()
+    assert result.status == 0, result.err
+    poses = [message for message in heard if isinstance(message, PoseMessage)]
+    assert any(isinstance(message, SkeletonMessage) for message in heard)
+    # A subscriber may miss what was sent before it had joined, nothing after.
+    assert [pose.seq for pose in poses] == list(range(poses[0].seq, poses[-1].seq + 1))
+    assert len(poses) >= 0.5 * session.simulation.n_frames and poses[-1].state == "tracking"
 
 
 @pytest.mark.slow

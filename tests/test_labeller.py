@@ -1,0 +1,96 @@
+"""What labelling remembers: expectations, carried residuals, doubts, suspects."""
+
+import numpy as np
+import pytest
+
+from config.settings import LabelSettings
+from reconstruct.labeller import MAX_CARRY_M, Labeller, exchanged, opposite_markers
+from tests.people import marker_frame_of, person
+
+SUBJECT = person("boxing")
+NAMES = SUBJECT.markers.names
+M = len(NAMES)
+SETTINGS = LabelSettings()
+
+
+def places(seed: int = 0) -> np.ndarray:
+    """Give marker places half a metre apart."""
+    return np.arange(M)[:, None] * [0.5, 0.1, -0.2] + np.random.default_rng(seed).normal(0.0, 0.01, (M, 3))
+
+
+def labeller(fitted: np.ndarray | None = None) -> Labeller:
+    """Give a labeller of the boxing set."""
+    fitted = np.ones(M, bool) if fitted is None else fitted
+    return Labeller(SETTINGS, fitted, SUBJECT.markers.torso, opposite_markers(SUBJECT))
+
+
+def marker(name: str) -> int:
+    """Give a marker's place in the set."""
+    return NAMES.index(name)
+
+
+def test_opposite_markers_are_left_and_right_limbs_only() -> None:
+    pairs = {frozenset((NAMES[a], NAMES[b])) for a, b in np.argwhere(opposite_markers(SUBJECT))}
+    assert pairs == {frozenset(("left_hand", "right_hand")), frozenset(("left_foot", "right_foot"))}
+
+
+def test_a_steady_residual_is_carried_up_to_a_limit() -> None:
+    """The left hand sits 2 cm off, the head 10 cm: of that only MAX_CARRY_M is believed."""
+    own, model = labeller(), places()
+    seen = model.copy()
+    seen[marker("left_hand")] += [0.02, 0.0, 0.0]
+    seen[marker("head")] += [0.0, 0.10, 0.0]
+    for _ in range(60):
+        own.remember(marker_frame_of(seen), model)
+    expected = own.expected(model).point_m
+    np.testing.assert_allclose(expected[marker("left_hand")], seen[marker("left_hand")], atol=1e-3)
+    np.testing.assert_allclose(expected[marker("head")], model[marker("head")] + [0.0, MAX_CARRY_M, 0.0], atol=1e-9)
+
+
+def test_a_hidden_marker_keeps_its_own_residual() -> None:
+    fitted = np.ones(M, bool)
+    fitted[marker("head")] = False
+    own, model = labeller(fitted), places()
+    seen = model.copy()
+    seen[marker("head")] += [0.0, 0.10, 0.0]
+    for _ in range(60):
+        own.remember(marker_frame_of(seen), model)
+    np.testing.assert_allclose(own.expected(model).point_m[marker("head")], seen[marker("head")], atol=1e-3)
+
+
+def test_uncertainty_grows_while_unseen_more_on_limbs_than_on_the_torso() -> None:
+    own, model = labeller(), places()
+    valid = np.ones(M, bool)
+    valid[[marker("left_hand"), marker("waist_left")]] = False
+    for _ in range(50):
+        own.remember(marker_frame_of(model, valid), model)
+    sigma = own.expected(model).sigma_m
+    assert sigma[marker("left_hand")] == pytest.approx(SETTINGS.max_sigma_m)
+    assert sigma[marker("waist_left")] == pytest.approx(SETTINGS.max_torso_sigma_m)
+    assert sigma[marker("right_hand")] == pytest.approx(SETTINGS.sigma_m)
+    own.remember(marker_frame_of(model), model)
+    assert own.expected(model).sigma_m[marker("left_hand")] == pytest.approx(SETTINGS.sigma_m)
+
+
+def test_suspects_are_near_or_opposite_and_come_in_turn() -> None:
+    own, model = labeller(), places()
+    model[marker("waist_right")] = model[marker("waist_left")] + [0.2, 0.0, 0.0]
+    found = {own.suspects(marker_frame_of(model)) for _ in range(12)}
+    named = {frozenset((NAMES[a], NAMES[b])) for pair in found if pair for a, b in [pair]}
+    assert named == {
+        frozenset(("left_hand", "right_hand")),
+        frozenset(("left_foot", "right_foot")),
+        frozenset(("waist_left", "waist_right")),
+    }
+
+
+def test_nothing_seen_gives_no_suspects() -> None:
+    assert labeller().suspects(marker_frame_of(places(), np.zeros(M, bool))) is None
+
+
+def test_exchanging_twice_is_as_before_and_once_moves_everything() -> None:
+    frame = marker_frame_of(places())
+    other = exchanged(frame, 1, 4)
+    assert np.array_equal(other.point_m[1], frame.point_m[4]) and np.array_equal(other.image_px[:, 4], frame.image_px[:, 1])
+    assert np.array_equal(other.point_m[[0, 2, 3]], frame.point_m[[0, 2, 3]])
+    assert np.array_equal(exchanged(other, 1, 4).point_m, frame.point_m)
