@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from calibration.synthetic import synthetic_rig
 from capture.packets import Blobs, Floats, MarkerFrame, PairedBlobs
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
@@ -16,6 +15,7 @@ from database.clips import Clip
 from database.kinematics import charted, forward
 from database.rotations import matrix_from_rotvec
 from database.skeleton import Skeleton
+from tests.rigs import synthetic_rig
 
 PERIOD_NS = 16_666_667
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.camera import Camera, Rig
-from calibration.synthetic import synthetic_rig
 from database.rotations import matrix_from_rotvec
+from tests.rigs import synthetic_rig
 
 LENSES = [
     (0.0, 0.0, 0.0, 0.0, 0.0),

@@ -9,7 +9,6 @@ import pytest
 from calibration.camera import Rig
 from calibration.placement import facing_rig
 from calibration.rig_toml import read_rig
-from calibration.synthetic import synthetic_rig
 from capture.background import robust_background, sample_images
 from capture.check import check_rig_fits
 from capture.detector import Detector
@@ -19,6 +18,7 @@ from config.errors import CalibrationError
 from config.settings import DetectorSettings
 from database.rotations import matrix_from_rotvec
 from tests.people import person, seen_pair, t_pose, worn_markers
+from tests.rigs import synthetic_rig
 
 SIZES = ((640, 480), (640, 480))
 

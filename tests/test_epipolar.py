@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances, essential_matrix, fundamental_matrix, ideal_pixels
-from calibration.synthetic import look_at, synthetic_camera, synthetic_rig
 from config.errors import CalibrationError
+from tests.rigs import synthetic_camera, synthetic_rig
 
 DISTORTIONS = (-0.12, 0.08, 0.001, -0.002, 0.03)
 
@@ -68,7 +68,7 @@ def test_camera_looks_where_it_is_told() -> None:
     assert rig.left.project([0.2, 1.2, 0.3])[1] < 239.5, "up in the world is up in the image"
     assert rig.left.project([0.4, 1.0, 0.3])[0] > 319.5, "seen from +z, world x points to the right"
     assert rig.baseline_m == pytest.approx(2.0)
-    R, _ = look_at((0.0, 1.0, 2.0), (0.5, 0.0, 0.0))
+    R = synthetic_camera("c", (0.0, 1.0, 2.0), (0.5, 0.0, 0.0)).rotation
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(R) == pytest.approx(1.0)
 
@@ -81,4 +81,4 @@ def test_view_across_is_as_asked() -> None:
 
 def test_camera_cannot_look_straight_up() -> None:
     with pytest.raises(CalibrationError, match="straight up or down"):
-        look_at((0.0, 1.0, 0.0), (0.0, 3.0, 0.0))
+        synthetic_camera("c", (0.0, 1.0, 0.0), (0.0, 3.0, 0.0))

@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import ArrayLike
 
 from calibration.camera import Rig
-from calibration.synthetic import synthetic_rig
 from capture.matching import UNPAIRED, _assigned, match
 from capture.packets import Blobs, Floats, PairedBlobs, Points
 from config.settings import MatchSettings
+from tests.rigs import synthetic_rig
 
 SETTINGS = MatchSettings()
 BODY = np.array(

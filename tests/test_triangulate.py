@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
 from calibration.camera import Rig
-from calibration.synthetic import synthetic_camera
 from calibration.triangulate import depths_m, triangulate
 from config.errors import CalibrationError
 from database.rotations import Floats
+from tests.rigs import synthetic_camera
 
 
 def askew_rig() -> Rig:
