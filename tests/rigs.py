@@ -18,7 +18,8 @@ def synthetic_camera(
     distortions: ArrayLike = NO_DISTORTION,
 ) -> Camera:
     """Give a level camera with square pixels, centred principal point and the wanted view across."""
-    return looking_at(name, size, intrinsics_from_fov(size, float(np.degrees(horizontal_view_rad))), position_m, target_m, distortions)
+    matrix = intrinsics_from_fov(size, float(np.degrees(horizontal_view_rad)))
+    return looking_at(name, size, matrix, position_m, target_m, distortions)
 
 
 def synthetic_rig(
