@@ -1,5 +1,6 @@
 """Arguments that several commands take, and how they are read."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +33,8 @@ BACKGROUND = Annotated[
 def check_folders(*files: Path | None) -> None:
     """Raise DuocapError unless every file to be written has a folder to go to: better now than after the work."""
     for file in files:
-        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-            raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder")
+        if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+            raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder that you may write to")
 
 
 def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:
