@@ -1,6 +1,6 @@
 """The step end to end, on blobs projected from a built-in walk: tracked, near the truth, through occlusion and loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,19 @@ from database.builtin import body
 from database.kinematics import forward
 from reconstruct.pipeline import Pipeline, measured_joints
 from reconstruct.pose import JointSource, Pose, State
-from tests.people import Table, front_rig, marker_frame_of, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
+from tests.people import (
+    PERIOD_NS,
+    Table,
+    blobs_of,
+    front_rig,
+    marker_frame_of,
+    person,
+    seen_pair,
+    t_pose_clip,
+    table_of,
+    walk,
+    worn_markers,
+)
 
 N = 130
 NOISE_PX = 0.3
@@ -174,3 +186,31 @@ def test_measured_joints_are_those_with_a_marker_and_their_parents() -> None:
     seen[subject.markers.names.index("left_ankle")] = True
     joints = measured_joints(marker_frame_of(np.ones((14, 3)), seen), subject)
     assert np.flatnonzero(joints).tolist() == sorted([JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]])
+
+
+def test_nothing_the_cameras_show_can_break_it() -> None:
+    """Noise, heaps of points in one place, nothing, far outside the image, stamps that stand still: always a finite pose."""
+    subject, rig = person(), front_rig()
+    pipeline = Pipeline(rig, subject, table_of([t_pose_clip(subject.skeleton), walk(subject.skeleton)]), Settings())
+    clip = walk(subject.skeleton, seed=3)
+    markers_m, _ = worn_markers(subject, clip.rotvec, clip.root_m)
+    rng, t_ns = np.random.default_rng(6), 0
+    for k in range(300):
+        t_ns += int(rng.choice([0, 1, PERIOD_NS, 900_000_000], p=[0.05, 0.05, 0.85, 0.05]))
+        views = []
+        for camera in rig.cameras:
+            n = int(rng.integers(0, 30))
+            views.append(
+                [
+                    camera.project(markers_m[k % len(markers_m)]) + rng.normal(0.0, 0.3, (len(markers_m[0]), 2)),
+                    rng.uniform(-50.0, 700.0, (n, 2)),
+                    np.full((n, 2), 300.0),
+                    rng.normal(0.0, 1e6, (n, 2)),
+                    np.zeros((0, 2)),
+                ][int(rng.choice(5, p=[0.5, 0.2, 0.1, 0.1, 0.1]))]
+            )
+        left, right = (replace(blobs_of(c, k, np.ascontiguousarray(px)), t_capture_ns=t_ns) for c, px in enumerate(views))
+        pose = pipeline.step(PairedBlobs(left, right))
+        for array in (pose.rotvec, pose.root_m, pose.marker_m, pose.residual_m, pose.residual_px, pose.confidence):
+            assert np.isfinite(array).all()
+        assert np.abs(pose.root_m).max() < 50.0
