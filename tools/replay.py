@@ -10,6 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.check import check_rig_fits
+from capture.clock import now_ns
 from capture.packets import MarkerFrame, PairedBlobs
 from capture.recording import Recording
 from config.errors import DuocapError
@@ -73,23 +74,24 @@ def replay(
     Raises CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; DuocapError: unknown hidden marker.
     """
     check_hidden(subject, hidden)
-    pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=time.perf_counter_ns)
+    pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
     pipeline.warm()
     recording.learn_background()
     check_recording(recording, rig)
     result = ReplayResult(hidden_mm={name: [] for name in hidden})
-    begun = time.perf_counter()
-    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(time.perf_counter_ns)):
-        if realtime:
-            _wait_until(begun + pair.t_capture_ns * 1e-9)
+    begun_ns = now_ns()
+    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(now_ns)):
+        taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
+        _wait_until(taken_ns)
         pose = pipeline.step(pair)
         pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
         _note(result, pose, pipeline.markers, subject)
         if sink is not None:
-            sink.pose(pose)
-            sink.serve(time.monotonic_ns())
+            # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
+            sink.pose(replace(pose, t_capture_ns=taken_ns))
+            sink.serve(now_ns())
         progress(n + 1, recording.n_frames)
-    result.wall_s = time.perf_counter() - begun
+    result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no pair of frames; expected two recordings of the same moments")
     return result
@@ -119,8 +121,8 @@ def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject
             errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - markers.point_m[m])))
 
 
-def _wait_until(moment_s: float) -> None:
-    """Sleep until a moment of the performance counter."""
-    wait = moment_s - time.perf_counter()
-    if wait > 0:
-        time.sleep(wait)
+def _wait_until(moment_ns: int) -> None:
+    """Sleep until a moment of the clock."""
+    wait_ns = moment_ns - now_ns()
+    if wait_ns > 0:
+        time.sleep(wait_ns * 1e-9)
