@@ -22,7 +22,6 @@ NEAR_M = 0.25  # markers this near may have been taken for each other
 class Labeller:
     """Predicts where every marker is to be found.
 
-    fitted: markers the solver uses, (M,) bool: a hidden marker's residual may be large and is still its own.
     torso: markers that fix the root, (M,) bool: the body leaves them little room;
     opposite: pairs of markers on a left and a right joint of one kind, (M, M) bool;
     carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
@@ -30,7 +29,6 @@ class Labeller:
     """
 
     settings: LabelSettings
-    fitted: Bools
     torso: Bools
     opposite: Bools
     carry_m: Floats = field(init=False)
@@ -43,7 +41,7 @@ class Labeller:
 
     def forget(self) -> None:
         """Start anew."""
-        n = len(self.fitted)
+        n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
 
     def expected(self, marker_m: Floats) -> Expected:
@@ -59,8 +57,7 @@ class Labeller:
         gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
         carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
         carry[valid] += gain[:, None] * (frame.point_m[valid] - marker_m[valid] - carry[valid])
-        limit = np.where(self.fitted, MAX_CARRY_M, np.inf)
-        self.carry_m = carry * np.minimum(1.0, limit / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
+        self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
         self.unseen = np.where(frame.seen.any(axis=0), 0, self.unseen + 1)
 
     def coast(self) -> None:
@@ -81,7 +78,7 @@ class Labeller:
 
         Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
         """
-        shown = np.flatnonzero(frame.valid & self.fitted)
+        shown = np.flatnonzero(frame.valid)
         far = np.linalg.norm(frame.point_m[shown][:, None] - frame.point_m[shown][None], axis=2)
         first, second = np.nonzero(np.triu((far < NEAR_M) | self.opposite[np.ix_(shown, shown)], 1))
         if not len(first):

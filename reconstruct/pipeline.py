@@ -39,8 +39,8 @@ SECOND_OPINION = 4.0  # how much less energy two labels must have the other way 
 class Pipeline:
     """Turns pairs of blobs into poses for one rig, subject and database; remembers the last poses.
 
-    hidden: names of markers kept from the solver (they are still labelled, to score their prediction); clock: nanoseconds,
-    for the latencies by stage.
+    hidden: names of markers kept from the published poses, which a second, blind estimator solves: labels are made with all
+    markers, so that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage.
     """
 
     rig: Rig
@@ -59,7 +59,8 @@ class Pipeline:
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         self._acquirer = Acquirer(self.subject, examples, middle_m)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
-        self._labeller = Labeller(self.settings.label, self._visible, self.subject.markers.torso, opposite_markers(self.subject))
+        self._blind = None if self._visible.all() else Estimator(self.subject, examples, self.rig, self.settings.solve)
+        self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -77,6 +78,8 @@ class Pipeline:
         self._tracked_ns = self._sought_ns = self.markers = None
         self._labeller.forget()
         self._estimator.history = History()
+        if self._blind is not None:
+            self._blind.history = History()
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
@@ -138,15 +141,14 @@ class Pipeline:
     def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate) -> Estimate | None:
         """Start anew from other labels if the database has seen their like, but nothing near these: the past may be wrong too."""
         root = (estimate.moment.rotation, estimate.moment.position_m)
-        here, _ = self._estimator.likeness(self._without_hidden(frame), root)
-        there, joints = self._estimator.likeness(self._without_hidden(other), root)
+        here, _ = self._estimator.likeness(frame, root)
+        there, joints = self._estimator.likeness(other, root)
         if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
             return None
         return self._believed(other, replace(estimate.moment, joints=joints))
 
     def _believed(self, frame: MarkerFrame, start: Moment | None, model: LocalModel | None = None) -> Estimate | None:
-        """Solve with the markers that are not hidden; None where too few are seen or the fit is not believed."""
-        frame = self._without_hidden(frame)
+        """Solve; None where too few markers are seen or the fit is not believed."""
         s = self.settings.label
         seen = frame.seen.any(axis=0)
         if seen.sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
@@ -172,11 +174,20 @@ class Pipeline:
         self._estimator.accept(estimate)
         self._labeller.remember(frame, estimate.marker_m)
         self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
-        return self._packet(frame, State.TRACKING, estimate.moment, estimate.marker_m)
+        moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
+        return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment))
+
+    def _blindly(self, blind: Estimator, frame: MarkerFrame, estimate: Estimate) -> Moment:
+        """Solve the same frame without the hidden markers; hold the last pose where the others are too few."""
+        anew = estimate.anew or blind.history.last is None
+        own = blind.estimate(self._without_hidden(frame), estimate.moment if anew else None)
+        if own is not None:
+            blind.accept(own)
+        return estimate.moment if blind.history.last is None else blind.history.last
 
     def _carried(self, frame: MarkerFrame) -> Pose:
         """Hold the last pose: coasting for a while, then lost."""
-        last = self._estimator.history.last
+        last = (self._blind or self._estimator).history.last
         if last is None:
             last = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
         self._labeller.coast()
