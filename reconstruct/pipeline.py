@@ -21,18 +21,17 @@ from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.local_model import LocalModel
 from reconstruct.pose import JointSource, Pose, State
+from reconstruct.warm import tpose_pair
 
 Clock = Callable[[], int]
+# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
+LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
 def _no_clock() -> int:
     """Stand in for a clock where nobody measures."""
     return 0
-
-
-# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
-LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
-SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
 @dataclass
@@ -64,8 +63,6 @@ class Pipeline:
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
-        from reconstruct.warm import tpose_pair
-
         pair = tpose_pair(self.rig, self.subject) if pair is None else pair
         hidden_clock, self.clock = self.clock, _no_clock
         for _ in range(3):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from config.jit import kernel
 from database.kinematics import _chain, _markers_and_jacobian, _rodrigues
-from database.rotations import Floats, matrix_from_rotvec
+from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 from database.skeleton import Skeleton
 from reconstruct.local_model import LocalModel
 from reconstruct.observations import Observations
@@ -313,6 +313,4 @@ def solve(
 
 def _small_turn(R0: Floats, R1: Floats) -> Floats:
     """Give d with exp([d]x) R0 = R1."""
-    from database.rotations import rotvec_from_matrix
-
     return rotvec_from_matrix(R1 @ R0.T)
