@@ -15,6 +15,7 @@ CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes fro
 MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
 FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
+FRAME_S, MOST_SLOWER = 1.0 / 60.0, 3.0
 NEAR_M = 0.25  # markers this near may have been taken for each other
 
 
@@ -44,11 +45,14 @@ class Labeller:
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
 
-    def expected(self, marker_m: Floats) -> Expected:
-        """Give where each marker is to be found, from where the pose's motion puts it, (M, 3) [m]."""
-        s = self.settings
+    def expected(self, marker_m: Floats, ahead_s: float = FRAME_S) -> Expected:
+        """Give where each marker is to be found, from where the pose's motion puts it `ahead_s` later, (M, 3) [m].
+
+        Settings are for 60 frames a second; at lower rates predictions are worse in proportion.
+        """
+        s, slower = self.settings, float(np.clip(ahead_s / FRAME_S, 1.0, MOST_SLOWER))
         most = np.where(self.torso, s.max_torso_sigma_m, s.max_sigma_m)
-        return Expected(marker_m + self.carry_m, np.minimum(s.sigma_m + s.growth_m * self.unseen, most))
+        return Expected(marker_m + self.carry_m, np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most))
 
     def remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
         """Note where the markers of a frame were, against those of its pose, (M, 3) [m]."""

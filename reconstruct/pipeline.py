@@ -95,8 +95,10 @@ class Pipeline:
 
     def _expected(self, t_ns: int) -> Expected | None:
         """Predict every marker from the pose's motion and the residual it was last seen with."""
-        predicted = None if self._tracked_ns is None else self._estimator.predict(t_ns)
-        return None if predicted is None else self._labeller.expected(self._estimator.world(predicted))
+        last, predicted = self._estimator.history.last, self._estimator.predict(t_ns)
+        if self._tracked_ns is None or last is None or predicted is None:
+            return None
+        return self._labeller.expected(self._estimator.world(predicted), (t_ns - last.t_ns) * 1e-9)
 
     def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
