@@ -9,7 +9,7 @@ from database.rotations import Floats
 
 Bytes = NDArray[np.uint8]
 # Half width (x), height (y) and the back wall (z) of the room [m]; the cameras look towards -z.
-HALF_WIDTH_M, CEILING_M, BACK_M, FRONT_M = 4.5, 3.2, -3.0, 12.0
+HALF_WIDTH_M, CEILING_M, BACK_M = 4.5, 3.2, -3.0
 
 
 def pixel_rays(camera: Camera, step: int = 1) -> Floats:

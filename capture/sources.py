@@ -1,6 +1,6 @@
 """Where frames come from: a registry of sources behind one Protocol; here video files and folders of images.
 
-Another module adds its own kind with `register_source`; cameras and the simulated camera do.
+Another module can add a kind of its own with `register_source`.
 """
 
 import re

@@ -27,14 +27,12 @@ SOME = 30_000  # examples that are enough to tell whether labels make sense
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    model: what was solved in; neighbour_sigma: distance to the nearest example, in sigmas; energy: what is left at the
-    minimum; anew: not from the history.
+    model: what was solved in; energy: what is left at the minimum; anew: not from the history.
     """
 
     moment: Moment
     marker_m: Floats
     model: LocalModel
-    neighbour_sigma: float
     energy: float
     anew: bool
 
@@ -67,7 +65,7 @@ class Estimator:
         return self.local(moment.joints) @ moment.rotation.T + moment.position_m
 
     def estimate(self, frame: MarkerFrame, start: Moment | None = None, model: LocalModel | None = None) -> Estimate | None:
-        """Solve for the pose of one frame; None where even the root cannot be placed. Nothing is remembered until `accept`.
+        """Solve for the pose of one frame; None where even the root cannot be placed. The history is as it was until `accept`.
 
         start: where acquisition found the performer, in place of the history; model: an earlier local model to use again, as
         when the same frame is tried with other labels.
@@ -80,9 +78,9 @@ class Estimator:
         root = root_from_torso(frame, self.local(reference.joints), self.subject.markers.torso, expected_root)
         if root is None:
             return None
-        solution, model, near = self._refined(frame, root, reference, predicted, model)
+        solution, model = self._refined(frame, root, reference, predicted, model)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(moment, self.world(moment), model, near, float(solution.energies[-1]), start is not None)
+        return Estimate(moment, self.world(moment), model, float(solution.energies[-1]), start is not None)
 
     def accept(self, estimate: Estimate) -> None:
         """Take an estimate into the history."""
@@ -96,7 +94,7 @@ class Estimator:
         reference: Moment,
         predicted: Moment | None,
         known: LocalModel | None,
-    ) -> tuple[Solution, LocalModel, float]:
+    ) -> tuple[Solution, LocalModel]:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
         s = self._settings
         pose = None if predicted is None else predicted.joints[1:].ravel()
@@ -104,9 +102,9 @@ class Estimator:
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
-        near, smooth_rad = 0.0, looser * s.smooth_sigma_rad
+        smooth_rad = looser * s.smooth_sigma_rad
         for _ in range(s.passes):
-            model, near = (known, near) if known is not None else self._local_model(frame, root, pose, smooth_rad)
+            model = self._local_model(frame, root, pose, smooth_rad) if known is None else known
             solution = solve(
                 self.subject.skeleton,
                 markers,
@@ -118,7 +116,7 @@ class Estimator:
                 max_iterations=s.max_iterations,
             )
             root = (solution.rotation, solution.position_m)
-        return solution, model, near
+        return solution, model
 
     def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
         """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
@@ -143,7 +141,7 @@ class Estimator:
 
     def _local_model(
         self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None, smooth_sigma_rad: float
-    ) -> tuple[LocalModel, float]:
+    ) -> LocalModel:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
         s = self._settings
         local, weight = self._query_markers(frame, root)
@@ -152,11 +150,10 @@ class Estimator:
         self._seeds = chosen
         examples = self.examples.pose[chosen].astype(np.float64)
         d = distances.astype(np.float64)
-        near = float(np.sqrt(d[0] / max(3 * frame.valid.sum(), 1)))
         if s.model == "paper":
             return local_pca(
                 examples, pose, dimensions=s.dimensions, smooth_sigma_rad=smooth_sigma_rad, prior_weight=s.prior_weight
-            ), near
+            )
         kernel_width = max(float(d[len(d) // 2] - d[0]), 1e-9)
         return local_gaussian(
             examples,
@@ -165,4 +162,4 @@ class Estimator:
             floor_rad=s.floor_rad,
             shrinkage=s.shrinkage,
             smooth_sigma_rad=smooth_sigma_rad,
-        ), near
+        )

@@ -18,7 +18,6 @@ from database.skeleton import Skeleton
 ANKLE: Final = 0.039
 KNEE: Final = 0.285
 HIP: Final = 0.530
-FOOT_HEEL: Final = 0.040  # from the ankle back to the heel
 FOOT_BALL: Final = 0.070  # from the ankle forward to the ball
 FOOT_TOE: Final = 0.042  # from the ball to the tip
 

@@ -14,8 +14,6 @@ from database.builtin.strikes import bat, cut, guard, into_stance, kick, let_go,
 from database.clips import Clip
 from database.skeleton import Skeleton
 
-LONGEST_S: Final = 600.0
-
 
 def _boxing(*kinds: str) -> Callable[[Score], None]:
     """Make a motion: into the stance, some punches, out again."""

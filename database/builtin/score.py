@@ -4,7 +4,7 @@ Motions append to one score, one after the other, so a performance has no seams 
 radians; those of a limb are told as for the left side and mirrored for the right.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import numpy as np
@@ -199,10 +199,6 @@ class Score:
         foot.pitch.moves.append((end, end + 0.12, 0.0))
         foot.swings.append((start, end))
         foot.place = np.array(target, float)
-
-    def restyle(self, **parameters: float) -> None:
-        """Go on in another style."""
-        self.style = replace(self.style, **parameters)
 
     def hold(
         self,
