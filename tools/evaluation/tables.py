@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from benchmarks.rendered_clips import Result
+    from tools.evaluation.rendered import Result
 
 HEAD = (
     f"{'clip':<7}{'behaviour':<16}{'frames':>7}{'tracked':>9}{'position mm':>16}{'angle deg':>14}{'joint deg':>14}"

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from benchmarks.protocol import LEAVE_OUT, MAIN, OTHERS, protocol_clip
-from benchmarks.scores import (
+from calibration.placement import facing_rig
+from capture.packets import MarkerFrame
+from config.errors import DatabaseError
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
+from database.leave_out import left_out_ranges, parse_leave_out
+from tools.evaluation.protocol import LEAVE_OUT, MAIN, OTHERS, protocol_clip
+from tools.evaluation.scores import (
     Motion,
     angle_errors_deg,
     check_labels,
@@ -13,11 +18,6 @@ from benchmarks.scores import (
     position_errors_mm,
     score,
 )
-from calibration.placement import facing_rig
-from capture.packets import MarkerFrame
-from config.errors import DatabaseError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
-from database.leave_out import left_out_ranges, parse_leave_out
 
 KNEE = JOINT_INDEX["leftLowerLeg"]
 RIG = facing_rig((640, 480), 60.0, 4.0, 1.0, 1.2)

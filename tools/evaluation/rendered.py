@@ -1,4 +1,4 @@
-"""Real motions rendered as two videos and reconstructed again: `python -m benchmarks.rendered_clips --motion DIR`.
+"""Real motions rendered as two videos and reconstructed again: `python -m tools.evaluation.rendered --motion DIR`.
 
 Every clip is drawn by the simulated cameras of `duocap simulate`, its markers are detected in the images, the subject is
 calibrated from its T-pose, and every pair goes through the pipeline of live capture. Compared with the truth is what comes
@@ -17,9 +17,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.protocol import MAIN, OTHERS, ProtocolClip, build_protocol_database, protocol_clip, query
-from benchmarks.scores import LabelCheck, Motion, Score, check_labels, score
-from benchmarks.tables import print_scores
 from calibration.subject import Subject
 from capture.detector import Detector
 from capture.packets import PairedBlobs
@@ -35,6 +32,9 @@ from database.rotations import Floats
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
+from tools.evaluation.protocol import MAIN, OTHERS, ProtocolClip, build_protocol_database, protocol_clip, query
+from tools.evaluation.scores import LabelCheck, Motion, Score, check_labels, score
+from tools.evaluation.tables import print_scores
 from tools.subject_session import subject_from_pairs
 
 TPOSE_S = 3.0
@@ -167,7 +167,7 @@ def run(which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Set
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rendered_clips", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.evaluation.rendered", description=__doc__)
     parser.add_argument("--motion", type=Path, required=True, help="unpacked motions (cmu/subjects/NN/NN_TT.amc)")
     parser.add_argument("--database", type=Path, help="database without the protocol's clips; default: built now, in minutes")
     parser.add_argument("--clip", nargs="+", help="clips of the protocol; default: " + " ".join(clip.stem for clip in MAIN))

@@ -1,0 +1,1 @@
+"""The papers' tables and figures on real motions: what `duocap evaluate` measures."""
