@@ -26,6 +26,7 @@ COMMANDS = {
     "database": Entry("tools.cli_database", True, "Build a motion database, or look into one."),
     "calibrate": Entry("tools.cli_calibrate", True, "Fit a performer's skeleton from a T-pose."),
     "replay": Entry("tools.cli_replay", False, "Turn two recorded videos into full-body motion."),
+    "evaluate": Entry("tools.cli_evaluate", True, "Measure errors on real motions, as the paper does."),
     "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),
 }
 

@@ -1,7 +1,11 @@
 """The leave-one-out protocol on the CMU motions: which clips are asked for, and what the database must not hold."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import platformdirs
 
 from config.errors import DatabaseError
 from database.asf_amc import DEFAULT_FPS
@@ -9,6 +13,8 @@ from database.build import build_database
 from database.cleaning import clean
 from database.clips import Clip, clip_slice
 from database.read import read_clip
+from database.store import SCHEMA, PoseDatabase, open_database
+from tools.progress import progress_bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +85,33 @@ def query(clip: ProtocolClip, motion: Path) -> Clip:
 
 def build_protocol_database(motion: Path, out: Path) -> None:
     """Build the database of all CMU motions but the protocol's queries. Raises DuocapError."""
-    build_database([cmu_folder(motion)], out, leave_out=LEAVE_OUT)
+    with progress_bar("database") as progress:
+        build_database([cmu_folder(motion)], out, leave_out=LEAVE_OUT, progress=lambda done, total, _: progress(done, total))
+
+
+def protocol_database(motion: Path, database: Path | None = None) -> Path:
+    """Give the database to measure with: the one named, or one built from the motions and kept in the user's cache.
+
+    Raises DatabaseError: none to be had, or it holds a query.
+    """
+    if database is not None:
+        check_left_out(open_database(database))
+        return database
+    folder = cmu_folder(motion)
+    listing = "".join(f"{file.relative_to(folder)} {file.stat().st_size} " for file in sorted(folder.glob("*/*.a[ms][cf]")))
+    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {listing}".encode(), digest_size=8).hexdigest()
+    path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"protocol-{key}.db"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        build_protocol_database(motion, path)
+    return path
+
+
+def check_left_out(database: PoseDatabase) -> None:
+    """Raise DatabaseError where a database holds a clip of the protocol, by name: it would know the answers."""
+    start_s = {clip.stem: clip.start / DEFAULT_FPS for clip in (*MAIN, *OTHERS)}
+    for name, n_poses in zip(database.clip_names, np.diff(database.clip_start), strict=True):
+        stem, _, first = name.partition("+")
+        end_s = (float(first or 0) / DEFAULT_FPS) + n_poses / database.fps
+        if stem.partition("_")[0] in UNKNOWN_SUBJECTS or end_s > start_s.get(stem, np.inf):
+            raise DatabaseError(f"the database holds {name}, a query of the protocol; leave it out, or let it be built from --motion")

@@ -1,0 +1,100 @@
+"""`duocap evaluate`: the papers' tables and figures on real motions, against other methods in the same run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders
+from tools.options import with_settings
+
+app = typer.Typer()
+
+Motion = Annotated[
+    Path,
+    typer.Option("--motion", metavar="DIR", help="Unpacked CMU motions: cmu/subjects/NN/NN_TT.amc.", show_default=False),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="Database without the protocol's clips; default built from --motion, once.",
+        show_default=False,
+    ),
+]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures.", show_default=False)]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figures as PNG.", show_default=False)]
+Clips = Annotated[
+    list[str] | None, typer.Option("--clip", metavar="CLIP", help="A clip of the protocol; repeatable.", show_default=False)
+]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", help="Longest part of a clip [s]; 0 for all.")]
+Markers = Annotated[str, typer.Option("--markers", metavar="SET", help="Marker preset or markers.toml.")]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option("--variant", metavar="NAME", help="exact, noise, missing, six; repeatable; default all.", show_default=False),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", metavar="NAME", help="NN, LWR, paper, ours; repeatable; default all.", show_default=False),
+]
+C3d = Annotated[Path | None, typer.Option("--c3d", metavar="FILE", help="The Vicon markers of clip 02_05.", show_default=False)]
+Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
+
+
+@app.command()
+@with_settings
+def synthesis(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    seconds: Seconds = 20.0,
+    markers: Markers = "boxing",
+    variant: Variants = None,
+    method: Methods = None,
+    c3d: C3d = None,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
+    from tools.evaluation.protocol import protocol_database
+    from tools.evaluation.synthesis import SynthesisOptions, evaluate_synthesis
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    options = SynthesisOptions(
+        motion, path, tuple(clip or ()), seconds, markers, tuple(variant or ()), tuple(method or ()), c3d, processes, seed
+    )
+    evaluate_synthesis(options, settings, json, plot)
+
+
+@app.command()
+@with_settings
+def search(
+    settings: Settings, motion: Motion, database: Database = None, json: Json = None, plot: Plot = None, clip: Clips = None
+) -> None:
+    """Nodes examined per query and error against exhaustive search: the paper's Table 1."""
+    from tools.evaluation.protocol import protocol_database
+    from tools.evaluation.search import evaluate_search
+
+    check_folders(json)
+    evaluate_search(motion, protocol_database(motion, database), settings, clips=tuple(clip or ()), json_file=json, plot=plot)
+
+
+@app.command()
+@with_settings
+def dimensionality(
+    settings: Settings, motion: Motion, database: Database = None, json: Json = None, plot: Plot = None, clip: Clips = None
+) -> None:
+    """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
+    from tools.evaluation.dimensionality import evaluate_dimensionality
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    evaluate_dimensionality(motion, path, settings, clips=tuple(clip or ()), json_file=json, plot=plot)
