@@ -3,7 +3,8 @@
     d(n) = alpha |c_n - T(z_t, z_0) c_t|^2 + (1 - alpha) |q_n - 2 q_{t-1} + q_{t-2}|^2
 
 with a weight for every coordinate in place of the one alpha: markers not seen weigh nothing, and metres and radians are
-brought to one scale by their expected deviations.
+brought to one scale by their expected deviations. A marker that one camera alone sees lies on a ray; the difference e along it
+is unknown, so that only |e|^2 - (e.d)^2 counts, with d the ray's direction.
 """
 
 from dataclasses import dataclass
@@ -16,42 +17,101 @@ from database.rotations import Floats
 from reconstruct.examples import Examples
 
 Singles = NDArray[np.float32]
+Rows = NDArray[np.int64]
+# A query as the kernels take it: marker coordinates (3M,) and weights (3M,); markers on rays (R,) and directions times the
+# root of the weight (R, 3); pose coordinates and weights, (D,) or both (0,). What weighs nothing is zero.
+KernelQuery = tuple[Singles, Singles, Rows, Singles, Singles, Singles]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What poses are compared with.
+
+    marker_m: markers at the default root, (M, 3) [m], for those on a ray any point of it; marker_weight: (M,) [1/m^2], zero
+    where unseen; pose: predicted joint coordinates, (D,) [rad], or None; pose_weight: (D,) [1/rad^2]; ray: directions of the
+    lines of sight at the default root, (M, 3), of length 1 where one camera alone sees the marker and zero elsewhere; or None.
+    """
+
+    marker_m: Floats
+    marker_weight: Floats
+    pose: Floats | None
+    pose_weight: Floats
+    ray: Floats | None = None
+
+
+def kernel_query(query: Query) -> KernelQuery:
+    """Give a query as the kernels take it; what is unseen may hold anything.
+
+    Raises ValueError: NaN or infinity in what counts, or a weight below zero.
+    """
+    weight = np.asarray(query.marker_weight, float)
+    seen = weight != 0.0
+    point = np.where(seen[:, None], query.marker_m, 0.0)
+    ray = np.zeros_like(point) if query.ray is None else np.where(seen[:, None], query.ray, 0.0)
+    pose = np.zeros(0) if query.pose is None else np.where(query.pose_weight != 0.0, query.pose, 0.0)
+    pose_weight = np.zeros(0) if query.pose is None else np.asarray(query.pose_weight, float)
+    _check(weight, point, ray, pose, pose_weight)
+    on_ray = np.flatnonzero((ray != 0.0).any(axis=1))
+    d = ray[on_ray]
+    # The ray's point nearest the root, so that single precision subtracts no large squares.
+    point[on_ray] -= (point[on_ray] * d).sum(axis=1, keepdims=True) * d
+    scaled = d * np.sqrt(weight[on_ray])[:, None]
+    single = np.float32
+    flat = point.ravel().astype(single), np.repeat(weight, 3).astype(single)
+    return *flat, on_ray, scaled.astype(single), pose.astype(single), pose_weight.astype(single)
+
+
+def _check(weight: Floats, point: Floats, ray: Floats, pose: Floats, pose_weight: Floats) -> None:
+    """Raise ValueError unless all is finite and no weight negative."""
+    if not all(np.isfinite(part).all() for part in (weight, point, ray, pose, pose_weight)):
+        raise ValueError("a query holds NaN or infinity; expected finite numbers, and weight 0 for markers that are not seen")
+    if weight.min(initial=0.0) < 0.0 or pose_weight.min(initial=0.0) < 0.0:
+        raise ValueError("a query holds a negative weight; expected 1/m^2 and 1/rad^2, or 0 for what is not seen")
 
 
 @kernel
-def _distances(feature: Singles, query: Singles, weight: Singles, out: Singles) -> None:
-    """Add the weighted squared distances of all rows of `feature` (N, F) to out (N,)."""
-    n, width = feature.shape
-    for row in range(n):
+def _distances(feature: tuple[Singles, Singles], query: KernelQuery, out: Singles) -> None:
+    """Write the weighted squared distances of all examples, (N,); feature: markers (N, 3M) and poses (N, D)."""
+    markers, poses = feature
+    q, w, on_ray, ray, pose, pose_weight = query
+    for row in range(markers.shape[0]):
         s = np.float32(0.0)
-        for i in range(width):
-            e = feature[row, i] - query[i]
-            s += weight[i] * e * e
-        out[row] += s
+        for i in range(q.shape[0]):
+            e = markers[row, i] - q[i]
+            s += w[i] * e * e
+        for r in range(on_ray.shape[0]):
+            along = np.float32(0.0)
+            for i in range(3):
+                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
+            s = max(s - along * along, np.float32(0.0))
+        for i in range(pose.shape[0]):
+            e = poses[row, i] - pose[i]
+            s += pose_weight[i] * e * e
+        out[row] = s
 
 
 @kernel
-def _within(
-    feature: tuple[Singles, Singles],
-    query: tuple[Singles, Singles],
-    weight: tuple[Singles, Singles],
-    bound: float,
-    rows: NDArray[np.int64],
-    out: Singles,
-) -> int:
-    """Write rows whose two-part distance is at most `bound`, and the distances; the second part only where the first lets it."""
+def _within(feature: tuple[Singles, Singles], query: KernelQuery, bound: float, rows: Rows, out: Singles) -> int:
+    """Write rows at most `bound` away and their distances, and give their number; the pose only where the markers let it."""
+    markers, poses = feature
+    q, w, on_ray, ray, pose, pose_weight = query
     n_found = 0
     limit = np.float32(bound)
-    for row in range(feature[0].shape[0]):
+    for row in range(markers.shape[0]):
         s = np.float32(0.0)
-        for i in range(feature[0].shape[1]):
-            e = feature[0][row, i] - query[0][i]
-            s += weight[0][i] * e * e
+        for i in range(q.shape[0]):
+            e = markers[row, i] - q[i]
+            s += w[i] * e * e
+        for r in range(on_ray.shape[0]):
+            along = np.float32(0.0)
+            for i in range(3):
+                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
+            s = max(s - along * along, np.float32(0.0))
         if s > limit:
             continue
-        for i in range(feature[1].shape[1]):
-            e = feature[1][row, i] - query[1][i]
-            s += weight[1][i] * e * e
+        for i in range(pose.shape[0]):
+            e = poses[row, i] - pose[i]
+            s += pose_weight[i] * e * e
         if s <= limit:
             rows[n_found] = row
             out[n_found] = s
@@ -59,71 +119,50 @@ def _within(
     return n_found
 
 
-def squared_distances(
-    examples: Examples, marker_m: Floats, marker_weight: Floats, pose: Floats | None, pose_weight: Floats
-) -> Singles:
-    """Give the query's distance to every example.
-
-    marker_m: markers at the default root, (M, 3) [m]; marker_weight: (M,) [1/m^2], zero where unseen; pose: predicted
-    joint coordinates, (D,) [rad], or None; pose_weight: (D,) [1/rad^2]. Returns (N,) float32.
-    """
-    out = np.zeros(len(examples), np.float32)
-    seen = np.repeat(marker_weight > 0, 3)
-    if seen.all():
-        query, weight = marker_m.ravel(), np.repeat(marker_weight, 3)
-    else:
-        query, weight = np.where(seen, marker_m.ravel(), 0.0), np.repeat(marker_weight, 3)
-    _distances(examples.marker_m, query.astype(np.float32), weight.astype(np.float32), out)
-    if pose is not None:
-        _distances(examples.pose, pose.astype(np.float32), pose_weight.astype(np.float32), out)
+def distances_of(examples: Examples, query: Query) -> Singles:
+    """Give the query's distance to every example, (N,) float32. Raises ValueError: NaN in the query."""
+    out = np.empty(len(examples), np.float32)
+    _distances((examples.marker_m, examples.pose), kernel_query(query), out)
     return out
 
 
-def nearest(distances: Singles, count: int) -> NDArray[np.int64]:
+def squared_distances(
+    examples: Examples,
+    marker_m: Floats,
+    marker_weight: Floats,
+    pose: Floats | None,
+    pose_weight: Floats,
+    ray: Floats | None = None,
+) -> Singles:
+    """Give the query's distance to every example, (N,) float32; arguments as the fields of `Query`."""
+    return distances_of(examples, Query(marker_m, marker_weight, pose, pose_weight, ray))
+
+
+def nearest(distances: Singles, count: int) -> Rows:
     """Give the indices of the `count` smallest distances, nearest first."""
     count = min(count, len(distances))
     chosen = np.argpartition(distances, count - 1)[:count]
     return chosen[np.argsort(distances[chosen], kind="stable")]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What poses are compared with.
-
-    marker_m: markers at the default root, (M, 3) [m]; marker_weight: (M,) [1/m^2], zero where unseen; pose: predicted
-    joint coordinates, (D,) [rad], or None; pose_weight: (D,) [1/rad^2].
-    """
-
-    marker_m: Floats
-    marker_weight: Floats
-    pose: Floats | None
-    pose_weight: Floats
-
-
-def nearest_examples(
-    examples: Examples, query: Query, count: int, seeds: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], Singles]:
+def nearest_examples(examples: Examples, query: Query, count: int, seeds: Rows | None = None) -> tuple[Rows, Singles]:
     """Give the `count` nearest examples, nearest first, and their squared distances: (K,) and (K,) float32.
 
     seeds: examples likely to be near, such as those of the frame before. The `count`-th distance among them and the poses after
     them bounds the search, and most examples are ruled out by their markers alone; the result is that of trying all.
+    Raises ValueError: NaN in the query.
     """
     n = len(examples)
     count = min(count, n)
-    if seeds is None or query.pose is None or count == n:
-        distances = squared_distances(examples, query.marker_m, query.marker_weight, query.pose, query.pose_weight)
+    if seeds is None or count == n:
+        distances = distances_of(examples, query)
         chosen = nearest(distances, count)
         return chosen, distances[chosen]
-    seen = np.repeat(query.marker_weight > 0, 3)
-    marker = np.where(seen, query.marker_m.ravel(), 0.0).astype(np.float32)
-    parts = (marker, query.pose.astype(np.float32))
-    weights = (np.repeat(query.marker_weight, 3).astype(np.float32), query.pose_weight.astype(np.float32))
     near = np.unique(np.clip(seeds[:, None] + np.arange(3), 0, n - 1))
-    few = Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps)
-    known = squared_distances(few, query.marker_m, query.marker_weight, query.pose, query.pose_weight)
+    known = distances_of(Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps), query)
     # A hair of slack: single precision may round the same distance differently in the two loops.
     bound = 1.0001 * float(np.partition(known, count - 1)[count - 1]) + 1e-6 if len(known) >= count else np.inf
     rows, found = np.empty(n, np.int64), np.empty(n, np.float32)
-    n_found = _within((examples.marker_m, examples.pose), parts, weights, bound, rows, found)
+    n_found = _within((examples.marker_m, examples.pose), kernel_query(query), bound, rows, found)
     chosen = nearest(found[:n_found], count)
     return rows[chosen], found[chosen]

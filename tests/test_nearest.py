@@ -1,12 +1,14 @@
 """Exhaustive search: distances against plain numpy, ties, more wanted than there are, unseen markers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.examples import Examples
-from reconstruct.nearest import Query, nearest, nearest_examples, squared_distances
+from reconstruct.nearest import Query, distances_of, nearest, nearest_examples, squared_distances
 
 M, D = 4, 66
 
@@ -67,3 +69,47 @@ def test_seeds_change_the_time_not_the_result(n: int, count: int, seed: int, n_s
     seeded, same = nearest_examples(table, query, count, rng.integers(0, n, n_seeds))
     assert set(seeded.tolist()) == set(rows.tolist())
     np.testing.assert_allclose(same, distances, rtol=1e-5)
+
+
+def test_a_ray_counts_only_across_by_hand() -> None:
+    """The marker lies anywhere on a line along z through (1, 2, .): only 3 across count; the other marker counts whole."""
+    marker = np.array([[1.0, 5.0, 9.0, 0.5, 0.0, 2.0]], np.float32)
+    table = Examples(np.zeros((1, D), np.float32), marker, np.zeros(1, np.int32), 60.0)
+    ray = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    for depth in (-7.0, 0.0, 40.0):
+        query = Query(np.array([[1.0, 2.0, depth], [0.0, 0.0, 0.0]]), np.array([4.0, 4.0]), None, np.ones(D), ray)
+        assert distances_of(table, query).tolist() == [4.0 * 9.0 + 4.0 * 4.25]
+
+
+@given(st.integers(2, 60), st.integers(0, 1000))
+def test_rays_against_numpy(n: int, seed: int) -> None:
+    """Also the seeded search, and markers that are both unseen and on a ray."""
+    table, rng = examples(n, seed), np.random.default_rng(seed + 1)
+    weight = rng.uniform(0.5, 900.0, M) * (rng.random(M) < 0.8)
+    ray = rng.normal(size=(M, 3)) * (rng.random(M) < 0.5)[:, None]
+    ray = np.divide(ray, np.linalg.norm(ray, axis=1, keepdims=True), out=np.zeros_like(ray), where=ray != 0)
+    pose = rng.normal(size=D)
+    query = Query(rng.normal(size=(M, 3)), weight, pose, rng.uniform(0.1, 30.0, D), ray)
+    e = table.marker_m.reshape(n, M, 3) - query.marker_m
+    across = (e**2).sum(axis=2) - (e * ray).sum(axis=2) ** 2
+    expected = across @ weight + (table.pose - pose) ** 2 @ query.pose_weight
+    np.testing.assert_allclose(distances_of(table, query), expected, rtol=1e-4)
+    rows, found = nearest_examples(table, query, n // 2, rng.integers(0, n, n // 2 + 1))
+    np.testing.assert_allclose(found, np.sort(expected)[: n // 2], rtol=1e-4)
+    np.testing.assert_allclose(found, expected[rows], rtol=1e-4)
+
+
+@pytest.mark.parametrize("field", ["marker_m", "marker_weight", "pose", "pose_weight", "ray"])
+def test_nan_and_infinity_are_refused(field: str) -> None:
+    query = Query(np.ones((M, 3)), np.ones(M), np.ones(D), np.ones(D), np.tile([0.6, 0.0, 0.8], (M, 1)))
+    assert len(nearest_examples(examples(5, 0), query, 3)[0]) == 3
+    for rubbish in (np.nan, np.inf):
+        spoilt = getattr(query, field).copy()
+        spoilt.flat[1] = rubbish
+        with pytest.raises(ValueError, match="NaN"):
+            nearest_examples(examples(5, 0), replace(query, **{field: spoilt}), 3)
+
+
+def test_negative_weights_are_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        distances_of(examples(5, 0), Query(np.ones((M, 3)), np.array([1.0, -1.0, 1.0, 1.0]), None, np.ones(D)))
