@@ -1,0 +1,248 @@
+"""How many neighbours and how many dimensions: leave-one-out cross-validation of the local PCA in closed form.
+
+Chai & Hodgins 2005, section 5: K and B of eq. 3 are "selected locally and adjusted for the current query point by a leave-one-out
+cross-validation" (Stone 1974). Refitting is not needed. With y_i = x_i - mean of n examples, r = n / (n - 1) and scatter
+S = sum y y' = V diag(l) V', leaving out example i gives
+
+    x_i - mean_{-i} = r y_i,        S_{-i} = S - r y_i y_i',
+
+a rank-one downdate. With z = V' y_i its eigenvalues m are the roots of the secular equation (Golub 1973)
+
+    1 - r sum_j z_j^2 / (l_j - m) = 0,        l_{k+1} <= m_k <= l_k,
+
+and as the k-th eigenvector is u_k = (L - m_k)^-1 z / |.|, its share of y_i is (u_k' z)^2 = 1 / (r^2 sum_j z_j^2 / (l_j - m_k)^2).
+Therefore
+
+    |x_i - its reconstruction|^2 = r^2 (|y_i|^2 - sum_{k <= B} (u_k' z)^2).
+
+The difference cancels: errors are good to about 1e-8 of the examples' distances from their mean.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.jit import kernel
+from database.rotations import Floats
+from reconstruct.local_pca import RANK, LocalPca, pca
+
+COUNTS = (20, 50, 100, 150, 200)  # candidates for K
+JUDGED = 20  # all candidates are judged on the same examples, those nearest to the query
+STEPS = 60  # of the root finder at most; 3 to 6 are usual, the rest is for bisection
+
+
+@kernel
+def _deflate(values: Floats, score: Floats, rate: float, poles: Floats, weights: Floats, fixed: Floats) -> tuple[int, int]:
+    """Split the eigenvalues, falling, into poles of the secular equation and those that the downdate leaves as they are.
+
+    poles and weights r z^2, (n_poles,): of distinct eigenvalues with a share in z; fixed: (2, n), in row 0 the eigenvalues that
+    stay and in row 1 their small shares in z^2. Returns n_poles and n_fixed.
+    """
+    tolerance = 1e-15 * values[0]
+    n_poles, n_fixed = 0, 0
+    for j in range(values.shape[0]):
+        w = rate * score[j] * score[j]
+        if w <= tolerance:
+            fixed[0, n_fixed], fixed[1, n_fixed] = values[j], score[j] * score[j]
+            n_fixed += 1
+        elif n_poles > 0 and poles[n_poles - 1] - values[j] <= tolerance:
+            # Of a repeated eigenvalue's directions one can be turned to z, the others are then at right angles to it.
+            weights[n_poles - 1] += w
+            fixed[0, n_fixed], fixed[1, n_fixed] = values[j], 0.0
+            n_fixed += 1
+        else:
+            poles[n_poles], weights[n_poles] = values[j], w
+            n_poles += 1
+    return n_poles, n_fixed
+
+
+@kernel
+def _sums(poles: Floats, weights: Floats, first: int, last: int, origin: float, t: float) -> tuple[float, float]:
+    """Give the sums of w / (l - m) and w / (l - m)^2 over poles first to last - 1, m = origin + t."""
+    s, ds = 0.0, 0.0
+    for j in range(first, last):
+        inverse = 1.0 / ((poles[j] - origin) - t)
+        a = weights[j] * inverse
+        s += a
+        ds += a * inverse
+    return s, ds
+
+
+@kernel
+def _next(c: tuple[float, float, float], low: float, high: float) -> float:
+    """Give the root of c0 h^2 - c1 h + c2 between low and high, their middle where there is none."""
+    a, b, e = c
+    q = 0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * e, 0.0)), b))
+    if q != 0.0 and low < e / q < high:
+        return e / q
+    if a != 0.0 and low < q / a < high:
+        return q / a
+    return 0.5 * (low + high)
+
+
+@kernel
+def _root(poles: Floats, weights: Floats, n: int, k: int, lowest: float) -> tuple[float, float]:
+    """Give the secular equation's root below pole k and above the next (or `lowest`), and sum w / (l - m)^2 there.
+
+    The root is -1 where it is not above `lowest`. It is sought as the distance t from the nearer pole, which keeps its digits;
+    the sums over upper and lower poles are each replaced by a constant and one pole (the fixed-weight method, Li 1993).
+    """
+    bottom = max(poles[k + 1], lowest) if k + 1 < n else lowest
+    gap = poles[k] - bottom
+    if gap <= 0.0 or (bottom == lowest and 1.0 - _sums(poles, weights, 0, n, lowest, 0.0)[0] <= 0.0):
+        return -1.0, 0.0
+    near_top = 1.0 - _sums(poles, weights, 0, n, bottom, 0.5 * gap)[0] > 0.0
+    origin = poles[k] if near_top else bottom
+    low, high = (-0.5 * gap, 0.0) if near_top else (0.0, 0.5 * gap)
+    t = 0.5 * (low + high)
+    slope = 0.0
+    for _ in range(STEPS):
+        upper, d_upper = _sums(poles, weights, 0, k + 1, origin, t)
+        lower, d_lower = _sums(poles, weights, k + 1, n, origin, t)
+        f, slope = 1.0 - upper - lower, d_upper + d_lower
+        if f > 0.0:
+            low = t
+        else:
+            high = t
+        over, under = (poles[k] - origin) - t, (bottom - origin) - t
+        s, r = d_upper * over * over, d_lower * under * under
+        c = f + d_upper * over + d_lower * under
+        step = _next((c, c * (over + under) - s - r, f * over * under), low - t, high - t)
+        if abs(f) <= 1e-15 * (1.0 + upper - lower) or high - low <= 1e-16 * gap:
+            break
+        t += step
+        if abs(step) <= 1e-9 * min(over, -under):
+            slope = _sums(poles, weights, 0, n, origin, t)[1]
+            break
+    return origin + t, slope
+
+
+@kernel
+def _shares(values: Floats, score: Floats, rate: float, lowest: float, work: Floats, shares: Floats) -> None:
+    """Write (u_k' z)^2 of the largest eigenvectors of diag(values) - rate z z' to shares (B,), zero beyond its rank.
+
+    values: falling, (n,); score: z, (n,); work: (4, n).
+    """
+    n_poles, n_fixed = _deflate(values, score, rate, work[0], work[1], work[2:])
+    k, i = 0, 0
+    root, slope = -1.0, 0.0
+    if n_poles > 0:
+        root, slope = _root(work[0], work[1], n_poles, 0, lowest)
+    for b in range(shares.shape[0]):
+        shares[b] = 0.0
+        if i < n_fixed and work[2, i] > max(root, lowest):
+            shares[b] = work[3, i]
+            i += 1
+        elif root > lowest:
+            # The sum over w = r z^2 holds one r already.
+            shares[b] = 1.0 / (rate * slope)
+            k += 1
+            root = -1.0
+            if k < n_poles:
+                root, slope = _root(work[0], work[1], n_poles, k, lowest)
+
+
+@kernel
+def _left_out(values: Floats, scores: Floats, energy: Floats, rate: float, lowest: float, errors2: Floats) -> None:
+    """Write the squared errors of examples left out, (m, B), from their scores z (m, n) and energies |y|^2 (m,)."""
+    work, shares = np.empty((4, values.shape[0])), np.empty(errors2.shape[1])
+    for i in range(scores.shape[0]):
+        _shares(values, scores[i], rate, lowest, work, shares)
+        left = energy[i]
+        for b in range(shares.shape[0]):
+            left = max(left - shares[b], 0.0)
+            errors2[i, b] = rate * rate * left
+
+
+def left_out_errors2(model: LocalPca, judged: int, max_dimensions: int) -> Floats:
+    """Give the squared errors of the nearest examples, each left out and put back by 1 to B dimensions, (judged, B) [rad^2]."""
+    n = len(model.scores)
+    rate = n / (n - 1.0)
+    errors2 = np.empty((judged, max_dimensions))
+    if len(model.scatter) == 0:
+        errors2[:] = rate**2 * model.energy[:judged, None]
+        return errors2
+    _left_out(model.scatter, model.scores[:judged], model.energy, rate, RANK * model.scatter[0], errors2)
+    return errors2
+
+
+def loo_errors(examples: ArrayLike, counts: Sequence[int], max_dimensions: int, judged: int | None = None) -> Floats:
+    """Give the leave-one-out reconstruction error of local models of the K nearest examples in B dimensions.
+
+    examples: nearest first, (N, D) [rad]; counts: candidates K, each 2 to N; max_dimensions: largest B; judged: how many of the
+    nearest are left out in turn, default all K. Returns (len(counts), B) [rad]: the root mean square over the examples left out
+    of the L2 distance between pose and reconstruction, which is Chai & Hodgins' measure (section 7.1).
+    Raises ValueError: a count that the examples do not allow.
+    """
+    X = np.ascontiguousarray(examples, np.float64)
+    _check(counts, len(X), max_dimensions)
+    return np.array([_errors(pca(X[:count]), count, max_dimensions, judged) for count in counts])
+
+
+def _check(counts: Sequence[int], n: int, max_dimensions: int) -> None:
+    """Raise ValueError for candidates that n examples do not allow."""
+    if len(counts) == 0 or max_dimensions < 1 or any(not 2 <= count <= n for count in counts):
+        raise ValueError(f"expected counts from 2 to {n} and at least one dimension, got {list(counts)} and {max_dimensions}")
+
+
+def _errors(model: LocalPca, count: int, max_dimensions: int, judged: int | None) -> Floats:
+    """Give one row of `loo_errors`."""
+    m = count if judged is None else min(judged, count)
+    return np.asarray(np.sqrt(left_out_errors2(model, m, max_dimensions).mean(axis=0)))
+
+
+def choose(errors: Floats, counts: Sequence[int], slack: float = 0.0) -> tuple[int, int]:
+    """Give the K and B of the smallest error; with slack, the fewest dimensions within (1 + slack) times it.
+
+    errors: (len(counts), B). The error never rises with B, as the directions left out are nested, so that without slack the
+    largest B wins as long as it gains anything. Ties go to fewer dimensions, then to more neighbours.
+    """
+    hair = 1e-9 * float(errors.min()) + 1e-12
+    b = int(np.argmax((errors <= (1.0 + slack) * float(errors.min()) + hair).any(axis=0)))
+    best = np.flatnonzero(errors[:, b] <= errors[:, b].min() + hair)
+    return max(counts[int(k)] for k in best), b + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The local model that cross-validation prefers (Chai & Hodgins 2005, eq. 3).
+
+    count: K; mean: p, (D,) [rad]; directions: U, orthonormal columns, (D, B); variances: of the K examples along them, (B,)
+    [rad^2]; error: its leave-one-out error [rad].
+    """
+
+    count: int
+    mean: Floats
+    directions: Floats
+    variances: Floats
+    error: float
+
+
+def cross_validated_pca(
+    examples: ArrayLike,
+    counts: Sequence[int] = COUNTS,
+    max_dimensions: int = 7,
+    *,
+    judged: int | None = JUDGED,
+    slack: float = 0.0,
+) -> Chosen:
+    """Choose K and B for a query and give the model they make; the decomposition that was judged is the one that is used.
+
+    examples: nearest first, (N, D) [rad], N >= 1; counts: candidates K, those beyond N stand for N itself; judged and slack: see
+    `loo_errors` and `choose`. B is at most the number of directions the examples have, so 0 for identical examples.
+    """
+    X = np.ascontiguousarray(examples, np.float64)
+    candidates = sorted({min(count, len(X)) for count in counts})
+    models = [pca(X[:count]) for count in candidates]
+    if len(X) < 2:
+        return Chosen(len(X), models[0].mean, models[0].directions, models[0].variances, float("inf"))
+    _check(candidates, len(X), max_dimensions)
+    errors = np.array([_errors(m, k, max_dimensions, judged) for m, k in zip(models, candidates, strict=True)])
+    K, B = choose(errors, candidates, slack)
+    row = candidates.index(K)
+    model = models[row]
+    directions = np.ascontiguousarray(model.directions[:, :B])
+    return Chosen(K, model.mean, directions, model.variances[:B], float(errors[row, B - 1]))
