@@ -47,6 +47,27 @@ def read_amc(path: Path, asf: Path | None = None, fps: float = DEFAULT_FPS) -> S
     )
 
 
+def read_amc_angles(path: Path, asf: Path | None = None) -> tuple[AsfSkeleton, dict[str, Floats]]:
+    """Read a motion as its file has it: the skeleton and, by bone, the turns of its `r` degrees of freedom, (N, dofs) [rad].
+
+    The root is left out, and bones that do not turn. Raises FileFormatError.
+    """
+    skeleton = read_asf(find_asf(path) if asf is None else asf)
+    values, degrees = _amc_values(path, read_bytes(path), skeleton)
+    scale = skeleton.angle_scale if degrees is None else (math.radians(1.0) if degrees else 1.0)
+    angles: dict[str, Floats] = {}
+    for bone in skeleton.bones[1:]:
+        turns = [index for index, dof in enumerate(bone.dofs) if dof.startswith("r")]
+        if turns and bone.name in values:
+            angles[bone.name] = scale * values[bone.name][:, turns]
+    return skeleton, angles
+
+
+def axis_frame(bone: AsfBone, scale: float) -> Floats:
+    """Give C of a bone: the axes its degrees of freedom turn about, as columns in base-pose axes, (3, 3)."""
+    return np.asarray(matrix_from_euler(bone.axis_deg[::-1][None] * scale, bone.axis_order[::-1])[0])
+
+
 def find_asf(amc: Path) -> Path:
     """Give the skeleton of a motion: the only ASF in its folder, or the one whose name starts the motion's name."""
     found = sorted(p for p in amc.parent.iterdir() if p.suffix.lower() == ".asf") if amc.parent.is_dir() else []
@@ -72,7 +93,7 @@ def _bone_rotations(bone: AsfBone, values: Floats | None, scale: float) -> Float
     E = matrix_from_euler(angles[:, ::-1], [t[1] for t in reversed(turns)])
     if not bone.axis_deg.any():
         return E
-    C = matrix_from_euler(bone.axis_deg[::-1][None] * scale, bone.axis_order[::-1])[0]
+    C = axis_frame(bone, scale)
     return np.ascontiguousarray(C @ E @ C.T)
 
 

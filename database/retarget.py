@@ -46,8 +46,8 @@ def clip_from_source(where: str, motion: SourceMotion) -> Clip:
 
     where: the file, for messages. Raises FileFormatError if it is no person.
     """
-    source = match_joints(where, motion.names, motion.parents)
-    mapping = Mapping(tuple(source), _rest_rotations(motion, source))
+    mapping = mapping_from_source(where, motion)
+    source = mapping.source
     scale = _metres_per_unit(where, motion, source)
     skeleton = _skeleton(motion, mapping, scale)
     orientation, position = _hips(motion, source[0])
@@ -57,6 +57,19 @@ def clip_from_source(where: str, motion: SourceMotion) -> Clip:
     for joint in range(1, N_JOINTS):
         local[:, joint] = _local(motion, mapping, joint)
     return clip_from_local(motion.name, skeleton, motion.fps, local, (position * scale) @ world.T)
+
+
+def mapping_from_source(where: str, motion: SourceMotion) -> Mapping:
+    """Find the file's joint for each of ours and the turn between the rest poses. Raises FileFormatError if it is no person."""
+    source = match_joints(where, motion.names, motion.parents)
+    return Mapping(tuple(source), _rest_rotations(motion, source))
+
+
+def path_to(motion: SourceMotion, mapping: Mapping, joint: int) -> list[int]:
+    """Give the file's joints whose turns together are that of our joint relative to our parent, outermost first."""
+    if mapping.source[joint] < 0:
+        return []
+    return _path(motion.parents, mapping.source[joint], mapping.source[_mapped_parent(mapping.source, joint)])
 
 
 def _path(parents: Sequence[int], joint: int, ancestor: int) -> list[int]:
@@ -80,11 +93,9 @@ def _local(motion: SourceMotion, mapping: Mapping, joint: int) -> Floats:
     """Give A_parent^T L A of one joint, (N, 3, 3) or (3, 3), with the joints folded into it multiplied on the way."""
     A_parent, A = mapping.rest[PARENTS[joint]], mapping.rest[joint]
     total = A_parent.T
-    if mapping.source[joint] >= 0:
-        above = mapping.source[_mapped_parent(mapping.source, joint)]
-        for k in _path(motion.parents, mapping.source[joint], above):
-            rotation = motion.rotations[k]
-            total = total if rotation is None else total @ rotation
+    for k in path_to(motion, mapping, joint):
+        rotation = motion.rotations[k]
+        total = total if rotation is None else total @ rotation
     return np.asarray(total @ A)
 
 

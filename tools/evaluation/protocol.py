@@ -46,6 +46,8 @@ OTHERS = (
     ProtocolClip("135_02", "martial arts"),
 )
 UNKNOWN_SUBJECTS = ("32", "38", "43")
+UNKNOWN_CLIPS = ("32_01", "32_02", "38_01", "38_02", "43_01")
+UNKNOWN = "unseen subjects"
 # Of 14_02 frames 1 to 2800 stay in; the 200 before the query are a gap, so that no neighbour is a moment away.
 LEAVE_OUT = (
     *(clip.stem for clip in (*MAIN, *OTHERS) if clip.stem != "14_02"),
@@ -63,9 +65,21 @@ def protocol_clip(stem: str) -> ProtocolClip:
         if clip.stem == stem:
             return clip
     if stem.partition("_")[0] in UNKNOWN_SUBJECTS:
-        return ProtocolClip(stem, "unknown subject")
+        return ProtocolClip(stem, UNKNOWN)
     known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
     raise DatabaseError(f"{stem} is no clip of the protocol, the database may hold it; take {known} or one of {UNKNOWN_SUBJECTS}")
+
+
+def synthesis_clips() -> tuple[ProtocolClip, ...]:
+    """Give all queries: the clips by behaviour, then the subjects that the database does not hold at all."""
+    return (*sorted((*MAIN, *OTHERS), key=_place), *(protocol_clip(stem) for stem in UNKNOWN_CLIPS))
+
+
+def _place(clip: ProtocolClip) -> int:
+    """Give where a behaviour comes in a table: the paper's two first."""
+    order = ("boxing", "walking")
+    behaviours = list(dict.fromkeys((*order, *(other.behaviour for other in (*MAIN, *OTHERS)))))
+    return behaviours.index(clip.behaviour)
 
 
 def cmu_folder(motion: Path) -> Path:
@@ -76,10 +90,14 @@ def cmu_folder(motion: Path) -> Path:
     raise DatabaseError(f"{motion}: no CMU motions; expected cmu/subjects/NN/NN.asf and NN_TT.amc below it")
 
 
+def query_file(clip: ProtocolClip, motion: Path) -> Path:
+    """Give where a query is to be found. Raises DatabaseError: no CMU motions there."""
+    return cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
+
+
 def query(clip: ProtocolClip, motion: Path) -> Clip:
     """Read a query, mended as the database's clips are, cut to the frames asked for. Raises FileFormatError, DatabaseError."""
-    file = cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
-    whole, _ = clean(read_clip(file, fps=DEFAULT_FPS))
+    whole, _ = clean(read_clip(query_file(clip, motion), fps=DEFAULT_FPS))
     return clip_slice(whole, clip.start, whole.n_frames)
 
 
@@ -114,4 +132,6 @@ def check_left_out(database: PoseDatabase) -> None:
         stem, _, first = name.partition("+")
         end_s = (float(first or 0) / DEFAULT_FPS) + n_poses / database.fps
         if stem.partition("_")[0] in UNKNOWN_SUBJECTS or end_s > start_s.get(stem, np.inf):
-            raise DatabaseError(f"the database holds {name}, a query of the protocol; leave it out, or let it be built from --motion")
+            raise DatabaseError(
+                f"the database holds {name}, a query of the protocol; leave it out, or let it be built from --motion"
+            )
