@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from config.errors import DatabaseError
 from database.store import PoseDatabase
 
-START, NEIGHBOUR, BALL, RADIUS = "graph_start", "graph_neighbour", "graph_ball", "graph_radius_rad"
+START, NEIGHBOUR, BALL, RULE = "graph_start", "graph_neighbour", "graph_ball", "graph_rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,16 @@ class Graph:
 
     start: (N + 1,) int64, first entry of each pose's row and E; neighbour: (E,) int32, poses, ascending within a row, never the
     pose itself. Edges have a direction: each row is a sample of its own ball, so n may list m without m listing n.
-    ball: (N,) int32, how many poses are within the radius, of which the row is a sample; radius_rad: L1 distance that joins.
+    ball: (N,) int32, how many poses are within the limit, of which the row is a sample; radius_rad: that limit, an L1 distance;
+    degree, seed: size of the samples and what made them.
     """
 
     start: NDArray[np.int64]
     neighbour: NDArray[np.int32]
     ball: NDArray[np.int32]
     radius_rad: float
+    degree: int
+    seed: int
 
     @property
     def n_poses(self) -> int:
@@ -43,21 +46,22 @@ def graph_of(database: PoseDatabase) -> Graph | None:
     Raises DatabaseError if the arrays cannot be a graph over the database's poses.
     """
     extra = database.extra
-    if START not in extra or NEIGHBOUR not in extra:
+    if not any(name in extra for name in (START, NEIGHBOUR, BALL, RULE)):
         return None
-    start, neighbour = extra[START], extra[NEIGHBOUR]
-    if not _is_graph(start, neighbour, database.n_poses):
+    n = database.n_poses
+    whole = all(name in extra for name in (START, NEIGHBOUR, BALL, RULE)) and _is_graph(extra[START], extra[NEIGHBOUR], n)
+    if not whole or extra[BALL].shape != (n,) or extra[BALL].dtype != np.int32 or extra[RULE].shape != (3,):
         raise DatabaseError(
-            f"{database.path}: its neighbour graph does not fit its {database.n_poses} poses; make it anew with"
-            f" `duocap database graph {database.path}`"
+            f"{database.path}: its neighbour graph does not fit its {n} poses; make it anew with `duocap database graph FILE`"
         )
-    ball = extra.get(BALL, np.diff(start).astype(np.int32))
-    return Graph(start, neighbour, ball, float(extra[RADIUS][0]) if RADIUS in extra else 0.0)
+    radius_rad, degree, seed = extra[RULE].tolist()
+    return Graph(extra[START], extra[NEIGHBOUR], extra[BALL], float(radius_rad), int(degree), int(seed))
 
 
 def graph_arrays(graph: Graph) -> Mapping[str, NDArray[Any]]:
     """Give a graph as the named arrays a database stores."""
-    return {START: graph.start, NEIGHBOUR: graph.neighbour, BALL: graph.ball, RADIUS: np.array([graph.radius_rad])}
+    rule = np.array([graph.radius_rad, graph.degree, graph.seed], np.float64)
+    return {START: graph.start, NEIGHBOUR: graph.neighbour, BALL: graph.ball, RULE: rule}
 
 
 def _is_graph(start: NDArray[Any], neighbour: NDArray[Any], n_poses: int) -> bool:
