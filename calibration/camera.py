@@ -76,12 +76,18 @@ class Rig:
     """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration.
 
     error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0.
+    A rig of one camera has it on both sides; pairs of views then show nothing on the right (`capture.packets.lone_pair`).
     """
 
     left: Camera
     right: Camera
     error_px: float = float("nan")
     floor_known: bool = False
+
+    @property
+    def is_lone(self) -> bool:
+        """Tell whether there is one camera only."""
+        return self.left is self.right
 
     @property
     def cameras(self) -> tuple[Camera, Camera]:

@@ -27,19 +27,38 @@ MAX_DISTORTION = 1e3
 ROTATION_DECIMALS = 14
 
 
-def read_rig(path: str | Path) -> Rig:
-    """Read a rig of two cameras.
-
-    Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong kind or implausible.
-    """
+def _read_tables(path: str | Path) -> dict[str, Any]:
+    """Read a rig.toml as tables. Raises FileFormatError: no such file, not TOML."""
     try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FileFormatError(
             f"{path}: cannot read the rig ({reason(error)}); give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`"
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+
+
+def read_lone_camera(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
+    """Read one camera of a rig.toml, of one or of two cameras, as a rig of one camera.
+
+    table: `cam_0` or `cam_1`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
+    kind or implausible.
+    """
+    tables = _read_tables(path)
+    if not isinstance(tables.get(table), dict):
+        listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
+        raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
+    camera = _camera(f"{path}: [{table}]", tables[table])
+    return Rig(camera, camera, *_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
+
+
+def read_rig(path: str | Path) -> Rig:
+    """Read a rig of two cameras.
+
+    Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong kind or implausible.
+    """
+    tables = _read_tables(path)
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
     for name in CAMERA_TABLES:
         if name not in found:

@@ -71,6 +71,19 @@ def label(pair: PairedBlobs, points: Points, rig: Rig, expected: Expected) -> Ma
     return marker_frame(pair, points, rig, choice, expected)
 
 
+def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: NDArray[np.int64]) -> MarkerFrame:
+    """Build the packet from the blob of every marker in one view, (M,), -1 for none; nothing is triangulated."""
+    n, blobs = len(blob_of_marker), (pair.left, pair.right)[camera_index]
+    found = blob_of_marker >= 0
+    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
+    seen[camera_index] = found
+    image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
+    sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
+    nothing = (np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    when = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
+    return MarkerFrame(*when, *nothing, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
+
+
 def marker_frame(
     pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: Expected | None
 ) -> MarkerFrame:

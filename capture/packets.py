@@ -69,6 +69,13 @@ class PairedBlobs:
         return (self.left.t_capture_ns + self.right.t_capture_ns) // 2
 
 
+def lone_pair(blobs: Blobs) -> PairedBlobs:
+    """Give the pair of views of a rig of one camera: the right one looks at the same moment and sees nothing."""
+    none, no_colors = np.zeros(0), np.zeros((0, 3))
+    right = Blobs(1, blobs.index, blobs.t_capture_ns, np.zeros((0, 2)), none, no_colors, none)
+    return PairedBlobs(blobs, right)
+
+
 @dataclass(frozen=True, slots=True)
 class Points:
     """What a pair of views shows before labels: correspondences and what only one camera sees.

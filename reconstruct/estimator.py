@@ -15,9 +15,10 @@ from database.rotations import Floats
 from reconstruct.examples import Examples, every
 from reconstruct.history import History, Moment
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
-from reconstruct.nearest import Query, nearest_examples, squared_distances
+from reconstruct.nearest import Query, distances_of, nearest_examples
 from reconstruct.observations import observations_from_markers
 from reconstruct.root import root_from_torso
+from reconstruct.sight import lines_of_sight, root_in_sight
 from reconstruct.solve import RootPrior, Solution, solve
 
 SOME = 30_000  # examples that are enough to tell whether labels make sense
@@ -78,6 +79,7 @@ class Estimator:
         root = root_from_torso(frame, self.local(reference.joints), self.subject.markers.torso, expected_root)
         if root is None:
             return None
+        root = self._root_in_sight(frame, root, reference)
         solution, model = self._refined(frame, root, reference, predicted, model)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
         return Estimate(moment, self.world(moment), model, float(solution.energies[-1]), start is not None)
@@ -86,6 +88,15 @@ class Estimator:
         """Take an estimate into the history."""
         history = History() if estimate.anew else self.history
         self.history = history.then(estimate.moment, self._settings.velocity_share)
+
+    def _root_in_sight(self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment) -> tuple[Floats, Floats]:
+        """Fit the root to the lines of sight of the torso where one camera alone sees it; else leave it as it is."""
+        torso = self.subject.markers.torso
+        if (frame.valid & torso).any():
+            return root
+        s, looser = self._settings, self._looser(frame.t_capture_ns)
+        sigmas = (looser * s.root_sigma_rad, looser * s.root_sigma_m)
+        return root_in_sight(lines_of_sight(frame, self._rig), torso, self.local(reference.joints), root, sigmas)
 
     def _refined(
         self,
@@ -98,13 +109,15 @@ class Estimator:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
         s = self._settings
         pose = None if predicted is None else predicted.joints[1:].ravel()
-        observations = observations_from_markers(frame, self._rig, self._model_sigma_m)
+        # Lines of sight alone leave the depth of limbs open: an acquired pose is then a better guess than none.
+        hint = reference.joints[1:].ravel() if pose is None and not frame.valid.any() else pose
+        observations = observations_from_markers(frame, self._rig, self._model_sigma_m, self.world(reference))
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
         smooth_rad = looser * s.smooth_sigma_rad
         for _ in range(s.passes):
-            model = self._local_model(frame, root, pose, smooth_rad) if known is None else known
+            model = self._local_model(frame, root, pose, hint, smooth_rad) if known is None else known
             solution = solve(
                 self.subject.skeleton,
                 markers,
@@ -120,18 +133,25 @@ class Estimator:
 
     def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
         """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
-        local, weight = self._query_markers(frame, root)
-        distances = squared_distances(self._some, local, weight, None, np.zeros(0))
+        distances = distances_of(self._some, self._query(frame, root, None))
         nearest_one = int(np.argmin(distances))
         joints = np.zeros((N_JOINTS, 3))
         joints[1:] = self._some.pose[nearest_one].reshape(-1, 3)
         return float(distances[nearest_one]), joints
 
-    def _query_markers(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Give the markers at the default root, (M, 3) [m], and their weights, (M,), zero where unseen (eq. 2)."""
+    def _query(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> Query:
+        """Give the query of a frame (eq. 2): markers at the default root, lines of sight of those that one camera alone sees."""
         R, t = root
         sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + self._settings.query_marker_sigma_m**2
-        return (frame.point_m - t) @ R, np.where(frame.valid, 1.0 / sigma2, 0.0)
+        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
+        pose_weight = np.full(3 * (N_JOINTS - 1), self._settings.query_pose_sigma_rad**-2.0)
+        sight = lines_of_sight(frame, self._rig)
+        if not sight.alone.any():
+            return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
+        far = np.linalg.norm(sight.from_m - t, axis=1)
+        across2 = (far * sight.sigma_rad) ** 2 + self._settings.query_marker_sigma_m**2
+        point = np.where(sight.alone[:, None], sight.from_m, frame.point_m)
+        return Query((point - t) @ R, np.where(sight.alone, 1.0 / across2, weight), pose, pose_weight, sight.direction @ R)
 
     def _looser(self, t_ns: int) -> float:
         """Give how much less a prediction says than one 1/60 s ahead: errors of a random acceleration grow with time^1.5."""
@@ -140,13 +160,14 @@ class Estimator:
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
 
     def _local_model(
-        self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None, smooth_sigma_rad: float
+        self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None, hint: Floats | None, smooth_sigma_rad: float
     ) -> LocalModel:
-        """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3)."""
+        """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3).
+
+        pose: predicted joints, (D,) [rad]; hint: those the query goes by, which may be a guess.
+        """
         s = self._settings
-        local, weight = self._query_markers(frame, root)
-        pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
-        chosen, distances = nearest_examples(self.examples, Query(local, weight, pose, pose_weight), s.neighbours, self._seeds)
+        chosen, distances = nearest_examples(self.examples, self._query(frame, root, hint), s.neighbours, self._seeds)
         self._seeds = chosen
         examples = self.examples.pose[chosen].astype(np.float64)
         d = distances.astype(np.float64)

@@ -10,6 +10,7 @@ from capture.labels import Expected
 from capture.packets import Bools, Floats, MarkerFrame
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
+from reconstruct.sight import Sight, nearest_on_line
 
 CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
 MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
@@ -54,13 +55,17 @@ class Labeller:
         most = np.where(self.torso, s.max_torso_sigma_m, s.max_sigma_m)
         return Expected(marker_m + self.carry_m, np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most))
 
-    def remember(self, frame: MarkerFrame, marker_m: Floats) -> None:
-        """Note where the markers of a frame were, against those of its pose, (M, 3) [m]."""
-        valid = frame.valid
+    def remember(self, frame: MarkerFrame, marker_m: Floats, sight: Sight | None = None) -> None:
+        """Note where the markers of a frame were, against those of its pose, (M, 3) [m].
+
+        sight: lines of sight, where one camera saw all there is: markers are then off across the line only.
+        """
+        valid = frame.valid if sight is None else sight.alone
+        point_m = frame.point_m if sight is None else nearest_on_line(sight, marker_m)
         variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
         gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
         carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
-        carry[valid] += gain[:, None] * (frame.point_m[valid] - marker_m[valid] - carry[valid])
+        carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
         self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
         self.unseen = np.where(frame.seen.any(axis=0), 0, self.unseen + 1)
 
@@ -68,22 +73,25 @@ class Labeller:
         """Note a frame without a pose."""
         self.unseen = self.unseen + 1
 
-    def doubts(self, frame: MarkerFrame) -> bool:
-        """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing."""
-        left_over = len(frame.extra_m)
-        self.doubt = self.doubt + 1 if min(left_over, int((~frame.valid).sum())) >= 2 else 0
+    def doubts(self, named: Bools, left_over: int) -> bool:
+        """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing.
+
+        named: markers that have a point, (M,); left_over: points without a marker; blobs, where one camera sees all there is.
+        """
+        self.doubt = self.doubt + 1 if min(left_over, int((~named).sum())) >= 2 else 0
         if self.doubt >= DOUBT_FRAMES:
             self.doubt = 0
             return True
-        return left_over >= max(self.settings.min_markers, int(frame.valid.sum()) + 1)
+        return left_over >= max(self.settings.min_markers, int(named.sum()) + 1)
 
-    def suspects(self, frame: MarkerFrame) -> tuple[int, int] | None:
+    def suspects(self, named: Bools, point_m: Floats) -> tuple[int, int] | None:
         """Give the next pair of markers to try the other way round, one a frame in turn; None without any.
 
         Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
+        named: markers that have a point, (M,), and the points, (M, 3) [m]; of one camera's, as far as it sees them apart.
         """
-        shown = np.flatnonzero(frame.valid)
-        far = np.linalg.norm(frame.point_m[shown][:, None] - frame.point_m[shown][None], axis=2)
+        shown = np.flatnonzero(named)
+        far = np.linalg.norm(point_m[shown][:, None] - point_m[shown][None], axis=2)
         first, second = np.nonzero(np.triu((far < NEAR_M) | self.opposite[np.ix_(shown, shown)], 1))
         if not len(first):
             return None

@@ -32,11 +32,14 @@ class Observations:
         return self.point_m, self.root_info, self.ideal, self.weight_px, views
 
 
-def observations_from_markers(frame: MarkerFrame, rig: Rig, model_sigma_m: Floats) -> Observations:
+def observations_from_markers(
+    frame: MarkerFrame, rig: Rig, model_sigma_m: Floats, expected_m: Floats | None = None
+) -> Observations:
     """Weigh labelled markers by their triangulation covariance and the model's own error.
 
     model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. A marker seen by
-    one camera is weighed in pixels, the model's error brought to the image at an approximate depth.
+    one camera is weighed in pixels, the model's error brought to the image at an approximate depth, that of the markers'
+    expected places, (M, 3) [m] world, where none are triangulated.
     """
     n = len(frame.valid)
     covariance = frame.covariance_m2 + model_sigma_m[:, None, None] ** 2 * np.eye(3)
@@ -46,7 +49,7 @@ def observations_from_markers(frame: MarkerFrame, rig: Rig, model_sigma_m: Float
         inverse = np.linalg.inv(covariance[frame.valid])
         root_info[frame.valid] = np.swapaxes(np.linalg.cholesky(inverse), -1, -2)
     ideal, weight = np.zeros((2, n, 2)), np.zeros((2, n))
-    depths = _depths(frame, rig)
+    depths = _depths(frame, rig, expected_m)
     for c, camera in enumerate(rig.cameras):
         alone = frame.seen[c] & ~frame.valid
         if alone.any():
@@ -59,9 +62,10 @@ def observations_from_markers(frame: MarkerFrame, rig: Rig, model_sigma_m: Float
     return Observations(frame.point_m, root_info, ideal, weight, rotation, translation, focal)
 
 
-def _depths(frame: MarkerFrame, rig: Rig) -> tuple[float, float]:
+def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:
     """Give a typical distance of the performer from each camera [m], 3 m where nothing is known."""
-    if not frame.valid.any():
+    points = frame.point_m[frame.valid] if frame.valid.any() else expected_m
+    if points is None:
         return 3.0, 3.0
-    z = [float(np.median(camera.to_camera(frame.point_m[frame.valid])[:, 2])) for camera in rig.cameras]
+    z = [float(np.median(camera.to_camera(points)[:, 2])) for camera in rig.cameras]
     return max(z[0], 0.3), max(z[1], 0.3)

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from capture.labels import Expected, label, marker_frame
+from capture.labels import Expected, frame_of_view, label, marker_frame
 from capture.matching import match, with_rig_error
 from capture.packets import Bools, Floats, MarkerFrame, PairedBlobs, Points
 from config.joints import N_JOINTS, PARENTS
@@ -15,12 +15,14 @@ from config.settings import Settings
 from database.kinematics import charted
 from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
+from reconstruct.acquire_view import ViewAcquirer, trusted_in_view
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable, examples_for
 from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.local_model import LocalModel
 from reconstruct.pose import JointSource, Pose, State
+from reconstruct.sight import lines_of_sight, nearest_on_line
 from reconstruct.warm import tpose_pair
 
 Clock = Callable[[], int]
@@ -57,6 +59,8 @@ class Pipeline:
         self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve)
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         self._acquirer = Acquirer(self.subject, examples, middle_m)
+        up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
+        self._view_acquirer = ViewAcquirer(self.subject, examples, up)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
         self._blind = None if self._visible.all() else Estimator(self.subject, examples, self.rig, self.settings.solve)
         self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
@@ -67,6 +71,7 @@ class Pipeline:
         hidden_clock, self.clock = self.clock, _no_clock
         for _ in range(3):
             self.step(pair)
+        self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
         self.clock = hidden_clock
         self.forget()
 
@@ -74,6 +79,7 @@ class Pipeline:
         """Start anew, as with the first frame."""
         self._tracked_ns = self._sought_ns = self.markers = None
         self._labeller.forget()
+        self._view_acquirer.forget()
         self._estimator.history = History()
         if self._blind is not None:
             self._blind.history = History()
@@ -103,8 +109,11 @@ class Pipeline:
     def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
         frame = None if expected is None else label(pair, points, self.rig, expected)
-        if frame is not None and not self._labeller.doubts(frame):
+        camera = lone_view(pair, self.settings.label.min_markers)
+        if frame is not None and not self._doubted(pair, frame, camera):
             return frame, None
+        if camera is not None:
+            return self._acquired_in_view(pair, points, frame, camera)
         last = self._estimator.history.last
         joints = None if last is None else last.joints
         found = self._acquirer.acquire(points.point_m, joints, None if joints is None else self._estimator.local(joints))
@@ -116,6 +125,27 @@ class Pipeline:
         start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
         return marker_frame(pair, points, self.rig, found.point_of_marker, None), start
 
+    def _doubted(self, pair: PairedBlobs, frame: MarkerFrame, camera: int | None) -> bool:
+        """Tell whether labels leave too much over, of the points or of the blobs of the one camera that sees the performer."""
+        if camera is None or frame.valid.any():
+            return self._labeller.doubts(frame.valid, len(frame.extra_m))
+        seen = frame.seen[camera]
+        return self._labeller.doubts(seen, len((pair.left, pair.right)[camera]) - int(seen.sum()))
+
+    def _acquired_in_view(
+        self, pair: PairedBlobs, points: Points, frame: MarkerFrame | None, camera: int
+    ) -> tuple[MarkerFrame, Moment | None]:
+        """Label the blobs of the one camera that sees the performer by acquisition; keep what there is where that finds less."""
+        blobs = (pair.left, pair.right)[camera]
+        found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last)
+        waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
+        fewer = found is not None and frame is not None and (found.point_of_marker >= 0).sum() <= frame.seen[camera].sum()
+        if found is None or fewer or not trusted_in_view(found, waited_s):
+            nothing = np.full(len(self.subject.markers), -1, np.int64)
+            return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
+        start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
+        return frame_of_view(pair, camera, found.point_of_marker), start
+
     def _waited_s(self, t_ns: int) -> float:
         """Give how long the performer has been looked for in vain [s]."""
         if self._sought_ns is None:
@@ -125,7 +155,7 @@ class Pipeline:
     def _solved(self, frame: MarkerFrame, start: Moment | None) -> tuple[MarkerFrame, Estimate | None]:
         """Solve, and once more with two near labels exchanged; None where too few are seen or the fit is not believed."""
         estimate = self._believed(frame, start)
-        suspects = None if estimate is None or start is not None else self._labeller.suspects(frame)
+        suspects = None if estimate is None or start is not None else self._suspects(frame, estimate)
         if estimate is None or suspects is None:
             return frame, estimate
         other_frame = exchanged(frame, *suspects)
@@ -136,6 +166,14 @@ class Pipeline:
             return frame, estimate
         self._labeller.carry_m[list(suspects)] = 0.0
         return other_frame, other
+
+    def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
+        """Give two markers whose labels may be exchanged; for one camera all that lie at one depth look near each other."""
+        if frame.valid.any():
+            return self._labeller.suspects(frame.valid, frame.point_m)
+        sight = lines_of_sight(frame, self.rig)
+        far = np.linalg.norm(estimate.moment.position_m - sight.from_m, axis=1, keepdims=True)
+        return self._labeller.suspects(sight.alone, sight.from_m + far * sight.direction)
 
     def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate) -> Estimate | None:
         """Start anew from other labels if the database has seen their like, but nothing near these: the past may be wrong too."""
@@ -150,14 +188,18 @@ class Pipeline:
         """Solve; None where too few markers are seen or the fit is not believed."""
         s = self.settings.label
         seen = frame.seen.any(axis=0)
-        if seen.sum() < s.min_markers or not (frame.valid.any() or self._tracked_ns is not None):
+        if seen.sum() < s.min_markers or not (frame.valid.any() or start is not None or self._tracked_ns is not None):
             return None
         if not (seen & self.subject.markers.torso).any():
             return None  # hands and feet alone say nothing sure of where the body is
         estimate = self._estimator.estimate(frame, start, model)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
-        residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
+        if frame.valid.any():
+            residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
+        else:
+            sight = lines_of_sight(frame, self.rig)
+            residual = np.linalg.norm(nearest_on_line(sight, estimate.marker_m) - estimate.marker_m, axis=1)[sight.alone]
         if len(residual) and float(np.median(residual)) > s.max_residual_m:
             return None
         return estimate
@@ -171,7 +213,8 @@ class Pipeline:
     def _tracked(self, frame: MarkerFrame, estimate: Estimate) -> Pose:
         """Assemble the packet and remember what the next frame needs."""
         self._estimator.accept(estimate)
-        self._labeller.remember(frame, estimate.marker_m)
+        sight = None if frame.valid.any() else lines_of_sight(frame, self.rig)
+        self._labeller.remember(frame, estimate.marker_m, sight)
         self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
         moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
         return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment))
@@ -229,6 +272,12 @@ class Pipeline:
             residual_px,
             {},
         )
+
+
+def lone_view(pair: PairedBlobs, enough: int) -> int | None:
+    """Tell which camera alone shows enough blobs to be a performer, None where both do or neither does."""
+    shown = [len(blobs) >= enough for blobs in (pair.left, pair.right)]
+    return shown.index(True) if sum(shown) == 1 else None
 
 
 def measured_joints(frame: MarkerFrame, subject: Subject) -> Bools:

@@ -4,7 +4,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from capture.packets import Blobs, Floats, PairedBlobs
+from capture.packets import Blobs, Floats, PairedBlobs, lone_pair
 from config.joints import N_JOINTS
 from database.kinematics import charted, local_markers
 from database.rotations import rotation_between
@@ -18,7 +18,8 @@ def tpose_pair(rig: Rig, subject: Subject) -> PairedBlobs:
     axis = left.rotation[2] + right.rotation[2]
     middle = 0.5 * (left.center_m + right.center_m) + 3.0 * axis / np.linalg.norm(axis)
     world = local @ rotation_between([0.0, 0.0, 1.0], -axis).T + middle
-    return PairedBlobs(_blobs(0, left.project(world)), _blobs(1, right.project(world)))
+    pair = PairedBlobs(_blobs(0, left.project(world)), _blobs(1, right.project(world)))
+    return lone_pair(pair.left) if rig.is_lone else pair
 
 
 def _blobs(camera: int, points_px: Floats) -> Blobs:

@@ -63,7 +63,7 @@ def test_uncertainty_grows_while_unseen_more_on_limbs_than_on_the_torso() -> Non
 def test_suspects_are_near_or_opposite_and_come_in_turn() -> None:
     own, model = labeller(), places()
     model[marker("waist_right")] = model[marker("waist_left")] + [0.2, 0.0, 0.0]
-    found = {own.suspects(marker_frame_of(model)) for _ in range(12)}
+    found = {own.suspects(np.ones(M, bool), model) for _ in range(12)}
     named = {frozenset((NAMES[a], NAMES[b])) for pair in found if pair for a, b in [pair]}
     assert named == {
         frozenset(("left_hand", "right_hand")),
@@ -73,7 +73,7 @@ def test_suspects_are_near_or_opposite_and_come_in_turn() -> None:
 
 
 def test_nothing_seen_gives_no_suspects() -> None:
-    assert labeller().suspects(marker_frame_of(places(), np.zeros(M, bool))) is None
+    assert labeller().suspects(np.zeros(M, bool), places()) is None
 
 
 def test_exchanging_twice_is_as_before_and_once_moves_everything() -> None:
