@@ -10,17 +10,10 @@ is unknown, so that only |e|^2 - (e.d)^2 counts, with d the ray's direction.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from config.jit import kernel
 from database.rotations import Floats
 from reconstruct.examples import Examples
-
-Singles = NDArray[np.float32]
-Rows = NDArray[np.int64]
-# A query as the kernels take it: marker coordinates (3M,) and weights (3M,); markers on rays (R,) and directions times the
-# root of the weight (R, 3); pose coordinates and weights, (D,) or both (0,). What weighs nothing is zero.
-KernelQuery = tuple[Singles, Singles, Rows, Singles, Singles, Singles]
+from reconstruct.search_kernels import KernelQuery, Rows, Singles, _distances, _within
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,56 +60,6 @@ def _check(weight: Floats, point: Floats, ray: Floats, pose: Floats, pose_weight
         raise ValueError("a query holds NaN or infinity; expected finite numbers, and weight 0 for markers that are not seen")
     if weight.min(initial=0.0) < 0.0 or pose_weight.min(initial=0.0) < 0.0:
         raise ValueError("a query holds a negative weight; expected 1/m^2 and 1/rad^2, or 0 for what is not seen")
-
-
-@kernel
-def _distances(feature: tuple[Singles, Singles], query: KernelQuery, out: Singles) -> None:
-    """Write the weighted squared distances of all examples, (N,); feature: markers (N, 3M) and poses (N, D)."""
-    markers, poses = feature
-    q, w, on_ray, ray, pose, pose_weight = query
-    for row in range(markers.shape[0]):
-        s = np.float32(0.0)
-        for i in range(q.shape[0]):
-            e = markers[row, i] - q[i]
-            s += w[i] * e * e
-        for r in range(on_ray.shape[0]):
-            along = np.float32(0.0)
-            for i in range(3):
-                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
-            s = max(s - along * along, np.float32(0.0))
-        for i in range(pose.shape[0]):
-            e = poses[row, i] - pose[i]
-            s += pose_weight[i] * e * e
-        out[row] = s
-
-
-@kernel
-def _within(feature: tuple[Singles, Singles], query: KernelQuery, bound: float, rows: Rows, out: Singles) -> int:
-    """Write rows at most `bound` away and their distances, and give their number; the pose only where the markers let it."""
-    markers, poses = feature
-    q, w, on_ray, ray, pose, pose_weight = query
-    n_found = 0
-    limit = np.float32(bound)
-    for row in range(markers.shape[0]):
-        s = np.float32(0.0)
-        for i in range(q.shape[0]):
-            e = markers[row, i] - q[i]
-            s += w[i] * e * e
-        for r in range(on_ray.shape[0]):
-            along = np.float32(0.0)
-            for i in range(3):
-                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
-            s = max(s - along * along, np.float32(0.0))
-        if s > limit:
-            continue
-        for i in range(pose.shape[0]):
-            e = poses[row, i] - pose[i]
-            s += pose_weight[i] * e * e
-        if s <= limit:
-            rows[n_found] = row
-            out[n_found] = s
-            n_found += 1
-    return n_found
 
 
 def distances_of(examples: Examples, query: Query) -> Singles:

@@ -1,0 +1,106 @@
+"""The search: the K nearest poses to a query, from frame to frame (Chai & Hodgins 2005, section 5).
+
+The poses near the last query and their neighbours in the graph hold most of the poses near this one. The graph of real motions
+falls into many parts, though, and a walk cannot leave the part it is in. So every query also looks into the few lists of poses
+whose markers are most alike, and what it finds there joins the walk; at the start, after a loss and where the best pose is much
+farther away than usual it looks into many.
+"""
+
+import numpy as np
+
+from database.graph import Graph
+from reconstruct.examples import Examples
+from reconstruct.lists import Lists, probe
+from reconstruct.nearest import Query, kernel_query, nearest_examples
+from reconstruct.search_kernels import KernelQuery, Rows, Singles, _walk
+
+FEW, MANY = 4, 32  # lists a query looks into: usually, and to find its way again
+POOR = 2.0  # the best pose is poor if it is this many times as far away as the best ones usually are
+RENEWED = 0.1  # share of the newest frame in what is usual
+FEW_POSES = 2000  # so few are all tried
+MOST_HANDED_ON = 4096  # poses of a query that may hand on their neighbours, a bound on its time
+LAST_STAMP = np.iinfo(np.int32).max
+
+
+class Search:
+    """Finds the nearest poses of frame after frame; exhaustive where there is no graph or hardly anything to search.
+
+    examined: poses compared with the last query, in the lists and on the walk together; wide: whether it looked into many lists.
+    """
+
+    def __init__(self, examples: Examples, graph: Graph | None, lists: Lists | None) -> None:
+        n = len(examples)
+        if graph is not None and graph.n_poses != n:
+            raise ValueError(f"a neighbour graph of {graph.n_poses} poses does not fit {n} examples; expected one row for each")
+        if lists is not None and len(lists.row) != n:
+            raise ValueError(f"lists of {len(lists.row)} poses do not fit {n} examples; expected each in one list")
+        self.examples = examples
+        self.examined = 0
+        self.wide = False
+        self._graph = graph
+        self._lists = lists
+        self._last: Rows | None = None
+        self._usual = np.inf
+        self._stamp = 0
+        room = min(n, MOST_HANDED_ON)
+        self._work = (np.zeros(n, np.int32), np.empty(room, np.int64), np.empty(room, np.float32))
+
+    def forget(self) -> None:
+        """Start anew, as after a loss: the next query has nothing to do with the last one."""
+        self._last = None
+        self._usual = np.inf
+
+    def nearest(self, query: Query, count: int) -> tuple[Rows, Singles]:
+        """Give the `count` nearest poses found, nearest first, and their squared distances: (K,) int64 and (K,) float32.
+
+        Raises ValueError: NaN in the query, or a count below 1.
+        """
+        if count < 1:
+            raise ValueError(f"{count} nearest poses asked for; expected at least 1")
+        n = len(self.examples)
+        if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
+            return self._exhaustive(query, count)
+        known = kernel_query(query)
+        self.wide = self._last is None
+        rows, distances = self._found(known, count, MANY if self.wide else FEW)
+        if not self.wide and self._lists is not None and distances[0] > (POOR * self._usual) ** 2:
+            self.wide = True
+            rows, distances = self._found(known, count, MANY, self.examined)
+        if len(rows) < count:
+            return self._exhaustive(query, count)
+        return self._remember(rows, distances)
+
+    def _exhaustive(self, query: Query, count: int) -> tuple[Rows, Singles]:
+        """Try all poses."""
+        self.wide, self.examined = False, len(self.examples)
+        return self._remember(*nearest_examples(self.examples, query, count, self._last))
+
+    def _found(self, query: KernelQuery, count: int, n_lists: int, examined: int = 0) -> tuple[Rows, Singles]:
+        """Walk from the last poses and those in the nearest lists; `examined`: poses compared with this query before."""
+        assert self._graph is not None
+        seeds = np.empty(0, np.int64) if self._last is None else self._last
+        if self._lists is not None:
+            alike, _, n_looked_at = probe(self._lists, query, count, n_lists)
+            seeds = np.concatenate([seeds, alike])
+            examined += n_looked_at
+        rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
+        edges, feature = (self._graph.start, self._graph.neighbour), (self.examples.marker_m, self.examples.pose)
+        size, n_walked = _walk(feature, edges, query, seeds, self._work, self._next_stamp(), rows, distances)
+        self.examined = examined + n_walked
+        order = np.lexsort((rows[:size], distances[:size]))
+        return rows[order], distances[order]
+
+    def _remember(self, rows: Rows, distances: Singles) -> tuple[Rows, Singles]:
+        """Keep what was found for the next query."""
+        best = float(np.sqrt(distances[0]))
+        self._last = rows
+        self._usual = best if np.isinf(self._usual) else (1.0 - RENEWED) * self._usual + RENEWED * best
+        return rows, distances
+
+    def _next_stamp(self) -> int:
+        """Give a number that no pose is stamped with."""
+        if self._stamp == LAST_STAMP:
+            self._work[0][:] = 0
+            self._stamp = 0
+        self._stamp += 1
+        return self._stamp
