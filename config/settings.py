@@ -69,10 +69,37 @@ class SolveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FeetSettings:
+    """Contacts of the feet, and keeping them from sliding."""
+
+    lock: bool = True  # keep a foot that touches the ground where it is; contacts are told either way
+    enter: float = 0.6  # probability of contact at which one begins
+    leave: float = 0.35  # and below which it ends
+    blend_s: float = 0.1  # time over which a foot is let go or held
+    limit_m: float = 0.05  # farthest that a foot without markers in sight is held from where the pose has it
+    measured_limit_m: float = 0.01  # and one whose marker is in sight
+    sigma_m: float = 0.035  # how far the pose usually has a foot from its true place
+    measured_sigma_m: float = 0.008  # and a foot whose marker is in sight
+    slip_m: float = 0.015  # how far a foot in contact may really move in a second
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Steadying of the poses that are published; the estimator's own are left alone."""
+
+    output: bool = True  # take the jitter out of a body that stands still
+    still_hz: float = 0.5  # what is left of a part that does not move: slower changes than this
+    fast_m_s: float = 0.25  # a part moves if its joints do so at this speed over 0.1 s
+    slow_m_s: float = 0.08  # or at this over 0.3 s
+    stray_m: float = 0.03  # or are so far from where they are published
+
+
+@dataclass(frozen=True, slots=True)
 class StreamSettings:
     """Publishing of poses."""
 
     address: str = "tcp://127.0.0.1:5570"  # ZeroMQ PUB; 127.0.0.1 is this machine only, port 0 takes a free one
+    predict_ms: float = 0.0  # publish poses as they will be this long after they were taken, at most 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +110,6 @@ class Settings:
     match: MatchSettings = field(default_factory=MatchSettings)
     label: LabelSettings = field(default_factory=LabelSettings)
     solve: SolveSettings = field(default_factory=SolveSettings)
+    feet: FeetSettings = field(default_factory=FeetSettings)
+    filter: FilterSettings = field(default_factory=FilterSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
