@@ -55,16 +55,22 @@ def examples_for(subject: Subject, table: PoseTable) -> Examples:
     n = len(table.rotvec)
     if n == 0:
         raise DatabaseError("the database holds no poses; build one from clips with `duocap database build`")
-    pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(n, 3 * (N_JOINTS - 1))
     marker = np.empty((n, 3 * len(subject.markers)), np.float32)
     for first in range(0, n, CHUNK):
         part = slice(first, min(first + CHUNK, n))
         local = local_markers(subject.skeleton, table.rotvec[part], subject.joint, subject.offset_m)
         marker[part] = local.reshape(len(local), -1)
+    return examples_from(table, marker)
+
+
+def examples_from(table: PoseTable, marker_m: NDArray[np.float32]) -> Examples:
+    """Put the poses of a database and their markers, (N, 3M) float32 [m], together."""
+    n = len(table.rotvec)
+    pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(n, 3 * (N_JOINTS - 1))
     clip = np.repeat(np.arange(len(table.clip_start) - 1, dtype=np.int32), np.diff(table.clip_start))
-    for array in (pose, marker, clip):
+    for array in (pose, marker_m, clip):
         array.setflags(write=False)
-    return Examples(pose, marker, clip, table.fps)
+    return Examples(pose, marker_m, clip, table.fps)
 
 
 def every(examples: Examples, stride: int) -> Examples:

@@ -1,6 +1,6 @@
 """Inverted lists: the examples sorted into groups of alike markers, to find near ones with no last frame to go by.
 
-The centres are learned by k-means (Lloyd 1982) over the markers at the default root alone, on a sample; there are about as many
+The centres are learned by k-means (Lloyd 1982) over the markers at the default root alone, on a sample; there are twice as many
 as the square root of the number of poses. A query looks into the lists of its nearest centres. Unlike a general index it compares
 with the query's own weights: markers that are not seen and depths that one camera cannot tell count for nothing, in the centres
 as in the poses.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reconstruct.search_kernels import KernelQuery, ListArrays, Rows, Singles, _nearest_centers, _probe
 
+LISTS_PER_ROOT = 2.0  # lists by the square root of the number of poses
 SAMPLES_PER_LIST = 64
 ITERATIONS = 8
 
@@ -43,7 +44,7 @@ class Lists:
 def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) -> Lists:
     """Sort poses into lists by their markers, (N, 3M) float32 [m]; the same for the same seed."""
     n = len(marker_m)
-    n_lists = min(n, round(math.sqrt(n)) if n_lists is None else n_lists)
+    n_lists = min(n, max(1, round(LISTS_PER_ROOT * math.sqrt(n))) if n_lists is None else n_lists)
     rng = np.random.default_rng(seed)
     sample = marker_m[np.sort(rng.choice(n, min(n, SAMPLES_PER_LIST * n_lists), replace=False))]
     center = sample[np.sort(rng.choice(len(sample), n_lists, replace=False))]
