@@ -106,6 +106,14 @@ class ContainerWriter:
         self._arrays.append(entry)
         return length
 
+    def read_back(self, name: str) -> Array:
+        """Give a copy of an array already written."""
+        entry = next(entry for entry in self._arrays if entry["name"] == name)
+        self._file.flush()
+        count = int(np.prod(entry["shape"]))
+        read = np.fromfile(self._temporary, np.dtype(entry["dtype"]), count, offset=entry["start"])
+        return np.asarray(read.reshape(entry["shape"]))
+
     def _finish(self) -> None:
         """Write header and preamble, push them to the disk and give the file its name."""
         header = json.dumps({"fields": self.fields, "arrays": self._arrays}, ensure_ascii=False, allow_nan=False).encode()

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.errors import DatabaseError
-from database.graph import Graph
+from database.graph import EPS_RAD, Graph
 from database.graph_kernels import (
     LANES,
     NO_KEY,
@@ -33,7 +33,6 @@ Progress = Callable[[int, int, str], None]  # poses done, poses in all, what is 
 # Of our 66 coordinates 46 have a standard deviation of a degree and more over the CMU motions; the others, such as the second
 # and third of a knee, stand still. A limit "per joint angle" is therefore a limit of 46 times as much on the L1 distance.
 JOINT_ANGLES = 46
-EPS_RAD = math.radians(3.0)
 DEGREE = 16
 # The limit is rounded up to whole steps a joint angle, so that adding clips to a database seldom moves it.
 LIMIT_STEP_RAD = math.radians(0.25)
@@ -88,7 +87,8 @@ def build_graph(
     poses = _Poses.of(rotvec, clip_start, fps, limit, seed)
     table = _empty_table(len(rotvec), degree)
     _join(poses, 0, table, progress)
-    return _graph(poses, table, degree, seed)
+    start, neighbour = _csr(poses.follows, table[0])
+    return Graph(start, neighbour, table[1], poses.limit * UNIT_RAD, degree, seed, camera_fps, eps_rad)
 
 
 def extended(
@@ -97,29 +97,28 @@ def extended(
     clip_start: NDArray[np.int64],
     *,
     fps: float,
-    camera_fps: float = 60.0,
-    eps_rad: float = EPS_RAD,
     progress: Progress | None = None,
 ) -> Graph:
     """Give the graph of a database to whose end clips were added; the same as building it anew.
 
-    graph: of the first poses, which end where a clip ends; rotvec, clip_start: of all poses; the rest as it was when the graph
-    was built. Only new poses are compared with all, unless they move the limit (see `limit_rad`), which takes a new build.
+    graph: of the first poses, which end where a clip ends; rotvec, clip_start, fps: of all poses. Only new poses are compared
+    with all, unless they move the limit (see `limit_rad`), which takes a new build.
     Raises DatabaseError for a graph that ends within a clip, and as `build_graph`.
     """
     old_n, degree, seed = graph.n_poses, graph.degree, graph.seed
     if old_n not in clip_start:
         raise DatabaseError(f"the neighbour graph ends at pose {old_n}, in the middle of a clip; build the database again")
-    limit = limit_rad(rotvec, clip_start, fps, camera_fps, eps_rad)
+    limit = limit_rad(rotvec, clip_start, fps, graph.camera_fps, graph.eps_rad)
     if abs(limit - graph.radius_rad) > UNIT_RAD:
-        build = partial(build_graph, rotvec, clip_start, fps=fps, camera_fps=camera_fps, eps_rad=eps_rad)
-        return build(degree=degree, seed=seed, progress=progress)
+        anew = partial(build_graph, rotvec, clip_start, fps=fps, camera_fps=graph.camera_fps, eps_rad=graph.eps_rad)
+        return anew(degree=degree, seed=seed, progress=progress)
     poses = _Poses.of(rotvec, clip_start, fps, limit, seed)
     keys, ball = _empty_table(len(rotvec), degree)
     ball[:old_n] = graph.ball
     _keys_of_rows(np.asarray(graph.start), np.asarray(graph.neighbour), poses.follows, poses.salt, keys)
     _join(poses, int(np.searchsorted(poses.segments[0], old_n)), (keys, ball), progress)
-    return _graph(poses, (keys, ball), degree, seed)
+    start, neighbour = _csr(poses.follows, keys)
+    return replace(graph, start=start, neighbour=neighbour, ball=ball)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,20 +208,16 @@ def _join(poses: _Poses, first_segment: int, table: Table, progress: Progress | 
         np.add(table[1], ball, out=table[1])
 
 
-def _graph(poses: _Poses, table: Table, degree: int, seed: int) -> Graph:
-    """Give the rows: the sampled partners and the poses beside in the clip, ascending."""
-    keys, ball = table
-    n = len(keys)
+def _csr(follows: NDArray[np.bool_], keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Give the rows, start (N + 1,) and neighbour (E,): the sampled partners and the poses beside in the clip, ascending."""
+    n, degree = keys.shape
     absent = np.int64(n)
     rows = np.full((n, degree + 2), absent, np.int64)
     rows[:, :degree] = np.where(keys == NO_KEY, absent, keys & ((1 << PARTNER_BITS) - 1))
-    number = np.arange(n)
-    rows[poses.follows, degree] = number[poses.follows] - 1
-    rows[:-1, degree + 1][poses.follows[1:]] = number[1:][poses.follows[1:]]
+    later = np.flatnonzero(follows)
+    rows[later, degree] = later - 1
+    rows[later - 1, degree + 1] = later
     rows.sort(axis=1)
     there = rows < absent
     start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
-    neighbour = rows[there].astype(np.int32)
-    for array in (start, neighbour, ball):
-        array.setflags(write=False)
-    return Graph(start, neighbour, ball, poses.limit * UNIT_RAD, degree, seed)
+    return start, rows[there].astype(np.int32)

@@ -1,6 +1,6 @@
 """The pose database: all clips' poses end to end, in one memory-mapped file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,9 @@ from database.skeleton import REFERENCE, Skeleton
 
 # What the arrays mean; raised when a joint, the rest pose or the charts change.
 SCHEMA = 1
+Groups = Iterable[tuple[bool, Iterable[Clip]]]  # made here rather than captured, and the clips
+# From rotvec (N, J, 3), clip_start (C + 1,) and frames a second to more named arrays.
+Derive = Callable[[NDArray[np.float32], NDArray[np.int64], float], Mapping[str, NDArray[Any]]]
 OWN_ARRAYS = ("rotvec", "root_m", "clip_start", "clip_skeleton", "generated", "skeleton_offsets_m", "skeleton_tails_m")
 
 
@@ -74,21 +77,53 @@ def write_database(
     generated: Iterable[Clip] = (),
     notes: Iterable[str] = (),
     extra: Mapping[str, NDArray[Any]] | None = None,
+    derive: Derive | None = None,
 ) -> None:
     """Write clips, all at one rate, to a database; they are taken one by one, so a generator keeps memory small.
 
-    `generated` and `notes` are asked for after the last clip. Equal skeletons are stored once.
-    Raises DatabaseError for no clips, mixed rates, NaN or a place that cannot be written to; nothing is left half-written.
+    `generated` and `notes` are asked for after the last clip. Equal skeletons are stored once. `derive` gives more arrays once
+    all poses are there. Raises DatabaseError for no clips, mixed rates, NaN or a place that cannot be written to; nothing is
+    left half-written.
     """
-    file = Path(path)
+    _write(Path(path), ((False, clips), (True, generated)), notes, derive, extra or {})
+
+
+def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] = (), derive: Derive | None = None) -> None:
+    """Add clips at the end of a database, atomically, after all it holds; close what reads it first (Windows insists).
+
+    Stays: poses, skeletons and notes. Arrays of later stages belong to the old poses and go; `derive` may give new ones.
+    Raises DatabaseError as `open_database` and `write_database`; the file is then as it was.
+    """
+    before = open_database(path).notes
+
+    def all_notes() -> Iterator[str]:
+        yield from before
+        yield from notes
+
+    _write(Path(path), _old_and_new(Path(path), clips), all_notes(), derive, {})
+
+
+def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iterable[Clip]]]:
+    """Give a database's clips one by one, then the others."""
+    old = open_database(path)
+    for k in range(old.n_clips):
+        yield bool(old.generated[k]), [old.clip(k)]
+    # Windows does not replace a file that is still mapped.
+    del old
+    yield False, clips
+
+
+def _write(file: Path, groups: Groups, notes: Iterable[str], derive: Derive | None, extra: Mapping[str, NDArray[Any]]) -> None:
+    """Write a database; what it is asked for is said at `write_database`."""
     with ContainerWriter(file) as writer:
         index = _Index()
-        writer.stream("rotvec", np.dtype(np.float32), (N_JOINTS, 3), _pose_blocks(file, index, clips, generated))
+        writer.stream("rotvec", np.dtype(np.float32), (N_JOINTS, 3), _pose_blocks(file, index, groups))
         if index.n_poses == 0:
             raise DatabaseError(f"{file}: no poses to store; expected at least one clip, check the sources and what is left out")
         for name, array in index.arrays().items():
             writer.add(name, array)
-        for name, array in (extra or {}).items():
+        derived = derive(writer.read_back("rotvec"), np.array(index.starts, np.int64), index.fps) if derive else {}
+        for name, array in {**extra, **derived}.items():
             writer.add(name, array)
         writer.fields = {"schema": SCHEMA, "joints": JOINTS, "reference": REFERENCE.round(9).tolist(), "fps": index.fps}
         writer.fields |= {"clip_names": index.names, "skeleton_names": [s.name for s in index.skeletons], "notes": list(notes)}
@@ -136,10 +171,10 @@ class _Index:
         }
 
 
-def _pose_blocks(file: Path, index: _Index, clips: Iterable[Clip], generated: Iterable[Clip]) -> Iterator[NDArray[np.float32]]:
+def _pose_blocks(file: Path, index: _Index, groups: Groups) -> Iterator[NDArray[np.float32]]:
     """Give the clips' rotations one after the other and remember the rest."""
-    for made_here, group in ((False, clips), (True, generated)):
-        for clip in group:
+    for made_here, clips in groups:
+        for clip in clips:
             if clip.n_frames == 0:
                 continue
             if index.n_poses and clip.fps != index.fps:

@@ -84,7 +84,7 @@ def test_extended_is_the_same_as_built_anew(lengths: list[int], seed: int, data:
     old_n, eps_rad = int(clip_start[cut]), math.radians(data.draw(st.sampled_from([1.0, 6.0])))
     anew = build_graph(rotvec, clip_start, fps=60.0, eps_rad=eps_rad, degree=3, seed=5)
     old = build_graph(rotvec[:old_n], clip_start[: cut + 1], fps=60.0, eps_rad=eps_rad, degree=3, seed=5)
-    assert same(extended(old, rotvec, clip_start, fps=60.0, eps_rad=eps_rad), anew)
+    assert same(extended(old, rotvec, clip_start, fps=60.0), anew)
 
 
 def test_old_poses_are_not_compared_again() -> None:
