@@ -32,11 +32,13 @@ def check_rig_fits(
 ) -> RigFit:
     """Check that the rig is that of the two recordings, left and right the right way round.
 
-    sizes: width and height of the left and right images; sample: pairs spread over the recording, some ten or more. With fewer
-    than three pairs of four blobs nothing but the sizes can be judged. Raises CalibrationError: another size, left and
-    right swapped, or markers too far from their epipolar lines.
+    sizes: width and height of the images of each camera; sample: pairs spread over the recording, some ten or more. With fewer
+    than three pairs of four blobs, or with one camera, nothing but the sizes can be judged. Raises CalibrationError: another
+    size, left and right swapped, or markers too far from their epipolar lines.
     """
     _check_sizes(rig, sizes)
+    if rig.is_lone:
+        return RigFit(0, 0.0, float("inf"), 0.0)
     settings = settings or MatchSettings()
     usable = [pair for pair in sample if min(len(pair.left), len(pair.right)) >= MIN_BLOBS]
     fit = rig_fit(rig, usable, settings)
@@ -81,7 +83,8 @@ def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> 
 
 def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
     """Raise CalibrationError unless each recording has the size its camera was calibrated at."""
-    for side, camera, size in zip(("left", "right"), rig.cameras, sizes, strict=True):
+    sides = ("camera's",) if rig.is_lone else ("left", "right")
+    for side, camera, size in zip(sides, rig.cameras, sizes, strict=not rig.is_lone):
         if tuple(size) != camera.size:
             raise CalibrationError(
                 f"the {side} images are {size[0]}x{size[1]}, but the rig was calibrated at {camera.size[0]}x{camera.size[1]}; "

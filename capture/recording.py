@@ -1,4 +1,4 @@
-"""A recording: two sources and their time stamps, read as pairs of blobs through the detectors of live capture."""
+"""A recording: one source or two and their time stamps, read as pairs of blobs through the detectors of live capture."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.background import Background, images_between, learn_background, robust_background, sample_images
 from capture.detector import Detector
-from capture.packets import Blobs, Floats, Frame, PairedBlobs
+from capture.packets import Blobs, Floats, Frame, PairedBlobs, lone_pair
 from capture.pairing import Pairing
 from capture.sources import Source, open_source
 from capture.timestamps import read_timestamps
@@ -17,25 +17,31 @@ from config.markers import MarkerSet
 from config.settings import DetectorSettings
 
 N_BACKGROUND = 60
+Frames = tuple[Frame | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingSpec:
     """What a recording is made of.
 
-    left, right: video files or folders of images; timestamps: CSV of stamps, or None to count frames; fps: overrides the
-    videos' own; background_s: seconds without the performer, or None to estimate the background from the recording itself.
+    left, right: video files or folders of images, right None for one camera; timestamps: CSV of stamps, or None to count frames;
+    fps: overrides the videos' own; background_s: seconds without the performer, or None to estimate the background from the
+    recording itself; column: of the stamps, for one camera, where each camera has its own.
     """
 
     left: str
-    right: str
+    right: str | None
     timestamps: Path | None = None
     fps: float | None = None
     background_s: tuple[float, float] | None = None
+    column: int = 0
 
 
 class Recording:
-    """Both cameras of a recording, opened and checked, with a background learned for each."""
+    """The cameras of a recording, opened and checked, with a background learned for each.
+
+    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown.
+    """
 
     def __init__(self, spec: RecordingSpec, settings: DetectorSettings, markers: MarkerSet) -> None:
         """Open and check.
@@ -50,20 +56,21 @@ class Recording:
         for source in first:
             source.close()
         _check_alike(first, self._stamps)
-        self.sizes = (first[0].size, first[1].size)
+        self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
-        self.backgrounds: tuple[Background, Background] | None = None
+        self.backgrounds: tuple[Background, ...] | None = None
 
-    def _open(self) -> tuple[Source, Source]:
-        """Open both sources anew, at their first frame."""
-        columns = [self._stamps if self._stamps is None or self._stamps.ndim == 1 else self._stamps[:, c] for c in range(2)]
-        left = open_source(self.spec.left, 0, self.spec.fps, columns[0])
-        right = open_source(self.spec.right, 1, self.spec.fps, columns[1])
-        return left, right
+    def _open(self) -> tuple[Source, ...]:
+        """Open the sources anew, at their first frame."""
+        names = [name for name in (self.spec.left, self.spec.right) if name is not None]
+        stamps = self._stamps
+        columns = [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
+        first = self.spec.column if len(names) == 1 else 0
+        return tuple(open_source(name, c, self.spec.fps, columns[first + c]) for c, name in enumerate(names))
 
     def learn_background(self) -> None:
-        """Learn both backgrounds: from the seconds named, or robustly from frames spread over the recording."""
+        """Learn the backgrounds: from the seconds named, or robustly from frames spread over the recording."""
         found = []
         for source in self._open():
             if self.spec.background_s is not None:
@@ -71,21 +78,21 @@ class Recording:
             else:
                 found.append(robust_background(sample_images(source, N_BACKGROUND)))
             source.close()
-        self.backgrounds = (found[0], found[1])
+        self.backgrounds = tuple(found)
 
-    def frames(self) -> Iterator[tuple[Frame | None, Frame | None]]:
-        """Read both sources side by side to the end of the longer one.
+    def frames(self) -> Iterator[Frames]:
+        """Read the sources side by side to the end of the longer one.
 
         Raises SourceError: a video breaks off before its end, or one is longer than the other.
         """
         sources = self._open()
         try:
             while True:
-                frames = sources[0].read(), sources[1].read()
-                if frames[0] is None and frames[1] is None:
+                frames = tuple(source.read() for source in sources)
+                if all(frame is None for frame in frames):
                     break
                 yield frames
-                if frames[0] is None or frames[1] is None:
+                if any(frame is None for frame in frames):
                     break
             _check_ended(sources, frames, self._stamps)
         finally:
@@ -93,18 +100,23 @@ class Recording:
                 source.close()
 
     def pairs(self, clock: Callable[[], int] = lambda: 0) -> Iterator[tuple[PairedBlobs, int, int]]:
-        """Detect markers in both cameras and pair them in time; with each pair the nanoseconds decoding and detecting took."""
+        """Detect markers and pair them in time; with each pair the nanoseconds decoding and detecting took.
+
+        With one camera the right view of every pair is empty.
+        """
         if self.backgrounds is None:
             self.learn_background()
         assert self.backgrounds is not None
         detectors = [Detector(self._settings, background, self._colors) for background in self.backgrounds]
-        pairing = None if self._stamps is None or self._stamps.ndim == 1 else Pairing(round(0.5e9 / self.fps))
+        own_stamps = self._stamps is not None and self._stamps.ndim == 2
+        pairing = Pairing(round(0.5e9 / self.fps)) if own_stamps and len(detectors) == 2 else None
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
-            for pair in _paired(blobs, pairing):
+            pairs = [lone_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, pairing)
+            for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
             t0 = clock()
 
@@ -121,9 +133,9 @@ def _paired(blobs: list[Blobs], pairing: Pairing | None) -> Iterator[PairedBlobs
             yield pair
 
 
-def _check_alike(sources: tuple[Source, Source], stamps: Floats | None) -> None:
-    """Raise SourceError unless the two recordings can be of one session."""
-    left, right = sources
+def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
+    """Raise SourceError unless the recordings can be of one session."""
+    left, right = sources[0], sources[-1]
     if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None:
         raise SourceError(
             f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; "
@@ -142,15 +154,15 @@ def _check_alike(sources: tuple[Source, Source], stamps: Floats | None) -> None:
         )
 
 
-def _check_ended(sources: tuple[Source, Source], last: tuple[Frame | None, Frame | None], stamps: Floats | None) -> None:
+def _check_ended(sources: tuple[Source, ...], last: Frames, stamps: Floats | None) -> None:
     """Raise SourceError if a source broke off early."""
     for source in sources:
         if source.truncated:
             raise SourceError(
-                f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut both videos"
+                f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut it there"
             )
     left_over = next((s.name for s, frame in zip(sources, last, strict=True) if frame is not None), None)
-    if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[1].n_frames or 0, atol=2):
+    if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[-1].n_frames or 0, atol=2):
         raise SourceError(
             f"{left_over} has more frames than the other video; the two must be of one length: cut the longer one to match"
         )

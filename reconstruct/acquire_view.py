@@ -59,7 +59,7 @@ def _score(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -
         total += best
     for p in range(blobs.shape[0]):
         left_over += nearest[p]
-    return total / y.shape[0] + left_over / blobs.shape[0]
+    return float(total / y.shape[0] + left_over / blobs.shape[0])
 
 
 @kernel

@@ -64,7 +64,7 @@ class Session:
     def arguments(self, given: dict[str, object]) -> list[object]:
         """Turn names and values into words; what names a file of the session becomes its path."""
         value = {key: self.folder / v if isinstance(v, str) and "." in v else v for key, v in given.items()}
-        words: list[object] = [value.pop("left"), value.pop("right")]
+        words: list[object] = [side for side in (value.pop("left"), value.pop("right")) if side is not None]
         for key, v in value.items():
             words += [] if v is None else [f"--{key}", v]
         return words
@@ -191,6 +191,46 @@ def test_overlay_is_a_video_of_both_views(session: Session, tmp_path: Path, caps
     coloured = np.ptp(image.astype(int), axis=2) > 60
     assert coloured[:, : 2 * SCENE.width_px].sum() > 500 and coloured[:, 2 * SCENE.width_px :].sum() > 500
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_one_video_is_enough(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str], side: str) -> None:
+    words = session.replay_words(
+        "--camera", side, "--csv", tmp_path / "a.csv", "--report", tmp_path / "r.json", left=f"{side}.avi", right=None
+    )
+    result = duocap(capsys, *words, "--overlay", tmp_path / "a.avi", "--hide", "left_elbow")
+    assert result.status == 0, result.err
+    report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert report["tracked"] >= 0.98 and report["reprojection_px"]["median"] < 2.0
+    assert report["marker_residual_mm"]["median"] is None and report["hidden"]["left_elbow"]["median_mm"] < 60.0
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    truth = np.load(session.folder / "truth.npz")
+    joints = [j for j in JOINTS if f"{j}.x" in rows[0]]
+    found = np.array([[[float(row[f"{j}.{axis}"]) for axis in "xyz"] for j in joints] for row in rows])
+    index = [truth["joints"].tolist().index(j) for j in joints]
+    assert len(rows) == session.simulation.n_frames
+    error = np.linalg.norm(found - truth["joint_m"][: len(rows)][:, index], axis=2)
+    assert error.mean() < 0.06, error.mean()
+    video = cv2.VideoCapture(str(tmp_path / "a.avi"))
+    assert video.read()[1].shape == (2 * SCENE.height_px, 2 * SCENE.width_px, 3)
+    video.release()
+
+
+def test_one_video_and_a_rig_of_one_camera(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (session.folder / "rig.toml").read_text(encoding="utf-8")
+    alone = text.partition("[cam_1]")[0] + "[metadata]" + text.partition("[metadata]")[2]
+    (tmp_path / "rig.toml").write_text(alone, encoding="utf-8")
+    rig = str(tmp_path / "rig.toml")
+    assert duocap(capsys, *session.replay_words("--csv", tmp_path / "a.csv", right=None, rig=rig)).status == 0
+    assert "[cam_1] is missing" in refused(capsys, session.replay_words(rig=rig), session.folder)
+    other = refused(capsys, session.replay_words("--camera", "right", right=None, rig=rig), session.folder)
+    assert "[cam_1] is missing" in other and "[cam_0]" in other
+
+
+def test_one_video_cannot_measure_a_performer(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, session.calibrate_words(right=None), session.folder)
+    assert "one camera cannot measure depth" in line and "both recordings" in line
 
 
 def test_replay_publishes_as_if_live(session: Session, capsys: pytest.CaptureFixture[str]) -> None:

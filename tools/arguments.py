@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 
 LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
-RIGHT = Annotated[str, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+RIGHT = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
 DATABASE = Annotated[
     Path | None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, seconds_range
 from tools.options import with_settings
@@ -33,12 +34,12 @@ Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write
 def subject(
     settings: Settings,
     left: LEFT,
-    right: RIGHT,
     rig: RIG,
     markers: Markers,
     start: From,
     end: To,
     out: Out,
+    right: RIGHT = None,
     database: DATABASE = None,
     timestamps: TIMESTAMPS = None,
     fps: FPS = None,
@@ -55,6 +56,11 @@ def subject(
     from tools.subject_session import subject_from_recording, summary_lines
 
     check_folders(out)
+    if right is None:
+        raise DuocapError(
+            f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "
+            "the subject.toml they give serves replays with one camera too"
+        )
     if not 0 <= start < end:
         raise typer.BadParameter(f"{start:g} to {end:g}: the second time must come after the first", param_hint="--from/--to")
     cameras, worn = read_rig(rig), read_marker_set(markers)

@@ -1,7 +1,7 @@
-"""`duocap replay`: two recorded videos in, full-body motion out."""
+"""`duocap replay`: two recorded videos in, or one, full-body motion out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -31,13 +31,17 @@ Hide = Annotated[
 Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
+Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
+
+
 @with_settings
 def replay(
     settings: Settings,
     left: LEFT,
-    right: RIGHT,
     rig: RIG,
     subject: SubjectFile,
+    right: RIGHT = None,
+    camera: Camera = "left",
     database: DATABASE = None,
     background: BACKGROUND = None,
     timestamps: TIMESTAMPS = None,
@@ -51,8 +55,8 @@ def replay(
     hide: Hide = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
 ) -> None:
-    """Turn two recorded videos into full-body motion."""
-    from calibration.rig_toml import read_rig
+    """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
+    from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
     from calibration.subject_toml import read_subject
     from capture.recording import Recording, RecordingSpec
     from stream.report import replay_report, write_report
@@ -64,9 +68,11 @@ def replay(
     from tools.replay_sink import replay_sink
 
     check_folders(bvh, trc, csv, report, overlay)
-    cameras, performer = read_rig(rig), read_subject(subject)
+    side = ("left", "right").index(camera)
+    cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
+    performer = read_subject(subject)
     poses = open_or_default(database)
-    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
     with replay_sink(settings, performer, cameras, publish) as sink, progress_bar("replay") as progress:
         result = run_replay(

@@ -36,11 +36,11 @@ def write_overlay(
     markers: list[MarkerFrame],
     progress: Callable[[int, int | None], None] = lambda done, total: None,
 ) -> None:
-    """Write the overlay as a video (MJPG in AVI), both cameras side by side, whole or not at all.
+    """Write the overlay as a video (MJPG in AVI), the cameras side by side, whole or not at all.
 
     poses, markers: of every pair, in order. Raises SourceError: no video can be written there.
     """
-    width, height = (SCALE * (recording.sizes[0][0] + recording.sizes[1][0]), SCALE * max(size[1] for size in recording.sizes))
+    width, height = (SCALE * sum(size[0] for size in recording.sizes), SCALE * max(size[1] for size in recording.sizes))
     part = file.with_name(f".{file.name}.part.avi")
     writer = cv2.VideoWriter(str(part), cv2.VideoWriter.fourcc(*"MJPG"), recording.fps, (width, height))
     try:
@@ -64,16 +64,16 @@ def write_overlay(
 
 def _in_step(
     recording: Recording, poses: list[Pose], markers: list[MarkerFrame]
-) -> Iterator[tuple[Pose, MarkerFrame, tuple[Image, Image]]]:
-    """Give each pose with the left image it came from and the right one nearest in time."""
+) -> Iterator[tuple[Pose, MarkerFrame, tuple[Image, ...]]]:
+    """Give each pose with the left image it came from and the right one, if any, nearest in time."""
     waiting = list(zip(poses, markers, strict=True))[::-1]
-    left: Frame | None = None
-    right: Frame | None = None
+    newest: tuple[Frame | None, ...] = (None,) * len(recording.sizes)
     for frames in recording.frames():
-        left, right = frames[0] or left, frames[1] or right
-        while waiting and left is not None and right is not None and waiting[-1][0].index <= left.index:
+        newest = tuple(new or old for new, old in zip(frames, newest, strict=True))
+        views = [frame for frame in newest if frame is not None]
+        while waiting and len(views) == len(newest) and waiting[-1][0].index <= views[0].index:
             pose, seen = waiting.pop()
-            yield pose, seen, (left.image, right.image)
+            yield pose, seen, tuple(view.image for view in views)
 
 
 def _view(image: Image, camera: Camera, c: int, subject: Subject, pose: Pose, seen: MarkerFrame) -> Image:

@@ -19,6 +19,7 @@ from reconstruct.checks import swapped_markers
 from reconstruct.examples import PoseTable
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
+from reconstruct.sight import lines_of_sight, nearest_on_line
 from stream.take import Take, take_from_poses
 
 N_CHECKED = 40
@@ -85,7 +86,7 @@ def replay(
         _wait_until(taken_ns)
         pose = pipeline.step(pair)
         pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-        _note(result, pose, pipeline.markers, subject)
+        _note(result, pose, pipeline.markers, subject, rig)
         if sink is not None:
             # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
             sink.pose(replace(pose, t_capture_ns=taken_ns))
@@ -93,7 +94,7 @@ def replay(
         progress(n + 1, recording.n_frames)
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
-        raise DuocapError(f"{recording.spec.left}: no pair of frames; expected two recordings of the same moments")
+        raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
     return result
 
 
@@ -107,7 +108,7 @@ def check_recording(recording: Recording, rig: Rig) -> None:
     check_rig_fits(rig, recording.sizes, sample)
 
 
-def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject) -> None:
+def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
     """Add one pose and what the labels say of it."""
     assert markers is not None
     result.poses.append(pose)
@@ -115,10 +116,13 @@ def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject
     if pose.state is not State.TRACKING:
         return
     result.swaps_suspected += bool(swapped_markers(pose, markers))
+    sight = lines_of_sight(markers, rig)
+    # Where one camera is all there is, predictions can be scored across its line of sight only.
+    point_m, known = (nearest_on_line(sight, pose.marker_m), sight.alone) if rig.is_lone else (markers.point_m, markers.valid)
     for name, errors in result.hidden_mm.items():
         m = subject.markers.names.index(name)
-        if markers.valid[m]:
-            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - markers.point_m[m])))
+        if known[m]:
+            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
 
 
 def _wait_until(moment_ns: int) -> None:
