@@ -1,11 +1,12 @@
 """The pose of one frame, as it leaves reconstruction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from database.contacts import CONTACT_JOINTS
 from database.rotations import Floats
 
 
@@ -33,7 +34,7 @@ class Pose:
     joint_source: JointSource, (J,) uint8; confidence: 0..1, (J,); marker_m: every marker as the pose has
     it, (M, 3) [m] world; measured: both cameras saw it and the solver used it, (M,); residual_m: distance to the measured
     marker, (M,), zero elsewhere; seen: used from each camera, (2, M); residual_px: reprojection error there, (2, M);
-    latency_ns: by stage.
+    latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,).
     """
 
     index: int
@@ -50,3 +51,4 @@ class Pose:
     seen: NDArray[np.bool_]
     residual_px: Floats
     latency_ns: dict[str, int]
+    contacts: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))

@@ -6,6 +6,7 @@ import numpy as np
 
 from calibration.subject import Subject
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
+from database.contacts import CONTACT_JOINTS
 from database.kinematics import local_rotations
 from database.rotations import Floats, quaternion_from_matrix
 from reconstruct.pose import Pose
@@ -50,7 +51,7 @@ def pose_message(pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, 
         rotations_xyzw=quaternion_from_matrix(local_rotations(pose.rotvec)).astype(np.float32),
         joint_source=pose.joint_source,
         confidence=pose.confidence.astype(np.float32),
-        contacts=(),
+        contacts=tuple(name for name, touches in zip(CONTACT_JOINTS, pose.contacts, strict=True) if touches),
         markers=marker_readings(pose, skeleton.markers),
         latency_ns=dict(pose.latency_ns),
     )

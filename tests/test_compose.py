@@ -1,5 +1,7 @@
 """From a pose to its message: local quaternions, provenance, markers; the hash of a skeleton."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,9 @@ def test_hash_is_the_documented_one() -> None:
     assert skeleton_hash(("a", "b"), (-1, 0), offsets) == hashlib.sha256(data).hexdigest()[:16]
     with pytest.raises(KeyError):
         _ = SKELETON.humanoid["upperNeck"]
+
+
+def test_message_names_the_joints_that_touch_the_ground() -> None:
+    pose = replace(fakes.pose(5, 1000, np.zeros(3)), contacts=np.array([False, True, True, False]))
+    assert pose_message(pose, SKELETON, "s", 9, 2000).contacts == ("leftToes", "rightFoot")
+    assert pose_message(fakes.pose(5, 1000, np.zeros(3)), SKELETON, "s", 9, 2000).contacts == ()

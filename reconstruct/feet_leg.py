@@ -1,0 +1,179 @@
+"""Bring one foot to a place with the smallest turns of hip, knee and ankle.
+
+x: rotation vectors of the three joints (9), x0 those given, p(x): ankle and ball of the foot (6), t their targets:
+
+    min  |p(x) - t|^2_S + |x - x0|^2_P
+
+with S the tolerance of the places, wider along the leg, where a straight knee would have to bend far for a centimetre, and P the
+ease of each joint's turns: a knee is nearly a hinge. Gauss-Newton, in the form whose matrix is 6x6 (Rodgers 2000, chapter 5):
+x = x0 + P J' (J P J' + S)^-1 (t - p + J (x - x0)). S and P are positive, so the matrix always has an inverse.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from config.jit import kernel
+from config.joints import JOINT_INDEX
+from database.rotations import Floats
+from database.skeleton import REFERENCE, Skeleton
+
+ITERATIONS = 3
+ACROSS_M, ALONG_M = 0.001, 0.01  # tolerance of the targets across the leg and along it
+REACH = 0.6  # share of what a leg could still be stretched by that is ever asked of it
+MOST = 4.0  # no turn is larger than this many standard deviations, whatever is asked for
+# Standard deviation of each turn, about x (bend), y (twist) and z (sideways).
+EASE_RAD: Final = np.array([[0.1, 0.07, 0.1], [0.1, 0.05, 0.05], [0.3, 0.2, 0.2]])
+_PARTS = ("UpperLeg", "LowerLeg", "Foot", "Toes")
+LEGS: Final = tuple(np.array([JOINT_INDEX[side + part] for part in _PARTS], np.int64) for side in ("left", "right"))
+
+
+def leg_to(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], side: int, target_m: Floats) -> Floats:
+    """Give the rotation vectors of hip, knee and ankle that bring a foot to its targets, (3, 3) [rad].
+
+    rotvec: charted, (J, 3) [rad]; hips: orientation (3, 3) and place (3,) [m], world; side: 0 left, 1 right; target_m: of ankle
+    and ball of the foot, (2, 3) [m], world, all finite.
+    """
+    leg = LEGS[side]
+    turned = np.ascontiguousarray(rotvec[leg[:3]], np.float64)
+    rotation, place_m = np.ascontiguousarray(hips[0]), np.ascontiguousarray(hips[1])
+    offsets_m, reference = skeleton.offsets_m[leg], REFERENCE[leg[:3]]
+    _solve(turned, (rotation, place_m, offsets_m, reference), EASE_RAD.ravel(), np.array(target_m, np.float64))
+    return turned
+
+
+@kernel
+def _turn(r: Floats, R: Floats, J: Floats) -> None:
+    """Write exp([r]x) and its left Jacobian, both (3, 3)."""
+    x, y, z = r[0], r[1], r[2]
+    t2 = x * x + y * y + z * z
+    if t2 < 1e-8:
+        a, b, c = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0, 1.0 / 6.0 - t2 / 120.0
+    else:
+        t = math.sqrt(t2)
+        a, b = math.sin(t) / t, (1.0 - math.cos(t)) / t2
+        c = (1.0 - a) / t2
+    skew = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
+    for i in range(3):
+        for k in range(3):
+            square = r[i] * r[k] - (t2 if i == k else 0.0)
+            one = 1.0 if i == k else 0.0
+            R[i, k] = one + a * skew[i][k] + b * square
+            J[i, k] = one + b * skew[i][k] + c * square
+
+
+@kernel
+def _places(x: Floats, chain: tuple[Floats, Floats, Floats, Floats], p: Floats, H: Floats) -> None:
+    """Write hip, knee, ankle and ball p (4, 3), and each joint's axes of turning in the world H (3, 3, 3)."""
+    rotation, place_m, offsets_m, reference = chain
+    G, A = rotation.copy(), np.empty((3, 3))
+    R, J = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(3):
+        p[0, i] = place_m[i] + G[i, 0] * offsets_m[0, 0] + G[i, 1] * offsets_m[0, 1] + G[i, 2] * offsets_m[0, 2]
+    for j in range(3):
+        _turn(x[j], R, J)
+        for i in range(3):
+            for k in range(3):
+                A[i, k] = G[i, 0] * reference[j, 0, k] + G[i, 1] * reference[j, 1, k] + G[i, 2] * reference[j, 2, k]
+        for i in range(3):
+            for k in range(3):
+                H[j, i, k] = A[i, 0] * J[0, k] + A[i, 1] * J[1, k] + A[i, 2] * J[2, k]
+                G[i, k] = A[i, 0] * R[0, k] + A[i, 1] * R[1, k] + A[i, 2] * R[2, k]
+        o = offsets_m[j + 1]
+        for i in range(3):
+            p[j + 1, i] = p[j, i] + G[i, 0] * o[0] + G[i, 1] * o[1] + G[i, 2] * o[2]
+
+
+@kernel
+def _jacobian(p: Floats, H: Floats, jacobian: Floats) -> None:
+    """Write the derivative of ankle and ball, (6, 9): axis x (point - joint)."""
+    for point in range(2):
+        for j in range(3):
+            a0, a1, a2 = p[2 + point, 0] - p[j, 0], p[2 + point, 1] - p[j, 1], p[2 + point, 2] - p[j, 2]
+            for k in range(3):
+                w0, w1, w2 = H[j, 0, k], H[j, 1, k], H[j, 2, k]
+                jacobian[3 * point, 3 * j + k] = w1 * a2 - w2 * a1
+                jacobian[3 * point + 1, 3 * j + k] = w2 * a0 - w0 * a2
+                jacobian[3 * point + 2, 3 * j + k] = w0 * a1 - w1 * a0
+
+
+@kernel
+def _within_reach(p: Floats, target_m: Floats) -> None:
+    """Shorten a target, in place, that would stretch the leg out: of what is left at most REACH is ever used."""
+    length = then = now = 0.0
+    for i in range(3):
+        now += (p[2, i] - p[0, i]) ** 2
+        then += (target_m[0, i] - p[0, i]) ** 2
+    now, then = math.sqrt(now), math.sqrt(then)
+    for j in range(2):
+        length += math.sqrt((p[j + 1, 0] - p[j, 0]) ** 2 + (p[j + 1, 1] - p[j, 1]) ** 2 + (p[j + 1, 2] - p[j, 2]) ** 2)
+    longer = then - now
+    if longer <= 0.0:
+        return
+    room = max(REACH * (length - now), 1e-6)
+    back = longer - room * (1.0 - math.exp(-longer / room))
+    for i in range(3):
+        shift = back * (target_m[0, i] - p[0, i]) / then
+        target_m[0, i] -= shift
+        target_m[1, i] -= shift
+
+
+@kernel
+def _direction(p: Floats, u: Floats) -> None:
+    """Write the unit vector from hip to ankle, zero where they are in one place."""
+    length = math.sqrt((p[2, 0] - p[0, 0]) ** 2 + (p[2, 1] - p[0, 1]) ** 2 + (p[2, 2] - p[0, 2]) ** 2)
+    for i in range(3):
+        u[i] = (p[2, i] - p[0, i]) / length if length > 1e-6 else 0.0
+
+
+@kernel
+def _cholesky_solve(A: Floats, b: Floats) -> None:
+    """Solve A y = b for symmetric positive A, in place: A becomes its factor, b the solution."""
+    n = b.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = math.sqrt(total) if i == j else total / A[j, j]
+    for i in range(n):
+        for k in range(i):
+            b[i] -= A[i, k] * b[k]
+        b[i] /= A[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            b[i] -= A[k, i] * b[k]
+        b[i] /= A[i, i]
+
+
+@kernel
+def _solve(x: Floats, chain: tuple[Floats, Floats, Floats, Floats], ease_rad: Floats, target_m: Floats) -> None:
+    """Turn x (3, 3), in place, towards the targets (2, 3), which are brought within reach."""
+    start = x.copy()
+    p, H, J = np.empty((4, 3)), np.empty((3, 3, 3)), np.zeros((6, 9))
+    S, e, u = np.empty((6, 6)), np.empty(6), np.empty(3)
+    for iteration in range(ITERATIONS):
+        _places(x, chain, p, H)
+        _jacobian(p, H, J)
+        if iteration == 0:
+            _within_reach(p, target_m)
+            _direction(p, u)
+        for a in range(6):
+            e[a] = target_m[a // 3, a % 3] - p[2 + a // 3, a % 3]
+            for d in range(9):
+                e[a] += J[a, d] * (x[d // 3, d % 3] - start[d // 3, d % 3])
+            for b in range(6):
+                S[a, b] = 0.0
+                for d in range(9):
+                    S[a, b] += J[a, d] * J[b, d] * ease_rad[d] ** 2
+                if a // 3 == b // 3:
+                    S[a, b] += (ALONG_M**2 - ACROSS_M**2) * u[a % 3] * u[b % 3]
+            S[a, a] += ACROSS_M**2
+        _cholesky_solve(S, e)
+        for d in range(9):
+            total = 0.0
+            for a in range(6):
+                total += J[a, d] * e[a]
+            turn = min(max(ease_rad[d] ** 2 * total, -MOST * ease_rad[d]), MOST * ease_rad[d])
+            x[d // 3, d % 3] = start[d // 3, d % 3] + turn
