@@ -44,10 +44,10 @@ class Tuning:
     """
 
     marker_sigma_m: float = 0.03
-    pose_sigma_rad: float = 0.4
+    pose_sigma_rad: float = 0.3
     velocity_share: float = 0.5
-    velocity_gain: float = 0.9
-    neighbours: int = 150
+    velocity_gain: float = 0.5
+    neighbours: int = 300
     bandwidth: float = 0.3
     ridge_m: float = 0.02
 
@@ -142,7 +142,7 @@ class Solved:
         return estimate.moment
 
 
-NN_TUNING = Tuning(neighbours=1)
+NN_TUNING = Tuning(pose_sigma_rad=0.4, neighbours=1)
 LWR_TUNING = Tuning()
 METHODS: dict[str, Callable[[Subject, Examples, SolveSettings], Method]] = {
     "NN": lambda subject, examples, _: NearestNeighbour(subject, examples, NN_TUNING),

@@ -5,10 +5,10 @@
 
 import json
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,7 +27,8 @@ from tools.evaluation.methods import METHODS, method
 from tools.evaluation.protocol import ProtocolClip, protocol_clip, synthesis_clips
 from tools.evaluation.queries import VARIANTS, Query, query_of, varied
 from tools.evaluation.scores import angle_errors_deg, geodesic_errors_deg, moving_angles, position_errors_mm
-from tools.evaluation.synthesis_table import print_tables
+from tools.evaluation.synthesis_table import VICON, print_tables
+from tools.evaluation.vicon import vicon_query
 from tools.progress import progress_bar
 
 
@@ -158,15 +159,35 @@ def runs_of_clip(which: ProtocolClip, options: SynthesisOptions, settings: Solve
     return runs
 
 
+def runs_of_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings) -> list[Run]:
+    """Run all wanted methods on the real markers of clip 02_05. Raises DuocapError."""
+    asked = vicon_query(file, options.motion, options.markers, options.seconds)
+    query = asked.query
+    examples = _cache(options.database).examples(query)
+    floor_mm = float(asked.others.errors_mm(query.rotvec, query.root_m).mean())
+    runs = []
+    for name in options.methods or tuple(METHODS):
+        rotvec, root_m, frame_ms = synthesized(query, examples, settings, name)
+        errors = errors_of(query, rotvec, root_m, frame_ms)
+        others = {"others_mm": float(asked.others.errors_mm(rotvec, root_m).mean()), "others_true_pose_mm": floor_mm}
+        by_frame = errors.asf_deg.mean(axis=1), errors.position_mm.mean(axis=1)
+        n = len(errors.position_mm)
+        runs.append(Run(query.stem, query.behaviour, VICON, name, n, errors.means() | others, *by_frame))
+    return runs
+
+
 def all_runs(options: SynthesisOptions, settings: SolveSettings) -> Iterator[list[Run]]:
     """Run the clips, several at once, and give each one's runs as it is done. Raises DuocapError."""
-    clips = [protocol_clip(stem) for stem in options.clips] or list(synthesis_clips())
-    if options.processes < 2 or len(clips) == 1:
-        yield from (runs_of_clip(clip, options, settings) for clip in clips)
+    clips = wanted_clips(options)
+    tasks: list[Callable[[], list[Run]]] = [partial(runs_of_clip, clip, options, settings) for clip in clips]
+    if options.c3d is not None:
+        tasks.append(partial(runs_of_vicon, options.c3d, options, settings))
+    if options.processes < 2 or len(tasks) == 1:
+        yield from (task() for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(options.processes, len(clips)), mp_context=context) as pool:
-        jobs: list[Future[list[Run]]] = [pool.submit(runs_of_clip, clip, options, settings) for clip in clips]
+    with ProcessPoolExecutor(min(options.processes, len(tasks)), mp_context=context) as pool:
+        jobs: list[Future[list[Run]]] = [pool.submit(task) for task in tasks]
         try:
             for job in as_completed(jobs):
                 yield job.result()
@@ -175,11 +196,16 @@ def all_runs(options: SynthesisOptions, settings: SolveSettings) -> Iterator[lis
                 job.cancel()
 
 
+def wanted_clips(options: SynthesisOptions) -> list[ProtocolClip]:
+    """Give the clips that are measured. Raises DatabaseError: one is no clip of the protocol."""
+    return [protocol_clip(stem) for stem in options.clips] or list(synthesis_clips())
+
+
 def evaluate_synthesis(options: SynthesisOptions, settings: Settings, json_file: Path | None, plot: Path | None) -> list[Run]:
     """Measure, print the tables, write the figures. Raises DuocapError."""
     begun = perf_counter()
     runs: list[Run] = []
-    n_clips = len(options.clips or synthesis_clips())
+    n_clips = len(wanted_clips(options)) + (options.c3d is not None)
     with progress_bar("clips") as progress:
         progress(0, n_clips)
         for done, some in enumerate(all_runs(options, settings.solve), start=1):

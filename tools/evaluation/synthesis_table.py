@@ -17,11 +17,13 @@ MEASURES = {
     "geodesic_deg": ("geodesic degrees per joint", 2),
     "position_mm": ("millimetres per joint (23 joints)", 1),
 }
+VICON = "vicon"
 WHAT = {
     "exact": "exact markers",
     "noise": "5 mm noise in every coordinate",
     "missing": "two markers hidden, others every second",
     "six": "six markers: hands, feet, shoulders",
+    VICON: "real Vicon markers of clip 02_05, as many as the marker set has; offsets from its first second",
 }
 
 
@@ -68,9 +70,18 @@ def print_tables(runs: list[Run]) -> None:
         for measure, (what, _) in MEASURES.items():
             print(f"\n{what}")
             print("\n".join(table(part, measure)))
+        if variant == VICON:
+            print("\n" + "\n".join(_others(part)))
     print(
         "\nms a frame: " + ", ".join(f"{name} {_mean_ms(runs, name):.1f}" for name in dict.fromkeys(run.method for run in runs))
     )
+
+
+def _others(runs: list[Run]) -> list[str]:
+    """Give the lines on the markers that were predicted."""
+    errors = ", ".join(f"{run.method} {run.means['others_mm']:.1f}" for run in runs)
+    true = runs[0].means["others_true_pose_mm"]
+    return [f"mm from the other markers: {errors}; with the pose of the motion file itself {true:.1f}"]
 
 
 def _mean_ms(runs: list[Run], method: str) -> float:
