@@ -1,8 +1,8 @@
 """Principal components of the nearest examples (Chai & Hodgins 2005, eq. 3), by the smaller of two symmetric matrices.
 
-With Y (n, D) the examples less their mean, the eigenvectors of the scatter Y'Y are the directions; for n < D those of YY' give the
-same with less work. Either takes a fraction of the time of a singular value decomposition of Y and loses digits only of variances
-that are next to nothing.
+With Y (n, D) the examples less their mean, the eigenvectors of the scatter Y'Y are the directions; for n < D those of YY' give
+the same with less work. Either takes a fraction of the time of a singular value decomposition of Y and loses digits only of
+variances that are next to nothing.
 """
 
 from dataclasses import dataclass

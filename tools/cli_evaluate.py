@@ -89,7 +89,13 @@ def search(
 @app.command()
 @with_settings
 def dimensionality(
-    settings: Settings, motion: Motion, database: Database = None, json: Json = None, plot: Plot = None, clip: Clips = None
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer poses, rougher figures, in a minute.")] = False,
 ) -> None:
     """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
     from tools.evaluation.dimensionality import evaluate_dimensionality
@@ -97,4 +103,4 @@ def dimensionality(
 
     check_folders(json)
     path = protocol_database(motion, database)
-    evaluate_dimensionality(motion, path, settings, clips=tuple(clip or ()), json_file=json, plot=plot)
+    evaluate_dimensionality(motion, path, settings, clips=tuple(clip or ()), json_file=json, plot=plot, quick=quick)
