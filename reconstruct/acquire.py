@@ -1,31 +1,50 @@
 """Acquisition: label points with no previous pose to go by, at the start and after a loss.
 
-The torso is nearly rigid, so its markers are sought first, as triples with the right distances, among all points. Each root
-so found is scored against the markers of many example poses; the best few are refined by assignment.
+Example poses are laid on the points (`reconstruct.hypotheses`), the best labellings are refined, joined by those with limbs
+exchanged or the whole body turned round, and the few best are solved as any frame is: what is left of the solver's energy
+says which of them a body would take. What stays ambiguous is decided by the next frames.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.constellation import assign, place_constellation
+from calibration.constellation import assign
 from calibration.subject import Subject
-from config.jit import kernel
+from capture.packets import MarkerFrame
 from config.joints import N_JOINTS
+from config.settings import SolveSettings
 from database.kinematics import charted, local_markers
-from database.rotations import Floats, rigid_fit
+from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
+from reconstruct.estimator import Estimator
 from reconstruct.examples import Examples
+from reconstruct.history import Moment
+from reconstruct.hypotheses import Hypotheses, Ints, laid, pose_index, refined, squared_distances
+from reconstruct.labeller import opposite_markers
+from reconstruct.local_model import LocalModel, local_gaussian
+from reconstruct.nearest import nearest
 
-N_REPRESENTATIVES = 1500
-N_ROOTS = 24
-GATE_M = 0.20
-GATES_M = (0.45, 0.30, 0.25, 0.20)  # of the rounds of refinement
+N_POSES, N_LISTED, N_CENTERS = 24_000, 8_000, 500
+MAX_PAIRS = 6
+SLACK_M, GATE_M = 0.07, 0.25  # of laying examples on points
+N_LAID, N_REFINED, N_SOLVED, N_VARIED, N_CARRIED = 300, 32, 6, 3, 3
+GATES_M = (0.25, 0.20)  # of the rounds of refinement
 LEFT_OVER_M = 0.35  # as how far off a marker counts that has no point while one is left over
-SLACK_M = 0.08
-SURE_M, LIKELY_M, HARDLY_M = 0.07, 0.10, 0.13
-CLEAR_MARGIN, PATIENCE_S = 1.4, 0.7
-AVERTED = 1.4  # times the cost for a performer seen from behind
+SOLVED_GATE_M = 0.08  # how far from its point a marker of a solved pose may be
+MISSING = 6.0  # energy of a marker without a point, twice that while a point is left over
+LIKENESS, LIKENESS_M = 0.4, 0.03  # weight of the distance from the nearest example, and the usual one
+SURE, HARDLY = 7.0, 10.0  # energies a marker
+CLEAR, HARDLY_CLEAR, PATIENCE_S = 6.0, 1.0, 0.5
+SAME_M = 0.10  # markers of one labelling move no farther than this from frame to frame
+REMEMBER = 0.8  # weight of the frames before in a labelling's energy, while it goes on
+MAX_PAUSE_S = 0.1  # what was ambiguous longer ago is forgotten
+AVERTED = 4.0  # energy of a performer seen from behind
+NEAR_S, NEAR_M, NEAR_RAD = 1.0, 0.3, 1.0  # for how long after a loss, and how far from there, a performer is sought
+FAR = 8.0  # energy of being elsewhere
+
+FrameOf = Callable[[Ints], MarkerFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,121 +54,285 @@ class Acquired:
     cost_m: root mean square distance, what is missing counted too; margin: cost of the next best labelling, as a multiple.
     """
 
-    point_of_marker: NDArray[np.int64]
+    point_of_marker: Ints
     rotation: Floats
     position_m: Floats
     joints: Floats
     cost_m: float
     margin: float = 1.0
 
-    def trusted(self, waited_s: float) -> bool:
-        """Tell whether to go by it, the less surely the longer nothing better was found.
 
-        Of acquisitions amid rendered walks, runs and punches that cost less than 7 cm 99 % were right, of those below 10 cm
-        with a clear margin 89 %, of the others half.
-        """
-        clear = self.margin > CLEAR_MARGIN
-        if self.cost_m < SURE_M or (self.cost_m < LIKELY_M and clear):
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A labelling found from nothing: point of each marker, (M,), -1 for none or unsure, and the pose solved from it.
+
+    energy: what the solver left, with what is missing, left over or unlike any example, a marker; margin: how much more, in all,
+    the next labelling has that differs in more than the unsure markers; waited_s: since the search began.
+    """
+
+    point_of_marker: Ints
+    moment: Moment
+    energy: float
+    margin: float
+    waited_s: float
+
+    @property
+    def trusted(self) -> bool:
+        """Tell whether to go by it, the less surely the longer nothing better was found."""
+        if self.energy < SURE and self.margin > CLEAR:
             return True
-        return waited_s > PATIENCE_S and (self.cost_m < LIKELY_M or (self.cost_m < HARDLY_M and clear))
+        return self.waited_s > PATIENCE_S and self.energy < HARDLY and self.margin > HARDLY_CLEAR
 
 
-@kernel
-def _best_pose(points: Floats, markers: Floats, gate2: float) -> tuple[int, float]:
-    """Give the pose (P, M, 3) whose markers lie nearest to the points (N, 3), and its summed squared distance."""
-    best, best_pose = 1e300, -1
-    for k in range(markers.shape[0]):
-        total = 0.0
-        for m in range(markers.shape[1]):
-            near = gate2
-            for p in range(points.shape[0]):
-                d = (
-                    (markers[k, m, 0] - points[p, 0]) ** 2
-                    + (markers[k, m, 1] - points[p, 1]) ** 2
-                    + (markers[k, m, 2] - points[p, 2]) ** 2
-                )
-                if d < near:
-                    near = d
-            total += near
-            if total >= best:
-                break
-        if total < best:
-            best, best_pose = total, k
-    return best_pose, best
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy."""
+
+    choice: Ints
+    moment: Moment
+    marker_m: Floats
+    point_m: Floats
+    energy: float
+
+    def follows(self, other: "Candidate") -> bool:
+        """Tell whether it is the same labelling a frame later."""
+        both = (self.choice >= 0) & (other.choice >= 0)
+        if both.sum() < 0.7 * max((self.choice >= 0).sum(), (other.choice >= 0).sum()):
+            return False
+        return bool((np.linalg.norm(self.point_m - other.point_m, axis=1)[both] < SAME_M).all())
 
 
 class Acquirer:
-    """Holds the example poses that acquisition compares with."""
+    """Holds the example poses that acquisition compares with, and what is still ambiguous."""
 
-    def __init__(self, subject: Subject, examples: Examples, viewpoint_m: Floats | None = None) -> None:
-        """Prepare. viewpoint_m: middle of the cameras, (3,) [m] world: performers mostly face them; None if unknown."""
-        self._viewpoint_m = viewpoint_m
-        step = max(1, len(examples) // N_REPRESENTATIVES)
-        joints = np.zeros((len(examples.pose[::step]) + 1, N_JOINTS, 3))
-        joints[1:, 1:] = examples.pose[::step].reshape(-1, N_JOINTS - 1, 3)
-        joints[0] = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-        self._joints = joints
-        self._markers = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
-        self._torso = subject.markers.torso
-        self._enough = max(5, round(0.6 * len(subject.markers)))
-
-    def acquire(self, points: Floats, last_joints: Floats | None = None, last_markers: Floats | None = None) -> Acquired | None:
-        """Label points (P, 3) [m] world; None where nothing fits.
-
-        last_joints (J, 3), last_markers (M, 3) [m] relative to the root: the last pose before the loss, a candidate too.
+    def __init__(
+        self,
+        subject: Subject,
+        examples: Examples,
+        estimator: Estimator,
+        settings: SolveSettings,
+        root_rotvec: NDArray[np.float32] | None = None,
+        viewpoint_m: Floats | None = None,
+        up: Floats | None = None,
+    ) -> None:
+        """Prepare. estimator: solves the candidates; its history stays as it is; root_rotvec: orientation of the root in every
+        example, (N, 3) [rad], Y up, upright if None; viewpoint_m: middle of the cameras, (3,) [m] world: performers mostly face
+        them, None if unknown; up: of the world, (3,), the subject's if None.
         """
-        if len(points) < self._enough:
-            return None
-        joints, markers = self._joints, self._markers
-        if last_joints is not None and last_markers is not None:
-            joints, markers = np.concatenate([joints, last_joints[None]]), np.concatenate([markers, last_markers[None]])
-        torso_shape = np.ascontiguousarray(self._markers[0][self._torso])
-        # The T-pose every session starts in and the pose before a loss are likelier than any one of the others.
-        likely = [0] if last_joints is None else [0, len(joints) - 1]
-        candidates: list[Acquired] = []
-        for placed in place_constellation(points, torso_shape, slack_m=SLACK_M, gate_m=GATE_M)[:N_ROOTS]:
-            root = (placed.rotation, placed.translation)
-            candidates.append(_refined(points, markers, joints, root))
-            candidates += [_refined(points, markers[[k]], joints[[k]], root) for k in likely]
-        good = [c for c in candidates if (c.point_of_marker >= 0).sum() >= self._enough]
-        if not good:
-            return None
-        best = min(good, key=self._doubtful_cost)
-        others = [c for c in candidates if not np.array_equal(c.point_of_marker, best.point_of_marker)]
-        next_best = min((self._doubtful_cost(c) for c in others), default=np.inf)
-        return replace(best, margin=next_best / max(self._doubtful_cost(best), 1e-9))
+        self._viewpoint_m, self._torso = viewpoint_m, subject.markers.torso
+        self._estimator, self._settings = estimator, settings
+        stride = max(1, -(-len(examples) // N_POSES))
+        pose = examples.pose[::stride].reshape(-1, N_JOINTS - 1, 3)
+        joints = np.zeros((len(pose) + 1, N_JOINTS, 3))
+        joints[1:, 1:] = pose
+        joints[0] = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        tilt = np.tile(np.eye(3), (len(joints), 1, 1))
+        if root_rotvec is not None:
+            tilt[1:] = without_heading(matrix_from_rotvec(np.asarray(root_rotvec[::stride], float)))
+        self._joints, self._tilt = joints, tilt
+        local = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
+        upright = np.einsum("nij,nmj->nmi", tilt, local)
+        self._every = max(1, len(upright) // N_LISTED)
+        self._index = pose_index(upright[:: self._every], N_CENTERS)
+        self._flat = upright.astype(np.float32)
+        self._pairs = torso_pairs(upright[0], subject.markers.torso)
+        self._swaps = limb_swaps(opposite_markers(subject))
+        self._mirror = mirror_order(subject)
+        self._up = upright_turn(subject.up if up is None else up)
+        self._enough = max(5, round(0.6 * len(subject.markers)))
+        self.forget()
 
-    def _doubtful_cost(self, candidate: Acquired) -> float:
-        """Give the cost, more for a back turned to the cameras: a body is nearly its own image turned by 180 degrees."""
+    def forget(self) -> None:
+        """Start anew."""
+        self._ambiguous: list[Candidate] = []
+        self._began_ns = self._sought_ns = -(10**18)
+
+    def seek(self, points_m: Floats, frame_of: FrameOf, t_ns: int, last: Moment | None = None) -> Found | None:
+        """Label points (P, 3) [m] world at a time; None where nothing fits.
+
+        frame_of: gives the frame in which every marker, (M,), has the given point or none, -1; last: pose before the loss.
+        What is found need not be `trusted`: then the next frames decide, and this one's labellings are remembered for them.
+        """
+        if t_ns - self._sought_ns > MAX_PAUSE_S * 1e9 or t_ns <= self._sought_ns:
+            self._ambiguous, self._began_ns = [], t_ns
+        self._sought_ns = t_ns
+        candidates = self._candidates(points_m, frame_of, t_ns, last) if len(points_m) >= self._enough else []
+        self._ambiguous = candidates[:N_CARRIED]
+        if not candidates:
+            return None
+        return self._decided(candidates, 1e-9 * (t_ns - self._began_ns))
+
+    def _candidates(self, points_m: Floats, frame_of: FrameOf, t_ns: int, last: Moment | None) -> list[Candidate]:
+        """Give the solved labellings of a frame, the best first, with what the frames before said of them."""
+        hypotheses = self._hypotheses(np.ascontiguousarray(points_m @ self._up.T), t_ns, last)
+        found: dict[bytes, Candidate] = {}
+        for h in range(len(hypotheses)):
+            candidate = self._solved(points_m, frame_of, hypotheses, h)
+            if candidate is None:
+                continue
+            candidate = self._weighed(candidate, t_ns, last)
+            key = candidate.choice.tobytes()
+            if key not in found or candidate.energy < found[key].energy:
+                found[key] = candidate
+        return sorted(found.values(), key=lambda candidate: candidate.energy)
+
+    def _weighed(self, candidate: Candidate, t_ns: int, last: Moment | None) -> Candidate:
+        """Add what the cameras' side, the pose before a short loss and the frames before say of a labelling."""
+        energy = candidate.energy + self._averted(candidate.moment)
+        if last is not None:
+            energy += _elsewhere(candidate.moment, last, 1e-9 * (t_ns - last.t_ns))
+        before = [other.energy for other in self._ambiguous if candidate.follows(other)]
+        if self._ambiguous:
+            # What was no candidate a frame ago was worse than those that were.
+            earlier = min(before) if before else max(other.energy for other in self._ambiguous)
+            energy = (1.0 - REMEMBER) * energy + REMEMBER * earlier if before else max(energy, earlier)
+        return replace(candidate, energy=energy)
+
+    def _averted(self, moment: Moment) -> float:
+        """Give the energy of a back turned to the cameras: a body is nearly its own image turned by 180 degrees."""
         if self._viewpoint_m is None:
-            return candidate.cost_m
-        facing = candidate.rotation[:, 2] @ (self._viewpoint_m - candidate.position_m)
-        return candidate.cost_m * (1.0 if facing > 0 else AVERTED)
+            return 0.0
+        return AVERTED if moment.rotation[:, 2] @ (self._viewpoint_m - moment.position_m) < 0 else 0.0
 
+    def _decided(self, candidates: list[Candidate], waited_s: float) -> Found:
+        """Take the best labelling without the markers that a rival, as good but for a few, labels otherwise."""
+        best = candidates[0]
+        unsure = np.zeros(len(best.choice), bool)
+        margin = np.inf
+        for rival in candidates[1:]:
+            behind = rival.energy - best.energy
+            differ = (rival.choice != best.choice) & (rival.choice >= 0) & (best.choice >= 0)
+            sure = (best.choice >= 0) & ~(unsure | differ)
+            if behind < CLEAR and not (differ & self._torso).any() and sure.sum() >= self._enough:
+                unsure |= differ
+            elif differ.any():
+                margin = min(margin, behind)
+        choice = np.where(unsure, -1, best.choice)
+        return Found(choice, best.moment, best.energy / len(choice), margin, waited_s)
 
-def _refined(points: Floats, markers: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:
-    """Choose the pose, assign and fit the root in turn: a root from the torso alone turns the hands far off."""
-    R, t = root
-    best = Acquired(np.full(markers.shape[1], -1, np.int64), R, t, joints[0], LEFT_OVER_M)
-    for gate in GATES_M:
-        pose, _ = _best_pose(np.ascontiguousarray((points - t) @ R), markers, gate**2)
-        choice = assign(points, markers[pose] @ R.T + t, gate)
+    def _hypotheses(self, points: Floats, t_ns: int, last: Moment | None) -> Hypotheses:
+        """Give the best few labellings of points in an upright world."""
+        choice, root = laid(points, self._index.centers, self._pairs, SLACK_M, GATE_M, N_LAID)
+        _, first = np.unique(choice, axis=0, return_index=True)
+        first = np.sort(first)[:N_REFINED]
+        found = refined(points, self._index, choice[first], root[first], GATES_M, LEFT_OVER_M).distinct()
+        choice, root = self._variants(found, points, last)
+        variants = refined(points, self._index, choice, root, GATES_M[-1:], LEFT_OVER_M, relabel=False)
+        both = Hypotheses(*(np.concatenate([getattr(found, n), getattr(variants, n)]) for n in Hypotheses.__slots__)).distinct()
+        return both.take(np.flatnonzero((both.choice >= 0).sum(axis=1) >= self._enough)[:N_SOLVED])
+
+    def _variants(self, found: Hypotheses, points: Floats, last: Moment | None) -> tuple[Ints, Floats]:
+        """Give the best labellings the other way round, limbs exchanged and the whole body turned by 180 degrees, and those that
+        continue the candidates of the frame before and the pose before the loss."""
+        choices, roots = [found.choice[:0]], [found.root[:0]]
+        for choice, root in zip(found.choice[:N_VARIED], found.root[:N_VARIED], strict=True):
+            exchanged = choice[self._swaps]
+            choices += [exchanged, choice[self._mirror][None]]
+            roots += [np.tile(root, (len(exchanged), 1)), (root * [-1.0, -1.0, 1.0, 1.0, 1.0])[None]]
+        past = [(c.moment, c.marker_m) for c in self._ambiguous]
+        past += [] if last is None else [(last, self._estimator.world(last))]
+        for moment, marker_m in past:
+            choices.append(assign(points, marker_m @ self._up.T, GATE_M)[None])
+            roots.append(placement(self._up @ moment.rotation, self._up @ moment.position_m)[None])
+        return np.concatenate(choices), np.concatenate(roots)
+
+    def _solved(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int) -> Candidate | None:
+        """Solve one labelling; label what the solved pose explains better, and solve again where that changes anything."""
+        c, s, *place = hypotheses.root[h]
+        turn = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+        number, choice = self._every * int(hypotheses.number[h]), hypotheses.choice[h]
+        start = Moment(0, self._joints[number], self._up.T @ turn @ self._tilt[number], self._up.T @ np.array(place))
+        model = self._model(points, choice, turn, np.array(place))
+        estimate = self._estimator.estimate(frame_of(choice), start, model)
+        if estimate is None:
+            return None
+        better = assign(points, estimate.marker_m, SOLVED_GATE_M)
+        if not np.array_equal(better, choice):
+            choice = better
+            estimate = self._estimator.estimate(frame_of(choice), estimate.moment, model)
+        if estimate is None or (choice >= 0).sum() < self._enough or not np.isfinite(estimate.marker_m).all():
+            return None
+        energy = estimate.energy + self._beside(choice, len(points))
+        energy += 0.5 * LIKENESS * len(choice) * float(hypotheses.cost_m[h] / LIKENESS_M) ** 2
+        return Candidate(choice, estimate.moment, estimate.marker_m, points[choice], energy)
+
+    def _beside(self, choice: Ints, n_points: int) -> float:
+        """Give the energy of markers without a point and of points left over."""
+        used = int((choice >= 0).sum())
+        missing, left_over = len(choice) - used, n_points - used
+        return MISSING * (missing + min(missing, left_over))
+
+    def _model(self, points: Floats, choice: Ints, turn: Floats, place: Floats) -> LocalModel:
+        """Learn the local model of the examples nearest to a labelling."""
+        s = self._settings
         used = choice >= 0
-        if used.sum() < 3:
-            break
-        R, t = rigid_fit(markers[pose][used], points[choice[used]])
-        found = _assigned(points, markers[pose], joints[pose], (R, t))
-        best = min(best, found, key=lambda candidate: candidate.cost_m)
-    return best
+        local = np.zeros((len(choice), 3))
+        local[used] = (points[choice[used]] @ self._up.T - place) @ turn
+        d = squared_distances(self._flat, local, choice) / s.query_marker_sigma_m**2
+        chosen = nearest(d, s.neighbours)
+        d = d[chosen].astype(np.float64)
+        width = max(float(d[len(d) // 2] - d[0]), 1e-9)
+        return local_gaussian(
+            self._joints[chosen, 1:].reshape(len(chosen), -1),
+            np.exp(-0.5 * s.sharpness * (d - d[0]) / width),
+            None,
+            floor_rad=s.floor_rad,
+            shrinkage=s.shrinkage,
+            smooth_sigma_rad=s.smooth_sigma_rad,
+        )
 
 
-def _assigned(points: Floats, local: Floats, joints: Floats, root: tuple[Floats, Floats]) -> Acquired:
-    """Assign points to the markers of a placed pose; a marker without a point costs more where points are left over."""
-    R, t = root
-    choice = assign(points, local @ R.T + t, GATE_M)
-    used = choice >= 0
-    n_excess = min(int((~used).sum()), len(points) - int(used.sum()))
-    error2 = np.full(len(local), GATE_M**2)
-    error2[np.flatnonzero(~used)[:n_excess]] = LEFT_OVER_M**2
-    error2[used] = np.sum((local[used] @ R.T + t - points[choice[used]]) ** 2, axis=1)
-    return Acquired(choice, R, t, joints, float(np.sqrt(error2.mean())))
+def placement(rotation: Floats, position_m: Floats) -> Floats:
+    """Give the placement (5,) of `reconstruct.hypotheses` nearest to a root: the turn of its heading, its place."""
+    heading = np.arctan2(rotation[0, 2], rotation[2, 2])
+    return np.array([np.cos(heading), np.sin(heading), *position_m])
+
+
+def _elsewhere(moment: Moment, last: Moment, gone_s: float) -> float:
+    """Give the energy of a root that a performer cannot have reached from the last pose, at most FAR, none after a while."""
+    if not 0.0 <= gone_s < NEAR_S:
+        return 0.0
+    away_m = float(np.linalg.norm(moment.position_m - last.position_m)) / (NEAR_M + 3.0 * gone_s)
+    turned = float(geodesic_rad(moment.rotation, last.rotation)) / (NEAR_RAD + 4.0 * gone_s)
+    return FAR * (1.0 - gone_s / NEAR_S) * min(1.0, away_m**2 + turned**2)
+
+
+def without_heading(rotation: Floats) -> Floats:
+    """Give rotations (N, 3, 3) turned about Y so that their third axis has no part along X."""
+    heading = np.arctan2(rotation[:, 0, 2], rotation[:, 2, 2])
+    return np.asarray(matrix_from_rotvec(heading[:, None] * [0.0, -1.0, 0.0]) @ rotation)
+
+
+def upright_turn(up: Floats) -> Floats:
+    """Give the least rotation (3, 3) that takes the direction `up` to Y."""
+    up = up / np.linalg.norm(up)
+    axis = np.cross(up, [0.0, 1.0, 0.0])
+    length = float(np.linalg.norm(axis))
+    if length < 1e-9:
+        return np.eye(3) if up[1] > 0 else np.diag([1.0, -1.0, -1.0])
+    return np.asarray(matrix_from_rotvec(axis / length * np.arctan2(length, up[1])))
+
+
+def torso_pairs(t_pose: Floats, torso: NDArray[np.bool_]) -> Ints:
+    """Choose pairs of torso markers far apart seen from above, (Q, 2)."""
+    first, second = np.triu_indices(int(torso.sum()), 1)
+    index = np.flatnonzero(torso)
+    pairs = np.stack([index[first], index[second]], axis=1)
+    across = np.linalg.norm((t_pose[pairs[:, 0]] - t_pose[pairs[:, 1]])[:, [0, 2]], axis=1)
+    return pairs[np.argsort(-across, kind="stable")[:MAX_PAIRS]]
+
+
+def limb_swaps(opposite: NDArray[np.bool_]) -> Ints:
+    """Give orders of the markers with one pair of opposite ones exchanged, (S, M)."""
+    pairs = np.argwhere(np.triu(opposite))
+    orders = np.tile(np.arange(len(opposite)), (len(pairs), 1))
+    for order, (a, b) in zip(orders, pairs, strict=True):
+        order[[a, b]] = b, a
+    return orders
+
+
+def mirror_order(subject: Subject) -> Ints:
+    """Give the order in which every marker is replaced by the one at its mirror image in the T-pose, (M,)."""
+    t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
+    local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
+    return assign(local * [-1.0, 1.0, 1.0], local, 10.0)

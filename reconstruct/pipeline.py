@@ -15,7 +15,7 @@ from config.settings import Settings
 from database.kinematics import charted
 from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
-from reconstruct.acquire_view import ViewAcquirer, trusted_in_view
+from reconstruct.acquire_view import ViewAcquirer
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable, examples_for
 from reconstruct.history import History, Moment
@@ -28,6 +28,7 @@ from reconstruct.warm import tpose_pair
 Clock = Callable[[], int]
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
@@ -58,8 +59,9 @@ class Pipeline:
         examples = examples_for(self.subject, self.database)
         self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve)
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
-        self._acquirer = Acquirer(self.subject, examples, middle_m)
         up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
+        upright = self.database.rotvec[:, 0]
+        self._acquirer = Acquirer(self.subject, examples, self._estimator, self.settings.solve, upright, middle_m, up)
         self._view_acquirer = ViewAcquirer(self.subject, examples, up)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
         self._blind = None if self._visible.all() else Estimator(self.subject, examples, self.rig, self.settings.solve)
@@ -80,6 +82,7 @@ class Pipeline:
         self._tracked_ns = self._sought_ns = self.markers = None
         self._labeller.forget()
         self._view_acquirer.forget()
+        self._acquirer.forget()
         self._estimator.history = History()
         if self._blind is not None:
             self._blind.history = History()
@@ -110,20 +113,25 @@ class Pipeline:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
         frame = None if expected is None else label(pair, points, self.rig, expected)
         camera = lone_view(pair, self.settings.label.min_markers)
-        if frame is not None and not self._doubted(pair, frame, camera):
+        if frame is not None and not (self._interrupted(pair.t_capture_ns) or self._doubted(pair, frame, camera)):
             return frame, None
         if camera is not None:
             return self._acquired_in_view(pair, points, frame, camera)
-        last = self._estimator.history.last
-        joints = None if last is None else last.joints
-        found = self._acquirer.acquire(points.point_m, joints, None if joints is None else self._estimator.local(joints))
-        waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
-        fewer = found is not None and frame is not None and (found.point_of_marker >= 0).sum() <= frame.valid.sum()
-        if found is None or fewer or not found.trusted(waited_s):
+        found = self._acquirer.seek(
+            points.point_m,
+            lambda choice: marker_frame(pair, points, self.rig, choice, None),
+            pair.t_capture_ns,
+            self._estimator.history.last,
+        )
+        fewer = found is not None and frame is not None and (found.point_of_marker >= 0).sum() < frame.valid.sum()
+        if found is None or fewer or not found.trusted:
             nothing = np.full(len(self.subject.markers), -1, np.int64)
             return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
-        start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
-        return marker_frame(pair, points, self.rig, found.point_of_marker, None), start
+        return marker_frame(pair, points, self.rig, found.point_of_marker, None), found.moment
+
+    def _interrupted(self, t_ns: int) -> bool:
+        """Tell whether the last tracked pose is too old to label by: a limb has gone elsewhere by now."""
+        return self._tracked_ns is not None and (t_ns - self._tracked_ns) * 1e-9 > INTERRUPTED_S
 
     def _doubted(self, pair: PairedBlobs, frame: MarkerFrame, camera: int | None) -> bool:
         """Tell whether labels leave too much over, of the points or of the blobs of the one camera that sees the performer."""
@@ -139,12 +147,12 @@ class Pipeline:
         blobs = (pair.left, pair.right)[camera]
         found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last)
         waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
-        fewer = found is not None and frame is not None and (found.point_of_marker >= 0).sum() <= frame.seen[camera].sum()
-        if found is None or fewer or not trusted_in_view(found, waited_s):
+        fewer = found is not None and frame is not None and (found.blob_of_marker >= 0).sum() <= frame.seen[camera].sum()
+        if found is None or fewer or not found.trusted(waited_s):
             nothing = np.full(len(self.subject.markers), -1, np.int64)
             return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
         start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
-        return frame_of_view(pair, camera, found.point_of_marker), start
+        return frame_of_view(pair, camera, found.blob_of_marker), start
 
     def _waited_s(self, t_ns: int) -> float:
         """Give how long the performer has been looked for in vain [s]."""

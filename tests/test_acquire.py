@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from calibration.subject import Subject
-from capture.packets import Floats
+from capture.packets import Floats, MarkerFrame
+from config.settings import Settings
 from database.builtin import body, builtin_clip
 from database.kinematics import local_markers
 from database.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.acquire import Acquirer, _best_pose
+from reconstruct.acquire import Acquirer, Found, FrameOf, limb_swaps, mirror_order, upright_turn, without_heading
+from reconstruct.estimator import Estimator
 from reconstruct.examples import Examples, examples_for
-from tests.people import person, t_pose, t_pose_clip, table_of, walk
+from reconstruct.history import Moment
+from tests.people import front_rig, marker_frame_of, person, t_pose, t_pose_clip, table_of, walk
 
 
 @pytest.fixture(scope="module")
@@ -24,101 +27,153 @@ def worn() -> tuple[Subject, Examples]:
     return subject, examples_for(subject, thin)
 
 
+def acquirer_of(subject: Subject, examples: Examples, viewpoint_m: Floats | None = None) -> Acquirer:
+    """Give an acquirer with an estimator of its own."""
+    settings = Settings().solve
+    return Acquirer(subject, examples, Estimator(subject, examples, front_rig(), settings), settings, None, viewpoint_m)
+
+
+def frames_of(points: Floats) -> FrameOf:
+    """Give what makes frames of points."""
+
+    def frame(choice: np.ndarray) -> MarkerFrame:
+        return marker_frame_of(points[choice], choice >= 0, 0.005)
+
+    return frame
+
+
+def sought(acquirer: Acquirer, points: Floats, t_ns: int = 0, last: Moment | None = None) -> Found | None:
+    points = np.ascontiguousarray(points)
+    return acquirer.seek(points, frames_of(points), t_ns, last)
+
+
 def in_world(subject: Subject, joints: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Turn a pose about the vertical and put it somewhere: markers (M, 3), rotation, place."""
-    R = matrix_from_rotvec([0.1, rng.uniform(-3.0, 3.0), -0.05])
+    """Turn a pose about the vertical, tilt it a little and put it somewhere: markers (M, 3), rotation, place."""
+    R = matrix_from_rotvec([0.0, rng.uniform(-3.0, 3.0), 0.0]) @ matrix_from_rotvec([0.1, 0.0, -0.05])
     t = rng.uniform(-2.0, 2.0, 3)
     local = local_markers(subject.skeleton, joints[None], subject.joint, subject.offset_m)[0]
     return local @ R.T + t, R, t
 
 
+def pose_of(examples: Examples, index: int) -> Floats:
+    """Give an example's joints, (J, 3)."""
+    joints = np.zeros((23, 3))
+    joints[1:] = examples.pose[index].reshape(-1, 3)
+    return joints
+
+
 @pytest.mark.parametrize("dropped", [0, 2])
 def test_labels_of_poses_like_the_examples(worn: tuple[Subject, Examples], dropped: int) -> None:
-    """Poses of the database, 5 mm noise, three points of clutter: at least 19 of 20 poses labelled without a fault."""
+    """Poses of the database, 5 mm noise, two markers of clutter: 19 of 20 poses trusted at once, none labelled wrongly."""
     subject, examples = worn
-    acquirer = Acquirer(subject, examples)
+    acquirer = acquirer_of(subject, examples)
     rng = np.random.default_rng(5 + dropped)
-    right = 0
+    at_once = 0
     for n in range(20):
-        joints = np.zeros((23, 3))
-        joints[1:] = examples.pose[int(rng.integers(len(examples)))].reshape(-1, 3)
-        markers, R, t = in_world(subject, joints, rng)
-        limbs = np.flatnonzero(~subject.markers.torso)
-        gone = rng.choice(limbs, dropped, replace=False)
+        markers, R, t = in_world(subject, pose_of(examples, int(rng.integers(len(examples)))), rng)
+        gone = rng.choice(len(markers), dropped, replace=False)
         seen = np.setdiff1d(np.arange(len(markers)), gone)
-        clutter = t + rng.uniform(-1.5, 1.5, (3, 3))
+        clutter = t + rng.uniform(-1.5, 1.5, (2, 3))
         points = np.concatenate([markers[seen] + rng.normal(0.0, 0.005, (len(seen), 3)), clutter])
         order = rng.permutation(len(points))
-        found = acquirer.acquire(np.ascontiguousarray(points[order]))
+        found = sought(acquirer, points[order], n * 10**9)
         assert found is not None, n
-        label = np.where(found.point_of_marker >= 0, order[found.point_of_marker], -1)
-        whole = np.array_equal(label[seen], np.arange(len(seen)))
-        right += whole
-        if whole:
-            assert geodesic_rad(found.rotation, R) < 0.35 and np.linalg.norm(found.position_m - t) < 0.15
-    assert right >= 19
+        if not found.trusted:
+            continue
+        at_once += 1
+        used = found.point_of_marker >= 0
+        error_m = np.linalg.norm(points[order][found.point_of_marker] - markers, axis=1)[used]
+        assert error_m.max() < 0.08 and used.sum() >= len(seen) - 2, (n, error_m)
+        assert geodesic_rad(found.moment.rotation, R) < 0.2 and np.linalg.norm(found.moment.position_m - t) < 0.06
+    assert at_once >= 19
 
 
 def test_t_pose_is_an_example_even_if_the_database_has_none(worn: tuple[Subject, Examples]) -> None:
     subject, examples = worn
-    rng = np.random.default_rng(1)
-    markers, R, t = in_world(subject, t_pose(), rng)
+    markers, R, t = in_world(subject, t_pose(), np.random.default_rng(1))
     few = Examples(examples.pose[:3], examples.marker_m[:3], examples.clip[:3], examples.fps)
-    found = Acquirer(subject, few).acquire(markers)
-    assert found is not None and found.point_of_marker.tolist() == list(range(14))
-    np.testing.assert_allclose(found.joints[1:], t_pose()[1:], atol=1e-12)
-    assert geodesic_rad(found.rotation, R) < 1e-6 and np.linalg.norm(found.position_m - t) < 1e-6
-    assert found.cost_m < 1e-6
+    found = sought(acquirer_of(subject, few), markers)
+    assert found is not None and found.point_of_marker.tolist() == list(range(14)) and found.trusted
+    assert geodesic_rad(found.moment.rotation, R) < 0.05 and np.linalg.norm(found.moment.position_m - t) < 0.02
 
 
-def test_the_last_pose_is_a_candidate_too(worn: tuple[Subject, Examples]) -> None:
-    """A pose far from three examples is found when it was the last one, and not otherwise."""
+def test_too_few_points_or_no_body_give_nothing_to_go_by(worn: tuple[Subject, Examples]) -> None:
     subject, examples = worn
-    few = Examples(examples.pose[:3], examples.marker_m[:3], examples.clip[:3], examples.fps)
-    crouched = np.zeros((23, 3))
-    crouched[1:] = examples.pose[np.argmax(np.abs(examples.pose).sum(axis=1))].reshape(-1, 3)
-    markers, _, _ = in_world(subject, crouched, np.random.default_rng(2))
-    local = local_markers(subject.skeleton, crouched[None], subject.joint, subject.offset_m)[0]
-    acquirer = Acquirer(subject, few)
-    found = acquirer.acquire(markers, crouched, local)
-    assert found is not None and found.cost_m < 1e-6 and found.point_of_marker.tolist() == list(range(14))
-    without = acquirer.acquire(markers)
-    assert without is None or without.cost_m > 0.02
-
-
-def test_too_few_points_or_no_body_give_nothing(worn: tuple[Subject, Examples]) -> None:
-    subject, examples = worn
-    acquirer = Acquirer(subject, examples)
-    assert acquirer.acquire(np.zeros((0, 3))) is None
-    assert acquirer.acquire(np.random.default_rng(0).uniform(-1.0, 1.0, (7, 3))) is None
-    assert acquirer.acquire(np.random.default_rng(0).uniform(-30.0, 30.0, (20, 3))) is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_best_pose_against_numpy(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    points, markers, gate2 = rng.normal(size=(6, 3)), rng.normal(size=(30, 4, 3)), 0.8
-    d2 = np.sum((markers[:, :, None] - points) ** 2, axis=3).min(axis=2)
-    total = np.minimum(d2, gate2).sum(axis=1)
-    pose, cost = _best_pose(points, markers, gate2)
-    assert pose == np.argmin(total) and cost == pytest.approx(total.min())
+    acquirer = acquirer_of(subject, examples)
+    assert sought(acquirer, np.zeros((0, 3))) is None
+    for seed in range(5):
+        few, far = (
+            np.random.default_rng(seed).uniform(-1.0, 1.0, (7, 3)),
+            np.random.default_rng(seed).uniform(-30.0, 30.0, (20, 3)),
+        )
+        assert sought(acquirer, few, 2 * seed * 10**9) is None
+        found = sought(acquirer, far, (2 * seed + 1) * 10**9)
+        assert found is None or not found.trusted
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_back_turned_to_the_cameras_is_found_if_it_fits_best(worn: tuple[Subject, Examples], side: float) -> None:
     subject, examples = worn
     markers, R, t = in_world(subject, t_pose(), np.random.default_rng(6))
-    found = Acquirer(subject, examples, t + side * 4.0 * R[:, 2]).acquire(markers)
-    assert found is not None and found.point_of_marker.tolist() == list(range(14)) and geodesic_rad(found.rotation, R) < 1e-6
+    found = sought(acquirer_of(subject, examples, t + side * 4.0 * R[:, 2]), markers)
+    assert (
+        found is not None and found.point_of_marker.tolist() == list(range(14)) and geodesic_rad(found.moment.rotation, R) < 0.05
+    )
 
 
 def test_of_two_that_fit_alike_the_one_facing_the_cameras_is_taken(worn: tuple[Subject, Examples]) -> None:
     """Markers half way between a T-pose and the same turned by 180 degrees, its sides exchanged: the cameras decide."""
     subject, examples = worn
     rest = local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
-    names = list(subject.markers.names)
-    other = [names.index(n.replace("left", "@").replace("right", "left").replace("@", "right")) for n in names]
-    between = 0.5 * (rest + rest[other] * [-1.0, 1.0, -1.0])
+    between = 0.5 * (rest + rest[mirror_order(subject)] * [-1.0, 1.0, -1.0])
     for facing in (1.0, -1.0):
-        found = Acquirer(subject, examples, np.array([0.0, 0.0, 4.0 * facing])).acquire(between)
-        assert found is not None and found.rotation[2, 2] * facing > 0.8
+        found = sought(acquirer_of(subject, examples, np.array([0.0, 0.0, 4.0 * facing])), between)
+        assert found is not None and found.moment.rotation[2, 2] * facing > 0.8
+
+
+def test_after_a_short_loss_the_performer_has_not_turned_round(worn: tuple[Subject, Examples]) -> None:
+    """The same ambiguous markers, no cameras to ask: the last pose decides while it is young."""
+    subject, examples = worn
+    rest = local_markers(subject.skeleton, t_pose()[None], subject.joint, subject.offset_m)[0]
+    between = 0.5 * (rest + rest[mirror_order(subject)] * [-1.0, 1.0, -1.0])
+    for facing in (1.0, -1.0):
+        last = Moment(0, t_pose(), np.diag([facing, 1.0, facing]), np.zeros(3))
+        found = sought(acquirer_of(subject, examples), between, 10**8, last)
+        assert found is not None and found.moment.rotation[2, 2] * facing > 0.8
+
+
+def test_the_world_may_lie_on_its_side(worn: tuple[Subject, Examples]) -> None:
+    """Without a floor the world is the left camera's, Y down: `up` of the subject tells."""
+    subject, examples = worn
+    turned = matrix_from_rotvec([3.0, 0.2, 0.1])
+    tilted = Subject(
+        subject.name, subject.skeleton, subject.markers, subject.offset_m, subject.residual_mm, turned @ [0.0, 1.0, 0.0]
+    )
+    markers, R, t = in_world(subject, pose_of(examples, 30), np.random.default_rng(3))
+    found = sought(acquirer_of(tilted, examples), markers @ turned.T)
+    assert found is not None and found.trusted and found.point_of_marker.tolist() == list(range(14))
+    assert geodesic_rad(found.moment.rotation, turned @ R) < 0.1 and np.linalg.norm(found.moment.position_m - turned @ t) < 0.03
+
+
+def test_orders_exchange_what_they_should() -> None:
+    subject = person("boxing")
+    names = np.array(subject.markers.names)
+    mirrored = names[mirror_order(subject)]
+    assert all(
+        a == b.replace("left", "@").replace("right", "left").replace("@", "right") for a, b in zip(names, mirrored, strict=True)
+    )
+    opposite = np.zeros((4, 4), bool)
+    opposite[0, 3] = opposite[3, 0] = opposite[1, 2] = opposite[2, 1] = True
+    assert limb_swaps(opposite).tolist() == [[3, 1, 2, 0], [0, 2, 1, 3]]
+
+
+def test_headings_and_ups() -> None:
+    R = matrix_from_rotvec(np.array([[0.0, 0.7, 0.0], [0.3, 0.0, 0.0]]))
+    level = without_heading(np.concatenate([R, (R[0] @ R[1])[None]]))
+    np.testing.assert_allclose(level[0], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(level[2], R[1], atol=1e-12)
+    for up in ([0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.3, -0.8, 0.5], [1.0, 0.0, 0.0]):
+        W = upright_turn(np.array(up))
+        np.testing.assert_allclose(W @ up / np.linalg.norm(up), [0.0, 1.0, 0.0], atol=1e-12)
+        np.testing.assert_allclose(W @ W.T, np.eye(3), atol=1e-12)
+        assert np.linalg.det(W) > 0

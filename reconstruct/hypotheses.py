@@ -1,0 +1,341 @@
+"""Hypotheses of who stands where: example poses laid on unlabelled points by pairs of markers.
+
+Where up is known a body has four degrees of freedom, a turn about the vertical and a place, and two markers of an example
+laid on two points fix them all. Each placement is scored by how near a point every marker finds. Examples are searched on two
+levels: centres that cover them all, and below each centre the examples it stands for.
+
+A placement is (cos, sin, x, y, z): x -> R x + t with R a turn about Y.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.jit import kernel
+from database.rotations import Floats
+
+Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
+SHORTEST_M = 0.08  # pairs of markers that lie nearer than this, seen from above, do not tell a turn
+N_LISTS = 6  # lists searched below the nearest centres
+
+
+@kernel
+def _placed(x: Floats, root: Floats, out: Floats) -> None:
+    """Write a point of an example, (3,), placed in the world."""
+    out[0] = root[0] * x[0] + root[1] * x[2] + root[2]
+    out[1] = x[1] + root[3]
+    out[2] = root[0] * x[2] - root[1] * x[0] + root[4]
+
+
+@kernel
+def _misfit(points: Floats, pose: Floats, root: Floats, gate2: float, bound: float) -> float:
+    """Give the sum over markers (M, 3) of the squared distance to the nearest point, at most gate2 each; stops beyond bound."""
+    x = np.empty(3)
+    total = 0.0
+    for m in range(pose.shape[0]):
+        _placed(pose[m], root, x)
+        near = gate2
+        for p in range(points.shape[0]):
+            d = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
+            if d < near:
+                near = d
+        total += near
+        if total >= bound:
+            break
+    return total
+
+
+@kernel
+def _root_of_pair(a: Floats, b: Floats, p: Floats, q: Floats, root: Floats) -> None:
+    """Write the placement that turns a -> b towards p -> q, seen from above, and lays middle on middle."""
+    dx, dz, ex, ez = b[0] - a[0], b[2] - a[2], q[0] - p[0], q[2] - p[2]
+    n = math.sqrt((dx * dx + dz * dz) * (ex * ex + ez * ez))
+    c, s = (dx * ex + dz * ez) / n, (dz * ex - dx * ez) / n
+    x, y, z = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
+    root[0], root[1] = c, s
+    root[2] = 0.5 * (p[0] + q[0]) - c * x - s * z
+    root[3] = 0.5 * (p[1] + q[1]) - y
+    root[4] = 0.5 * (p[2] + q[2]) + s * x - c * z
+
+
+@kernel
+def _lay(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate2: float, scores: Floats, roots: Floats) -> None:
+    """Write the best placement of every pose (K, M, 3) by every pair (Q, 2): scores (K, Q), inf for none; roots (K, Q, 5)."""
+    n = points.shape[0]
+    root = np.empty(5)
+    for k in range(poses.shape[0]):
+        for q in range(pairs.shape[0]):
+            best = 1e300
+            a, b = poses[k, pairs[q, 0]], poses[k, pairs[q, 1]]
+            across, rise = math.hypot(b[0] - a[0], b[2] - a[2]), b[1] - a[1]
+            scores[k, q] = np.inf
+            if across < SHORTEST_M:
+                continue
+            for i in range(n):
+                for j in range(n):
+                    if i == j or abs(points[j, 1] - points[i, 1] - rise) > slack_m:
+                        continue
+                    seen = math.hypot(points[j, 0] - points[i, 0], points[j, 2] - points[i, 2])
+                    if seen < 0.5 * SHORTEST_M or abs(seen - across) > slack_m:
+                        continue
+                    _root_of_pair(a, b, points[i], points[j], root)
+                    score = _misfit(points, poses[k], root, gate2, best)
+                    if score < best:
+                        best = score
+                        scores[k, q] = score
+                        roots[k, q] = root
+
+
+@kernel
+def _label(points: Floats, pose: Floats, root: Floats, gate2: float, choice: Ints) -> None:
+    """Write the point of every marker, (M,), -1 for none: the nearest pair first, each point once."""
+    n_markers, n = pose.shape[0], points.shape[0]
+    d, x = np.empty((n_markers, n)), np.empty(3)
+    for m in range(n_markers):
+        choice[m] = -1
+        _placed(pose[m], root, x)
+        for p in range(n):
+            d[m, p] = (x[0] - points[p, 0]) ** 2 + (x[1] - points[p, 1]) ** 2 + (x[2] - points[p, 2]) ** 2
+    for _ in range(n_markers):
+        best, best_m, best_p = gate2, -1, -1
+        for m in range(n_markers):
+            if choice[m] >= 0:
+                continue
+            for p in range(n):
+                if d[m, p] < best:
+                    best, best_m, best_p = d[m, p], m, p
+        if best_m < 0:
+            break
+        choice[best_m] = best_p
+        for m in range(n_markers):
+            d[m, best_p] = np.inf
+
+
+@kernel
+def _fit(points: Floats, pose: Floats, choice: Ints, root: Floats) -> None:
+    """Write the placement that lays the labelled markers of a pose on their points with the least squared distance."""
+    n = 0
+    a, b = np.zeros(3), np.zeros(3)
+    for m in range(pose.shape[0]):
+        if choice[m] >= 0:
+            n += 1
+            for i in range(3):
+                a[i] += pose[m, i]
+                b[i] += points[choice[m], i]
+    if n < 2:
+        return
+    a /= n
+    b /= n
+    c, s = 0.0, 0.0
+    for m in range(pose.shape[0]):
+        if choice[m] >= 0:
+            p = points[choice[m]]
+            dx, dz, ex, ez = pose[m, 0] - a[0], pose[m, 2] - a[2], p[0] - b[0], p[2] - b[2]
+            c += dx * ex + dz * ez
+            s += dz * ex - dx * ez
+    length = math.hypot(c, s)
+    if length > 0.0:
+        root[0], root[1] = c / length, s / length
+    root[2] = b[0] - root[0] * a[0] - root[1] * a[2]
+    root[3] = b[1] - a[1]
+    root[4] = b[2] + root[1] * a[0] - root[0] * a[2]
+
+
+@kernel
+def _local(points: Floats, choice: Ints, root: Floats, out: Floats) -> None:
+    """Write the labelled points (M, 3) as a pose at the origin, facing along Z; those of missing markers are not touched."""
+    for m in range(choice.shape[0]):
+        if choice[m] >= 0:
+            x, z = points[choice[m], 0] - root[2], points[choice[m], 2] - root[4]
+            out[m, 0] = root[0] * x - root[1] * z
+            out[m, 1] = points[choice[m], 1] - root[3]
+            out[m, 2] = root[1] * x + root[0] * z
+
+
+@kernel
+def _apart(pose: Floats, local: Floats, choice: Ints, bound: float) -> float:
+    """Give the sum of squared distances of labelled markers; stops beyond bound."""
+    total = 0.0
+    for m in range(choice.shape[0]):
+        if choice[m] >= 0:
+            total += (pose[m, 0] - local[m, 0]) ** 2 + (pose[m, 1] - local[m, 1]) ** 2 + (pose[m, 2] - local[m, 2]) ** 2
+            if total >= bound:
+                break
+    return total
+
+
+@kernel
+def _nearest_pose(poses: Floats, centers: Floats, lists: tuple[Ints, Ints], local: Floats, choice: Ints, n_lists: int) -> int:
+    """Give the pose (N, M, 3) nearest to labelled markers, sought below the n_lists nearest centres (C, M, 3)."""
+    start, member = lists
+    distance = np.empty(centers.shape[0])
+    for c in range(centers.shape[0]):
+        distance[c] = _apart(centers[c], local, choice, np.inf)
+    best, found = np.inf, 0
+    for _ in range(min(n_lists, centers.shape[0])):
+        c = int(np.argmin(distance))
+        distance[c] = np.inf
+        for i in range(start[c], start[c + 1]):
+            d = _apart(poses[member[i]], local, choice, best)
+            if d < best:
+                best, found = d, member[i]
+    return found
+
+
+@kernel
+def _refine(
+    points: Floats,
+    index: tuple[Floats, Floats, Ints, Ints],
+    gates2: Floats,
+    n_lists: int,
+    relabel: bool,
+    choices: Ints,
+    roots: Floats,
+    found: Ints,
+) -> None:
+    """Fit, seek the nearest pose and label in turn: `choices` (H, M), `roots` (H, 5) and the poses `found` (H,) are rewritten."""
+    poses, centers, start, member = index
+    local = np.zeros(centers.shape[1:])
+    for h in range(choices.shape[0]):
+        for r in range(gates2.shape[0]):
+            _local(points, choices[h], roots[h], local)
+            found[h] = _nearest_pose(poses, centers, (start, member), local, choices[h], n_lists)
+            _fit(points, poses[found[h]], choices[h], roots[h])
+            if relabel:
+                _label(points, poses[found[h]], roots[h], gates2[r], choices[h])
+
+
+@kernel
+def _square(
+    poses: NDArray[np.float32], local: NDArray[np.float32], weight: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    """Write the weighted squared distances of rows (N, F) to one, (F,)."""
+    for n in range(poses.shape[0]):
+        total = np.float32(0.0)
+        for i in range(poses.shape[1]):
+            e = poses[n, i] - local[i]
+            total += weight[i] * e * e
+        out[n] = total
+
+
+@kernel
+def _costs(points: Floats, poses: Floats, choices: Ints, roots: Floats, gate2: float, left_over2: float, out: Floats) -> None:
+    """Write the mean squared distance of labelled markers; a missing one counts gate2, left_over2 while points are left over."""
+    x = np.empty(3)
+    for h in range(choices.shape[0]):
+        used, total = 0, 0.0
+        for m in range(choices.shape[1]):
+            if choices[h, m] >= 0:
+                _placed(poses[h, m], roots[h], x)
+                p = points[choices[h, m]]
+                total += min(gate2, (x[0] - p[0]) ** 2 + (x[1] - p[1]) ** 2 + (x[2] - p[2]) ** 2)
+                used += 1
+        missing = choices.shape[1] - used
+        excess = min(missing, points.shape[0] - used)
+        out[h] = (total + excess * left_over2 + (missing - excess) * gate2) / choices.shape[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PoseIndex:
+    """Poses upright at the origin, (N, M, 3) [m]: gravity along -Y, facing +Z; those of the list of centre c are
+    member[start[c]:start[c + 1]]; centers: (C, M, 3)."""
+
+    poses: Floats
+    centers: Floats
+    start: Ints
+    member: Ints
+
+    def arrays(self) -> tuple[Floats, Floats, Ints, Ints]:
+        """Give what the kernels take."""
+        return self.poses, self.centers, self.start, self.member
+
+
+@dataclass(frozen=True, slots=True)
+class Hypotheses:
+    """Ways to label points: point of each marker, (H, M), -1 for none; placement (H, 5); pose it resembles, (H, M, 3) and its
+    number, (H,); cost_m: root mean square distance, what is missing counted too, (H,)."""
+
+    choice: Ints
+    root: Floats
+    pose: Floats
+    number: Ints
+    cost_m: Floats
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+    def take(self, rows: Ints) -> "Hypotheses":
+        """Give some of them."""
+        return Hypotheses(self.choice[rows], self.root[rows], self.pose[rows], self.number[rows], self.cost_m[rows])
+
+    def distinct(self) -> "Hypotheses":
+        """Give the cheapest of each labelling, cheapest first."""
+        order = np.argsort(self.cost_m, kind="stable")
+        _, first = np.unique(self.choice[order], axis=0, return_index=True)
+        return self.take(order[np.sort(first)])
+
+
+def pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
+    """Cover poses (N, M, 3) by centres and list the poses nearest to each.
+
+    Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that nothing is far from all; the
+    others are drawn at random, so that lists are short where poses are dense.
+    """
+    flat = poses.reshape(len(poses), -1).astype(np.float32)
+    drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]
+    distance = np.full(len(flat), np.inf, np.float32)
+    owner = np.zeros(len(flat), np.int64)
+    chosen: list[int] = []
+    for c in range(min(n_centers, len(flat))):
+        following = int(np.argmax(distance)) if c >= len(drawn) else int(drawn[c])
+        if distance[following] <= 1e-6:
+            continue
+        d = np.einsum("ij,ij->i", flat - flat[following], flat - flat[following])
+        nearer = d < distance
+        owner[nearer], distance[nearer] = len(chosen), d[nearer]
+        chosen.append(following)
+    member = np.argsort(owner, kind="stable")
+    start = np.searchsorted(owner[member], np.arange(len(chosen) + 1))
+    return PoseIndex(np.ascontiguousarray(poses), np.ascontiguousarray(poses[chosen]), start.astype(np.int64), member)
+
+
+def squared_distances(poses: Singles, local: Floats, choice: Ints) -> Singles:
+    """Give the squared distance of labelled markers (M, 3), at the origin, to all poses (N, M, 3), (N,) [m^2]."""
+    weight = np.repeat(choice >= 0, 3).astype(np.float32)
+    out = np.empty(len(poses), np.float32)
+    _square(poses.reshape(len(poses), -1), local.ravel().astype(np.float32), weight, out)
+    return out
+
+
+def laid(points: Floats, poses: Floats, pairs: Ints, slack_m: float, gate_m: float, count: int) -> tuple[Ints, Floats]:
+    """Lay poses (K, M, 3) on points (P, 3) by pairs of markers (Q, 2): labellings (H, M) and placements (H, 5) of the best."""
+    scores, roots = np.empty((len(poses), len(pairs))), np.zeros((len(poses), len(pairs), 5))
+    _lay(points, poses, pairs, slack_m, gate_m**2, scores, roots)
+    flat = scores.ravel()
+    some = np.argpartition(flat, min(count, flat.size - 1))[:count]
+    some = some[np.isfinite(flat[some])]
+    some = some[np.argsort(flat[some], kind="stable")]
+    choice, root = np.empty((len(some), poses.shape[1]), np.int64), np.ascontiguousarray(roots.reshape(-1, 5)[some])
+    for row, k in enumerate(some // len(pairs)):
+        _label(points, poses[k], root[row], gate_m**2, choice[row])
+    return choice, root
+
+
+def refined(
+    points: Floats,
+    index: PoseIndex,
+    choice: Ints,
+    root: Floats,
+    gates_m: tuple[float, ...],
+    left_over_m: float,
+    relabel: bool = True,
+) -> Hypotheses:
+    """Refine labellings (H, M) and placements (H, 5) by the nearest poses in turn; `relabel`: the labelling too."""
+    choice, root, found = choice.copy(), root.copy(), np.zeros(len(choice), np.int64)
+    _refine(points, index.arrays(), np.array(gates_m) ** 2, N_LISTS, relabel, choice, root, found)
+    pose, cost2 = index.poses[found], np.empty(len(choice))
+    _costs(points, pose, choice, root, gates_m[-1] ** 2, left_over_m**2, cost2)
+    return Hypotheses(choice, root, pose, found, np.sqrt(cost2))
