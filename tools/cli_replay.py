@@ -28,6 +28,10 @@ Overlay = Annotated[
 Hide = Annotated[
     list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
 ]
+Smooth = Annotated[
+    float,
+    typer.Option("--smooth", metavar="SECONDS", help="Smooth what is exported over a window of this width, such as 0.2; 0: not."),
+]
 Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
@@ -53,6 +57,7 @@ def replay(
     report: Report = None,
     overlay: Overlay = None,
     hide: Hide = None,
+    smooth: Smooth = 0.0,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
@@ -66,8 +71,10 @@ def replay(
     from tools.replay import replay as run_replay
     from tools.replay_report import report_lines
     from tools.replay_sink import replay_sink
+    from tools.replay_smooth import smoothed_result, with_smoothing
 
     check_folders(bvh, trc, csv, report, overlay)
+    settings = with_smoothing(settings, smooth)
     side = ("left", "right").index(camera)
     cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
     performer = read_subject(subject)
@@ -87,6 +94,7 @@ def replay(
             progress=progress,
         )
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    result = smoothed_result(result, performer, smooth)
     _write_takes(result, performer, cameras.floor_known, bvh, trc, csv)
     if overlay is not None:
         with progress_bar("overlay") as progress:
