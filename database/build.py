@@ -15,6 +15,7 @@ from database.asf import read_bytes
 from database.asf_amc import DEFAULT_FPS
 from database.cleaning import CleaningReport, clean
 from database.clips import Clip, without_frames
+from database.graph_store import graph_deriver
 from database.leave_out import ALL_FRAMES, LeaveOut, left_out_ranges, parse_leave_out
 from database.read import SUFFIXES, read_clip
 from database.resample import resample
@@ -23,7 +24,7 @@ from database.store import write_database
 from database.tpose import median_skeleton, tpose_clips
 
 logger = logging.getLogger(__name__)
-Progress = Callable[[int, int, str], None]  # files done, files in all, what was done last
+Progress = Callable[[int, int, str], None]  # files or, for the graph, poses done, in all, and what was done last
 PARALLEL_FROM = 24  # files; below this a second process costs more to start than it saves
 AHEAD = 6  # clips read ahead of the one that is written
 
@@ -65,13 +66,15 @@ def build_database(
     progress: Progress | None = None,
     skip_bad: bool = False,
     processes: int = 2,
+    graph: bool = True,
 ) -> BuildReport:
-    """Read, clean, cut and resample motions and write them, with generated T-poses, to one file.
+    """Read, clean, cut and resample motions and write them, with generated T-poses and the neighbour graph, to one file.
 
     sources: files, or folders searched through; fps: rate of the database; leave_out: rules of `database.leave_out`, in source
     frames; skip_bad: leave unreadable files out, with a warning, rather than stop; processes: how many read.
-    Equal files count once, and what is left out under one name is left out under the other. Clips stream through, so memory does
-    not grow with their number. Raises DuocapError; nothing is then written.
+    Equal files count once, and what is left out under one name is left out under the other. Clips stream through, so memory
+    grows with their number only for the graph (700 bytes a pose). Raises DatabaseError or another DuocapError; nothing is
+    then written.
     """
     if not 1.0 <= fps <= 1000.0:
         raise DatabaseError(f"{fps:g} frames a second is not a rate to build for; expected 1 to 1000, as the cameras run")
@@ -80,23 +83,9 @@ def build_database(
     skeletons: dict[str, Skeleton] = {}
 
     def clips() -> Iterator[Clip]:
-        for done, (job, result) in enumerate(_read_all(jobs, fps, processes), start=1):
-            if isinstance(result, DuocapError):
-                if not skip_bad:
-                    raise result
-                logger.warning("left out: %s", result)
-                report.notes.append(f"left out: {result}")
-            else:
-                pieces, cleaning, n_frames = result
-                report.files += 1
-                report.frames += n_frames
-                report.repaired_frames += cleaning.frames
-                report.feet_turned += cleaning.feet
-                report.jumps_left += cleaning.jumps_left
-                skeletons.update({piece.skeleton.offsets_m.round(6).tobytes().hex(): piece.skeleton for piece in pieces})
-                yield from pieces
-            if progress is not None:
-                progress(done, len(jobs), job.path.stem)
+        for clip in read_clips(jobs, fps, report, progress, skip_bad, processes):
+            skeletons[clip.skeleton.offsets_m.round(6).tobytes().hex()] = clip.skeleton
+            yield clip
 
     def generated() -> Iterator[Clip]:
         if skeletons:
@@ -105,8 +94,33 @@ def build_database(
     def notes() -> Iterator[str]:
         yield from report.lines()
 
-    write_database(out, clips(), generated(), notes())
+    write_database(out, clips(), generated(), notes(), derive=graph_deriver(progress) if graph else None)
     return report
+
+
+def read_clips(
+    jobs: Sequence[Job], fps: float, report: BuildReport, progress: Progress | None, skip_bad: bool, processes: int
+) -> Iterator[Clip]:
+    """Give the clips of all files at one rate, and enter into the report what was done to them.
+
+    Raises DuocapError for a file that cannot be read, unless `skip_bad`.
+    """
+    for done, (job, result) in enumerate(_read_all(jobs, fps, processes), start=1):
+        if isinstance(result, DuocapError):
+            if not skip_bad:
+                raise result
+            logger.warning("left out: %s", result)
+            report.notes.append(f"left out: {result}")
+        else:
+            pieces, cleaning, n_frames = result
+            report.files += 1
+            report.frames += n_frames
+            report.repaired_frames += cleaning.frames
+            report.feet_turned += cleaning.feet
+            report.jumps_left += cleaning.jumps_left
+            yield from pieces
+        if progress is not None:
+            progress(done, len(jobs), job.path.stem)
 
 
 def plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:

@@ -13,6 +13,7 @@ import platformdirs
 from config.errors import DatabaseError
 from database.builtin.repertoire import database_bodies, database_clips
 from database.clips import Clip
+from database.graph_store import graph_deriver
 from database.store import SCHEMA, PoseDatabase, open_database, write_database
 from database.tpose import median_skeleton, tpose_clips
 
@@ -44,7 +45,8 @@ def default_database(progress: Progress | None = None) -> PoseDatabase:
             logger.warning("%s; it is made anew", error)
     logger.info("making the database of built-in motions, once: %s", path)
     try:
-        write_database(path, _reported(database_clips(FPS), progress), _t_poses(), ["built-in motions, made by rule"])
+        clips, note = _reported(database_clips(FPS), progress), "built-in motions, made by rule"
+        write_database(path, clips, _t_poses(), [note], derive=graph_deriver())
     except DatabaseError:
         # Windows does not replace a file another process has just made and opened; that one is as good.
         if not path.is_file():

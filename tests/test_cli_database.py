@@ -1,4 +1,4 @@
-"""`duocap database build` and `info` as a user calls them."""
+"""`duocap database build`, `add`, `graph` and `info` as a user calls them."""
 
 import subprocess
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from database.graph import graph_of
+from database.store import open_database
 from tests.motion_files import random_values, write_amc
 from tools.cli_database import repeated
 
@@ -41,7 +43,7 @@ def test_build_and_info(tmp_path: Path) -> None:
     assert info.returncode == 0, info.stderr
     lines = dict(line.split(maxsplit=1) for line in info.stdout.splitlines() if not line.startswith("note"))
     assert lines["clips"].startswith("2 captured, ")
-    assert "at 120 Hz" in lines["poses"] and lines["checksum"] == "ok" and lines["graph"] == "none"
+    assert "at 120 Hz" in lines["poses"] and lines["checksum"] == "ok" and lines["graph"].startswith("degree 1")
     assert lines["skeletons"].startswith("2, ")
 
     data = bytearray((tmp_path / "a.db").read_bytes())
@@ -49,6 +51,21 @@ def test_build_and_info(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(data)
     broken = duocap("info", "a.db", cwd=tmp_path)
     assert broken.returncode == 1 and "rotvec differ" in broken.stderr
+
+
+def test_add_and_graph(tmp_path: Path) -> None:
+    for k, n in enumerate((9, 7), start=1):
+        write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
+    assert duocap("build", "77/77_01.amc", "--out", "a.db", "--no-graph", cwd=tmp_path).returncode == 0
+    assert graph_of(open_database(tmp_path / "a.db")) is None
+    made = duocap("graph", "a.db", "--degree", "5", cwd=tmp_path)
+    assert made.returncode == 0 and made.stdout.startswith("neighbour graph: degree ")
+    n_poses = open_database(tmp_path / "a.db").n_poses
+    added = duocap("add", "a.db", "77", cwd=tmp_path)
+    assert added.returncode == 0 and "77_01: in the database already" in added.stdout
+    database = open_database(tmp_path / "a.db")
+    graph = graph_of(database)
+    assert database.n_poses == n_poses + 4 and graph is not None and (graph.n_poses, graph.degree) == (n_poses + 4, 5)
 
 
 def test_faulty_input_is_one_line_and_status_1(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
-"""`duocap database`: build a motion database, or look into one."""
+"""`duocap database`: build a motion database, add to one, or look into one."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +24,10 @@ LeaveOut = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, with a warning.")]
 Processes = Annotated[int, typer.Option(help="How many files are read at once.")]
+NoGraph = Annotated[
+    bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")
+]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A database.")]
 LEAVE_OUT = "--leave-out"
 
 
@@ -54,42 +60,97 @@ def build(
     leave_out: LeaveOut = None,
     skip_bad: SkipBad = False,
     processes: Processes = 2,
+    no_graph: NoGraph = False,
 ) -> None:
     """Build one database from motion files."""
-    from rich.progress import Progress
-
     from database.build import build_database
-    from database.store import open_database
 
-    with Progress(transient=True) as bar:
-        task = bar.add_task("reading", total=None)
+    with _bar() as show:
+        report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph)
+    _tell(out, report.lines())
 
-        def show(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=name)
 
-        report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes)
-    for line in report.lines():
-        typer.echo(line)
-    database = open_database(out)
-    typer.echo(f"{out}: {database.n_poses} poses at {database.fps:g} Hz, {out.stat().st_size / 1e6:.1f} MB")
+@app.command(cls=_ListCommand)
+@with_settings
+def add(
+    _settings: Settings,
+    file: File,
+    sources: Sources,
+    leave_out: LeaveOut = None,
+    skip_bad: SkipBad = False,
+    processes: Processes = 2,
+) -> None:
+    """Add motion files to a database, and take them into its neighbour graph."""
+    from database.add import add_to_database
+
+    with _bar() as show:
+        report = add_to_database(file, sources, leave_out or [], show, skip_bad, processes)
+    _tell(file, report.lines())
 
 
 @app.command()
 @with_settings
-def info(_settings: Settings, file: Annotated[Path, typer.Argument(metavar="FILE", help="A database.")]) -> None:
+def graph(
+    _settings: Settings,
+    file: File,
+    camera_fps: Annotated[float, typer.Option(help="Frames a second of the cameras (f_c of eq. 4).")] = 60.0,
+    degree: Annotated[int, typer.Option(min=0, max=1000, help="Neighbours drawn for each pose from those in reach.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="What decides which are drawn.")] = 0,
+) -> None:
+    """Build the neighbour graph of a database anew, or of one that has none."""
+    from database.graph_store import store_graph
+
+    with _bar() as show:
+        store_graph(file, camera_fps, degree, seed, show)
+    _tell(file, [])
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, str], None]]:
+    """Give a function that shows what is done, of how much, and the name of it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(transient=True, console=Console(stderr=True)) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
+
+
+def _tell(file: Path, lines: list[str]) -> None:
+    """Print what was done and what the database has become."""
+    from database.graph import graph_of
+    from database.graph_store import graph_summary
+    from database.store import open_database
+
+    database = open_database(file)
+    neighbours = graph_of(database)
+    if neighbours is not None:
+        lines = [*lines, f"neighbour graph: {graph_summary(neighbours).line()}"]
+    for line in lines:
+        typer.echo(line)
+    typer.echo(f"{file}: {database.n_poses} poses at {database.fps:g} Hz, {file.stat().st_size / 1e6:.1f} MB")
+
+
+@app.command()
+@with_settings
+def info(_settings: Settings, file: File) -> None:
     """Show what a database holds, and whether it is whole."""
     from config.errors import DatabaseError
+    from database.graph import NAMES, graph_of
+    from database.graph_store import graph_summary
     from database.store import damaged_arrays, open_database
 
     database = open_database(file)
     made_here = int(database.generated.sum())
+    neighbours = graph_of(database)
     heights = sorted(skeleton.height_m for skeleton in database.skeletons)
     rows = {
         "clips": f"{database.n_clips - made_here} captured, {made_here} generated",
         "poses": f"{database.n_poses} at {database.fps:g} Hz ({database.n_poses / database.fps / 60:.1f} minutes)",
         "skeletons": f"{len(heights)}, {heights[0]:.2f} to {heights[-1]:.2f} m tall",
         "size": f"{file.stat().st_size / 1e6:.1f} MB",
-        "graph": ", ".join(sorted(database.extra)) or "none",
+        "graph": "none" if neighbours is None else graph_summary(neighbours).line(),
+        "more": ", ".join(sorted(set(database.extra) - set(NAMES))) or "nothing",
     }
     for name, value in rows.items():
         typer.echo(f"{name:<10} {value}")

@@ -1,0 +1,85 @@
+"""The neighbour graph of a database file: made while it is written, made afterwards, summed up."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from database.graph import Graph, graph_arrays, graph_of
+from database.graph_build import DEGREE, Progress, build_graph, extended
+from database.store import Derive, add_arrays, open_database
+
+
+def graph_deriver(progress: Progress | None = None) -> Derive:
+    """Give what makes the graph while a database is written."""
+    return lambda rotvec, clip_start, fps: graph_arrays(build_graph(rotvec, clip_start, fps=fps, progress=progress))
+
+
+def graph_extender(path: str | Path, progress: Progress | None = None) -> Derive | None:
+    """Give what takes the clips added to a database into its graph, or None if it has no graph.
+
+    The graph is copied, so that the file can be replaced. Raises DatabaseError for a graph that does not fit.
+    """
+    stored = graph_of(open_database(path))
+    if stored is None:
+        return None
+    rule = (stored.radius_rad, stored.degree, stored.seed, stored.camera_fps, stored.eps_rad)
+    graph = Graph(np.array(stored.start), np.array(stored.neighbour), np.array(stored.ball), *rule)
+    del stored
+    return lambda rotvec, clip_start, fps: graph_arrays(extended(graph, rotvec, clip_start, fps=fps, progress=progress))
+
+
+def store_graph(
+    path: str | Path, camera_fps: float = 60.0, degree: int = DEGREE, seed: int = 0, progress: Progress | None = None
+) -> Graph:
+    """Build the graph of a database that has none, or another, and store it with it, atomically. Raises DatabaseError."""
+    database = open_database(path)
+    anew = partial(build_graph, database.rotvec, database.clip_start, fps=database.fps, camera_fps=camera_fps)
+    graph = anew(degree=degree, seed=seed, progress=progress)
+    # Windows does not replace a file that is still mapped.
+    del database, anew
+    add_arrays(path, graph_arrays(graph))
+    return graph
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSummary:
+    """What a graph is like.
+
+    degree_mean: neighbours of a pose; ball_mean, ball_median, ball_max: poses under the limit, before the sample was drawn;
+    components: parts that no edge joins, whatever its direction; largest: share of the poses in the largest part;
+    alone: poses with none under the limit, which have only those beside them in their clip.
+    """
+
+    degree_mean: float
+    ball_mean: float
+    ball_median: float
+    ball_max: int
+    components: int
+    largest: float
+    alone: int
+
+    def line(self) -> str:
+        """Give it in words."""
+        balls = f"{self.ball_mean:.0f} poses in reach on average, median {self.ball_median:.0f}, largest {self.ball_max}"
+        parts = f"{self.components} parts, the largest {100 * self.largest:.0f} %, {self.alone} poses alike to none"
+        return f"degree {self.degree_mean:.1f}; {balls}; {parts}"
+
+
+def graph_summary(graph: Graph) -> GraphSummary:
+    """Sum a graph up."""
+    n = graph.n_poses
+    edges = csr_array((np.ones(len(graph.neighbour), np.int8), graph.neighbour, graph.start), shape=(n, n))
+    components, part = connected_components(edges, directed=True, connection="weak")
+    return GraphSummary(
+        degree_mean=len(graph.neighbour) / n,
+        ball_mean=float(graph.ball.mean()),
+        ball_median=float(np.median(graph.ball)),
+        ball_max=int(graph.ball.max()),
+        components=int(components),
+        largest=float(np.bincount(part).max() / n),
+        alone=int((graph.ball == 0).sum()),
+    )
