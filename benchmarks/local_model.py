@@ -129,7 +129,7 @@ def _residuals(
     """Write the residuals of the solver's energy E = |r|^2 / 2, and their derivatives by (w, d, s).
 
     model: mean, U and the roots of the prior's precisions; root: R_0, place and the prior's inverse deviations (6,); the loss is
-    pseudo-Huber, taken into the residuals; its derivative as Gauss-Newton has it.
+    pseudo-Huber, taken into the residuals.
     """
     mean, U, root_precision = model
     R0, place, inverse = root
@@ -148,21 +148,23 @@ def _residuals(
     _rodrigues(x[n_w : n_w + 3], turn, left)
     R = turn @ R0
     jacobian[:] = 0.0
-    full = np.zeros((3, n_w + 6))
+    full, cross, scale2 = np.zeros((3, n_w + 6)), np.zeros((3, 3)), ROBUST_SIGMAS * ROBUST_SIGMAS
     for m in range(joint.shape[0]):
-        full[:, :n_w] = R @ Jy[m]
         a = R @ y[m]
-        full[0, n_w + 1], full[0, n_w + 2] = a[2], -a[1]
-        full[1, n_w], full[1, n_w + 2] = -a[2], a[0]
-        full[2, n_w], full[2, n_w + 1] = a[1], -a[0]
+        cross[0, 1], cross[0, 2], cross[1, 2] = a[2], -a[1], a[0]
+        cross[1, 0], cross[2, 0], cross[2, 1] = -a[2], a[1], -a[0]
+        full[:, :n_w] = R @ Jy[m]
+        full[:, n_w : n_w + 3] = cross @ left
         for i in range(3):
             full[i, n_w + 3 + i] = 1.0
-        e = root_info[m] @ (a + x[n_w + 3 :] - point[m])
-        s = e @ e
-        scale2 = ROBUST_SIGMAS * ROBUST_SIGMAS
-        share = math.sqrt(2.0 * scale2 * (math.sqrt(1.0 + s / scale2) - 1.0) / max(s, 1e-30))
+        e, De = root_info[m] @ (a + x[n_w + 3 :] - point[m]), root_info[m] @ full
+        s = max(e @ e, 1e-12)
+        bend = math.sqrt(1.0 + s / scale2)
+        rho = scale2 * (bend - 1.0)
+        share = math.sqrt(2.0 * rho / s)
         residual[3 * m : 3 * m + 3] = share * e
-        jacobian[3 * m : 3 * m + 3] = share * (root_info[m] @ full)
+        slope = (0.5 / bend * s - rho) / (s * s * share)
+        jacobian[3 * m : 3 * m + 3] = share * De + 2.0 * slope * np.outer(e, e @ De)
     first = 3 * joint.shape[0]
     for b in range(n_w):
         residual[first + b] = root_precision[b] * x[b]

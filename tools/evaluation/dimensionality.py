@@ -96,13 +96,17 @@ def evaluate_dimensionality(
     json_file: Path | None = None,
     plot: Path | None = None,
     quick: bool = False,
+    only: Sequence[str] = (),
 ) -> tuple[Panel, ...]:
     """Measure, print the table, and write figures and figure where asked for. Raises DuocapError.
 
-    clips: protocol clips to take as tests instead of all; quick: a fifth of the test poses and half the walking poses.
+    clips: protocol clips to take as tests instead of all; quick: a fifth of the test poses, and every other pose for
+    the GPLVM; only: names of cases instead of all three.
     """
     poses = open_database(database)
-    cases = [(case, tuple(t for t in case.tests if not clips or t.stem in clips)) for case in CASES]
+    cases = [
+        (case, tuple(t for t in case.tests if not clips or t.stem in clips)) for case in CASES if not only or case.name in only
+    ]
     if not any(tests for _, tests in cases):
         known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
         raise DatabaseError(f"{', '.join(clips)}: no such clip among the tests; take {known}")
