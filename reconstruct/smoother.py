@@ -166,7 +166,7 @@ def bridged(track: Track, slope: Floats, seconds: Floats) -> Track:
 
 def _write(result: list[Pose], frames: list[int], known: Bools, subject: Subject, track: Track) -> None:
     """Put the track's poses in the place of those they come from; mark what was bridged."""
-    rotvec = _nearer_twin(rotvec_from_matrix(track.matrix), np.stack([result[n].rotvec for n in frames]))
+    rotvec = nearer_twin(rotvec_from_matrix(track.matrix), np.stack([result[n].rotvec for n in frames]))
     G, joint_m = forward(subject.skeleton, rotvec, track.root_m)
     marker_m = joint_m[:, subject.joint] + np.einsum("nmij,mj->nmi", G[:, subject.joint], subject.offset_m)
     for k, n in enumerate(frames):
@@ -180,7 +180,7 @@ def _inferred(pose: Pose) -> Pose:
     return replace(pose, state=State.COASTING, joint_source=source, confidence=np.full(len(source), BRIDGED))
 
 
-def _nearer_twin(rotvec: Floats, wanted: Floats) -> Floats:
+def nearer_twin(rotvec: Floats, wanted: Floats) -> Floats:
     """Give of each rotation vector and its twin, one full turn shorter, the nearer to `wanted`, (..., 3) twice [rad]."""
     angle = np.linalg.norm(rotvec, axis=-1, keepdims=True)
     twin = rotvec * (1.0 - 2.0 * np.pi / np.where(angle < 1e-9, np.inf, angle))

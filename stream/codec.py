@@ -111,6 +111,7 @@ def _pose(content: dict[str, Any]) -> PoseMessage:
         contacts=_texts(content, "contacts"),
         markers=tuple(_marker(item) for item in field_of(content, "markers", list)),
         latency_ns={str(stage): int_of(latency_ns, stage, -(2**63)) for stage in latency_ns},
+        predicted_ns=int_of(content, "predicted_ns") if "predicted_ns" in content else 0,
     )
 
 

@@ -36,8 +36,13 @@ def skeleton_message(subject: Subject) -> SkeletonMessage:
     )
 
 
-def pose_message(pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, t_publish_ns: int) -> PoseMessage:
-    """Give the message of one pose; rotations are local, relative to the parent joint (the root's to the world)."""
+def pose_message(
+    pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, t_publish_ns: int, predicted_ns: int = 0
+) -> PoseMessage:
+    """Give the message of one pose; rotations are local, relative to the parent joint (the root's to the world).
+
+    predicted_ns: by how much the pose is ahead of its capture.
+    """
     root = [float(value) for value in pose.root_m]
     return PoseMessage(
         hash=skeleton.hash,
@@ -54,6 +59,7 @@ def pose_message(pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, 
         contacts=tuple(name for name, touches in zip(CONTACT_JOINTS, pose.contacts, strict=True) if touches),
         markers=marker_readings(pose, skeleton.markers),
         latency_ns=dict(pose.latency_ns),
+        predicted_ns=predicted_ns,
     )
 
 

@@ -51,7 +51,8 @@ class MarkerReading:
 class PoseMessage:
     """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
 
-    state: tracking, coasting or lost; contacts: joints that touch the ground; latency_ns: by stage.
+    state: tracking, coasting or lost; contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: the pose is for
+    so long after t_capture_ns, 0 where it is as it was seen.
     """
 
     hash: str
@@ -68,6 +69,7 @@ class PoseMessage:
     contacts: tuple[str, ...]
     markers: tuple[MarkerReading, ...]
     latency_ns: dict[str, int]
+    predicted_ns: int = 0
     schema: int = SCHEMA
 
 

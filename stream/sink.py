@@ -6,6 +6,7 @@ from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
 from reconstruct.pose import Pose
+from reconstruct.prediction import Predictor
 from reconstruct.process import RunStatus
 from stream.compose import pose_message, skeleton_message
 from stream.messages import EventMessage, StatusMessage
@@ -13,12 +14,17 @@ from stream.publisher import Publisher
 
 
 class StreamSink:
-    """Publish one run. session: names the run in every message; raises StreamError when the address is taken."""
+    """Publish one run.
 
-    def __init__(self, address: str, session: str, subject: Subject, rig: Rig) -> None:
+    session: names the run in every message; predict_ms: publish poses as they will be so long after they were taken. Raises
+    StreamError when the address is taken.
+    """
+
+    def __init__(self, address: str, session: str, subject: Subject, rig: Rig, predict_ms: float = 0.0) -> None:
         self._publisher = Publisher(address)
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
+        self._predictor = Predictor(predict_ms * 1e-3, subject)
         self._calibration = {"baseline_m": rig.baseline_m, "floor_known": float(rig.floor_known)}
         if rig.error_px == rig.error_px:  # not NaN: known
             self._calibration["reprojection_px"] = rig.error_px
@@ -30,9 +36,10 @@ class StreamSink:
         return self._publisher.address
 
     def pose(self, pose: Pose) -> None:
-        """Publish a pose; its `publish` latency is what composing the message takes."""
+        """Publish a pose, predicted if so wanted; its `publish` latency is what that and composing the message takes."""
         t_begin_ns = now_ns()
-        message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns)
+        pose, predicted_ns = self._predictor.step(pose)
+        message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
         t_publish_ns = now_ns()
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
         self._publisher.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))

@@ -31,6 +31,6 @@ def reconstruction_plan(
     """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter."""
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(StreamSink, settings.stream.address, session, subject, rig),
+        sink=partial(StreamSink, settings.stream.address, session, subject, rig, settings.stream.predict_ms),
         budget_ns=round(0.6e9 / fps),
     )

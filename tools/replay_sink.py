@@ -20,7 +20,7 @@ def replay_sink(settings: Settings, subject: Subject, rig: Rig, publish: bool) -
     sink: StreamSink | None = None
     if publish:
         try:
-            sink = StreamSink(settings.stream.address, uuid.uuid4().hex[:12], subject, rig)
+            sink = StreamSink(settings.stream.address, uuid.uuid4().hex[:12], subject, rig, settings.stream.predict_ms)
         except StreamError as error:
             logger.warning("not publishing: %s", error)
     try:
