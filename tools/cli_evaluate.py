@@ -39,7 +39,12 @@ Methods = Annotated[
     list[str] | None,
     typer.Option("--method", metavar="NAME", help="NN, LWR, paper, ours; repeatable; default all.", show_default=False),
 ]
-C3d = Annotated[Path | None, typer.Option("--c3d", metavar="FILE", help="The Vicon markers of clip 02_05.", show_default=False)]
+C3d = Annotated[
+    Path | None,
+    typer.Option(
+        "--c3d", metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.", show_default=False
+    ),
+]
 Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
 
@@ -64,26 +69,35 @@ def synthesis(
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
     from tools.evaluation.protocol import protocol_database
     from tools.evaluation.synthesis import SynthesisOptions, evaluate_synthesis
+    from tools.evaluation.vicon import found_c3d
 
     check_folders(json)
     path = protocol_database(motion, database)
-    options = SynthesisOptions(
-        motion, path, tuple(clip or ()), seconds, markers, tuple(variant or ()), tuple(method or ()), c3d, processes, seed
-    )
+    asked = (tuple(clip or ()), seconds, markers, tuple(variant or ()), tuple(method or ()))
+    options = SynthesisOptions(motion, path, *asked, c3d or found_c3d(motion), processes, seed)
     evaluate_synthesis(options, settings, json, plot)
 
 
 @app.command()
 @with_settings
 def search(
-    settings: Settings, motion: Motion, database: Database = None, json: Json = None, plot: Plot = None, clip: Clips = None
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Also the cost against the size of the database, to 433,622 poses.")
+    ] = False,
 ) -> None:
     """Nodes examined per query and error against exhaustive search: the paper's Table 1."""
     from tools.evaluation.protocol import protocol_database
     from tools.evaluation.search import evaluate_search
 
     check_folders(json)
-    evaluate_search(motion, protocol_database(motion, database), settings, clips=tuple(clip or ()), json_file=json, plot=plot)
+    path, clips = protocol_database(motion, database), tuple(clip or ())
+    evaluate_search(motion, path, settings, clips=clips, json_file=json, plot=plot, sizes=sizes)
 
 
 @app.command()

@@ -86,10 +86,12 @@ class Lookup:
         raise NotImplementedError
 
     def _root(self, frame: MarkerFrame, joints: Floats, expected: Moment) -> tuple[Floats, Floats]:
-        """Fit the torso of a pose to the markers; what is expected where they are too few."""
+        """Fit the torso of a pose to the markers, or all of the pose where fewer than three torso markers are seen."""
         markers = local_markers(self._subject.skeleton, joints[None], self._subject.joint, self._subject.offset_m)[0]
         known = (expected.rotation, expected.position_m)
-        return root_from_torso(frame, markers, self._subject.markers.torso, known) or known
+        torso = self._subject.markers.torso
+        enough = int((frame.valid & torso).sum()) >= 3
+        return root_from_torso(frame, markers, torso if enough else torso | frame.valid, known) or known
 
 
 class NearestNeighbour(Lookup):
@@ -97,7 +99,7 @@ class NearestNeighbour(Lookup):
 
     def pose(self, chosen: NDArray[np.int64], distances: Floats, local: Floats, seen: NDArray[np.bool_]) -> Floats:
         """Take the first."""
-        return self.examples.pose[chosen[0]].astype(np.float64)
+        return np.asarray(self.examples.pose[chosen[0]], np.float64)
 
 
 class WeightedRegression(Lookup):

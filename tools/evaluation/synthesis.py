@@ -28,7 +28,7 @@ from tools.evaluation.protocol import ProtocolClip, protocol_clip, synthesis_cli
 from tools.evaluation.queries import VARIANTS, Query, query_of, varied
 from tools.evaluation.scores import angle_errors_deg, geodesic_errors_deg, moving_angles, position_errors_mm
 from tools.evaluation.synthesis_table import VICON, print_tables
-from tools.evaluation.vicon import vicon_query
+from tools.evaluation.vicon import STEM, vicon_query
 from tools.progress import progress_bar
 
 
@@ -87,6 +87,9 @@ class SynthesisOptions:
     c3d: Path | None = None
     processes: int = 2
     seed: int = 1
+
+
+Task = Callable[[], list[Run]]
 
 
 def run_clip(
@@ -176,17 +179,22 @@ def runs_of_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings
     return runs
 
 
-def all_runs(options: SynthesisOptions, settings: SolveSettings) -> Iterator[list[Run]]:
-    """Run the clips, several at once, and give each one's runs as it is done. Raises DuocapError."""
+def tasks_of(options: SynthesisOptions, settings: SolveSettings) -> list[Task]:
+    """Give what is to be run; the real markers where clip 02_05 is asked for."""
     clips = wanted_clips(options)
-    tasks: list[Callable[[], list[Run]]] = [partial(runs_of_clip, clip, options, settings) for clip in clips]
-    if options.c3d is not None:
+    tasks: list[Task] = [partial(runs_of_clip, clip, options, settings) for clip in clips]
+    if options.c3d is not None and STEM in {clip.stem for clip in clips}:
         tasks.append(partial(runs_of_vicon, options.c3d, options, settings))
-    if options.processes < 2 or len(tasks) == 1:
+    return tasks
+
+
+def results_of(tasks: list[Task], processes: int) -> Iterator[list[Run]]:
+    """Run tasks, several at once, and give each one's runs as it is done. Raises DuocapError."""
+    if processes < 2 or len(tasks) == 1:
         yield from (task() for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(options.processes, len(tasks)), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(processes, len(tasks)), mp_context=context) as pool:
         jobs: list[Future[list[Run]]] = [pool.submit(task) for task in tasks]
         try:
             for job in as_completed(jobs):
@@ -205,12 +213,12 @@ def evaluate_synthesis(options: SynthesisOptions, settings: Settings, json_file:
     """Measure, print the tables, write the figures. Raises DuocapError."""
     begun = perf_counter()
     runs: list[Run] = []
-    n_clips = len(wanted_clips(options)) + (options.c3d is not None)
+    tasks = tasks_of(options, settings.solve)
     with progress_bar("clips") as progress:
-        progress(0, n_clips)
-        for done, some in enumerate(all_runs(options, settings.solve), start=1):
+        progress(0, len(tasks))
+        for done, some in enumerate(results_of(tasks, options.processes), start=1):
             runs += some
-            progress(done, n_clips)
+            progress(done, len(tasks))
     order = [clip.stem for clip in synthesis_clips()]
     runs.sort(key=lambda run: order.index(run.clip) if run.clip in order else len(order))
     print_tables(runs)

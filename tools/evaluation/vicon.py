@@ -5,6 +5,7 @@ marker sits on its joint comes from the clip's first second, with the pose of th
 Of the 41, those nearest to the places of the marker set are used, one each.
 """
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,6 +75,14 @@ class ViconQuery:
     query: Query
     others: Others
     used: tuple[str, ...]
+
+
+def found_c3d(motion: Path) -> Path | None:
+    """Give the file with the markers where it lies in the motions' folder or in that of the test data; None: neither."""
+    shared = os.environ.get("DUOCAP_SHARED_DATA")
+    folders = (motion, motion.parent, *((Path(shared),) if shared else ()))
+    files = (place / f"cmu_{STEM}.c3d" for folder in folders for place in (folder, folder / "markers"))
+    return next((file for file in files if file.is_file()), None)
 
 
 def joint_of(label: str) -> int:
