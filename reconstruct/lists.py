@@ -1,9 +1,9 @@
 """Inverted lists: the examples sorted into groups of alike markers, to find near ones with no last frame to go by.
 
-The centres are learned by k-means (Lloyd 1982) over the markers at the default root alone, on a sample; there are twice as many
-as the square root of the number of poses. A query looks into the lists of its nearest centres. Unlike a general index it compares
-with the query's own weights: markers that are not seen and depths that one camera cannot tell count for nothing, in the centres
-as in the poses.
+The centres are learned by k-means (Lloyd 1982) over the markers at the default root alone, on a sample; there are four times as
+many as the square root of the number of poses. A query looks into the lists of its nearest centres. Unlike a general index it
+compares with the query's own weights: markers that are not seen and depths that one camera cannot tell count for nothing, in the
+centres as in the poses.
 """
 
 import math
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from reconstruct.search_kernels import KernelQuery, ListArrays, Rows, Singles, _nearest_centers, _probe
 
-LISTS_PER_ROOT = 2.0  # lists by the square root of the number of poses
-SAMPLES_PER_LIST = 64
-ITERATIONS = 8
+LISTS_PER_ROOT = 4.0  # lists by the square root of the number of poses
+SAMPLES_PER_LIST = 32
+ITERATIONS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from reconstruct.lists import Lists, probe
 from reconstruct.nearest import Query, kernel_query, nearest_examples
 from reconstruct.search_kernels import KernelQuery, Rows, Singles, _walk
 
-FEW, MANY = 4, 32  # lists a query looks into: usually, and to find its way again
+FEW, MANY = 16, 64  # lists a query looks into: usually, and to find its way again
 POOR = 2.0  # the best pose is poor if it is this many times as far away as the best ones usually are
 RENEWED = 0.1  # share of the newest frame in what is usual
 FEW_POSES = 2000  # so few are all tried

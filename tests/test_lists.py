@@ -48,7 +48,7 @@ def test_of_equal_centres_the_first() -> None:
 def test_every_pose_is_in_one_list(n: int, seed: int) -> None:
     poses = markers(n, seed)
     lists = build_lists(poses, seed=seed)
-    assert len(lists) == min(n, round(2.0 * np.sqrt(n)))
+    assert len(lists) == min(n, round(4.0 * np.sqrt(n)))
     assert sorted(lists.row.tolist()) == list(range(n)) and lists.start[0] == 0 and lists.start[-1] == n
     assert np.array_equal(lists.marker_m, poses[lists.row])
     owner = np.repeat(np.arange(len(lists)), np.diff(lists.start))
