@@ -4,57 +4,41 @@
 
 Cross-validation: the closed form against fitting again without each example. Synthesis: our Levenberg-Marquardt against
 scipy.optimize.least_squares(method="lm") with the same compiled kinematics, residuals and Jacobian. PCA: against numpy's svd.
-Times are medians of one thread; set OPENBLAS_NUM_THREADS=1. What counts are the ratios.
+Times are processor time of one thread; set OPENBLAS_NUM_THREADS=1. What counts are the ratios.
 """
 
 import argparse
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
-from calibration.placement import facing_rig
-from calibration.subject import Subject
-from capture.packets import MarkerFrame
-from config.jit import kernel
-from config.joints import N_JOINTS
-from config.markers import read_marker_set
-from database.clips import Clip
-from database.kinematics import _chain, _markers_and_jacobian, _rodrigues, forward
-from database.rotations import Floats, matrix_from_rotvec
+from benchmarks.synthesis_problem import DIMENSIONS, ROBUST_SIGMAS, Problem, ScipyProblem, problem
+from database.kinematics import _chain
+from database.rotations import Floats
 from database.store import PoseDatabase
-from reconstruct.cross_validation import COUNTS, cross_validated_pca, loo_errors
-from reconstruct.local_model import LocalModel
+from reconstruct.cross_validation import COUNTS, loo_errors
 from reconstruct.local_pca import pca
-from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.solve import Body, RootPrior, solve
+from reconstruct.solve import _levenberg_marquardt, solve
 from tools.databases import open_or_default
 
-DIMENSIONS = 7
-ROBUST_SIGMAS = 3.0
-MARKERS = "boxing"  # 9 markers
-NOISE_M = 0.005
-MODEL_M = 0.008  # how far markers may be from where the model has them
-REPEATS = 20
+REPEATS, RUNS = 20, 5
 
 
-def median_us(function: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Give the median time of a call [us]."""
+def call_us(function: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Give the processor time of a call [us]: the least mean of five runs, as other programs on the machine only add to it."""
     function()
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter_ns()
-        function()
-        times.append(time.perf_counter_ns() - begun)
-    return float(np.median(times)) * 1e-3
+    means = []
+    for _ in range(RUNS):
+        begun = time.process_time_ns()
+        for _ in range(repeats):
+            function()
+        means.append((time.process_time_ns() - begun) / repeats)
+    return min(means) * 1e-3
 
 
 def refitted_errors(examples: Floats, counts: Sequence[int], max_dimensions: int) -> Floats:
@@ -72,139 +56,6 @@ def refitted_errors(examples: Floats, counts: Sequence[int], max_dimensions: int
     return errors
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One frame to be solved, as `reconstruct.solve.solve` takes it; nearest: the examples of its local model, (K, D) [rad]."""
-
-    subject: Subject
-    nearest: Floats
-    model: LocalModel
-    root: tuple[Floats, Floats]
-    prior: RootPrior
-    observations: Observations
-
-
-def problem(clip: Clip, frame: int, poses: Floats, rng: np.random.Generator) -> Problem:
-    """Ask for a pose of a clip with 5 mm noise, the root 3 cm and 3 degrees off, by the PCA of its nearest examples."""
-    worn = read_marker_set(MARKERS)
-    n_markers = len(worn)
-    subject = Subject("performer", clip.skeleton, worn, worn.offset_m, np.zeros(n_markers), np.array([0.0, 1.0, 0.0]))
-    G, p = forward(clip.skeleton, clip.rotvec[frame], clip.root_m[frame])
-    marker_m = p[worn.joint] + np.einsum("mij,mj->mi", G[worn.joint], worn.offset_m)
-    pose = clip.rotvec[frame, 1:].ravel()
-    distance = np.sum((poses - pose) ** 2, axis=1)
-    # The pose itself and its next moments stay out.
-    nearest = poses[np.argsort(distance, kind="stable")[5:205]]
-    chosen = cross_validated_pca(nearest, max_dimensions=DIMENSIONS)
-    mean, directions = np.zeros((N_JOINTS, 3)), np.zeros((N_JOINTS, 3, chosen.directions.shape[1]))
-    mean[1:], directions[1:] = chosen.mean.reshape(-1, 3), chosen.directions.reshape(N_JOINTS - 1, 3, -1)
-    precision = np.diag(1.0 / np.maximum(chosen.variances, 1e-10))
-    model = LocalModel(mean, directions, np.zeros(len(precision)), precision)
-    R, t = matrix_from_rotvec(clip.rotvec[frame, 0]), clip.root_m[frame]
-    root = (matrix_from_rotvec(0.05 * rng.normal(size=3)) @ R, t + 0.03 * rng.normal(size=3))
-    seen = _frame(marker_m + NOISE_M * rng.normal(size=marker_m.shape))
-    observations = observations_from_markers(seen, facing_rig((640, 480), 60.0, 4.0, 1.0, 1.0), np.full(n_markers, MODEL_M))
-    return Problem(subject, nearest, model, root, RootPrior(root[0], root[1], 0.05, 0.03), observations)
-
-
-def _frame(marker_m: Floats) -> MarkerFrame:
-    """Give markers (M, 3) [m] that both cameras see."""
-    n = len(marker_m)
-    covariance = np.tile(NOISE_M**2 * np.eye(3), (n, 1, 1))
-    seen, pixels, sigma = np.ones((2, n), bool), np.zeros((2, n, 2)), np.ones((2, n))
-    return MarkerFrame(0, 0, 0, np.ones(n, bool), marker_m, covariance, seen, pixels, sigma, np.zeros(n), np.zeros((0, 3)))
-
-
-@kernel
-def _residuals(
-    x: Floats,
-    model: tuple[Floats, Floats, Floats],
-    root: tuple[Floats, Floats, Floats],
-    body: Body,
-    markers: tuple[NDArray[np.int64], Floats],
-    points: tuple[Floats, Floats],
-    residual: Floats,
-    jacobian: Floats,
-) -> None:
-    """Write the residuals of the solver's energy E = |r|^2 / 2, and their derivatives by (w, d, s).
-
-    model: mean, U and the roots of the prior's precisions; root: R_0, place and the prior's inverse deviations (6,); the loss is
-    pseudo-Huber, taken into the residuals.
-    """
-    mean, U, root_precision = model
-    R0, place, inverse = root
-    joint, offset_m = markers
-    point, root_info = points
-    n_joints, n_w = U.shape[0], U.shape[2]
-    pose = mean.copy()
-    for j in range(1, n_joints):
-        for i in range(3):
-            for b in range(n_w):
-                pose[j, i] += U[j, i, b] * x[b]
-    work = (np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, n_w)), np.empty((n_joints, 3, n_w)))
-    y, Jy = np.empty((joint.shape[0], 3)), np.empty((joint.shape[0], 3, n_w))
-    _markers_and_jacobian(pose, U, body, joint, offset_m, work, y, Jy)
-    turn, left = np.empty((3, 3)), np.empty((3, 3))
-    _rodrigues(x[n_w : n_w + 3], turn, left)
-    R = turn @ R0
-    jacobian[:] = 0.0
-    full, cross, scale2 = np.zeros((3, n_w + 6)), np.zeros((3, 3)), ROBUST_SIGMAS * ROBUST_SIGMAS
-    for m in range(joint.shape[0]):
-        a = R @ y[m]
-        cross[0, 1], cross[0, 2], cross[1, 2] = a[2], -a[1], a[0]
-        cross[1, 0], cross[2, 0], cross[2, 1] = -a[2], a[1], -a[0]
-        full[:, :n_w] = R @ Jy[m]
-        full[:, n_w : n_w + 3] = cross @ left
-        for i in range(3):
-            full[i, n_w + 3 + i] = 1.0
-        e, De = root_info[m] @ (a + x[n_w + 3 :] - point[m]), root_info[m] @ full
-        s = max(e @ e, 1e-12)
-        bend = math.sqrt(1.0 + s / scale2)
-        rho = scale2 * (bend - 1.0)
-        share = math.sqrt(2.0 * rho / s)
-        residual[3 * m : 3 * m + 3] = share * e
-        slope = (0.5 / bend * s - rho) / (s * s * share)
-        jacobian[3 * m : 3 * m + 3] = share * De + 2.0 * slope * np.outer(e, e @ De)
-    first = 3 * joint.shape[0]
-    for b in range(n_w):
-        residual[first + b] = root_precision[b] * x[b]
-        jacobian[first + b, b] = root_precision[b]
-    for i in range(6):
-        centre = place[i - 3] if i >= 3 else 0.0
-        residual[first + n_w + i] = inverse[i] * (x[n_w + i] - centre)
-        jacobian[first + n_w + i, n_w + i] = inverse[i]
-
-
-class ScipyProblem:
-    """The same problem as scipy takes it."""
-
-    def __init__(self, given: Problem) -> None:
-        n_w, n_markers = len(given.model.precision), len(given.observations.point_m)
-        subject = given.subject
-        self.start = np.concatenate([given.model.center, np.zeros(3), given.root[1]])
-        self._model = (given.model.mean, given.model.directions, np.sqrt(np.diag(given.model.precision)))
-        inverse = np.repeat([1.0 / given.prior.sigma_rad, 1.0 / given.prior.sigma_m], 3)
-        self._root = (np.ascontiguousarray(given.root[0]), given.prior.position_m, inverse)
-        self._body, self._markers = _chain(subject.skeleton), (subject.joint, subject.offset_m)
-        self._points = (given.observations.point_m, given.observations.root_info)
-        self._out = np.empty(3 * n_markers + n_w + 6), np.empty((3 * n_markers + n_w + 6, n_w + 6))
-
-    def residuals(self, x: Floats) -> Floats:
-        """Give r(x)."""
-        _residuals(x, self._model, self._root, self._body, self._markers, self._points, *self._out)
-        return self._out[0].copy()
-
-    def jacobian(self, x: Floats) -> Floats:
-        """Give dr/dx."""
-        _residuals(x, self._model, self._root, self._body, self._markers, self._points, *self._out)
-        return self._out[1].copy()
-
-    def solve(self, tolerance: float) -> tuple[Floats, float]:
-        """Give the minimum and its energy."""
-        found = least_squares(self.residuals, self.start, self.jacobian, method="lm", ftol=tolerance, xtol=1e-8, gtol=1e-8)
-        return found.x, float(found.cost)
-
-
 def ours(given: Problem) -> tuple[Floats, float]:
     """Give the joints and the energy of our minimum."""
     subject = given.subject
@@ -213,6 +64,18 @@ def ours(given: Problem) -> tuple[Floats, float]:
         subject.skeleton, markers, given.model, given.root, given.prior, given.observations, robust_sigmas=ROBUST_SIGMAS
     )
     return solution.joints, float(solution.energies[-1])
+
+
+def kernel_only(given: Problem) -> Callable[[], object]:
+    """Give a call of the compiled solver alone, its arguments made beforehand."""
+    center = np.concatenate([np.zeros(3), given.prior.position_m])
+    precision = np.repeat([given.prior.sigma_rad**-2.0, given.prior.sigma_m**-2.0], 3)
+    m = given.model
+    start = np.concatenate([m.center, np.zeros(3), given.root[1]])
+    terms = (m.mean, m.directions, m.center, m.precision, np.ascontiguousarray(given.root[0]), center, precision)
+    body, markers = _chain(given.subject.skeleton), (given.subject.joint, given.subject.offset_m)
+    observed, energies = given.observations.arrays(), np.zeros(13)
+    return lambda: _levenberg_marquardt(start.copy(), terms, body, markers, observed, ROBUST_SIGMAS**2, 12, energies)
 
 
 def synthesis(problems: Sequence[Problem]) -> dict[str, float]:
@@ -224,15 +87,17 @@ def synthesis(problems: Sequence[Problem]) -> dict[str, float]:
         x, best = theirs.solve(1e-12)
         best_joints = given.model.mean + given.model.directions @ x[: len(given.model.precision)]
         apart_deg = float(np.degrees(np.abs(joints - best_joints)[1:]).max())
-        times = median_us(partial(ours, given)), median_us(partial(theirs.solve, 1e-4))
+        times = call_us(partial(ours, given)), call_us(kernel_only(given)), call_us(partial(theirs.solve, 1e-4))
         rows.append((*times, energy / best - 1.0, apart_deg))
     table = np.array(rows)
     return {
         "ours_us": float(np.median(table[:, 0])),
-        "scipy_us": float(np.median(table[:, 1])),
-        "ratio": float(np.median(table[:, 1] / table[:, 0])),
-        "energy_above_minimum": float(table[:, 2].max()),
-        "largest_angle_from_minimum_deg": float(table[:, 3].max()),
+        "ours_kernel_us": float(np.median(table[:, 1])),
+        "scipy_us": float(np.median(table[:, 2])),
+        "ratio": float(np.median(table[:, 2] / table[:, 0])),
+        "ratio_kernel": float(np.median(table[:, 2] / table[:, 1])),
+        "energy_above_minimum": float(table[:, 3].max()),
+        "largest_angle_from_minimum_deg": float(table[:, 4].max()),
     }
 
 
@@ -244,12 +109,12 @@ def cross_validation(problems: Sequence[Problem]) -> dict[str, float]:
     for p in problems[:8]:
         both = loo_errors(p.nearest, (100,), DIMENSIONS), refitted_errors(p.nearest, (100,), DIMENSIONS)
         apart = max(apart, float(np.abs(both[0] / both[1] - 1.0).max()))
-    ours_us = median_us(lambda: loo_errors(examples, COUNTS, DIMENSIONS))
-    refit_us = median_us(lambda: refitted_errors(examples, COUNTS, DIMENSIONS), 3)
+    ours_us = call_us(lambda: loo_errors(examples, COUNTS, DIMENSIONS))
+    refit_us = call_us(lambda: refitted_errors(examples, COUNTS, DIMENSIONS), 1)
     return {
         "ours_us": ours_us,
-        "one_count_us": median_us(lambda: loo_errors(examples, (100,), DIMENSIONS)),
-        "judged_on_20_us": median_us(lambda: loo_errors(examples, COUNTS, DIMENSIONS, 20)),
+        "one_count_us": call_us(lambda: loo_errors(examples, (100,), DIMENSIONS)),
+        "judged_on_20_us": call_us(lambda: loo_errors(examples, COUNTS, DIMENSIONS, 20)),
         "refit_us": refit_us,
         "ratio": refit_us / ours_us,
         "relative_difference": max(apart, float(np.abs(closed / fitted - 1.0).max())),
@@ -259,8 +124,8 @@ def cross_validation(problems: Sequence[Problem]) -> dict[str, float]:
 def decomposition(problems: Sequence[Problem], count: int) -> dict[str, float]:
     """Time the principal components of `count` examples."""
     examples = problems[0].nearest[:count]
-    ours_us = median_us(lambda: pca(examples), 100)
-    svd_us = median_us(lambda: np.linalg.svd(examples - examples.mean(axis=0), full_matrices=False), 100)
+    ours_us = call_us(lambda: pca(examples), 100)
+    svd_us = call_us(lambda: np.linalg.svd(examples - examples.mean(axis=0), full_matrices=False), 100)
     return {"ours_us": ours_us, "svd_us": svd_us, "ratio": svd_us / ours_us}
 
 
