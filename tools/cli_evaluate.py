@@ -46,6 +46,12 @@ C3d = Annotated[
     ),
 ]
 Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
+Cameras = Annotated[int, typer.Option("--cameras", min=1, max=2, help="Cameras that look on after the T-pose.")]
+Occlude = Annotated[
+    list[float] | None,
+    typer.Option("--occlude", metavar="SHARE", help="Share of the markers hidden, such as 0.2; repeatable.", show_default=False),
+]
+TrueSubject = Annotated[bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
 
 
@@ -118,3 +124,32 @@ def dimensionality(
     check_folders(json)
     path = protocol_database(motion, database)
     evaluate_dimensionality(motion, path, settings, clips=tuple(clip or ()), json_file=json, plot=plot, quick=quick)
+
+
+@app.command(name="end-to-end")
+@with_settings
+def end_to_end(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    seconds: Seconds = 20.0,
+    markers: Markers = "boxing",
+    cameras: Cameras = 2,
+    occlude: Occlude = None,
+    true_subject: TrueSubject = False,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Real motions rendered as videos of two cameras, or one, and reconstructed again."""
+    from tools.evaluation.protocol import protocol_database
+    from tools.evaluation.rendered import Options, evaluate_end_to_end
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    options = Options(markers, seconds, 0.0, true_subject, seed, cameras)
+    shares = tuple(occlude or (0.0,))
+    evaluate_end_to_end(
+        motion, path, settings, options, clips=tuple(clip or ()), occlude=shares, processes=processes, json_file=json
+    )

@@ -1,17 +1,16 @@
-"""Real motions rendered as two videos and reconstructed again: `python -m tools.evaluation.rendered --motion DIR`.
+"""Real motions rendered as two videos and reconstructed again, end to end: `duocap evaluate end-to-end --motion DIR`.
 
 Every clip is drawn by the simulated cameras of `duocap simulate`, its markers are detected in the images, the subject is
 calibrated from its T-pose, and every pair goes through the pipeline of live capture. Compared with the truth is what comes
-after the T-pose and the change to the clip's first pose. Images do not go through a video codec.
+after the T-pose and the change to the clip's first pose. Images do not go through a video codec. With one camera the subject is
+calibrated with both, as it has to be; then only the left one looks on.
 """
 
-import argparse
 import json
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,11 @@ from numpy.typing import NDArray
 
 from calibration.subject import Subject
 from capture.detector import Detector
-from capture.packets import PairedBlobs
+from capture.packets import PairedBlobs, lone_pair
 from capture.simulated import SimulatedCamera
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
 from config.errors import DuocapError
-from config.loading import load_settings
 from config.settings import Settings
 from database.clips import Clip, clip_slice
 from database.kinematics import forward
@@ -32,9 +30,11 @@ from database.rotations import Floats
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
-from tools.evaluation.protocol import MAIN, OTHERS, ProtocolClip, build_protocol_database, protocol_clip, query
+from tools.evaluation.parallel import in_processes
+from tools.evaluation.protocol import END_TO_END, ProtocolClip, askable, query
 from tools.evaluation.scores import LabelCheck, Motion, Score, check_labels, score
 from tools.evaluation.tables import print_scores
+from tools.progress import progress_bar
 from tools.subject_session import subject_from_pairs
 
 TPOSE_S = 3.0
@@ -45,20 +45,21 @@ Bools = NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How the clips are rendered and reconstructed: marker preset, seconds of each clip (0: all), share of markers occluded,
-    whether the pipeline is given the true skeleton and offsets, and the seed."""
+    whether the pipeline is given the true skeleton and offsets, the seed, and how many cameras look on after the T-pose."""
 
     markers: str = "boxing"
     seconds: float = 20.0
     occlude: float = 0.0
     true_subject: bool = False
     seed: int = 1
+    cameras: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """A performance as the cameras saw it.
 
-    pairs: N of them; seconds: (N,); shown: markers visible to both cameras, (N, M); begin: first pair of the clip itself.
+    pairs: N of them; seconds: (N,); shown: markers visible to every camera in use, (N, M); begin: first pair of the clip itself.
     """
 
     performer: Performer
@@ -102,7 +103,7 @@ def render(clip: Clip, options: Options, settings: Settings) -> Rendered:
         drawn = [camera.frame_with_truth(k) for camera in cameras]
         left, right = (detector.step(frame) for detector, (frame, _, _) in zip(detectors, drawn, strict=True))
         pairs.append(PairedBlobs(left, right))
-        shown[k] = (drawn[0][2] >= SHOWN) & (drawn[1][2] >= SHOWN)
+        shown[k] = np.all([visible >= SHOWN for _, _, visible in drawn[: options.cameras]], axis=0)
     seconds = np.array([pair.t_capture_ns for pair in pairs]) * 1e-9
     begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
     return Rendered(performer, pairs, seconds, shown, int(np.searchsorted(seconds, begin_s)))
@@ -120,20 +121,21 @@ def calibrated(rendered: Rendered, options: Options, database: PoseDatabase, set
 
 
 def replayed(
-    rendered: Rendered, subject: Subject, database: PoseDatabase, settings: Settings
+    rendered: Rendered, subject: Subject, database: PoseDatabase, settings: Settings, cameras: int
 ) -> tuple[list[Pose], list[LabelCheck], float]:
     """Put every pair through the pipeline; give poses, labels against the truth and pairs a second."""
     performer = rendered.performer
-    pipeline = Pipeline(performer.rig, subject, database, settings)
+    rig = performer.rig if cameras == 2 else replace(performer.rig, right=performer.rig.left)
+    pipeline = Pipeline(rig, subject, database, settings)
     pipeline.warm()
     marker_m = performer.markers_of(*performer.joints_at(rendered.seconds))
     poses, labels, spent = [], [], 0.0
     for pair, true_m, shown in zip(rendered.pairs, marker_m, rendered.shown, strict=True):
         begun = time.perf_counter()
-        poses.append(pipeline.step(pair))
+        poses.append(pipeline.step(pair if cameras == 2 else lone_pair(pair.left)))
         spent += time.perf_counter() - begun
         assert pipeline.markers is not None
-        labels.append(check_labels(pipeline.markers, performer.rig, true_m, shown))
+        labels.append(check_labels(pipeline.markers, rig, true_m, shown))
     return poses, labels, len(poses) / spent
 
 
@@ -153,7 +155,7 @@ def run(which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Set
     rendered = render(query(which, motion), options, settings)
     performer = rendered.performer
     subject = calibrated(rendered, options, database, settings)
-    poses, labels, fps = replayed(rendered, subject, database, settings)
+    poses, labels, fps = replayed(rendered, subject, database, settings, options.cameras)
     part = slice(rendered.begin, None)
     rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
     true_rotvec, true_root_m = performer.poses_at(rendered.seconds[part])
@@ -165,54 +167,46 @@ def run(which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Set
     return Result(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, result)
 
 
-def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.evaluation.rendered", description=__doc__)
-    parser.add_argument("--motion", type=Path, required=True, help="unpacked motions (cmu/subjects/NN/NN_TT.amc)")
-    parser.add_argument("--database", type=Path, help="database without the protocol's clips; default: built now, in minutes")
-    parser.add_argument("--clip", nargs="+", help="clips of the protocol; default: " + " ".join(clip.stem for clip in MAIN))
-    parser.add_argument("--all", action="store_true", help="all clips of the protocol")
-    parser.add_argument("--seconds", type=float, default=20.0, help="longest part of a clip, 0 for all (default 20)")
-    parser.add_argument("--occlude", type=float, nargs="+", default=[0.0, 0.2], help="shares of markers hidden (default 0 0.2)")
-    parser.add_argument("--markers", default="boxing", help="marker preset or markers.toml (default boxing: 9 markers)")
-    parser.add_argument("--true-subject", action="store_true", help="give the pipeline the true skeleton and marker offsets")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, as for duocap")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write all figures, by joint and marker too")
-    return parser.parse_args(given)
+def run_in_process(which: ProtocolClip, motion: Path, database: Path, settings: Settings, options: Options) -> Result | str:
+    """Run one clip with a database by its path, as a process of a pool does; give the reason where it cannot be measured."""
+    try:
+        return run(which, motion, open_database(database), settings, options)
+    except DuocapError as error:
+        return f"{which.stem}: {error}"
 
 
-def _results(options: argparse.Namespace, database: PoseDatabase) -> Iterator[Result]:
-    """Run every clip with every share of occlusion."""
-    clips = [protocol_clip(stem) for stem in options.clip] if options.clip else list(MAIN) + (list(OTHERS) if options.all else [])
-    settings = load_settings(sets=options.set)
-    for occlude in options.occlude:
-        for clip in clips:
-            how = Options(options.markers, options.seconds, occlude, options.true_subject, options.seed)
-            print(f"{clip.stem}, {100 * occlude:.0f} % occluded ...", file=sys.stderr, flush=True)
-            try:
-                yield run(clip, options.motion, database, settings, how)
-            except DuocapError as error:
-                print(f"{clip.stem}: {error}", file=sys.stderr)
+def evaluate_end_to_end(
+    motion: Path,
+    database: Path,
+    settings: Settings,
+    options: Options,
+    *,
+    clips: Sequence[str] = (),
+    occlude: Sequence[float] = (0.0,),
+    processes: int = 2,
+    json_file: Path | None = None,
+) -> list[Result]:
+    """Measure clips with every share of markers hidden, print the tables, write the figures.
 
-
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 where a clip could not be measured."""
-    options = _arguments(given)
-    with tempfile.TemporaryDirectory() as folder:
-        path = options.database
-        if path is None:
-            path = Path(folder) / "protocol.db"
-            build_protocol_database(options.motion, path)
-        database = open_database(path)
-        results = list(_results(options, database))
-        wanted = (len(options.clip) if options.clip else len(MAIN) + (len(OTHERS) if options.all else 0)) * len(options.occlude)
-        del database
+    Raises DuocapError: a clip is none of the protocol or the database holds it, or not one clip could be measured.
+    """
+    wanted = askable(open_database(database), clips, END_TO_END)
+    jobs = [
+        partial(run_in_process, clip, motion, database, settings, replace(options, occlude=o)) for o in occlude for clip in wanted
+    ]
+    found: dict[int, Result | str] = {}
+    with progress_bar("clips") as progress:
+        progress(0, len(jobs))
+        for index, result in in_processes(jobs, processes):
+            found[index] = result
+            progress(len(found), len(jobs))
+    ordered = [found[index] for index in range(len(jobs))]
+    results = [result for result in ordered if isinstance(result, Result)]
+    failed = [result for result in ordered if isinstance(result, str)]
     print_scores(results)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
-    return 0 if len(results) == wanted else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    print("\n".join(failed))
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+    if not results:
+        raise DuocapError(f"no clip could be measured; {failed[0]}")
+    return results

@@ -50,7 +50,7 @@ def geodesic_errors_deg(estimated: Floats, true: Floats) -> Floats:
 class LabelCheck:
     """Labels of one frame against the truth, all (M,) bool.
 
-    seen: labelled in both views; wrong: labelled in some view, but far from the marker there; shown: to both cameras.
+    seen: labelled in every view; wrong: labelled in some view, but far from the marker there; shown: to every camera.
     """
 
     seen: Bools
@@ -68,7 +68,7 @@ def check_labels(frame: MarkerFrame, rig: Rig, true_m: Floats, shown: Bools) -> 
     for camera, seen, image_px in zip(rig.cameras, frame.seen, frame.image_px, strict=True):
         across_m = np.linalg.norm(image_px - camera.project(true_m), axis=1) * camera.to_camera(true_m)[:, 2] / camera.focal_px
         wrong |= seen & (across_m > WRONG_M)
-    return LabelCheck(frame.valid, wrong, shown)
+    return LabelCheck(frame.seen[0] if rig.is_lone else frame.valid, wrong, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Score:
     """The figures of one run.
 
     frames: scored; tracked: share of them in state tracking; position_mm, angle_deg, geodesic_deg: mean and p95 over the tracked
-    frames; all_position_mm: the mean over all frames, held poses included; in_view: share of markers both cameras really see;
-    labelled: share of markers labelled in both; wrong_frames: share of frames with a wrong label; by_joint_mm, by_joint_deg:
-    mean of each joint, by_marker_wrong: share of frames in which it is labelled wrongly.
+    frames; all_position_mm: the mean over all frames, held poses included; in_view: share of markers every camera really sees;
+    labelled: share of markers labelled in every view; wrong_frames: share of frames with a wrong label; by_joint_mm and
+    by_joint_deg: mean of each joint, by_marker_wrong: share of frames in which it is labelled wrongly.
     """
 
     frames: int

@@ -4,9 +4,7 @@
 """
 
 import json
-import multiprocessing
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,7 +22,8 @@ from reconstruct.examples import Examples, examples_for
 from reconstruct.history import Moment
 from tools.evaluation.asf_angles import angle_errors, own_angles
 from tools.evaluation.methods import METHODS, method
-from tools.evaluation.protocol import ProtocolClip, protocol_clip, synthesis_clips
+from tools.evaluation.parallel import in_processes
+from tools.evaluation.protocol import ProtocolClip, askable, synthesis_clips
 from tools.evaluation.queries import VARIANTS, Query, query_of, varied
 from tools.evaluation.scores import angle_errors_deg, geodesic_errors_deg, moving_angles, position_errors_mm
 from tools.evaluation.synthesis_table import VICON, print_tables
@@ -181,32 +180,11 @@ def runs_of_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings
 
 def tasks_of(options: SynthesisOptions, settings: SolveSettings) -> list[Task]:
     """Give what is to be run; the real markers where clip 02_05 is asked for."""
-    clips = wanted_clips(options)
+    clips = askable(open_database(options.database), options.clips, synthesis_clips())
     tasks: list[Task] = [partial(runs_of_clip, clip, options, settings) for clip in clips]
     if options.c3d is not None and STEM in {clip.stem for clip in clips}:
         tasks.append(partial(runs_of_vicon, options.c3d, options, settings))
     return tasks
-
-
-def results_of(tasks: list[Task], processes: int) -> Iterator[list[Run]]:
-    """Run tasks, several at once, and give each one's runs as it is done. Raises DuocapError."""
-    if processes < 2 or len(tasks) == 1:
-        yield from (task() for task in tasks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(tasks)), mp_context=context) as pool:
-        jobs: list[Future[list[Run]]] = [pool.submit(task) for task in tasks]
-        try:
-            for job in as_completed(jobs):
-                yield job.result()
-        finally:
-            for job in jobs:
-                job.cancel()
-
-
-def wanted_clips(options: SynthesisOptions) -> list[ProtocolClip]:
-    """Give the clips that are measured. Raises DatabaseError: one is no clip of the protocol."""
-    return [protocol_clip(stem) for stem in options.clips] or list(synthesis_clips())
 
 
 def evaluate_synthesis(options: SynthesisOptions, settings: Settings, json_file: Path | None, plot: Path | None) -> list[Run]:
@@ -216,7 +194,7 @@ def evaluate_synthesis(options: SynthesisOptions, settings: Settings, json_file:
     tasks = tasks_of(options, settings.solve)
     with progress_bar("clips") as progress:
         progress(0, len(tasks))
-        for done, some in enumerate(results_of(tasks, options.processes), start=1):
+        for done, (_, some) in enumerate(in_processes(tasks, options.processes), start=1):
             runs += some
             progress(done, len(tasks))
     order = [clip.stem for clip in synthesis_clips()]

@@ -55,7 +55,7 @@ def _bars(runs: "list[Run]", file: Path, what: str) -> Path:
             axes[0].hlines(
                 PAPER[behaviour][2], x - 0.42, x + 0.42, color="black", linestyles="dashed", linewidth=1.2, label=own
             )
-    axes[0].legend(frameon=False, ncols=2, fontsize=8)
+    figure.legend(loc="outside upper center", frameon=False, ncols=5, fontsize=8)
     axes[0].set_title(what, fontsize=10)
     axes[1].set_xticks(at, behaviours, rotation=30 if len(behaviours) > 4 else 0, ha="right" if len(behaviours) > 4 else "center")
     figure.savefig(file, dpi=110)
