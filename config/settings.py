@@ -73,10 +73,10 @@ class FeetSettings:
     """Contacts of the feet, and keeping them from sliding."""
 
     lock: bool = True  # keep a foot that touches the ground where it is; contacts are told either way
-    enter: float = 0.6  # probability of contact at which one begins
+    enter: float = 0.5  # probability of contact at which one begins
     leave: float = 0.35  # and below which it ends
-    blend_s: float = 0.1  # time over which a foot is let go or held
-    limit_m: float = 0.05  # farthest that a foot without markers in sight is held from where the pose has it
+    blend_s: float = 0.08  # time over which a foot is let go or held
+    limit_m: float = 0.1  # farthest that a foot without markers in sight is held from where the pose has it
     measured_limit_m: float = 0.01  # and one whose marker is in sight
     sigma_m: float = 0.035  # how far the pose usually has a foot from its true place
     measured_sigma_m: float = 0.008  # and a foot whose marker is in sight

@@ -18,7 +18,7 @@ from database.rotations import Floats
 Bools = NDArray[np.bool_]
 
 N_POINTS: Final = len(CONTACT_JOINTS)
-SPEED_S = 0.03  # time over which speed is measured: shorter is noise, longer is late
+SPEED_S = 0.022  # time over which speed is measured: shorter is noise, longer is late
 SPEED_FLOOR_M_S = 0.1  # markers' noise alone moves a foot about that fast
 EVEN_SPEED_M_S = 0.5  # says nothing either way
 SPEED_GAIN = 1.3  # log-odds for a factor of e in speed

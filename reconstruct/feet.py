@@ -147,10 +147,17 @@ def held(state: FeetState, points_m: Floats, measured: Bools, dt_s: float, setti
 
 
 def corrections_m(state: FeetState, points_m: Floats) -> Floats:
-    """Give how far each point is moved, (4, 3) [m]: by its own anchor, and as much as it is free, with the other of its foot."""
+    """Give how far each point is moved, (4, 3) [m]: by its own anchor, and as much as it is free, with the other of its foot.
+
+    Ankle and ball keep their distance: asked for a shorter foot, the leg would tip it up.
+    """
     hold = (state.hold**2 * (3.0 - 2.0 * state.hold))[:, None]  # smooth at both ends
     own = hold * (state.anchor_m - points_m)
-    return np.asarray(own + (1.0 - hold) * own[_PAIR])
+    target = (points_m + own + (1.0 - hold) * own[_PAIR]).reshape(2, 2, 3)
+    foot, was = target[:, 1] - target[:, 0], points_m[1::2] - points_m[::2]
+    length, true_length = (np.sqrt((way**2).sum(axis=1)) for way in (foot, was))
+    stretch = 0.5 * (true_length / np.maximum(length, 1e-9) - 1.0)[:, None] * foot
+    return np.asarray(np.stack([target[:, 0] - stretch, target[:, 1] + stretch], axis=1).reshape(4, 3) - points_m)
 
 
 def with_feet_at(

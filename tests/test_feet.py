@@ -64,7 +64,7 @@ def test_holding_does_not_jump_more_than_the_pose_itself() -> None:
     steps = run(FeetLock(SKELETON, FeetSettings()), clip.rotvec, clip.root_m, contact)
     after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), clip.root_m)
     beyond_m = np.linalg.norm(np.diff(after_m, axis=0) - np.diff(true_m, axis=0), axis=2)
-    assert beyond_m.max() < 0.02  # 5 cm let go over 6 frames would be 13 mm at the middle of the fade
+    assert beyond_m.max() < 0.02  # what a foot rolls while it is held, let go over 5 frames
 
 
 def test_switched_off_nothing_changes_but_contacts_are_told() -> None:
@@ -85,7 +85,7 @@ def drifting(n: int, step_m: float) -> tuple[Floats, Floats]:
     return np.tile(pose, (n, 1, 1)), np.column_stack([shift, np.full(n, 0.9), np.zeros(n)])
 
 
-@pytest.mark.parametrize(("measured", "limit_m"), [(SEEN, 0.01), (UNSEEN, 0.05)])
+@pytest.mark.parametrize(("measured", "limit_m"), [(SEEN, 0.01), (UNSEEN, 0.1)])
 def test_a_foot_is_held_no_farther_than_its_limit(measured: np.ndarray, limit_m: float) -> None:
     rotvec, root_m = drifting(200, 0.001)
     steps = run(FeetLock(SKELETON, FeetSettings(slip_m=0.001)), rotvec, root_m, np.ones((200, 4)), measured)
@@ -129,7 +129,7 @@ def test_a_pose_elsewhere_lets_go_at_once() -> None:
     steps = run(FeetLock(SKELETON, FeetSettings()), rotvec, root_m, np.ones((80, 4)))
     after_m = contact_points_m(SKELETON, np.array([s.rotvec for s in steps]), root_m)
     before_m = contact_points_m(SKELETON, rotvec, root_m)
-    assert np.linalg.norm(after_m - before_m, axis=2)[60:].max() < 0.051
+    assert np.linalg.norm(after_m - before_m, axis=2)[60:].max() < 0.101
 
 
 def test_a_gap_in_time_starts_anew() -> None:

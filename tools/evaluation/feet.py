@@ -1,0 +1,287 @@
+"""How much feet slide, and what it costs to hold them: `python -m tools.evaluation.feet --motion DIR --database FILE`.
+
+Clips of the protocol with noisy markers go through the estimator; its poses are then told contacts and have their feet held,
+frame by frame, as live. Slide is how far ankle and ball of a foot move a frame while the true motion has them in contact.
+Once all markers are in sight, once those of the feet are hidden every other second.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from config.settings import Settings
+from database.contacts import contact_points_m, contacts_of, database_contacts
+from database.kinematics import forward, local_rotations
+from database.rotations import Floats, geodesic_rad, rotvec_from_matrix
+from database.store import PoseDatabase, open_database
+from reconstruct.contacts import Bools, label_share
+from reconstruct.estimator import Estimator
+from reconstruct.examples import examples_for
+from reconstruct.feet import FOOT_JOINTS, FeetLock
+from reconstruct.feet_leg import LEGS
+from tools.evaluation.protocol import protocol_clip
+from tools.evaluation.queries import FPS, RIG, Query, query_of, varied
+
+CLIPS = ("07_08", "16_15", "35_14", "09_09", "14_02", "16_05")
+SIGHTS = ("seen", "hidden")
+HIDDEN_FRAMES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What the estimator made of a query: rotvec (N, J, 3) [rad], root_m (N, 3) [m], share of the neighbours in contact (N, 4),
+    and whether a marker of each foot was in sight, (N, 2)."""
+
+    rotvec: Floats
+    root_m: Floats
+    share: Floats
+    measured: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class FeetFigures:
+    """Figures of one motion.
+
+    slide_mm: mean way a frame of points in contact; slide_p95_mm; jitter_mm: RMS distance of points in contact from their mean
+    over 0.25 s; pop_mm: 99.9th percentile of a point's way in a frame beyond the truth's; contact_mm: error of points in contact;
+    foot_mm: of all; joint_mm: of all joints; leg_deg: geodesic, hip, knee and ankle; delay_ms: of points not in contact against
+    the poses before.
+    """
+
+    slide_mm: float
+    slide_p95_mm: float
+    jitter_mm: float
+    pop_mm: float
+    contact_mm: float
+    foot_mm: float
+    joint_mm: float
+    leg_deg: float
+    delay_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class FeetRun:
+    """One clip: the truth's own slide and jitter, figures before and after, agreement of contacts with the truth's (mean of the
+    rates in contact and out of it), and the time of a frame."""
+
+    clip: str
+    behaviour: str
+    sight: str
+    frames: int
+    true_slide_mm: float
+    true_jitter_mm: float
+    before: FeetFigures
+    after: FeetFigures
+    agreement: float
+    frame_us: float
+
+
+def with_feet_hidden(query: Query) -> Query:
+    """Hide the markers of the feet every other second, from the second one on."""
+    visible = query.visible.copy()
+    feet = np.isin(query.subject.joint, FOOT_JOINTS)
+    hidden = (np.arange(len(query)) // HIDDEN_FRAMES) % 2 == 1
+    visible[np.ix_(hidden, feet)] = False
+    return replace(query, visible=visible)
+
+
+def solved(query: Query, database: PoseDatabase, settings: Settings) -> Solved:
+    """Put a query through the estimator."""
+    estimator = Estimator(query.subject, examples_for(query.subject, database), RIG, settings.solve)
+    labels = database_contacts(database)
+    rotvec, root_m = np.empty_like(query.rotvec), np.empty_like(query.root_m)
+    share = np.empty((len(query), labels.shape[1]))
+    for n in range(len(query)):
+        estimate = estimator.estimate(query.frame(n), query.start if n == 0 else None)
+        assert estimate is not None, "the torso is always in sight"
+        estimator.accept(estimate)
+        moment = estimate.moment
+        rotvec[n], root_m[n] = moment.joints, moment.position_m
+        rotvec[n, 0] = rotvec_from_matrix(moment.rotation)
+        share[n] = _share(labels, estimator)
+    feet = np.array([np.isin(query.subject.joint, joints) for joints in FOOT_JOINTS])
+    return Solved(rotvec, root_m, share, (query.visible[:, None] & feet).any(axis=2))
+
+
+def _share(labels: Any, estimator: Estimator) -> Floats:
+    """Give the share of the last frame's neighbours in contact, (4,)."""
+    rows = estimator._seeds
+    assert rows is not None
+    return label_share(labels, rows, np.ones(len(rows)))
+
+
+def held_poses(query: Query, poses: Solved, settings: Settings) -> tuple[Floats, Bools, float]:
+    """Give poses with feet held (N, J, 3), contacts told (N, 4), and the mean time of a frame [us]."""
+    lock = FeetLock(query.subject.skeleton, settings.feet)
+    rotvec, contacts = np.empty_like(poses.rotvec), np.empty(poses.share.shape, bool)
+    spent = 0.0
+    for n in range(len(query)):
+        begun = perf_counter()
+        step = lock.step(round(n * 1e9 / FPS), poses.rotvec[n], poses.root_m[n], poses.share[n], poses.measured[n])
+        spent += perf_counter() - begun
+        rotvec[n], contacts[n] = step.rotvec, step.touching
+    return rotvec, contacts, 1e6 * spent / len(query)
+
+
+def figures(query: Query, rotvec: Floats, root_m: Floats, before_m: Floats, contact: Bools) -> FeetFigures:
+    """Measure poses (N, J, 3), (N, 3) against a query; before_m: points before holding, contact: the truth's, (N, 4)."""
+    skeleton = query.subject.skeleton
+    true_m = contact_points_m(skeleton, query.rotvec, query.root_m)
+    points_m = contact_points_m(skeleton, rotvec, root_m)
+    way, true_way = np.diff(points_m, axis=0), np.diff(true_m, axis=0)
+    slide = 1e3 * np.linalg.norm(way, axis=2)[contact[1:] & contact[:-1]]
+    error = 1e3 * np.linalg.norm(points_m - true_m, axis=2)
+    joints = forward(skeleton, rotvec, root_m)[1] - forward(skeleton, query.rotvec, query.root_m)[1]
+    turns = np.concatenate([leg[:3] for leg in LEGS])
+    leg = geodesic_rad(local_rotations(rotvec)[:, turns], local_rotations(query.rotvec)[:, turns])
+    return FeetFigures(
+        slide_mm=float(slide.mean()),
+        slide_p95_mm=float(np.percentile(slide, 95)),
+        jitter_mm=jitter_mm(points_m, contact),
+        pop_mm=float(np.percentile(1e3 * np.linalg.norm(way - true_way, axis=2), 99.9)),
+        contact_mm=float(error[contact].mean()),
+        foot_mm=float(error.mean()),
+        joint_mm=float(1e3 * np.linalg.norm(joints, axis=2).mean()),
+        leg_deg=float(np.degrees(leg).mean()),
+        delay_ms=delay_ms(points_m, before_m, contact),
+    )
+
+
+def jitter_mm(points_m: Floats, contact: Bools, half: int = 7) -> float:
+    """Give the RMS distance of points from their mean over 2 half + 1 frames, where they are in contact all that time [mm]."""
+    squares = []
+    for n in range(half, len(points_m) - half):
+        window = slice(n - half, n + half + 1)
+        still = contact[window].all(axis=0)
+        away = points_m[n, still] - points_m[window][:, still].mean(axis=0)
+        squares.extend((away**2).sum(axis=1))
+    return 1e3 * float(np.sqrt(np.mean(squares))) if squares else float("nan")
+
+
+def delay_ms(points_m: Floats, before_m: Floats, contact: Bools) -> float:
+    """Give how much later points in the air are than before: d minimising |after - (before - v d)|^2."""
+    velocity = np.gradient(before_m, 1.0 / FPS, axis=0)[~contact]
+    moved = (points_m - before_m)[~contact]
+    return -1e3 * float((moved * velocity).sum() / max((velocity**2).sum(), 1e-12))
+
+
+def run_feet(
+    stem: str, sight: str, motion: Path, database: PoseDatabase, settings: Settings, markers: str, seconds: float, seed: int
+) -> FeetRun:
+    """Measure one clip. Raises DuocapError."""
+    query = varied(query_of(protocol_clip(stem), motion, markers, seconds), "noise", seed)
+    if sight == "hidden":
+        query = with_feet_hidden(query)
+    return run_figures(query, solved(query, database, settings), settings, sight)
+
+
+def run_figures(query: Query, poses: Solved, settings: Settings, sight: str) -> FeetRun:
+    """Hold the feet of solved poses and measure before and after."""
+    skeleton = query.subject.skeleton
+    rotvec, told, frame_us = held_poses(query, poses, settings)
+    true_m = contact_points_m(skeleton, query.rotvec, query.root_m)
+    contact = contacts_of(true_m, FPS).astype(bool)
+    before_m = contact_points_m(skeleton, poses.rotvec, poses.root_m)
+    slide = 1e3 * np.linalg.norm(np.diff(true_m, axis=0), axis=2)[contact[1:] & contact[:-1]]
+    return FeetRun(
+        clip=query.stem,
+        behaviour=query.behaviour,
+        sight=sight,
+        frames=len(query),
+        true_slide_mm=float(slide.mean()),
+        true_jitter_mm=jitter_mm(true_m, contact),
+        before=figures(query, poses.rotvec, poses.root_m, before_m, contact),
+        after=figures(query, rotvec, poses.root_m, before_m, contact),
+        agreement=0.5 * float(told[contact].mean() + (~told[~contact]).mean()),
+        frame_us=frame_us,
+    )
+
+
+COLUMNS = (
+    ("slide_mm", "slide mm/frame", 1),
+    ("slide_p95_mm", "p95", 1),
+    ("jitter_mm", "jitter mm", 1),
+    ("pop_mm", "pops mm", 0),
+    ("contact_mm", "contact mm", 1),
+    ("foot_mm", "feet mm", 1),
+    ("joint_mm", "joints mm", 1),
+    ("leg_deg", "legs deg", 2),
+)
+
+
+def table(runs: Sequence[FeetRun]) -> list[str]:
+    """Give the lines of the table, before > after in every column."""
+    lines = [f"{'clip':<8}{'behaviour':<13}{'feet':<8}{'truth':>7}" + "".join(f"{title:>16}" for _, title, _ in COLUMNS)]
+    lines[0] += f"{'delay ms':>10}{'agree':>7}{'us':>6}"
+    for run in runs:
+        line = f"{run.clip:<8}{run.behaviour:<13}{run.sight:<8}{run.true_slide_mm:>7.1f}"
+        for name, _, digits in COLUMNS:
+            line += f"{f'{getattr(run.before, name):.{digits}f} > {getattr(run.after, name):.{digits}f}':>16}"
+        lines.append(f"{line}{run.after.delay_ms:>10.1f}{run.agreement:>7.2f}{run.frame_us:>6.0f}")
+    return lines
+
+
+def mean_run(runs: Sequence[FeetRun], sight: str) -> FeetRun:
+    """Give the mean of the clips, each alike."""
+    names = [name for name, _, _ in COLUMNS] + ["delay_ms"]
+    both = [
+        {name: float(np.nanmean([getattr(getattr(r, k), name) for r in runs])) for name in names} for k in ("before", "after")
+    ]
+    rest = [
+        float(np.nanmean([getattr(r, k) for r in runs])) for k in ("true_slide_mm", "true_jitter_mm", "agreement", "frame_us")
+    ]
+    frames = sum(run.frames for run in runs)
+    return FeetRun("mean", "", sight, frames, rest[0], rest[1], FeetFigures(**both[0]), FeetFigures(**both[1]), rest[2], rest[3])
+
+
+def evaluate_feet(
+    motion: Path,
+    database: Path,
+    settings: Settings,
+    *,
+    clips: Sequence[str] = (),
+    markers: str = "boxing",
+    seconds: float = 10.0,
+    seed: int = 1,
+    json_file: Path | None = None,
+) -> list[FeetRun]:
+    """Measure clips of the protocol (default CLIPS), print the table, write figures. Raises DuocapError."""
+    poses = open_database(database)
+    runs: list[FeetRun] = []
+    for sight in SIGHTS:
+        own = [run_feet(stem, sight, motion, poses, settings, markers, seconds, seed) for stem in clips or CLIPS]
+        runs += [*own, mean_run(own, sight)]
+    print(f"feet held: {settings.feet.lock}; every column before > after, truth: slide of the true motion; 5 mm noise")
+    print("\n".join(table(runs)))
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
+    return runs
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the measurement."""
+    from config.loading import load_settings
+
+    parser = argparse.ArgumentParser(prog="python -m tools.evaluation.feet", description=__doc__)
+    parser.add_argument("--motion", type=Path, required=True, help="unpacked motions (cmu/subjects/NN/NN_TT.amc)")
+    parser.add_argument("--database", type=Path, required=True, help="database without the protocol's clips")
+    parser.add_argument("--clip", nargs="+", default=(), help=f"clips of the protocol; default {' '.join(CLIPS)}")
+    parser.add_argument("--markers", default="boxing", help="marker preset or markers.toml (default boxing)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="longest part of a clip, 0 for all (default 10)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, as for duocap")
+    parser.add_argument("--json", type=Path, help="write all figures")
+    o = parser.parse_args(given)
+    settings = load_settings(sets=o.set)
+    evaluate_feet(o.motion, o.database, settings, clips=tuple(o.clip), markers=o.markers, seconds=o.seconds, json_file=o.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
