@@ -35,11 +35,13 @@ LEFT_OVER_M = 0.35  # as how far off a marker counts that has no point while one
 SOLVED_GATE_M = 0.08  # how far from its point a marker of a solved pose may be
 MISSING = 6.0  # energy of a marker without a point, twice that while a point is left over
 LIKENESS, LIKENESS_M = 0.4, 0.03  # weight of the distance from the nearest example, and the usual one
-SURE, HARDLY = 7.0, 10.0  # energies a marker
-CLEAR, HARDLY_CLEAR, PATIENCE_S = 6.0, 1.0, 0.5
+SURE, HARDLY = 9.0, 12.0  # energies a marker
+CLEAR, CLEAR_SHARE = 2.0, 0.3  # how much more energy a rival must have: the worse the best one fits, the more
+HARDLY_CLEAR, PATIENCE_S = 1.0, 0.5
 SAME_M = 0.10  # markers of one labelling move no farther than this from frame to frame
 REMEMBER = 0.8  # weight of the frames before in a labelling's energy, while it goes on
 MAX_PAUSE_S = 0.1  # what was ambiguous longer ago is forgotten
+BEYOND = 15.0  # no solving where the example alone puts a labelling so far behind the best
 AVERTED = 4.0  # energy of a performer seen from behind
 NEAR_S, NEAR_M, NEAR_RAD = 1.0, 0.3, 1.0  # for how long after a loss, and how far from there, a performer is sought
 FAR = 8.0  # energy of being elsewhere
@@ -67,32 +69,36 @@ class Found:
     """A labelling found from nothing: point of each marker, (M,), -1 for none or unsure, and the pose solved from it.
 
     energy: what the solver left, with what is missing, left over or unlike any example, a marker; margin: how much more, in all,
-    the next labelling has that differs in more than the unsure markers; waited_s: since the search began.
+    the next labelling has that differs in more than the unsure markers, and clear: how much would do; waited_s: since the search
+    began.
     """
 
     point_of_marker: Ints
     moment: Moment
     energy: float
     margin: float
+    clear: float
     waited_s: float
 
     @property
     def trusted(self) -> bool:
         """Tell whether to go by it, the less surely the longer nothing better was found."""
-        if self.energy < SURE and self.margin > CLEAR:
+        if self.energy < SURE and self.margin > self.clear:
             return True
         return self.waited_s > PATIENCE_S and self.energy < HARDLY and self.margin > HARDLY_CLEAR
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy."""
+    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy, and the part of it
+    for markers without a point and points left over."""
 
     choice: Ints
     moment: Moment
     marker_m: Floats
     point_m: Floats
     energy: float
+    beside: float
 
     def follows(self, other: "Candidate") -> bool:
         """Tell whether it is the same labelling a frame later."""
@@ -166,10 +172,15 @@ class Acquirer:
         """Give the solved labellings of a frame, the best first, with what the frames before said of them."""
         hypotheses = self._hypotheses(np.ascontiguousarray(points_m @ self._up.T), t_ns, last)
         found: dict[bytes, Candidate] = {}
+        least = np.inf
         for h in range(len(hypotheses)):
-            candidate = self._solved(points_m, frame_of, hypotheses, h)
+            known = self._known(hypotheses, h, len(points_m))
+            if known > least + BEYOND:
+                continue
+            candidate = self._solved(points_m, frame_of, hypotheses, h, known)
             if candidate is None:
                 continue
+            least = min(least, candidate.energy)
             candidate = self._weighed(candidate, t_ns, last)
             key = candidate.choice.tobytes()
             if key not in found or candidate.energy < found[key].energy:
@@ -199,16 +210,17 @@ class Acquirer:
         best = candidates[0]
         unsure = np.zeros(len(best.choice), bool)
         margin = np.inf
+        clear = CLEAR + CLEAR_SHARE * (best.energy - best.beside)
         for rival in candidates[1:]:
             behind = rival.energy - best.energy
             differ = (rival.choice != best.choice) & (rival.choice >= 0) & (best.choice >= 0)
             sure = (best.choice >= 0) & ~(unsure | differ)
-            if behind < CLEAR and not (differ & self._torso).any() and sure.sum() >= self._enough:
+            if behind < clear and not (differ & self._torso).any() and sure.sum() >= self._enough:
                 unsure |= differ
             elif differ.any():
                 margin = min(margin, behind)
         choice = np.where(unsure, -1, best.choice)
-        return Found(choice, best.moment, best.energy / len(choice), margin, waited_s)
+        return Found(choice, best.moment, best.energy / len(choice), margin, clear, waited_s)
 
     def _hypotheses(self, points: Floats, t_ns: int, last: Moment | None) -> Hypotheses:
         """Give the best few labellings of points in an upright world."""
@@ -236,7 +248,7 @@ class Acquirer:
             roots.append(placement(self._up @ moment.rotation, self._up @ moment.position_m)[None])
         return np.concatenate(choices), np.concatenate(roots)
 
-    def _solved(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int) -> Candidate | None:
+    def _solved(self, points: Floats, frame_of: FrameOf, hypotheses: Hypotheses, h: int, known: float) -> Candidate | None:
         """Solve one labelling; label what the solved pose explains better, and solve again where that changes anything."""
         c, s, *place = hypotheses.root[h]
         turn = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
@@ -252,9 +264,14 @@ class Acquirer:
             estimate = self._estimator.estimate(frame_of(choice), estimate.moment, model)
         if estimate is None or (choice >= 0).sum() < self._enough or not np.isfinite(estimate.marker_m).all():
             return None
-        energy = estimate.energy + self._beside(choice, len(points))
-        energy += 0.5 * LIKENESS * len(choice) * float(hypotheses.cost_m[h] / LIKENESS_M) ** 2
-        return Candidate(choice, estimate.moment, estimate.marker_m, points[choice], energy)
+        beside = self._beside(choice, len(points))
+        energy = known - self._beside(hypotheses.choice[h], len(points)) + beside + estimate.energy
+        return Candidate(choice, estimate.moment, estimate.marker_m, points[choice], energy, beside)
+
+    def _known(self, hypotheses: Hypotheses, h: int, n_points: int) -> float:
+        """Give the part of a labelling's energy that needs no solving: unlike any example, missing, left over."""
+        unlike = 0.5 * LIKENESS * len(self._torso) * float(hypotheses.cost_m[h] / LIKENESS_M) ** 2
+        return unlike + self._beside(hypotheses.choice[h], n_points)
 
     def _beside(self, choice: Ints, n_points: int) -> float:
         """Give the energy of markers without a point and of points left over."""
