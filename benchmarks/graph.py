@@ -23,7 +23,7 @@ from config.errors import DatabaseError, DuocapError
 from database.graph import Graph
 from database.graph_build import UNIT_RAD, _Poses, build_graph, extended, limit_rad
 from database.graph_kernels import _near
-from database.graph_store import graph_summary
+from database.graph_summary import graph_summary
 from database.store import PoseDatabase, open_database
 from tools.databases import open_or_default
 from tools.evaluation.grown import grown_database

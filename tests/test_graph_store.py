@@ -12,7 +12,8 @@ from database.build import build_database
 from database.clips import Clip
 from database.graph import BALL, NAMES, NEIGHBOUR, RULE, START, Graph, graph_arrays, graph_of
 from database.graph_build import build_graph
-from database.graph_store import graph_deriver, graph_extender, graph_summary, store_graph
+from database.graph_store import graph_deriver, graph_extender, store_graph
+from database.graph_summary import graph_summary
 from database.skeleton import Skeleton
 from database.store import add_arrays, append_clips, open_database, write_database
 from tests.motion_files import random_values, write_amc

@@ -119,7 +119,7 @@ def _bar() -> Iterator[Callable[[int, int, str], None]]:
 def _tell(file: Path, lines: list[str]) -> None:
     """Print what was done and what the database has become."""
     from database.graph import graph_of
-    from database.graph_store import graph_summary
+    from database.graph_summary import graph_summary
     from database.store import open_database
 
     database = open_database(file)
@@ -137,7 +137,7 @@ def info(_settings: Settings, file: File) -> None:
     """Show what a database holds, and whether it is whole."""
     from config.errors import DatabaseError
     from database.graph import NAMES, graph_of
-    from database.graph_store import graph_summary
+    from database.graph_summary import graph_summary
     from database.store import damaged_arrays, open_database
 
     database = open_database(file)
