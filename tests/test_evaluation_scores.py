@@ -121,6 +121,6 @@ def test_every_query_is_left_out_of_the_database() -> None:
 
 def test_only_queries_of_the_protocol_are_taken() -> None:
     assert protocol_clip("14_02").start == 3000
-    assert protocol_clip("38_02").behaviour == "unknown subject"
+    assert protocol_clip("38_02").behaviour == "unseen subjects"
     with pytest.raises(DatabaseError, match="07_01"):
         protocol_clip("07_01")

@@ -24,14 +24,16 @@ from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
 from config.errors import DuocapError
 from config.settings import Settings
+from database.asf_amc import DEFAULT_FPS
 from database.clips import Clip, clip_slice
 from database.kinematics import forward
 from database.rotations import Floats
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
+from tools.evaluation.asf_angles import AsfAngles, angle_errors, asf_angles, own_angles
 from tools.evaluation.parallel import in_processes
-from tools.evaluation.protocol import END_TO_END, ProtocolClip, askable, query
+from tools.evaluation.protocol import END_TO_END, ProtocolClip, askable, query, query_file
 from tools.evaluation.scores import LabelCheck, Motion, Score, check_labels, score
 from tools.evaluation.tables import print_scores
 from tools.progress import progress_bar
@@ -59,7 +61,8 @@ class Options:
 class Rendered:
     """A performance as the cameras saw it.
 
-    pairs: N of them; seconds: (N,); shown: markers visible to every camera in use, (N, M); begin: first pair of the clip itself.
+    pairs: N of them; seconds: (N,); shown: markers visible to every camera in use, (N, M); begin: first pair of the clip itself;
+    begin_s: when the clip begins.
     """
 
     performer: Performer
@@ -67,12 +70,14 @@ class Rendered:
     seconds: Floats
     shown: Bools
     begin: int
+    begin_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """One line of the table.
 
+    asf_deg: mean and p95 of the angles of the file's own skeleton over the tracked frames, the paper's measure;
     occlude: share of the markers hidden; distance_m: cameras to the middle of the motion; skeleton_mm: mean error of the fitted
     bone lengths; offset_mm: mean error of the fitted marker offsets; fps: pipeline only.
     """
@@ -84,6 +89,7 @@ class Result:
     skeleton_mm: float
     offset_mm: float
     fps: float
+    asf_deg: tuple[float, float]
     score: Score
 
 
@@ -106,7 +112,7 @@ def render(clip: Clip, options: Options, settings: Settings) -> Rendered:
         shown[k] = np.all([visible >= SHOWN for _, _, visible in drawn[: options.cameras]], axis=0)
     seconds = np.array([pair.t_capture_ns for pair in pairs]) * 1e-9
     begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
-    return Rendered(performer, pairs, seconds, shown, int(np.searchsorted(seconds, begin_s)))
+    return Rendered(performer, pairs, seconds, shown, int(np.searchsorted(seconds, begin_s)), begin_s)
 
 
 def calibrated(rendered: Rendered, options: Options, database: PoseDatabase, settings: Settings) -> Subject:
@@ -164,7 +170,21 @@ def run(which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Set
     tracked = np.array([pose.state is State.TRACKING for pose in poses[part]])
     result = score(estimated, true, tracked, labels[part], performer.markers.names)
     errors = skeleton_error_mm(subject, performer), offset_error_mm(subject, performer)
-    return Result(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, result)
+    asf = paper_errors_deg(asf_angles(query_file(which, motion)), which.start, rendered, rotvec, true_rotvec)[tracked]
+    asf_deg = (float(asf.mean()), float(np.percentile(asf, 95))) if asf.size else (float("nan"), float("nan"))
+    return Result(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, asf_deg, result)
+
+
+def paper_errors_deg(file: AsfAngles, start: int, rendered: Rendered, rotvec: Floats, true_rotvec: Floats) -> Floats:
+    """Give the errors of the file's own joint angles, (N, D) [deg], for the poses from `rendered.begin` on.
+
+    file: the whole file's angles; start: its frame at which the clip begins; rotvec, true_rotvec: (N, J, 3) [rad].
+    """
+    at = start + np.rint((rendered.seconds[rendered.begin :] - rendered.begin_s) * DEFAULT_FPS).astype(np.int64)
+    last = len(file.angles[0]) - 1
+    near = AsfAngles(file.chains, tuple(angles[np.clip(at, 0, last)] for angles in file.angles))
+    true = own_angles(near, true_rotvec)
+    return angle_errors(own_angles(true, rotvec), true)
 
 
 def run_in_process(which: ProtocolClip, motion: Path, database: Path, settings: Settings, options: Options) -> Result | str:

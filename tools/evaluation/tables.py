@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tools.evaluation.rendered import Result
 
 HEAD = (
-    f"{'clip':<7}{'behaviour':<16}{'frames':>7}{'tracked':>9}{'position mm':>16}{'angle deg':>14}{'joint deg':>14}"
+    f"{'clip':<7}{'behaviour':<16}{'frames':>7}{'tracked':>9}{'position mm':>16}{'ASF deg':>14}{'angle deg':>14}{'joint deg':>14}"
     f"{'in view':>9}{'labelled':>10}{'wrong':>8}{'bones':>7}{'offset':>8}{'m away':>8}{'fps':>6}"
 )
 
@@ -20,7 +20,8 @@ def row(result: Result) -> str:
     s = result.score
     return (
         f"{result.clip:<7}{result.behaviour:<16}{s.frames:>7}{100 * s.tracked:>8.1f}%"
-        f"{_spread(s.position_mm, 16, 1)}{_spread(s.angle_deg, 14, 2)}{_spread(s.geodesic_deg, 14, 2)}"
+        f"{_spread(s.position_mm, 16, 1)}{_spread(result.asf_deg, 14, 2)}"
+        f"{_spread(s.angle_deg, 14, 2)}{_spread(s.geodesic_deg, 14, 2)}"
         f"{100 * s.in_view:>8.1f}%{100 * s.labelled:>9.1f}%{100 * s.wrong_frames:>7.1f}%"
         f"{result.skeleton_mm:>7.1f}{result.offset_mm:>8.1f}{result.distance_m:>8.1f}{result.fps:>6.0f}"
     )
@@ -32,9 +33,10 @@ def mean_row(results: list[Result], behaviour: str) -> str:
     position, angle, geodesic = (
         tuple(np.mean([getattr(s, name) for s in scores], axis=0)) for name in ("position_mm", "angle_deg", "geodesic_deg")
     )
+    asf = tuple(np.mean([result.asf_deg for result in results], axis=0))
     return (
         f"{'mean':<7}{behaviour:<16}{sum(s.frames for s in scores):>7}{100 * np.mean([s.tracked for s in scores]):>8.1f}%"
-        f"{_spread(position, 16, 1)}{_spread(angle, 14, 2)}{_spread(geodesic, 14, 2)}"
+        f"{_spread(position, 16, 1)}{_spread(asf, 14, 2)}{_spread(angle, 14, 2)}{_spread(geodesic, 14, 2)}"
     )
 
 
