@@ -6,10 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from config.errors import DuocapError
 from config.settings import Settings
 from database.rotations import Floats
+from database.store import open_database, write_database
+from tests.people import person, walk
 from tools.evaluation.curves import Ints, best_mixture, clusters, curve, global_pca, local_model, mixture, projected
-from tools.evaluation.dimensionality import CASES, Panel, evaluate_dimensionality, table
+from tools.evaluation.dimensionality import CASES, Panel, evaluate_dimensionality, panels_of, table
 from tools.evaluation.dimensionality_plot import draw
 
 ALL = np.ones(6, bool)
@@ -94,6 +97,27 @@ def test_table_names_the_papers_dimensions_beside_ours() -> None:
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
     path = draw(made_panels(), tmp_path / "new")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and path.stat().st_size > 20_000
+
+
+def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    with pytest.raises(DuocapError, match="cannot be written"):
+        draw(made_panels(), tmp_path / "taken")
+
+
+def test_an_unknown_clip_is_said(tmp_path: Path) -> None:
+    database = tmp_path / "poses.db"
+    write_database(database, [walk(person().skeleton)])
+    with pytest.raises(DuocapError, match="99_99: no such clip among the tests; take 07_08"):
+        evaluate_dimensionality(tmp_path, database, Settings(), clips=("07_08", "99_99"))
+
+
+def test_a_database_without_the_clips_is_said(tmp_path: Path) -> None:
+    database = tmp_path / "poses.db"
+    clip = walk(person().skeleton)
+    write_database(database, [clip])
+    with pytest.raises(DuocapError, match="holds none of 07_01"):
+        panels_of(CASES[0], open_database(database), [clip], Settings().solve, quick=True)
 
 
 @pytest.mark.slow

@@ -107,9 +107,10 @@ def evaluate_dimensionality(
     cases = [
         (case, tuple(t for t in case.tests if not clips or t.stem in clips)) for case in CASES if not only or case.name in only
     ]
-    if not any(tests for _, tests in cases):
-        known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
-        raise DatabaseError(f"{', '.join(clips)}: no such clip among the tests; take {known}")
+    known = [clip.stem for clip in (*MAIN, *OTHERS)]
+    unknown = [stem for stem in clips if stem not in known]
+    if unknown:
+        raise DatabaseError(f"{', '.join(unknown)}: no such clip among the tests; take {', '.join(known)}")
     panels = []
     with progress_bar("dimensionality") as progress:
         for done, (case, tests) in enumerate(cases):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from config.errors import DuocapError, reason
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -23,11 +25,16 @@ HIGHEST_DEG = 6.0
 
 
 def draw(panels: Sequence[Panel], folder: Path) -> Path:
-    """Write dimensionality.png to a folder, made if need be, and give its path."""
+    """Write dimensionality.png to a folder, made if need be, and give its path. Raises DuocapError: it cannot be written."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "dimensionality.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise DuocapError(f"{path}: cannot be written ({reason(error)}); name a folder that you may write to") from error
     names, kinds = list(dict.fromkeys(p.case.name for p in panels)), list(dict.fromkeys(p.kind for p in panels))
     figure = Figure(figsize=(4.4 * len(names), 3.6 * len(kinds) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -41,7 +48,6 @@ def draw(panels: Sequence[Panel], folder: Path) -> Path:
         ax.set_xlabel("dimensions")
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles), frameon=False)
-    path = folder / "dimensionality.png"
     figure.savefig(path, dpi=130)
     return path
 
