@@ -89,9 +89,9 @@ class FilterSettings:
 
     output: bool = True  # take the jitter out of a body that stands still
     still_hz: float = 0.5  # what is left of a part that does not move: slower changes than this
-    fast_m_s: float = 0.25  # a part moves if its joints do so at this speed over 0.1 s
-    slow_m_s: float = 0.08  # or at this over 0.3 s
-    stray_m: float = 0.03  # or are so far from where they are published
+    fast_m_s: float = 0.35  # a part moves if its joints do so at this speed over 0.1 s
+    slow_m_s: float = 0.11  # or at this over 0.3 s
+    stray_m: float = 0.04  # or are so far from where they are published
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,3 +153,35 @@ def end_to_end(
     evaluate_end_to_end(
         motion, path, settings, options, clips=tuple(clip or ()), occlude=shares, processes=processes, json_file=json
     )
+
+
+@app.command()
+@with_settings
+def filtering(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    seconds: Seconds = 5.0,
+    markers: Markers = "boxing",
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "--recording",
+            metavar="DIR",
+            help="A recorded T-pose: left.avi, right.avi, timestamps.csv, rig.toml, markers.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 1,
+) -> None:
+    """Jitter against delay of the output filter, error of predictions, gain of the smoother."""
+    from tools.evaluation.filtering import FilteringOptions, evaluate_filtering
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
+    evaluate_filtering(options, settings, json, plot)
