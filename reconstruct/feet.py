@@ -23,6 +23,7 @@ from reconstruct.feet_leg import LEGS, leg_to
 MAX_GAP_S = 0.25  # after a longer pause nothing that was held means anything
 JUMP_M = 0.3  # a pose that puts a foot this far from its anchor is another pose
 NOTHING_M = 1e-5  # corrections below are none
+BALL_M = 0.035  # height of the ball of a standing foot, as skeletons have it
 FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]] for side in ("left", "right")], np.int64)
 _PAIR = np.array([1, 0, 3, 2])  # the other point of the same foot
 
@@ -33,6 +34,11 @@ class Floor:
 
     up: Floats
     height_m: float
+
+
+def known_floor() -> Floor:
+    """Give the floor of a rig whose floor is known: Y up, at 0."""
+    return Floor(np.array([0.0, 1.0, 0.0]), BALL_M)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from calibration.subject import Subject
 from config.settings import FeetSettings
+from database.contacts import database_contacts
 from database.kinematics import forward
 from database.rotations import Floats
+from database.store import PoseDatabase
 from reconstruct.contacts import N_POINTS, Bools, label_share
-from reconstruct.feet import FOOT_JOINTS, FeetLock, Floor
+from reconstruct.examples import PoseTable
+from reconstruct.feet import FOOT_JOINTS, FeetLock, Floor, known_floor
 from reconstruct.pose import Pose, State
 
 UNKNOWN = np.full(N_POINTS, np.nan)
@@ -19,9 +22,14 @@ UNKNOWN.setflags(write=False)
 
 
 class PoseFeet:
-    """The feet of one subject's poses, as they come; labels: contacts of the database's poses, (N, 4) (`database.contacts`)."""
+    """The feet of one subject's poses, as they come.
 
-    def __init__(self, subject: Subject, labels: NDArray[np.uint8], settings: FeetSettings, floor: Floor | None = None) -> None:
+    labels: contacts of the database's poses, (N, 4) (`database.contacts`), None where they are unknown; floor: where it is known.
+    """
+
+    def __init__(
+        self, subject: Subject, labels: NDArray[np.uint8] | None, settings: FeetSettings, floor: Floor | None = None
+    ) -> None:
         self._subject, self._labels = subject, labels
         self._lock = FeetLock(subject.skeleton, settings, floor)
 
@@ -39,13 +47,22 @@ class PoseFeet:
             self.forget()
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
         share = UNKNOWN
-        if rows is not None:
+        if rows is not None and self._labels is not None:
             share = label_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
         step = self._lock.step(pose.t_capture_ns, pose.rotvec, pose.root_m, share, feet_in_sight(self._subject, pose.seen))
         if step.rotvec is pose.rotvec:
             return replace(pose, contacts=step.touching)
         marker_m = markers_in_world(self._subject, step.rotvec, pose.root_m)
         return replace(pose, rotvec=step.rotvec, marker_m=marker_m, contacts=step.touching)
+
+
+def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_known: bool) -> PoseFeet:
+    """Give the feet of a subject for a database; poses without clips' floors and skeletons have no labels.
+
+    floor_known: the world has Y up and its floor at 0.
+    """
+    labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
+    return PoseFeet(subject, labels, settings, known_floor() if floor_known else None)
 
 
 def feet_in_sight(subject: Subject, seen: Bools) -> Bools:

@@ -1,6 +1,7 @@
 """Poses with contacts and held feet: markers that follow, feet in sight, losses."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -8,9 +9,10 @@ from config.joints import JOINT_INDEX
 from config.settings import FeetSettings
 from database.builtin import body
 from database.contacts import CONTACT_JOINTS, contact_points_m, contacts_of
-from reconstruct.feet_poses import PoseFeet, feet_in_sight, markers_in_world
+from database.store import open_database, write_database
+from reconstruct.feet_poses import PoseFeet, feet_in_sight, markers_in_world, pose_feet
 from reconstruct.pose import Pose, State
-from tests.people import PERIOD_NS, person, walk, worn_markers
+from tests.people import PERIOD_NS, person, table_of, walk, worn_markers
 
 SUBJECT = person("dark_room", skeleton=body(1.74))
 CLIP = walk(SUBJECT.skeleton)
@@ -77,3 +79,19 @@ def test_without_neighbours_speed_alone_tells_and_a_loss_ends_contacts() -> None
     assert not lost.contacts.any() and lost.rotvec is standing.rotvec
     feet.forget()
     assert feet.step(replace(standing, t_capture_ns=9 * PERIOD_NS)).rotvec is standing.rotvec
+
+
+def test_a_database_gives_the_labels_and_a_known_floor_counts(tmp_path: Path) -> None:
+    write_database(tmp_path / "walk.db", [CLIP])
+    database, standing = open_database(tmp_path / "walk.db"), pose_of(0, np.random.default_rng(1))
+    # The walk as built stands on the floor at 0; raised by half a metre its feet are in the air if the floor is known.
+    for table, floor_known, raised_m, expected in (
+        (database, True, 0.0, True),
+        (database, True, 0.5, False),
+        (database, False, 0.5, True),
+        (table_of([CLIP]), False, 0.5, True),
+    ):
+        feet = pose_feet(SUBJECT, table, FeetSettings(), floor_known)
+        still = replace(standing, rotvec=CLIP.rotvec[0], root_m=CLIP.root_m[0] + [0.0, raised_m, 0.0])
+        steps = [feet.step(replace(still, t_capture_ns=n * PERIOD_NS), np.array([0]), np.ones(1)) for n in range(8)]
+        assert steps[-1].contacts.any() == expected
