@@ -85,6 +85,12 @@ class OutputFilter:
         """Start anew with the next pose."""
         self._memory = None
 
+    def warm(self, pose: Pose) -> None:
+        """Run every kernel once on a pose and its like a frame later, and forget them again."""
+        for late_ns in (0, 16_666_667):
+            self.step(replace(pose, t_capture_ns=pose.t_capture_ns + late_ns, state=State.TRACKING))
+        self.forget()
+
     def step(self, pose: Pose) -> Pose:
         """Give the pose to publish; the very pose where the filter is off, has nothing to go by or the performer is lost.
 

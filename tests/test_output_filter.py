@@ -200,3 +200,11 @@ def test_a_pose_with_nan_is_passed_and_forgotten() -> None:
     broken = replace(poses[5], rotvec=poses[5].rotvec * np.nan)
     out = filtered([*poses[:5], broken, *poses[6:]])
     assert out[5] is broken and all(np.isfinite(p.rotvec).all() for p in out[6:])
+
+
+def test_warming_leaves_no_trace() -> None:
+    warmed = OutputFilter(FilterSettings(), SUBJECT)
+    warmed.warm(trembling(1)[0])
+    poses = trembling(5)
+    assert warmed.step(poses[0]) is poses[0]
+    assert all(np.array_equal(warmed.step(p).rotvec, q.rotvec) for p, q in zip(poses[1:], filtered(poses)[1:], strict=True))
