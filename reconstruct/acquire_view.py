@@ -18,7 +18,6 @@ from config.jit import kernel
 from config.joints import N_JOINTS
 from database.kinematics import charted, local_markers
 from database.rotations import Floats, matrix_from_rotvec
-from reconstruct.acquire import Acquired
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
 from reconstruct.sight import Sight, root_in_sight
@@ -131,11 +130,26 @@ def _nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: fl
     return found
 
 
-def trusted_in_view(found: Acquired, waited_s: float) -> bool:
-    """Tell whether to go by what one view shows: it fits closely, and nothing else nearly as well."""
-    if found.cost_m < SURE_M or (found.cost_m < LIKELY_M and found.margin > CLEAR_MARGIN):
-        return True
-    return waited_s > PATIENCE_S and found.cost_m < HARDLY_M and found.margin > CLEAR_MARGIN
+@dataclass(frozen=True, slots=True)
+class AcquiredView:
+    """A labelling found from nothing: blob of each marker, (M,), -1 for none; the root; the pose it resembles, (J, 3).
+
+    cost_m: root mean square distance across the lines of sight, what is missing counted too; margin: cost of the next best
+    labelling that says otherwise, as a multiple.
+    """
+
+    blob_of_marker: NDArray[np.int64]
+    rotation: Floats
+    position_m: Floats
+    joints: Floats
+    cost_m: float
+    margin: float
+
+    def trusted(self, waited_s: float) -> bool:
+        """Tell whether to go by it: it fits closely and nothing else nearly as well; after a while it need fit less closely."""
+        if self.cost_m < SURE_M or (self.cost_m < LIKELY_M and self.margin > CLEAR_MARGIN):
+            return True
+        return waited_s > PATIENCE_S and self.cost_m < HARDLY_M and self.margin > CLEAR_MARGIN
 
 
 class ViewAcquirer:
@@ -159,7 +173,7 @@ class ViewAcquirer:
         """Start anew."""
         self._turn = 0
 
-    def acquire(self, camera: Camera, points_px: Floats, last: Moment | None = None) -> Acquired | None:
+    def acquire(self, camera: Camera, points_px: Floats, last: Moment | None = None) -> AcquiredView | None:
         """Label blobs, (N, 2) [px]; None where nothing fits. Points of the result are blobs.
 
         last: the pose before the loss, tried too, turned to where it looked.
@@ -215,7 +229,7 @@ class ViewAcquirer:
         level = level / np.linalg.norm(level)
         return np.stack([np.cross(self._up, level), self._up, level], axis=1)
 
-    def _chosen(self, camera: Camera, joints: Floats, found: list["_Placed"]) -> Acquired | None:
+    def _chosen(self, camera: Camera, joints: Floats, found: list["_Placed"]) -> AcquiredView | None:
         """Give the best placement in the world, and how much worse the next one is that says otherwise."""
         good = [one for one in found if (one.blob_of_marker >= 0).sum() >= self._enough]
         if not good:
@@ -226,7 +240,7 @@ class ViewAcquirer:
         rotation = camera.rotation.T @ best.rotation
         position = camera.rotation.T @ (best.position_m - camera.translation)
         margin = min(rivals, default=np.inf) / max(best.cost_m, 1e-9)
-        return Acquired(a, rotation, position, joints[best.pose], best.cost_m, margin)
+        return AcquiredView(a, rotation, position, joints[best.pose], best.cost_m, margin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,13 @@ class Estimator:
         self._seeds: NDArray[np.int64] | None = None
         self._rig = rig
         self._settings = settings
-        torso = subject.markers.torso
-        self._model_sigma_m = np.where(torso, settings.torso_sigma_m, settings.limb_sigma_m)
+        self._view_settings = replace(
+            settings,
+            torso_sigma_m=settings.view_marker_sigma_m,
+            limb_sigma_m=settings.view_marker_sigma_m,
+            root_sigma_m=settings.view_root_sigma_m,
+            query_pose_sigma_rad=settings.view_query_pose_sigma_rad,
+        )
 
     def predict(self, t_ns: int) -> Moment | None:
         """Give where the pose is expected at a time, None at the start."""
@@ -89,12 +94,16 @@ class Estimator:
         history = History() if estimate.anew else self.history
         self.history = history.then(estimate.moment, self._settings.velocity_share)
 
+    def _suited(self, frame: MarkerFrame) -> SolveSettings:
+        """Give the settings for what is seen of a frame: points, or lines of sight alone."""
+        return self._settings if frame.valid.any() else self._view_settings
+
     def _root_in_sight(self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment) -> tuple[Floats, Floats]:
         """Fit the root to the lines of sight of the torso where one camera alone sees it; else leave it as it is."""
         torso = self.subject.markers.torso
         if (frame.valid & torso).any():
             return root
-        s, looser = self._settings, self._looser(frame.t_capture_ns)
+        s, looser = self._suited(frame), self._looser(frame.t_capture_ns)
         sigmas = (looser * s.root_sigma_rad, looser * s.root_sigma_m)
         return root_in_sight(lines_of_sight(frame, self._rig), torso, self.local(reference.joints), root, sigmas)
 
@@ -107,11 +116,12 @@ class Estimator:
         known: LocalModel | None,
     ) -> tuple[Solution, LocalModel]:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
-        s = self._settings
+        s = self._suited(frame)
         pose = None if predicted is None else predicted.joints[1:].ravel()
         # Lines of sight alone leave the depth of limbs open: an acquired pose is then a better guess than none.
         hint = reference.joints[1:].ravel() if pose is None and not frame.valid.any() else pose
-        observations = observations_from_markers(frame, self._rig, self._model_sigma_m, self.world(reference))
+        model_sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
+        observations = observations_from_markers(frame, self._rig, model_sigma_m, self.world(reference))
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
@@ -144,7 +154,7 @@ class Estimator:
         R, t = root
         sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + self._settings.query_marker_sigma_m**2
         weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
-        pose_weight = np.full(3 * (N_JOINTS - 1), self._settings.query_pose_sigma_rad**-2.0)
+        pose_weight = np.full(3 * (N_JOINTS - 1), self._suited(frame).query_pose_sigma_rad ** -2.0)
         sight = lines_of_sight(frame, self._rig)
         if not sight.alone.any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)

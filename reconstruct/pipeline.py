@@ -29,6 +29,7 @@ Clock = Callable[[], int]
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
+STRAINED, STRAINED_FRAMES = 1.4, 5  # energy a marker that right labels seldom leave in one camera, and for how long
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
@@ -54,6 +55,7 @@ class Pipeline:
     markers: MarkerFrame | None = field(default=None, init=False)
     _tracked_ns: int | None = field(default=None, init=False)
     _sought_ns: int | None = field(default=None, init=False)
+    _strained: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         examples = examples_for(self.subject, self.database)
@@ -80,6 +82,7 @@ class Pipeline:
     def forget(self) -> None:
         """Start anew, as with the first frame."""
         self._tracked_ns = self._sought_ns = self.markers = None
+        self._strained = 0
         self._labeller.forget()
         self._view_acquirer.forget()
         self._acquirer.forget()
@@ -137,22 +140,28 @@ class Pipeline:
         """Tell whether labels leave too much over, of the points or of the blobs of the one camera that sees the performer."""
         if camera is None or frame.valid.any():
             return self._labeller.doubts(frame.valid, len(frame.extra_m))
+        if self._strained >= STRAINED_FRAMES:
+            self._strained = 0
+            return True
         seen = frame.seen[camera]
         return self._labeller.doubts(seen, len((pair.left, pair.right)[camera]) - int(seen.sum()))
 
     def _acquired_in_view(
         self, pair: PairedBlobs, points: Points, frame: MarkerFrame | None, camera: int
     ) -> tuple[MarkerFrame, Moment | None]:
-        """Label the blobs of the one camera that sees the performer by acquisition; keep what there is where that finds less."""
+        """Label the blobs of the one camera that sees the performer by acquisition; keep what there is if that is no better."""
         blobs = (pair.left, pair.right)[camera]
         found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last)
         waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
-        fewer = found is not None and frame is not None and (found.blob_of_marker >= 0).sum() <= frame.seen[camera].sum()
-        if found is None or fewer or not found.trusted(waited_s):
-            nothing = np.full(len(self.subject.markers), -1, np.int64)
-            return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
-        start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
-        return frame_of_view(pair, camera, found.blob_of_marker), start
+        if found is not None and found.trusted(waited_s):
+            start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
+            anew = frame_of_view(pair, camera, found.blob_of_marker)
+            fewer = frame is not None and anew.seen.sum() < frame.seen[camera].sum() - 1
+            estimate = None if fewer else self._believed(anew, start)
+            if estimate is not None and not strained(estimate, anew):
+                return anew, start
+        nothing = np.full(len(self.subject.markers), -1, np.int64)
+        return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
 
     def _waited_s(self, t_ns: int) -> float:
         """Give how long the performer has been looked for in vain [s]."""
@@ -223,6 +232,7 @@ class Pipeline:
         self._estimator.accept(estimate)
         sight = None if frame.valid.any() else lines_of_sight(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, sight)
+        self._strained = self._strained + 1 if sight is not None and strained(estimate, frame) else 0
         self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
         moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
         return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment))
@@ -280,6 +290,11 @@ class Pipeline:
             residual_px,
             {},
         )
+
+
+def strained(estimate: Estimate, frame: MarkerFrame) -> bool:
+    """Tell whether lines of sight fit the pose so badly that some of their labels are rather wrong."""
+    return estimate.energy > STRAINED * float(frame.seen.sum())
 
 
 def lone_view(pair: PairedBlobs, enough: int) -> int | None:
