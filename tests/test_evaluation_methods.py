@@ -112,7 +112,7 @@ def test_six_markers_need_their_names(query: Query) -> None:
 def test_every_method_finds_poses_that_the_database_holds(query: Query, examples: Examples, name: str) -> None:
     rotvec, root_m, frame_ms = synthesized(query, examples, SolveSettings(), name)
     errors = errors_of(query, rotvec, root_m)
-    limit_mm = {"NN": 1.0, "LWR": 5.0, "paper": 5.0, "ours": 4.0}[name]
+    limit_mm = {"NN": 1.0, "LWR": 5.0, "average": 25.0, "paper": 5.0, "ours": 4.0}[name]
     assert errors.position_mm.mean() < limit_mm and len(errors.position_mm) == len(query) - 1
     assert frame_ms > 0
 

@@ -37,7 +37,9 @@ Variants = Annotated[
 ]
 Methods = Annotated[
     list[str] | None,
-    typer.Option("--method", metavar="NAME", help="NN, LWR, paper, ours; repeatable; default all.", show_default=False),
+    typer.Option(
+        "--method", metavar="NAME", help="NN, LWR, average, paper, ours; repeatable; default all but average.", show_default=False
+    ),
 ]
 C3d = Annotated[
     Path | None,

@@ -146,12 +146,15 @@ class Solved:
 
 NN_TUNING = Tuning(pose_sigma_rad=0.4, neighbours=1)
 LWR_TUNING = Tuning()
+AVERAGE_TUNING = Tuning(neighbours=100, ridge_m=1e3)  # so stiff that the slopes vanish
 METHODS: dict[str, Callable[[Subject, Examples, SolveSettings], Method]] = {
     "NN": lambda subject, examples, _: NearestNeighbour(subject, examples, NN_TUNING),
     "LWR": lambda subject, examples, _: WeightedRegression(subject, examples, LWR_TUNING),
+    "average": lambda subject, examples, _: WeightedRegression(subject, examples, AVERAGE_TUNING),
     "paper": lambda subject, examples, settings: Solved(subject, examples, replace(settings, model="paper")),
     "ours": lambda subject, examples, settings: Solved(subject, examples, settings),
 }
+USUAL = ("NN", "LWR", "paper", "ours")
 
 
 def method(name: str, subject: Subject, examples: Examples, settings: SolveSettings) -> Method:

@@ -21,7 +21,7 @@ from database.store import PoseDatabase, open_database
 from reconstruct.examples import Examples, examples_for
 from reconstruct.history import Moment
 from tools.evaluation.asf_angles import angle_errors, own_angles
-from tools.evaluation.methods import METHODS, method
+from tools.evaluation.methods import USUAL, method
 from tools.evaluation.parallel import in_processes
 from tools.evaluation.protocol import ProtocolClip, askable, synthesis_clips
 from tools.evaluation.queries import VARIANTS, Query, query_of, varied
@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisOptions:
-    """What is measured: empty clips, variants and methods are all of them; seconds 0 is the whole clip."""
+    """What is measured: empty clips and variants are all of them, empty methods the usual ones; seconds 0 is the whole clip."""
 
     motion: Path
     database: Path
@@ -153,7 +153,7 @@ def runs_of_clip(which: ProtocolClip, options: SynthesisOptions, settings: Solve
     examples = _cache(options.database).examples(query)
     runs = []
     for variant in options.variants or tuple(VARIANTS):
-        for name in options.methods or tuple(METHODS):
+        for name in options.methods or USUAL:
             errors = run_clip(query, examples, settings, name, variant, options.seed)
             by_frame = errors.asf_deg.mean(axis=1), errors.position_mm.mean(axis=1)
             frames = len(errors.position_mm)
@@ -168,7 +168,7 @@ def runs_of_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings
     examples = _cache(options.database).examples(query)
     floor_mm = float(asked.others.errors_mm(query.rotvec, query.root_m).mean())
     runs = []
-    for name in options.methods or tuple(METHODS):
+    for name in options.methods or USUAL:
         rotvec, root_m, frame_ms = synthesized(query, examples, settings, name)
         errors = errors_of(query, rotvec, root_m, frame_ms)
         others = {"others_mm": float(asked.others.errors_mm(rotvec, root_m).mean()), "others_true_pose_mm": floor_mm}
