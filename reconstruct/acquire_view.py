@@ -173,19 +173,19 @@ class ViewAcquirer:
         """Start anew."""
         self._turn = 0
 
-    def acquire(self, camera: Camera, points_px: Floats, last: Moment | None = None) -> AcquiredView | None:
-        """Label blobs, (N, 2) [px]; None where nothing fits. Points of the result are blobs.
+    def acquire(self, camera: Camera, points_px: Floats, last: Moment | None = None, misled: bool = False) -> AcquiredView | None:
+        """Label blobs, (N, 2) [px]; None where nothing fits.
 
-        last: the pose before the loss, tried too, turned to where it looked.
+        last: the pose before the loss, tried too, and where it looked; misled: the pose is rather wrong, go by its turn only.
         """
         if len(points_px) < self._enough:
             return None
         joints, markers = self._joints, self._markers
-        if last is not None:
+        if last is not None and not misled:
             joints = np.concatenate([joints, last.joints[None]])
             markers = np.concatenate([markers, self._local(last.joints[None])])
         ideal = np.ascontiguousarray(camera.undistort(points_px))
-        pose, turned = self._bodies(camera, ideal, last)
+        pose, turned = self._bodies(camera, ideal, last, len(joints) > len(self._joints))
         bodies = np.ascontiguousarray(np.einsum("hij,hmj->hmi", turned, markers[pose]))
         best, kept = np.full(N_KEPT, np.inf), np.zeros((N_KEPT, 4))
         _search(ideal, bodies, self._pairs, DEPTHS_M, SLACK_M, best, kept)
@@ -200,10 +200,10 @@ class ViewAcquirer:
         """Give the markers of poses relative to the root, (P, M, 3) [m]."""
         return local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
 
-    def _bodies(self, camera: Camera, ideal: Floats, last: Moment | None) -> tuple[NDArray[np.int64], Floats]:
+    def _bodies(self, camera: Camera, ideal: Floats, last: Moment | None, again: bool) -> tuple[NDArray[np.int64], Floats]:
         """Give what to place in this frame: poses, (H,), and rotations of their roots to the camera's frame, (H, 3, 3).
 
-        The T-pose and the last pose always, some representatives in turn; with a last pose, every other frame looks for a
+        The T-pose and (`again`) the last pose always, some representatives in turn; with a last pose, every other frame looks for a
         performer who faces the camera, the others for one who looks to where they last did.
         """
         first = POSES_A_FRAME * self._turn % (len(self._joints) - 1)
@@ -216,7 +216,7 @@ class ViewAcquirer:
         turns = matrix_from_rotvec(YAWS_RAD[:, None] * self._up)
         roots = [np.repeat(turns @ self._facing(ahead), len(poses), axis=0)]
         which = [np.tile(poses, len(turns))]
-        if last is not None:
+        if last is not None and again:
             roots.append(turns @ last.rotation)
             which.append(np.full(len(turns), len(self._joints)))
         return np.concatenate(which), camera.rotation @ np.concatenate(roots)

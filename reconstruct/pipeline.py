@@ -16,11 +16,10 @@ from database.kinematics import charted
 from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
 from reconstruct.acquire_view import ViewAcquirer
-from reconstruct.estimator import Estimate, Estimator
+from reconstruct.estimator import Estimate, Estimator, Neighbourhood
 from reconstruct.examples import PoseTable, examples_for
 from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
-from reconstruct.local_model import LocalModel
 from reconstruct.pose import JointSource, Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
 from reconstruct.warm import tpose_pair
@@ -120,6 +119,9 @@ class Pipeline:
             return frame, None
         if camera is not None:
             return self._acquired_in_view(pair, points, frame, camera)
+        if expected is not None:
+            # The performer may be elsewhere: then what was expected has led the matching of the views astray.
+            points = match(pair, self.rig, self.settings.match, None)
         found = self._acquirer.seek(
             points.point_m,
             lambda choice: marker_frame(pair, points, self.rig, choice, None),
@@ -141,7 +143,6 @@ class Pipeline:
         if camera is None or frame.valid.any():
             return self._labeller.doubts(frame.valid, len(frame.extra_m))
         if self._strained >= STRAINED_FRAMES:
-            self._strained = 0
             return True
         seen = frame.seen[camera]
         return self._labeller.doubts(seen, len((pair.left, pair.right)[camera]) - int(seen.sum()))
@@ -151,8 +152,10 @@ class Pipeline:
     ) -> tuple[MarkerFrame, Moment | None]:
         """Label the blobs of the one camera that sees the performer by acquisition; keep what there is if that is no better."""
         blobs = (pair.left, pair.right)[camera]
-        found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last)
-        waited_s = 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
+        misled = self._strained >= STRAINED_FRAMES
+        self._strained -= 2 if misled else 0  # looks again the frame after next
+        found = self._view_acquirer.acquire(self.rig.cameras[camera], blobs.points_px, self._estimator.history.last, misled)
+        waited_s = np.inf if misled else 0.0 if frame is not None else self._waited_s(pair.t_capture_ns)
         if found is not None and found.trusted(waited_s):
             start = Moment(pair.t_capture_ns, found.joints, found.rotation, found.position_m)
             anew = frame_of_view(pair, camera, found.blob_of_marker)
@@ -176,7 +179,7 @@ class Pipeline:
         if estimate is None or suspects is None:
             return frame, estimate
         other_frame = exchanged(frame, *suspects)
-        other = self._believed(other_frame, None, estimate.model)
+        other = self._believed(other_frame, None, estimate.near)
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
             other = self._likelier(frame, other_frame, estimate)
         if other is None:
@@ -201,7 +204,7 @@ class Pipeline:
             return None
         return self._believed(other, replace(estimate.moment, joints=joints))
 
-    def _believed(self, frame: MarkerFrame, start: Moment | None, model: LocalModel | None = None) -> Estimate | None:
+    def _believed(self, frame: MarkerFrame, start: Moment | None, near: Neighbourhood | None = None) -> Estimate | None:
         """Solve; None where too few markers are seen or the fit is not believed."""
         s = self.settings.label
         seen = frame.seen.any(axis=0)
@@ -209,7 +212,7 @@ class Pipeline:
             return None
         if not (seen & self.subject.markers.torso).any():
             return None  # hands and feet alone say nothing sure of where the body is
-        estimate = self._estimator.estimate(frame, start, model)
+        estimate = self._estimator.estimate(frame, start, near)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         if frame.valid.any():
