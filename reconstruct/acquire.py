@@ -18,12 +18,12 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.kinematics import charted, local_markers
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
-from reconstruct.estimator import Estimator
+from reconstruct.estimator import Estimator, Neighbourhood
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
 from reconstruct.hypotheses import Hypotheses, Ints, laid, pose_index, refined, squared_distances
 from reconstruct.labeller import opposite_markers
-from reconstruct.local_model import LocalModel, local_gaussian
+from reconstruct.local_model import local_gaussian
 from reconstruct.nearest import nearest
 
 N_POSES, N_LISTED, N_CENTERS = 24_000, 8_000, 500
@@ -37,7 +37,7 @@ MISSING = 6.0  # energy of a marker without a point, twice that while a point is
 LIKENESS, LIKENESS_M = 0.4, 0.03  # weight of the distance from the nearest example, and the usual one
 SURE, HARDLY = 9.0, 12.0  # energies a marker
 CLEAR, CLEAR_SHARE = 2.0, 0.3  # how much more energy a rival must have: the worse the best one fits, the more
-HARDLY_CLEAR, PATIENCE_S = 1.0, 0.5
+HARDLY_CLEAR, PATIENCE_S = 0.4, 0.5  # share of that which will do after waiting in vain
 SAME_M = 0.10  # markers of one labelling move no farther than this from frame to frame
 REMEMBER = 0.8  # weight of the frames before in a labelling's energy, while it goes on
 MAX_PAUSE_S = 0.1  # what was ambiguous longer ago is forgotten
@@ -85,13 +85,15 @@ class Found:
         """Tell whether to go by it, the less surely the longer nothing better was found."""
         if self.energy < SURE and self.margin > self.clear:
             return True
-        return self.waited_s > PATIENCE_S and self.energy < HARDLY and self.margin > HARDLY_CLEAR
+        return self.waited_s > PATIENCE_S and self.energy < HARDLY and self.margin > HARDLY_CLEAR * self.clear
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy, and the part of it
-    for markers without a point and points left over."""
+    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy.
+
+    beside: part of the energy for markers without a point and points left over.
+    """
 
     choice: Ints
     moment: Moment
@@ -192,11 +194,13 @@ class Acquirer:
         energy = candidate.energy + self._averted(candidate.moment)
         if last is not None:
             energy += _elsewhere(candidate.moment, last, 1e-9 * (t_ns - last.t_ns))
+        earlier = [other.energy for other in self._ambiguous]
         before = [other.energy for other in self._ambiguous if candidate.follows(other)]
-        if self._ambiguous:
-            # What was no candidate a frame ago was worse than those that were.
-            earlier = min(before) if before else max(other.energy for other in self._ambiguous)
-            energy = (1.0 - REMEMBER) * energy + REMEMBER * earlier if before else max(energy, earlier)
+        if before:
+            energy = (1.0 - REMEMBER) * energy + REMEMBER * min(before)
+        elif earlier and energy > min(earlier):
+            # What was no candidate a frame ago was worse than those that were, unless those were all wrong.
+            energy = max(energy, max(earlier))
         return replace(candidate, energy=energy)
 
     def _averted(self, moment: Moment) -> float:
@@ -254,14 +258,14 @@ class Acquirer:
         turn = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
         number, choice = self._every * int(hypotheses.number[h]), hypotheses.choice[h]
         start = Moment(0, self._joints[number], self._up.T @ turn @ self._tilt[number], self._up.T @ np.array(place))
-        model = self._model(points, choice, turn, np.array(place))
-        estimate = self._estimator.estimate(frame_of(choice), start, model)
+        near = self._neighbourhood(points, choice, turn, np.array(place))
+        estimate = self._estimator.estimate(frame_of(choice), start, near)
         if estimate is None:
             return None
         better = assign(points, estimate.marker_m, SOLVED_GATE_M)
         if not np.array_equal(better, choice):
             choice = better
-            estimate = self._estimator.estimate(frame_of(choice), estimate.moment, model)
+            estimate = self._estimator.estimate(frame_of(choice), estimate.moment, near)
         if estimate is None or (choice >= 0).sum() < self._enough or not np.isfinite(estimate.marker_m).all():
             return None
         beside = self._beside(choice, len(points))
@@ -279,7 +283,7 @@ class Acquirer:
         missing, left_over = len(choice) - used, n_points - used
         return MISSING * (missing + min(missing, left_over))
 
-    def _model(self, points: Floats, choice: Ints, turn: Floats, place: Floats) -> LocalModel:
+    def _neighbourhood(self, points: Floats, choice: Ints, turn: Floats, place: Floats) -> Neighbourhood:
         """Learn the local model of the examples nearest to a labelling."""
         s = self._settings
         used = choice >= 0
@@ -289,14 +293,11 @@ class Acquirer:
         chosen = nearest(d, s.neighbours)
         d = d[chosen].astype(np.float64)
         width = max(float(d[len(d) // 2] - d[0]), 1e-9)
-        return local_gaussian(
-            self._joints[chosen, 1:].reshape(len(chosen), -1),
-            np.exp(-0.5 * s.sharpness * (d - d[0]) / width),
-            None,
-            floor_rad=s.floor_rad,
-            shrinkage=s.shrinkage,
-            smooth_sigma_rad=s.smooth_sigma_rad,
-        )
+        weights = np.exp(-0.5 * s.sharpness * (d - d[0]) / width)
+        examples = self._joints[chosen, 1:].reshape(len(chosen), -1)
+        background = self._estimator.background
+        model = local_gaussian(examples, weights, None, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
+        return Neighbourhood(self._every * chosen, weights, model)
 
 
 def placement(rotation: Floats, position_m: Floats) -> Floats:

@@ -13,11 +13,13 @@ from config.settings import SolveSettings
 from database.kinematics import local_markers
 from database.rotations import Floats
 from reconstruct.examples import Examples, every
-from reconstruct.history import History, Moment
+from reconstruct.history import MAX_AHEAD_S, History, Moment
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
-from reconstruct.nearest import Query, distances_of, nearest_examples
+from reconstruct.motion import Motion, drift_shape, example_starts, expected_motion, steps_to
+from reconstruct.nearest import Query, distances_of
 from reconstruct.observations import observations_from_markers
 from reconstruct.root import root_from_torso
+from reconstruct.search import Search
 from reconstruct.sight import lines_of_sight, root_in_sight
 from reconstruct.solve import RootPrior, Solution, solve
 
@@ -25,28 +27,47 @@ SOME = 30_000  # examples that are enough to tell whether labels make sense
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The nearest examples, (K,), nearest first, their weights, (K,), and the local model learned from them."""
+
+    rows: NDArray[np.int64]
+    weights: Floats
+    model: LocalModel
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    model: what was solved in; energy: what is left at the minimum; anew: not from the history.
+    near: what was solved in; energy: what is left at the minimum; anew: not from the history.
     """
 
     moment: Moment
     marker_m: Floats
-    model: LocalModel
+    near: Neighbourhood
     energy: float
     anew: bool
 
 
 class Estimator:
-    """Solves frame after frame for one subject; keeps the last two poses."""
+    """Solves frame after frame for one subject; keeps the last two poses.
 
-    def __init__(self, subject: Subject, examples: Examples, rig: Rig, settings: SolveSettings) -> None:
+    background: what the database's poses have in common, (D, D) [rad^2], in the share that is added to every local model.
+    """
+
+    def __init__(
+        self, subject: Subject, examples: Examples, rig: Rig, settings: SolveSettings, search: Search | None = None
+    ) -> None:
+        """Prepare; search: finds the nearest examples from frame to frame, exhaustively if None."""
         self.subject = subject
         self.examples = examples
         self.history = History()
+        self._search = Search(examples, None, None) if search is None else search
         self._some = every(examples, max(1, len(examples) // SOME))
-        self._seeds: NDArray[np.int64] | None = None
+        self._starts = example_starts(examples)
+        everything = np.cov(self._some.pose.T.astype(np.float64), bias=True)
+        self.background = settings.background * everything
+        self._drift = drift_shape(everything)
         self._rig = rig
         self._settings = settings
         self._view_settings = replace(
@@ -70,10 +91,10 @@ class Estimator:
         """Give the markers of a pose in the world, (M, 3) [m]."""
         return self.local(moment.joints) @ moment.rotation.T + moment.position_m
 
-    def estimate(self, frame: MarkerFrame, start: Moment | None = None, model: LocalModel | None = None) -> Estimate | None:
+    def estimate(self, frame: MarkerFrame, start: Moment | None = None, near: Neighbourhood | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be placed. The history is as it was until `accept`.
 
-        start: where acquisition found the performer, in place of the history; model: an earlier local model to use again, as
+        start: where acquisition found the performer, in place of the history; near: an earlier neighbourhood to use again, as
         when the same frame is tried with other labels.
         """
         predicted = self.predict(frame.t_capture_ns) if start is None else None
@@ -85,9 +106,11 @@ class Estimator:
         if root is None:
             return None
         root = self._root_in_sight(frame, root, reference)
-        solution, model = self._refined(frame, root, reference, predicted, model)
+        if start is not None and near is None:
+            self._search.forget()
+        solution, near = self._refined(frame, root, reference, predicted, near)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(moment, self.world(moment), model, float(solution.energies[-1]), start is not None)
+        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None)
 
     def accept(self, estimate: Estimate) -> None:
         """Take an estimate into the history."""
@@ -113,8 +136,8 @@ class Estimator:
         root: tuple[Floats, Floats],
         reference: Moment,
         predicted: Moment | None,
-        known: LocalModel | None,
-    ) -> tuple[Solution, LocalModel]:
+        known: Neighbourhood | None,
+    ) -> tuple[Solution, Neighbourhood]:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
         s = self._suited(frame)
         pose = None if predicted is None else predicted.joints[1:].ravel()
@@ -125,13 +148,12 @@ class Estimator:
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
-        smooth_rad = looser * s.smooth_sigma_rad
         for _ in range(s.passes):
-            model = self._local_model(frame, root, pose, hint, smooth_rad) if known is None else known
+            near = self._neighbourhood(self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
             solution = solve(
                 self.subject.skeleton,
                 markers,
-                model,
+                near.model,
                 root,
                 prior,
                 observations,
@@ -139,7 +161,7 @@ class Estimator:
                 max_iterations=s.max_iterations,
             )
             root = (solution.rotation, solution.position_m)
-        return solution, model
+        return solution, near
 
     def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
         """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
@@ -169,28 +191,37 @@ class Estimator:
             return 1.0
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
 
-    def _local_model(
-        self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None, hint: Floats | None, smooth_sigma_rad: float
-    ) -> LocalModel:
+    def _neighbourhood(self, query: Query, carried: Floats | None, t_ns: int) -> Neighbourhood:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3).
 
-        pose: predicted joints, (D,) [rad]; hint: those the query goes by, which may be a guess.
+        carried: joints where constant velocity leads, (D,) [rad], None at the start.
         """
         s = self._settings
-        chosen, distances = nearest_examples(self.examples, self._query(frame, root, hint), s.neighbours, self._seeds)
-        self._seeds = chosen
-        examples = self.examples.pose[chosen].astype(np.float64)
+        rows, distances = self._search.nearest(query, s.neighbours)
+        examples = self.examples.pose[rows].astype(np.float64)
         d = distances.astype(np.float64)
+        weights = np.exp(-0.5 * s.sharpness * (d - d[0]) / max(float(d[len(d) // 2] - d[0]), 1e-9))
         if s.model == "paper":
-            return local_pca(
-                examples, pose, dimensions=s.dimensions, smooth_sigma_rad=smooth_sigma_rad, prior_weight=s.prior_weight
+            smooth_rad = self._looser(t_ns) * s.smooth_sigma_rad
+            model = local_pca(
+                examples, carried, dimensions=s.dimensions, smooth_sigma_rad=smooth_rad, prior_weight=s.prior_weight
             )
-        kernel_width = max(float(d[len(d) // 2] - d[0]), 1e-9)
-        return local_gaussian(
-            examples,
-            np.exp(-0.5 * s.sharpness * (d - d[0]) / kernel_width),
-            pose,
-            floor_rad=s.floor_rad,
-            shrinkage=s.shrinkage,
-            smooth_sigma_rad=smooth_sigma_rad,
+        else:
+            motion = None if carried is None else self._motion(rows, weights, carried, t_ns)
+            model = local_gaussian(examples, weights, motion, self.background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
+        return Neighbourhood(rows, weights, model)
+
+    def _motion(self, rows: NDArray[np.int64], weights: Floats, carried: Floats, t_ns: int) -> Motion:
+        """Expect the pose where it was heading and where the neighbours went."""
+        s, last = self._settings, self.history.last
+        assert last is not None
+        frames = min((t_ns - last.t_ns) * 1e-9, MAX_AHEAD_S) * self.examples.fps
+        return expected_motion(
+            last.joints[1:].ravel(),
+            carried,
+            frames * steps_to(self.examples, self._starts, rows),
+            weights,
+            share=s.neighbour_motion,
+            spread=s.motion_spread,
+            drift=(self._looser(t_ns) * s.drift_rad) ** 2 * self._drift,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconstruct.search_kernels import KernelQuery, ListArrays, Rows, Singles, _nearest_centers, _probe
+from reconstruct.search_kernels import KernelQuery, ListArrays, ListWork, Rows, Singles, _nearest_centers, _probe
 
 LISTS_PER_ROOT = 4.0  # lists by the square root of the number of poses
 SAMPLES_PER_LIST = 32
@@ -83,5 +83,10 @@ def probe(lists: Lists, query: KernelQuery, count: int, n_lists: int = 1) -> tup
     """
     count = min(count, len(lists.row))
     rows, best = np.empty(count, np.int64), np.empty(count, np.float32)
-    size, n_examined = _probe(lists.arrays, query, n_lists, np.empty(len(lists), np.float32), rows, best)
+    size, n_examined = _probe(lists.arrays, query, n_lists, list_memory(len(lists)), rows, best)
     return rows[:size], best[:size], n_examined
+
+
+def list_memory(n_lists: int) -> ListWork:
+    """Give the memory of a look into lists."""
+    return np.empty(n_lists, np.float32), np.empty(n_lists, np.int64), np.empty(n_lists, np.float32)

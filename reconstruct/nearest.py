@@ -13,7 +13,19 @@ import numpy as np
 
 from database.rotations import Floats
 from reconstruct.examples import Examples
-from reconstruct.search_kernels import KernelQuery, Rows, Singles, _distances, _within
+from reconstruct.search_kernels import (
+    NEGATIVE,
+    NOT_FINITE,
+    KernelQuery,
+    RawQuery,
+    Rows,
+    Singles,
+    _distances,
+    _prepare,
+    _within,
+)
+
+NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +49,39 @@ def kernel_query(query: Query) -> KernelQuery:
 
     Raises ValueError: NaN or infinity in what counts, or a weight below zero.
     """
-    weight = np.asarray(query.marker_weight, float)
-    seen = weight != 0.0
-    point = np.where(seen[:, None], query.marker_m, 0.0)
-    ray = np.zeros_like(point) if query.ray is None else np.where(seen[:, None], query.ray, 0.0)
-    pose = np.zeros(0) if query.pose is None else np.where(query.pose_weight != 0.0, query.pose, 0.0)
-    pose_weight = np.zeros(0) if query.pose is None else np.asarray(query.pose_weight, float)
-    _check(weight, point, ray, pose, pose_weight)
-    on_ray = np.flatnonzero((ray != 0.0).any(axis=1))
-    d = ray[on_ray]
-    # The ray's point nearest the root, so that single precision subtracts no large squares.
-    point[on_ray] -= (point[on_ray] * d).sum(axis=1, keepdims=True) * d
-    scaled = d * np.sqrt(weight[on_ray])[:, None]
+    raw = raw_query(query)
+    out = query_memory(len(raw[1]), len(raw[3]))
+    n_rays = _prepare(raw, out)
+    check_prepared(n_rays)
+    return out[0], out[1], out[2][:n_rays], out[3][:n_rays], out[4], out[5]
+
+
+def raw_query(query: Query) -> RawQuery:
+    """Give a query's arrays, empty ones for what is None."""
+    ray = NO_RAYS if query.ray is None else np.ascontiguousarray(query.ray, np.float64)
+    pose = NO_POSE if query.pose is None else np.ascontiguousarray(query.pose, np.float64)
+    pose_weight = NO_POSE if query.pose is None else np.ascontiguousarray(query.pose_weight, np.float64)
+    point, weight = (np.ascontiguousarray(part, np.float64) for part in (query.marker_m, query.marker_weight))
+    if point.shape != (len(weight), 3) or ray.shape not in ((0, 3), point.shape) or pose.shape != pose_weight.shape:
+        raise ValueError(
+            f"markers {point.shape}, weights {weight.shape}, rays {ray.shape}, pose {pose.shape} do not fit together"
+        )
+    return point, weight, ray, pose, pose_weight
+
+
+def query_memory(n_markers: int, n_coordinates: int) -> KernelQuery:
+    """Give room for a query of so many markers, all on rays, and pose coordinates."""
     single = np.float32
-    flat = point.ravel().astype(single), np.repeat(weight, 3).astype(single)
-    return *flat, on_ray, scaled.astype(single), pose.astype(single), pose_weight.astype(single)
+    flat = np.empty(3 * n_markers, single), np.empty(3 * n_markers, single)
+    rays = np.empty(n_markers, np.int64), np.empty((n_markers, 3), single)
+    return *flat, *rays, np.empty(n_coordinates, single), np.empty(n_coordinates, single)
 
 
-def _check(weight: Floats, point: Floats, ray: Floats, pose: Floats, pose_weight: Floats) -> None:
-    """Raise ValueError unless all is finite and no weight negative."""
-    if not all(np.isfinite(part).all() for part in (weight, point, ray, pose, pose_weight)):
+def check_prepared(n_rays: int) -> None:
+    """Raise ValueError where `_prepare` found something wrong."""
+    if n_rays == NOT_FINITE:
         raise ValueError("a query holds NaN or infinity; expected finite numbers, and weight 0 for markers that are not seen")
-    if weight.min(initial=0.0) < 0.0 or pose_weight.min(initial=0.0) < 0.0:
+    if n_rays == NEGATIVE:
         raise ValueError("a query holds a negative weight; expected 1/m^2 and 1/rad^2, or 0 for what is not seen")
 
 

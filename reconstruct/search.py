@@ -10,16 +10,18 @@ import numpy as np
 
 from database.graph import Graph
 from reconstruct.examples import Examples
-from reconstruct.lists import Lists, probe
-from reconstruct.nearest import Query, kernel_query, nearest_examples
-from reconstruct.search_kernels import KernelQuery, Rows, Singles, _walk
+from reconstruct.lists import Lists, list_memory
+from reconstruct.nearest import Query, check_prepared, nearest_examples, query_memory, raw_query
+from reconstruct.search_kernels import KernelQuery, ListArrays, RawQuery, Rows, Singles, _search
 
 FEW, MANY = 16, 64  # lists a query looks into: usually, and to find its way again
 POOR = 2.0  # the best pose is poor if it is this many times as far away as the best ones usually are
 RENEWED = 0.1  # share of the newest frame in what is usual
 FEW_POSES = 2000  # so few are all tried
 MOST_HANDED_ON = 4096  # poses of a query that may hand on their neighbours, a bound on its time
-LAST_STAMP = np.iinfo(np.int32).max
+NO_ROWS: Rows = np.zeros(0, np.int64)
+LAST_STAMP = np.iinfo(np.uint8).max
+NO_LISTS: ListArrays = (np.zeros((0, 0), np.float32), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.float32))
 
 
 class Search:
@@ -43,7 +45,12 @@ class Search:
         self._usual = np.inf
         self._stamp = 0
         room = min(n, MOST_HANDED_ON)
-        self._work = (np.zeros(n, np.int32), np.empty(room, np.int64), np.empty(room, np.float32))
+        self._work = (np.zeros(n, np.uint8), np.empty(room, np.int64), np.empty(room, np.float32))
+        self._list_work = list_memory(0 if lists is None else len(lists))
+        self._list_arrays = NO_LISTS if lists is None else lists.arrays
+        self._query: KernelQuery = query_memory(examples.marker_m.shape[1] // 3, examples.pose.shape[1])
+        self._seeds = np.empty(0, np.int64)
+        self._alike = np.empty(0, np.float32)
 
     def forget(self) -> None:
         """Start anew, as after a loss: the next query has nothing to do with the last one."""
@@ -60,12 +67,12 @@ class Search:
         n = len(self.examples)
         if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
             return self._exhaustive(query, count)
-        known = kernel_query(query)
-        self.wide = self._last is None
-        rows, distances = self._found(known, count, MANY if self.wide else FEW)
+        raw = raw_query(query)
+        self.wide, self.examined = self._last is None, 0
+        rows, distances = self._found(raw, count, MANY if self.wide else FEW)
         if not self.wide and self._lists is not None and distances[0] > (POOR * self._usual) ** 2:
             self.wide = True
-            rows, distances = self._found(known, count, MANY, self.examined)
+            rows, distances = self._found(raw, count, MANY)
         if len(rows) < count:
             return self._exhaustive(query, count)
         return self._remember(rows, distances)
@@ -75,20 +82,28 @@ class Search:
         self.wide, self.examined = False, len(self.examples)
         return self._remember(*nearest_examples(self.examples, query, count, self._last))
 
-    def _found(self, query: KernelQuery, count: int, n_lists: int, examined: int = 0) -> tuple[Rows, Singles]:
-        """Walk from the last poses and those in the nearest lists; `examined`: poses compared with this query before."""
+    def _found(self, raw: RawQuery, count: int, n_lists: int) -> tuple[Rows, Singles]:
+        """Walk from the last poses and those in the nearest lists. Raises ValueError: NaN in the query."""
         assert self._graph is not None
-        seeds = np.empty(0, np.int64) if self._last is None else self._last
-        if self._lists is not None:
-            alike, _, n_looked_at = probe(self._lists, query, count, n_lists)
-            seeds = np.concatenate([seeds, alike])
-            examined += n_looked_at
+        last = NO_ROWS if self._last is None else self._last
+        if len(self._seeds) < len(last) + count:
+            self._seeds = np.empty(len(last) + count, np.int64)
+        if len(self._alike) != count:
+            self._alike = np.empty(count, np.float32)
         rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
-        edges, feature = (self._graph.start, self._graph.neighbour), (self.examples.marker_m, self.examples.pose)
-        size, n_walked = _walk(feature, edges, query, seeds, self._work, self._next_stamp(), rows, distances)
-        self.examined = examined + n_walked
-        order = np.lexsort((rows[:size], distances[:size]))
-        return rows[order], distances[order]
+        n_found, n_examined = _search(
+            (self.examples.marker_m, self.examples.pose),
+            (self._graph.start, self._graph.neighbour),
+            self._list_arrays,
+            raw,
+            n_lists,
+            (self._work, self._list_work, self._query, self._seeds, self._alike),
+            self._next_stamp(),
+            (last, rows, distances),
+        )
+        check_prepared(n_found)
+        self.examined += n_examined
+        return rows[:n_found], distances[:n_found]
 
     def _remember(self, rows: Rows, distances: Singles) -> tuple[Rows, Singles]:
         """Keep what was found for the next query."""

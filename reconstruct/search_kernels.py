@@ -1,9 +1,12 @@
 """The kernels of the search: distances (Chai & Hodgins 2005, eq. 2), the K best, the exhaustive search, the lists, the walk."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from config.jit import kernel
+from database.rotations import Floats
 
 Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -13,9 +16,52 @@ KernelQuery = tuple[Singles, Singles, Rows, Singles, Singles, Singles]
 Feature = tuple[Singles, Singles]  # markers (N, 3M) and poses (N, D)
 Edges = tuple[NDArray[np.int64], NDArray[np.int32]]  # first entry of every pose's row (N + 1,), neighbours (E,)
 ListArrays = tuple[Singles, NDArray[np.int64], NDArray[np.int32], Singles]  # as the fields of `reconstruct.lists.Lists`
-# Memory of a walk: stamps (N,) int32 of the last walk that examined a pose; poses that hand on their neighbours, (B,), and
+RawQuery = tuple[Floats, Floats, Floats, Floats, Floats]  # markers (M, 3), weights (M,), rays (M, 3) or (0, 3), pose and weights
+# Memory of a walk: stamps (N,) uint8 of the last walk that examined a pose; poses that hand on their neighbours, (B,), and
 # their distances, (B,).
-Work = tuple[NDArray[np.int32], Rows, Singles]
+Work = tuple[NDArray[np.uint8], Rows, Singles]
+ListWork = tuple[Singles, Rows, Singles]  # memory of a look into lists: distances of centres, nearest lists and theirs, (L,) each
+NOT_FINITE, NEGATIVE = -1, -2
+HUGE = 1e15  # squares of larger numbers are infinite in single precision, or near it
+
+
+@kernel
+def _prepare(raw: RawQuery, out: KernelQuery) -> int:
+    """Bring a query to the form of the kernels; what weighs nothing may hold anything.
+
+    out: with room for M markers on rays. Gives their number, or NOT_FINITE or NEGATIVE where a query holds such things.
+    """
+    marker_m, weight, ray, pose, pose_weight = raw
+    q, w, on_ray, rays, pose_out, pose_weight_out = out
+    n_rays = 0
+    for m in range(weight.shape[0]):
+        if weight[m] < 0.0:
+            return NEGATIVE
+        along, length2 = 0.0, 0.0
+        for i in range(3):
+            x = marker_m[m, i] if weight[m] != 0.0 else 0.0
+            d = ray[m, i] if ray.shape[0] > 0 and weight[m] != 0.0 else 0.0
+            if not (abs(x) <= HUGE and abs(d) <= HUGE and weight[m] <= HUGE):
+                return NOT_FINITE
+            along += x * d
+            length2 += d * d
+            q[3 * m + i], w[3 * m + i] = x, weight[m]
+            if ray.shape[0] > 0:
+                rays[n_rays, i] = d * math.sqrt(weight[m])
+        if length2 > 0.0:
+            # The ray's point nearest the root, so that single precision subtracts no large squares.
+            for i in range(3):
+                q[3 * m + i] = marker_m[m, i] - along * ray[m, i]
+            on_ray[n_rays] = m
+            n_rays += 1
+    for i in range(pose.shape[0]):
+        if pose_weight[i] < 0.0:
+            return NEGATIVE
+        x = pose[i] if pose_weight[i] != 0.0 else 0.0
+        if not (abs(x) <= HUGE and pose_weight[i] <= HUGE):
+            return NOT_FINITE
+        pose_out[i], pose_weight_out[i] = x, pose_weight[i]
+    return n_rays
 
 
 @kernel
@@ -118,24 +164,30 @@ def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out:
 
 
 @kernel
-def _probe(lists: ListArrays, query: KernelQuery, n_lists: int, squared: Singles, rows: Rows, best: Singles) -> tuple[int, int]:
+def _probe(lists: ListArrays, query: KernelQuery, n_lists: int, work: ListWork, rows: Rows, best: Singles) -> tuple[int, int]:
     """Write the K poses with the nearest markers in the nearest lists, as a heap; gives how many there are, and were examined.
 
-    squared: memory, (L,). Lists are taken until `n_lists` held something and K poses were seen.
+    Lists that hold nothing do not count; twice as many are taken until they hold K poses.
     """
     center_m, start, row, marker_m = lists
-    for center in range(center_m.shape[0]):
+    squared, chosen, chosen_squared = work
+    n_centers = center_m.shape[0]
+    for center in range(n_centers):
         squared[center] = _marker_distance(center_m, center, query)
-    size, n_examined, n_probed = 0, 0, 0
-    for _ in range(center_m.shape[0]):
-        if n_probed >= n_lists and n_examined >= rows.shape[0]:
+    while True:
+        n_lists = min(n_lists, n_centers)
+        n_chosen, n_examined = 0, 0
+        for center in range(n_centers):
+            if start[center + 1] > start[center] and (n_chosen < n_lists or squared[center] < chosen_squared[0]):
+                n_chosen = _push(chosen[:n_lists], chosen_squared[:n_lists], n_chosen, center, squared[center])
+        for i in range(n_chosen):
+            n_examined += start[chosen[i] + 1] - start[chosen[i]]
+        if n_examined >= rows.shape[0] or n_lists == n_centers:
             break
-        nearest = np.argmin(squared)
-        squared[nearest] = np.inf
-        if start[nearest + 1] > start[nearest]:
-            n_probed += 1
-        for i in range(start[nearest], start[nearest + 1]):
-            n_examined += 1
+        n_lists *= 2
+    size = 0
+    for k in range(n_chosen):
+        for i in range(start[chosen[k]], start[chosen[k] + 1]):
             d = _marker_distance(marker_m, i, query)
             if size < rows.shape[0] or d < best[0]:
                 size = _push(rows, best, size, np.int64(row[i]), d)
@@ -182,3 +234,50 @@ def _walk(
             return size, n_examined
         here, end = start[queue[n_done]], start[queue[n_done] + 1]
         n_done += 1
+
+
+@kernel
+def _sort(rows: Rows, distances: Singles, size: int) -> None:
+    """Sort a heap, nearest first, the lower row first of equals."""
+    for end in range(size - 1, 0, -1):
+        row, d = rows[0], distances[0]
+        _push(rows[:end], distances[:end], end, rows[end], distances[end])
+        rows[end], distances[end] = row, d
+    for i in range(1, size):  # only equals are not in order yet
+        k = i
+        while k > 0 and distances[k - 1] == distances[k] and rows[k - 1] > rows[k]:
+            rows[k - 1], rows[k] = rows[k], rows[k - 1]
+            k -= 1
+
+
+@kernel
+def _search(
+    feature: Feature,
+    edges: Edges,
+    lists: ListArrays,
+    raw: RawQuery,
+    n_lists: int,
+    memory: tuple[Work, ListWork, KernelQuery, Rows, Singles],
+    stamp: int,
+    out: tuple[Rows, Rows, Singles],
+) -> tuple[int, int]:
+    """Write the best K, nearest first, to rows and distances (K,); gives how many were found and examined, or what is wrong.
+
+    memory: of walk, lists and query; seeds (S + K,) that begin with the S last neighbours, and distances (K,) of what lists hold.
+    out: the last neighbours (S,), rows and distances. Lists without centres are not looked into.
+    """
+    work, list_work, query, seeds, found = memory
+    last, rows, distances = out
+    n_rays = _prepare(raw, query)
+    if n_rays < 0:
+        return n_rays, 0
+    q, w, on_ray, rays, pose, pose_weight = query
+    known = (q, w, on_ray[:n_rays], rays[:n_rays], pose[: raw[3].shape[0]], pose_weight[: raw[3].shape[0]])
+    n_last, size, n_looked_at = last.shape[0], 0, 0
+    for i in range(n_last):
+        seeds[i] = last[i]
+    if lists[0].shape[0] > 0:
+        size, n_looked_at = _probe(lists, known, n_lists, list_work, seeds[n_last : n_last + rows.shape[0]], found)
+    n_found, n_walked = _walk(feature, edges, known, seeds[: n_last + size], work, stamp, rows, distances)
+    _sort(rows, distances, n_found)
+    return n_found, n_looked_at + n_walked

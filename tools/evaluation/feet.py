@@ -105,16 +105,9 @@ def solved(query: Query, database: PoseDatabase, settings: Settings) -> Solved:
         moment = estimate.moment
         rotvec[n], root_m[n] = moment.joints, moment.position_m
         rotvec[n, 0] = rotvec_from_matrix(moment.rotation)
-        share[n] = _share(labels, estimator)
+        share[n] = label_share(labels, estimate.near.rows, estimate.near.weights)
     feet = np.array([np.isin(query.subject.joint, joints) for joints in FOOT_JOINTS])
     return Solved(rotvec, root_m, share, (query.visible[:, None] & feet).any(axis=2))
-
-
-def _share(labels: Any, estimator: Estimator) -> Floats:
-    """Give the share of the last frame's neighbours in contact, (4,)."""
-    rows = estimator._seeds
-    assert rows is not None
-    return label_share(labels, rows, np.ones(len(rows)))
 
 
 def held_poses(query: Query, poses: Solved, settings: Settings) -> tuple[Floats, Bools, float]:
