@@ -14,6 +14,7 @@ from reconstruct.sight import Sight, nearest_on_line
 
 CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
 MAX_CARRY_M = 0.04  # a marker further from its place in the pose than this is rather another marker
+STRAIN_M, STRAIN_SIGMAS, STRAIN_FRAMES = 0.10, 5.0, 6  # a marker so far from its place in the pose, for so long: labels are wrong
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
 FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
 FRAME_S, MOST_SLOWER = 1.0 / 60.0, 3.0
@@ -27,7 +28,7 @@ class Labeller:
     torso: markers that fix the root, (M,) bool: the body leaves them little room;
     opposite: pairs of markers on a left and a right joint of one kind, (M, M) bool;
     carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
-    doubt: frames in a row with points left over and markers missing.
+    doubt: frames in a row with points left over and markers missing; strain: with a marker far from its place in the pose.
     """
 
     settings: LabelSettings
@@ -36,6 +37,7 @@ class Labeller:
     carry_m: Floats = field(init=False)
     unseen: NDArray[np.int64] = field(init=False)
     doubt: int = field(default=0, init=False)
+    strain: int = field(default=0, init=False)
     _turn: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -45,6 +47,7 @@ class Labeller:
         """Start anew."""
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
+        self.strain = 0
 
     def expected(self, marker_m: Floats, ahead_s: float = FRAME_S) -> Expected:
         """Give where each marker is to be found, from where the pose's motion puts it `ahead_s` later, (M, 3) [m].
@@ -63,6 +66,9 @@ class Labeller:
         valid = frame.valid if sight is None else sight.alone
         point_m = frame.point_m if sight is None else nearest_on_line(sight, marker_m)
         variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
+        off_m = np.linalg.norm(point_m[valid] - marker_m[valid], axis=1)
+        strained = (off_m > STRAIN_M) & (off_m > STRAIN_SIGMAS * np.sqrt(variance))
+        self.strain = self.strain + 1 if strained.any() else 0
         gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
         carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
         carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
@@ -74,13 +80,14 @@ class Labeller:
         self.unseen = self.unseen + 1
 
     def doubts(self, named: Bools, left_over: int) -> bool:
-        """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing.
+        """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing;
+        or whether the pose could not follow them for a while.
 
         named: markers that have a point, (M,); left_over: points without a marker; blobs, where one camera sees all there is.
         """
         self.doubt = self.doubt + 1 if min(left_over, int((~named).sum())) >= 2 else 0
-        if self.doubt >= DOUBT_FRAMES:
-            self.doubt = 0
+        if self.doubt >= DOUBT_FRAMES or self.strain >= STRAIN_FRAMES:
+            self.doubt = self.strain = 0
             return True
         return left_over >= max(self.settings.min_markers, int(named.sum()) + 1)
 

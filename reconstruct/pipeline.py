@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject import Subject
@@ -16,8 +17,10 @@ from database.kinematics import charted
 from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
 from reconstruct.acquire_view import ViewAcquirer
+from reconstruct.basis import basis_for
 from reconstruct.estimator import Estimate, Estimator, Neighbourhood
-from reconstruct.examples import PoseTable, examples_for
+from reconstruct.examples import PoseTable
+from reconstruct.finish import Finish
 from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.pose import JointSource, Pose, State
@@ -27,6 +30,7 @@ from reconstruct.warm import tpose_pair
 Clock = Callable[[], int]
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+ALIKE_M = 0.03  # markers are nowhere else than before
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
 STRAINED, STRAINED_FRAMES = 1.4, 5  # energy a marker that right labels seldom leave in one camera, and for how long
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
@@ -55,25 +59,30 @@ class Pipeline:
     _tracked_ns: int | None = field(default=None, init=False)
     _sought_ns: int | None = field(default=None, init=False)
     _strained: int = field(default=0, init=False)
+    _blind: Estimator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        examples = examples_for(self.subject, self.database)
-        self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve)
+        basis = basis_for(self.subject, self.database)
+        examples = basis.examples
+        self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
         up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
         upright = self.database.rotvec[:, 0]
         self._acquirer = Acquirer(self.subject, examples, self._estimator, self.settings.solve, upright, middle_m, up)
         self._view_acquirer = ViewAcquirer(self.subject, examples, up)
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
-        self._blind = None if self._visible.all() else Estimator(self.subject, examples, self.rig, self.settings.solve)
+        if not self._visible.all():
+            self._blind = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
         self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
+        self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
         pair = tpose_pair(self.rig, self.subject) if pair is None else pair
         hidden_clock, self.clock = self.clock, _no_clock
         for _ in range(3):
-            self.step(pair)
+            pose = self.step(pair)
+        self._finish.warm(pose)
         self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
         self.clock = hidden_clock
         self.forget()
@@ -85,6 +94,7 @@ class Pipeline:
         self._labeller.forget()
         self._view_acquirer.forget()
         self._acquirer.forget()
+        self._finish.forget()
         self._estimator.history = History()
         if self._blind is not None:
             self._blind.history = History()
@@ -102,7 +112,13 @@ class Pipeline:
         self.markers = frame
         pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate)
         t3 = self.clock()
-        return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2})
+        pose = self._finish.step(pose, *self._near(estimate))
+        t4 = self.clock()
+        return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3})
+
+    def _near(self, estimate: Estimate | None) -> tuple[NDArray[np.int64] | None, Floats | None]:
+        """Give the database's poses near an estimate, and their weights."""
+        return (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
 
     def _expected(self, t_ns: int) -> Expected | None:
         """Predict every marker from the pose's motion and the residual it was last seen with."""
@@ -132,7 +148,10 @@ class Pipeline:
         if found is None or fewer or not found.trusted:
             nothing = np.full(len(self.subject.markers), -1, np.int64)
             return frame if frame is not None else marker_frame(pair, points, self.rig, nothing, None), None
-        return marker_frame(pair, points, self.rig, found.point_of_marker, None), found.moment
+        anew = marker_frame(pair, points, self.rig, found.point_of_marker, None)
+        if frame is not None and alike(anew, frame):
+            return frame, None
+        return anew, found.moment
 
     def _interrupted(self, t_ns: int) -> bool:
         """Tell whether the last tracked pose is too old to label by: a limb has gone elsewhere by now."""
@@ -293,6 +312,13 @@ class Pipeline:
             residual_px,
             {},
         )
+
+
+def alike(anew: MarkerFrame, frame: MarkerFrame) -> bool:
+    """Tell whether new labels say nothing but what the old ones do: no more markers, and those in the same places."""
+    both = anew.valid & frame.valid
+    apart_m = np.linalg.norm(anew.point_m - frame.point_m, axis=1)[both]
+    return bool(anew.valid.sum() <= both.sum() and (apart_m < ALIKE_M).all())
 
 
 def strained(estimate: Estimate, frame: MarkerFrame) -> bool:
