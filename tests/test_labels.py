@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.labels import Expected, label, labelled_points, marker_frame
+from capture.labels import Expected, frame_of_view, label, labelled_points, marker_frame
 from capture.matching import match
 from capture.packets import Floats, MarkerFrame, PairedBlobs, Points
 from config.settings import LabelSettings, MatchSettings
@@ -123,3 +123,13 @@ def test_without_expectation_lone_blobs_stay_unlabelled(rig: Rig) -> None:
     points = match(pair, rig, MatchSettings())
     frame = marker_frame(pair, points, rig, np.full(len(BODY), -1, np.int64), None)
     assert not frame.seen.any() and len(frame.extra_m) == len(BODY) - 1
+
+
+def test_blobs_of_one_view_become_a_frame_of_their_own(rig: Rig) -> None:
+    """Marker 2 takes blob 0 and marker 0 blob 3; the left view and the other markers stay empty."""
+    pair = seen_pair(rig, 4, BODY, 0.0, np.random.default_rng(1))
+    frame = frame_of_view(pair, 1, np.array([3, -1, 0, -1, -1, -1, -1]))
+    assert not frame.valid.any() and not frame.seen[0].any() and np.flatnonzero(frame.seen[1]).tolist() == [0, 2]
+    assert np.array_equal(frame.image_px[1, 0], pair.right.points_px[3]) and not frame.image_px[1, 1].any()
+    assert np.array_equal(frame.image_px[1, 2], pair.right.points_px[0])
+    assert frame.index == 4 and frame.t_capture_ns == pair.t_capture_ns

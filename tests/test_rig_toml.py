@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.camera import Camera, Rig
-from calibration.rig_toml import read_rig, write_rig
+from calibration.rig_toml import read_lone_camera, read_rig, write_rig
 from config.errors import FileFormatError
 from database.rotations import matrix_from_rotvec
 
@@ -159,3 +159,19 @@ def test_real_rig(shared_data: Path) -> None:
     rig = read_rig(shared_data / "two_webcams" / "rig.toml")
     assert rig.baseline_m == pytest.approx(0.366, abs=5e-4)
     assert rig.error_px == 0.2917
+
+
+@pytest.mark.parametrize(("table", "name", "width"), [("cam_0", "port", 640), ("cam_1", "starboard", 800)])
+def test_one_camera_of_two(tmp_path: Path, table: str, name: str, width: int) -> None:
+    rig = read_lone_camera(write(tmp_path, TEXT), table)
+    assert rig.is_lone and rig.left.name == name and rig.left.size[0] == width and rig.error_px == 0.2917
+    assert not read_rig(write(tmp_path, TEXT)).is_lone
+
+
+def test_a_rig_of_one_camera(tmp_path: Path) -> None:
+    alone = write(tmp_path, TEXT.partition("[cam_1]")[0])
+    assert read_lone_camera(alone).left.name == "port"
+    with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing; .* got \[cam_0\]"):
+        read_lone_camera(alone, "cam_1")
+    with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing"):
+        read_rig(alone)
