@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconstruct.search_kernels import KernelQuery, ListArrays, ListWork, Rows, Singles, _nearest_centers, _probe
+from reconstruct.search_kernels import KernelQuery, ListArrays, ListWork, Rows, Singles, _nearest_centers, _nearest_lists
 
 LISTS_PER_ROOT = 4.0  # lists by the square root of the number of poses
 SAMPLES_PER_LIST = 32
@@ -75,16 +75,10 @@ def _means(marker_m: Singles, owner: NDArray[np.int32], center_m: Singles) -> Si
     return np.ascontiguousarray(np.where(count[:, None] > 0, mean, center_m), np.float32)
 
 
-def probe(lists: Lists, query: KernelQuery, count: int, n_lists: int = 1) -> tuple[Rows, Singles, int]:
-    """Give the poses with the nearest markers among those of the query's nearest lists, in no order.
-
-    n_lists: lists to look into, more if they hold fewer than `count` poses. Returns rows and the markers' part of their squared
-    distances, both (K,), and how many poses were compared.
-    """
-    count = min(count, len(lists.row))
-    rows, best = np.empty(count, np.int64), np.empty(count, np.float32)
-    size, n_examined = _probe(lists.arrays, query, n_lists, list_memory(len(lists)), rows, best)
-    return rows[:size], best[:size], n_examined
+def nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, wanted: int = 1) -> Rows:
+    """Give the lists whose centres' markers are nearest to the query's, nearest first; more where they hold fewer than `wanted`."""
+    memory = list_memory(len(lists))
+    return memory[1][: _nearest_lists(lists.arrays, query, n_lists, wanted, memory)]
 
 
 def list_memory(n_lists: int) -> ListWork:

@@ -22,7 +22,6 @@ from reconstruct.search_kernels import (
     Singles,
     _distances,
     _prepare,
-    _within,
 )
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
@@ -88,7 +87,7 @@ def check_prepared(n_rays: int) -> None:
 def distances_of(examples: Examples, query: Query) -> Singles:
     """Give the query's distance to every example, (N,) float32. Raises ValueError: NaN in the query."""
     out = np.empty(len(examples), np.float32)
-    _distances((examples.marker_m, examples.pose), kernel_query(query), out)
+    _distances((examples.marker_m, examples.pose), kernel_query(query), np.float32(np.inf), out)
     return out
 
 
@@ -128,7 +127,8 @@ def nearest_examples(examples: Examples, query: Query, count: int, seeds: Rows |
     known = distances_of(Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps), query)
     # A hair of slack: single precision may round the same distance differently in the two loops.
     bound = 1.0001 * float(np.partition(known, count - 1)[count - 1]) + 1e-6 if len(known) >= count else np.inf
-    rows, found = np.empty(n, np.int64), np.empty(n, np.float32)
-    n_found = _within((examples.marker_m, examples.pose), kernel_query(query), bound, rows, found)
-    chosen = nearest(found[:n_found], count)
-    return rows[chosen], found[chosen]
+    found = np.empty(n, np.float32)
+    _distances((examples.marker_m, examples.pose), kernel_query(query), np.float32(bound), found)
+    rows = np.flatnonzero(found <= np.float32(bound))
+    chosen = rows[nearest(found[rows], count)]
+    return chosen, found[chosen]

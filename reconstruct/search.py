@@ -12,7 +12,7 @@ from database.graph import Graph
 from reconstruct.examples import Examples
 from reconstruct.lists import Lists, list_memory
 from reconstruct.nearest import Query, check_prepared, nearest_examples, query_memory, raw_query
-from reconstruct.search_kernels import KernelQuery, ListArrays, RawQuery, Rows, Singles, _search
+from reconstruct.search_kernels import KernelQuery, ListArrays, RawQuery, Rows, Singles, Work, _search
 
 FEW, MANY = 16, 64  # lists a query looks into: usually, and to find its way again
 POOR = 2.0  # the best pose is poor if it is this many times as far away as the best ones usually are
@@ -20,8 +20,15 @@ RENEWED = 0.1  # share of the newest frame in what is usual
 FEW_POSES = 2000  # so few are all tried
 MOST_HANDED_ON = 4096  # poses of a query that may hand on their neighbours, a bound on its time
 NO_ROWS: Rows = np.zeros(0, np.int64)
+TOGETHER = 64  # poses whose distances are computed together
 LAST_STAMP = np.iinfo(np.uint8).max
 NO_LISTS: ListArrays = (np.zeros((0, 0), np.float32), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.float32))
+
+
+def walk_memory(n_poses: int, n_handed_on: int) -> Work:
+    """Give the memory of a walk."""
+    queue = np.empty(n_handed_on, np.int64), np.empty(n_handed_on, np.float32)
+    return np.zeros(n_poses, np.uint8), queue, (np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.float32))
 
 
 class Search:
@@ -44,13 +51,10 @@ class Search:
         self._last: Rows | None = None
         self._usual = np.inf
         self._stamp = 0
-        room = min(n, MOST_HANDED_ON)
-        self._work = (np.zeros(n, np.uint8), np.empty(room, np.int64), np.empty(room, np.float32))
+        self._work = walk_memory(n, min(n, MOST_HANDED_ON))
         self._list_work = list_memory(0 if lists is None else len(lists))
         self._list_arrays = NO_LISTS if lists is None else lists.arrays
         self._query: KernelQuery = query_memory(examples.marker_m.shape[1] // 3, examples.pose.shape[1])
-        self._seeds = np.empty(0, np.int64)
-        self._alike = np.empty(0, np.float32)
 
     def forget(self) -> None:
         """Start anew, as after a loss: the next query has nothing to do with the last one."""
@@ -86,10 +90,6 @@ class Search:
         """Walk from the last poses and those in the nearest lists. Raises ValueError: NaN in the query."""
         assert self._graph is not None
         last = NO_ROWS if self._last is None else self._last
-        if len(self._seeds) < len(last) + count:
-            self._seeds = np.empty(len(last) + count, np.int64)
-        if len(self._alike) != count:
-            self._alike = np.empty(count, np.float32)
         rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
         n_found, n_examined = _search(
             (self.examples.marker_m, self.examples.pose),
@@ -97,7 +97,7 @@ class Search:
             self._list_arrays,
             raw,
             n_lists,
-            (self._work, self._list_work, self._query, self._seeds, self._alike),
+            (self._work, self._list_work, self._query),
             self._next_stamp(),
             (last, rows, distances),
         )

@@ -17,9 +17,12 @@ Feature = tuple[Singles, Singles]  # markers (N, 3M) and poses (N, D)
 Edges = tuple[NDArray[np.int64], NDArray[np.int32]]  # first entry of every pose's row (N + 1,), neighbours (E,)
 ListArrays = tuple[Singles, NDArray[np.int64], NDArray[np.int32], Singles]  # as the fields of `reconstruct.lists.Lists`
 RawQuery = tuple[Floats, Floats, Floats, Floats, Floats]  # markers (M, 3), weights (M,), rays (M, 3) or (0, 3), pose and weights
-# Memory of a walk: stamps (N,) uint8 of the last walk that examined a pose; poses that hand on their neighbours, (B,), and
-# their distances, (B,).
-Work = tuple[NDArray[np.uint8], Rows, Singles]
+Best = tuple[Rows, Singles]  # poses and their squared distances
+IntRows = NDArray[np.int64] | NDArray[np.int32]
+Lengths = tuple[int, int, int]  # poses among the best, poses in the queue, poses examined
+# Memory of a walk: stamps (N,) uint8 of the last walk that examined a pose; the queue of poses that hand on their neighbours, (B,);
+# poses whose distances are computed together, (P,).
+Work = tuple[NDArray[np.uint8], Best, Best]
 ListWork = tuple[Singles, Rows, Singles]  # memory of a look into lists: distances of centres, nearest lists and theirs, (L,) each
 NOT_FINITE, NEGATIVE = -1, -2
 HUGE = 1e15  # squares of larger numbers are infinite in single precision, or near it
@@ -64,57 +67,74 @@ def _prepare(raw: RawQuery, out: KernelQuery) -> int:
     return n_rays
 
 
+# Distances are taken of many poses at a time: a call costs more than the distance of one pose.
 @kernel
-def _marker_distance(markers: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
-    """Give the part of the squared distance that the markers make, those on rays across their ray only."""
+def _marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
+    """Write the part of the squared distance that the markers make, (N,), those on rays across their ray only."""
     q, w, on_ray, ray, _, _ = query
-    s = np.float32(0.0)
-    for i in range(q.shape[0]):
-        e = markers[row, i] - q[i]
-        s += w[i] * e * e
-    for r in range(on_ray.shape[0]):
-        along = np.float32(0.0)
-        for i in range(3):
-            along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
-        s = max(s - along * along, np.float32(0.0))
-    return s
-
-
-@kernel
-def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
-    """Give the part of the squared distance that the joints make."""
-    _, _, _, _, pose, weight = query
-    s = np.float32(0.0)
-    for i in range(pose.shape[0]):
-        e = poses[row, i] - pose[i]
-        s += weight[i] * e * e
-    return s
-
-
-@kernel
-def _distances(feature: Feature, query: KernelQuery, out: Singles) -> None:
-    """Write the squared distances of all poses, (N,)."""
-    markers, poses = feature
-    for row in range(out.shape[0]):
-        out[row] = _marker_distance(markers, row, query) + _pose_distance(poses, row, query)
-
-
-@kernel
-def _within(feature: Feature, query: KernelQuery, bound: float, rows: Rows, out: Singles) -> int:
-    """Write rows at most `bound` away and their distances, and give their number; the pose only where the markers let it."""
-    markers, poses = feature
-    n_found = 0
-    limit = np.float32(bound)
     for row in range(markers.shape[0]):
-        s = _marker_distance(markers, row, query)
-        if s > limit:
-            continue
-        s += _pose_distance(poses, row, query)
-        if s <= limit:
-            rows[n_found] = row
-            out[n_found] = s
-            n_found += 1
-    return n_found
+        s = np.float32(0.0)
+        for i in range(q.shape[0]):
+            e = markers[row, i] - q[i]
+            s += w[i] * e * e
+        for r in range(on_ray.shape[0]):
+            along = np.float32(0.0)
+            for i in range(3):
+                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
+            s = max(s - along * along, np.float32(0.0))
+        out[row] = s
+
+
+@kernel
+def _marker_distances_of(markers: Singles, query: KernelQuery, rows: Rows, out: Singles) -> None:
+    """Write the markers' part of the squared distance of some poses, (R,)."""
+    q, w, on_ray, ray, _, _ = query
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        s = np.float32(0.0)
+        for i in range(q.shape[0]):
+            e = markers[row, i] - q[i]
+            s += w[i] * e * e
+        for r in range(on_ray.shape[0]):
+            along = np.float32(0.0)
+            for i in range(3):
+                along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
+            s = max(s - along * along, np.float32(0.0))
+        out[k] = s
+
+
+@kernel
+def _add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Rows, limit: np.float32, out: Singles) -> None:
+    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`."""
+    pose, weight = query[4], query[5]
+    for k in range(rows.shape[0]):
+        if out[k] < limit:
+            row = rows[k]
+            s = np.float32(0.0)
+            for i in range(pose.shape[0]):
+                e = poses[row, i] - pose[i]
+                s += weight[i] * e * e
+            out[k] += s
+
+
+@kernel
+def _add_pose_distances(poses: Singles, query: KernelQuery, limit: np.float32, out: Singles) -> None:
+    """Add the part of the squared distance that the joints make where `out`, (N,), is at most `limit`."""
+    pose, weight = query[4], query[5]
+    for row in range(out.shape[0]):
+        if out[row] <= limit:
+            s = np.float32(0.0)
+            for i in range(pose.shape[0]):
+                e = poses[row, i] - pose[i]
+                s += weight[i] * e * e
+            out[row] += s
+
+
+@kernel
+def _distances(feature: Feature, query: KernelQuery, limit: np.float32, out: Singles) -> None:
+    """Write the squared distances of all poses, (N,); of those whose markers are farther than `limit`, the markers' part."""
+    _marker_distances(feature[0], query, out)
+    _add_pose_distances(feature[1], query, limit, out)
 
 
 @kernel
@@ -164,79 +184,6 @@ def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out:
 
 
 @kernel
-def _probe(lists: ListArrays, query: KernelQuery, n_lists: int, work: ListWork, rows: Rows, best: Singles) -> tuple[int, int]:
-    """Write the K poses with the nearest markers in the nearest lists, as a heap; gives how many there are, and were examined.
-
-    Lists that hold nothing do not count; twice as many are taken until they hold K poses.
-    """
-    center_m, start, row, marker_m = lists
-    squared, chosen, chosen_squared = work
-    n_centers = center_m.shape[0]
-    for center in range(n_centers):
-        squared[center] = _marker_distance(center_m, center, query)
-    while True:
-        n_lists = min(n_lists, n_centers)
-        n_chosen, n_examined = 0, 0
-        for center in range(n_centers):
-            if start[center + 1] > start[center] and (n_chosen < n_lists or squared[center] < chosen_squared[0]):
-                n_chosen = _push(chosen[:n_lists], chosen_squared[:n_lists], n_chosen, center, squared[center])
-        for i in range(n_chosen):
-            n_examined += start[chosen[i] + 1] - start[chosen[i]]
-        if n_examined >= rows.shape[0] or n_lists == n_centers:
-            break
-        n_lists *= 2
-    size = 0
-    for k in range(n_chosen):
-        for i in range(start[chosen[k]], start[chosen[k] + 1]):
-            d = _marker_distance(marker_m, i, query)
-            if size < rows.shape[0] or d < best[0]:
-                size = _push(rows, best, size, np.int64(row[i]), d)
-    return size, n_examined
-
-
-@kernel
-def _walk(
-    feature: Feature, edges: Edges, query: KernelQuery, seeds: Rows, work: Work, stamp: int, rows: Rows, distances: Singles
-) -> tuple[int, int]:
-    """Write the best K to rows and distances (K,), as a heap; gives how many were found and how many poses were examined.
-
-    First the seeds, then the neighbours of each of them and of each pose found that is among the K best when its turn comes; a
-    pose is examined once. Where `work` is full no more poses hand on their neighbours.
-    """
-    start, neighbour = edges
-    stamps, queue, queued = work
-    size, n_queued, n_done, n_examined = 0, 0, 0, 0
-    limit = np.float32(np.inf)
-    here, end, seeding = 0, seeds.shape[0], True
-    while True:
-        while here < end:
-            row = seeds[here] if seeding else np.int64(neighbour[here])
-            here += 1
-            if stamps[row] == stamp:
-                continue
-            stamps[row] = stamp
-            n_examined += 1
-            d = _marker_distance(feature[0], row, query)
-            if d < limit:
-                d += _pose_distance(feature[1], row, query)
-            if d >= limit:
-                continue
-            size = _push(rows, distances, size, row, d)
-            if size == rows.shape[0]:
-                limit = distances[0]
-            if n_queued < queue.shape[0]:
-                queue[n_queued], queued[n_queued] = row, d
-                n_queued += 1
-        seeding = False
-        while n_done < n_queued and queued[n_done] > limit:
-            n_done += 1
-        if n_done == n_queued:
-            return size, n_examined
-        here, end = start[queue[n_done]], start[queue[n_done] + 1]
-        n_done += 1
-
-
-@kernel
 def _sort(rows: Rows, distances: Singles, size: int) -> None:
     """Sort a heap, nearest first, the lower row first of equals."""
     for end in range(size - 1, 0, -1):
@@ -251,33 +198,141 @@ def _sort(rows: Rows, distances: Singles, size: int) -> None:
 
 
 @kernel
+def _nearest_lists(lists: ListArrays, query: KernelQuery, n_lists: int, wanted: int, work: ListWork) -> int:
+    """Write the lists with the nearest centres to `work`, nearest first, and give their number.
+
+    Lists that hold nothing do not count; twice as many are taken until they hold `wanted` poses.
+    """
+    center_m, start = lists[0], lists[1]
+    squared, chosen, chosen_squared = work
+    n_centers = center_m.shape[0]
+    _marker_distances(center_m, query, squared)
+    while True:
+        n_lists = min(n_lists, n_centers)
+        n_chosen, n_held = 0, 0
+        for center in range(n_centers):
+            if start[center + 1] > start[center] and (n_chosen < n_lists or squared[center] < chosen_squared[0]):
+                n_chosen = _push(chosen[:n_lists], chosen_squared[:n_lists], n_chosen, center, squared[center])
+        for i in range(n_chosen):
+            n_held += start[chosen[i] + 1] - start[chosen[i]]
+        if n_held >= wanted or n_lists == n_centers:
+            _sort(chosen, chosen_squared, n_chosen)
+            return n_chosen
+        n_lists *= 2
+
+
+@kernel
+def _offer(new: Rows, squared: Singles, queue: Best, best: Best, size: int, n_queued: int) -> tuple[int, int]:
+    """Take poses among the best K if they are, and into the queue if there is room; gives the new lengths of both."""
+    rows, distances = best
+    for k in range(new.shape[0]):
+        if size == rows.shape[0] and squared[k] >= distances[0]:
+            continue
+        size = _push(rows, distances, size, new[k], squared[k])
+        if n_queued < queue[0].shape[0]:
+            queue[0][n_queued], queue[1][n_queued] = new[k], squared[k]
+            n_queued += 1
+    return size, n_queued
+
+
+@kernel
+def _from_lists(
+    poses: Singles, lists: ListArrays, query: KernelQuery, chosen: Rows, work: Work, stamp: int, best: Best, state: Lengths
+) -> tuple[int, int, int]:
+    """Offer what some lists hold; gives the lengths of best and queue, and how many poses were examined."""
+    _, start, row, marker_m = lists
+    stamps, queue, (batch, squared) = work
+    size, n_queued, n_examined = state
+    for k in range(chosen.shape[0]):
+        first, end = start[chosen[k]], start[chosen[k] + 1]
+        n_examined += end - first
+        while first < end:
+            part = min(end, first + batch.shape[0])
+            _marker_distances(marker_m[first:part], query, squared)
+            limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
+            n_new = 0
+            for i in range(part - first):
+                if squared[i] < limit and stamps[row[first + i]] != stamp:
+                    stamps[row[first + i]] = stamp
+                    batch[n_new], squared[n_new] = row[first + i], squared[i]
+                    n_new += 1
+            _add_pose_distances_of(poses, query, batch[:n_new], limit, squared)
+            size, n_queued = _offer(batch[:n_new], squared, queue, best, size, n_queued)
+            first = part
+    return size, n_queued, n_examined
+
+
+@kernel
+def _from_rows(
+    feature: Feature, query: KernelQuery, rows: IntRows, work: Work, stamp: int, best: Best, state: Lengths
+) -> tuple[int, int, int]:
+    """Offer those of some poses that were not examined yet; gives the lengths of best and queue, and how many were examined."""
+    stamps, queue, (batch, squared) = work
+    size, n_queued, n_examined = state
+    here = 0
+    while here < rows.shape[0]:
+        n_new = 0
+        while here < rows.shape[0] and n_new < batch.shape[0]:
+            if stamps[rows[here]] != stamp:
+                stamps[rows[here]] = stamp
+                batch[n_new] = rows[here]
+                n_new += 1
+            here += 1
+        limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
+        _marker_distances_of(feature[0], query, batch[:n_new], squared)
+        _add_pose_distances_of(feature[1], query, batch[:n_new], limit, squared)
+        size, n_queued = _offer(batch[:n_new], squared, queue, best, size, n_queued)
+        n_examined += n_new
+    return size, n_queued, n_examined
+
+
+@kernel
+def _walk(
+    feature: Feature, edges: Edges, query: KernelQuery, work: Work, stamp: int, best: Best, state: Lengths
+) -> tuple[int, int]:
+    """Offer the neighbours of each pose in the queue that is among the K best when its turn comes, until there is none left.
+
+    Gives how many are in `best` and how many poses were examined. Where the queue is full no more poses get into it.
+    """
+    start, neighbour = edges
+    _, (queue, queued), _ = work
+    size, n_queued, n_examined = state
+    n_done = 0
+    while n_done < n_queued:
+        if size < best[1].shape[0] or queued[n_done] <= best[1][0]:
+            rows = neighbour[start[queue[n_done]] : start[queue[n_done] + 1]]
+            size, n_queued, n_examined = _from_rows(feature, query, rows, work, stamp, best, (size, n_queued, n_examined))
+        n_done += 1
+    return size, n_examined
+
+
+@kernel
 def _search(
     feature: Feature,
     edges: Edges,
     lists: ListArrays,
     raw: RawQuery,
     n_lists: int,
-    memory: tuple[Work, ListWork, KernelQuery, Rows, Singles],
+    memory: tuple[Work, ListWork, KernelQuery],
     stamp: int,
     out: tuple[Rows, Rows, Singles],
 ) -> tuple[int, int]:
     """Write the best K, nearest first, to rows and distances (K,); gives how many were found and examined, or what is wrong.
 
-    memory: of walk, lists and query; seeds (S + K,) that begin with the S last neighbours, and distances (K,) of what lists hold.
     out: the last neighbours (S,), rows and distances. Lists without centres are not looked into.
     """
-    work, list_work, query, seeds, found = memory
+    work, list_work, room = memory
     last, rows, distances = out
-    n_rays = _prepare(raw, query)
+    n_rays = _prepare(raw, room)
     if n_rays < 0:
         return n_rays, 0
-    q, w, on_ray, rays, pose, pose_weight = query
-    known = (q, w, on_ray[:n_rays], rays[:n_rays], pose[: raw[3].shape[0]], pose_weight[: raw[3].shape[0]])
-    n_last, size, n_looked_at = last.shape[0], 0, 0
-    for i in range(n_last):
-        seeds[i] = last[i]
+    D = raw[3].shape[0]
+    query = (room[0], room[1], room[2][:n_rays], room[3][:n_rays], room[4][:D], room[5][:D])
+    best = (rows, distances)
+    state = _from_rows(feature, query, last, work, stamp, best, (0, 0, 0))
     if lists[0].shape[0] > 0:
-        size, n_looked_at = _probe(lists, known, n_lists, list_work, seeds[n_last : n_last + rows.shape[0]], found)
-    n_found, n_walked = _walk(feature, edges, known, seeds[: n_last + size], work, stamp, rows, distances)
-    _sort(rows, distances, n_found)
-    return n_found, n_looked_at + n_walked
+        n_chosen = _nearest_lists(lists, query, n_lists, rows.shape[0], list_work)
+        state = _from_lists(feature[1], lists, query, list_work[1][:n_chosen], work, stamp, best, state)
+    size, n_examined = _walk(feature, edges, query, work, stamp, best, state)
+    _sort(rows, distances, size)
+    return size, n_examined

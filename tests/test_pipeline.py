@@ -92,7 +92,7 @@ def test_pose_says_what_was_measured(session: Session, tracked: list[Pose]) -> N
         assert np.median(pose.residual_px[pose.seen]) < 3.0
         assert pose.joint_source[JOINT_INDEX["leftLowerArm"]] == JointSource.MEASURED
         assert pose.joint_source[JOINT_INDEX["leftHand"]] == JointSource.INFERRED
-        assert set(pose.latency_ns) == {"match", "label", "solve"}
+        assert set(pose.latency_ns) == {"match", "label", "solve", "finish"}
     assert [pose.index for pose in tracked] == list(range(len(tracked)))
 
 
@@ -133,7 +133,7 @@ def test_an_occluded_marker_is_carried_by_the_model(session: Session) -> None:
 
 
 def test_all_gone_for_a_second(session: Session) -> None:
-    """Coasting at once, lost after half a second, tracking again within five frames of the return."""
+    """Coasting at once, lost after half a second, tracking again on the frame of the return."""
     every = list(range(len(session.subject.markers)))
     pipeline = session.pipeline()
     poses = [pipeline.step(pair) for pair in session.pairs({range(40, 100): every})]
@@ -141,9 +141,10 @@ def test_all_gone_for_a_second(session: Session) -> None:
     assert states[:40] == [State.TRACKING] * 40
     assert states[40:69] == [State.COASTING] * 29  # coast_seconds = 0.5 is 30 frames; the 30th may round either way
     assert states[71:100] == [State.LOST] * 29
-    assert states[105:] == [State.TRACKING] * (N - 105)
+    assert states[100:] == [State.TRACKING] * (N - 100)
     held = poses[60]
-    assert np.array_equal(held.rotvec, poses[39].rotvec) and np.all(held.joint_source == JointSource.HELD)
+    np.testing.assert_allclose(held.rotvec, poses[39].rotvec, atol=1e-3)  # the output filter settles
+    assert np.all(held.joint_source == JointSource.HELD)
     assert 0.0 < held.confidence.max() < poses[39].confidence.max() and not poses[90].confidence.any()
     assert session.errors_m(poses)[106:].mean() < 0.04
 

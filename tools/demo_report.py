@@ -14,7 +14,7 @@ from database.skeleton import Skeleton
 from stream.messages import PoseMessage, SkeletonMessage
 
 Truth = Callable[[Floats], Floats]
-STAGES = ("read", "detect", "transport", "wait", "match", "label", "solve", "publish")
+STAGES = ("read", "detect", "transport", "wait", "match", "label", "solve", "finish", "publish")
 MS = 1e-6
 
 
