@@ -143,7 +143,7 @@ def test_all_gone_for_a_second(session: Session) -> None:
     assert states[71:100] == [State.LOST] * 29
     assert states[100:] == [State.TRACKING] * (N - 100)
     held = poses[60]
-    np.testing.assert_allclose(held.rotvec, poses[39].rotvec, atol=1e-3)  # the output filter settles
+    np.testing.assert_allclose(held.rotvec, poses[39].rotvec, atol=0.02)  # the feet are let go
     assert np.all(held.joint_source == JointSource.HELD)
     assert 0.0 < held.confidence.max() < poses[39].confidence.max() and not poses[90].confidence.any()
     assert session.errors_m(poses)[106:].mean() < 0.04
