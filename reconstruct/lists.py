@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconstruct.search_kernels import KernelQuery, ListArrays, ListWork, Rows, Singles, _nearest_centers, _nearest_lists
+from config.jit import kernel
+from reconstruct.search_kernels import KernelQuery, ListArrays, ListWork, Rows, Singles, _nearest_lists
 
 LISTS_PER_ROOT = 4.0  # lists by the square root of the number of poses
 SAMPLES_PER_LIST = 32
@@ -39,6 +40,24 @@ class Lists:
     def arrays(self) -> ListArrays:
         """All of it, as the kernels take it."""
         return self.center_m, self.start, self.row, self.marker_m
+
+
+@kernel
+def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out: NDArray[np.int32]) -> None:
+    """Write the nearest centre of every pose, (N,), the first of equals; columns: centres, (3M, L); squared: memory, (L,)."""
+    for n in range(marker_m.shape[0]):
+        for center in range(columns.shape[1]):
+            squared[center] = np.float32(0.0)
+        for i in range(columns.shape[0]):
+            x = marker_m[n, i]
+            for center in range(columns.shape[1]):
+                e = columns[i, center] - x
+                squared[center] += e * e
+        best = 0
+        for center in range(1, columns.shape[1]):
+            if squared[center] < squared[best]:
+                best = center
+        out[n] = best
 
 
 def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) -> Lists:
@@ -76,7 +95,7 @@ def _means(marker_m: Singles, owner: NDArray[np.int32], center_m: Singles) -> Si
 
 
 def nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, wanted: int = 1) -> Rows:
-    """Give the lists whose centres' markers are nearest to the query's, nearest first; more where they hold fewer than `wanted`."""
+    """Give the lists whose centres are nearest to a query, nearest first; more if they hold fewer than `wanted` poses."""
     memory = list_memory(len(lists))
     return memory[1][: _nearest_lists(lists.arrays, query, n_lists, wanted, memory)]
 

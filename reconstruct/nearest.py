@@ -43,6 +43,14 @@ class Query:
     ray: Floats | None = None
 
 
+def check_fit(examples: Examples, raw: RawQuery) -> None:
+    """Raise ValueError where a query's sizes are not those of the examples."""
+    D = examples.pose.shape[1]
+    if raw[0].size != examples.marker_m.shape[1] or raw[3].size not in (0, D):
+        came = f"{raw[0].size} marker and {raw[3].size} joint coordinates"
+        raise ValueError(f"a query of {came} does not fit examples of {examples.marker_m.shape[1]} and {D}")
+
+
 def kernel_query(query: Query) -> KernelQuery:
     """Give a query as the kernels take it; what is unseen may hold anything.
 
@@ -86,8 +94,14 @@ def check_prepared(n_rays: int) -> None:
 
 def distances_of(examples: Examples, query: Query) -> Singles:
     """Give the query's distance to every example, (N,) float32. Raises ValueError: NaN in the query."""
+    return _bounded_distances(examples, query, np.inf)
+
+
+def _bounded_distances(examples: Examples, query: Query, bound: float) -> Singles:
+    """Give the distances, (N,) float32; of examples farther than `bound`, perhaps only a part of it that is farther, too."""
+    check_fit(examples, raw_query(query))
     out = np.empty(len(examples), np.float32)
-    _distances((examples.marker_m, examples.pose), kernel_query(query), np.float32(np.inf), out)
+    _distances((examples.marker_m, examples.pose), kernel_query(query), np.float32(bound), out)
     return out
 
 
@@ -127,8 +141,7 @@ def nearest_examples(examples: Examples, query: Query, count: int, seeds: Rows |
     known = distances_of(Examples(examples.pose[near], examples.marker_m[near], examples.clip[near], examples.fps), query)
     # A hair of slack: single precision may round the same distance differently in the two loops.
     bound = 1.0001 * float(np.partition(known, count - 1)[count - 1]) + 1e-6 if len(known) >= count else np.inf
-    found = np.empty(n, np.float32)
-    _distances((examples.marker_m, examples.pose), kernel_query(query), np.float32(bound), found)
+    found = _bounded_distances(examples, query, bound)
     rows = np.flatnonzero(found <= np.float32(bound))
     chosen = rows[nearest(found[rows], count)]
     return chosen, found[chosen]

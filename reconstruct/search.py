@@ -11,7 +11,7 @@ import numpy as np
 from database.graph import Graph
 from reconstruct.examples import Examples
 from reconstruct.lists import Lists, list_memory
-from reconstruct.nearest import Query, check_prepared, nearest_examples, query_memory, raw_query
+from reconstruct.nearest import Query, check_fit, check_prepared, nearest_examples, query_memory, raw_query
 from reconstruct.search_kernels import KernelQuery, ListArrays, RawQuery, Rows, Singles, Work, _search
 
 FEW, MANY = 16, 64  # lists a query looks into: usually, and to find its way again
@@ -72,6 +72,7 @@ class Search:
         if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
             return self._exhaustive(query, count)
         raw = raw_query(query)
+        check_fit(self.examples, raw)
         self.wide, self.examined = self._last is None, 0
         rows, distances = self._found(raw, count, MANY if self.wide else FEW)
         if not self.wide and self._lists is not None and distances[0] > (POOR * self._usual) ** 2:

@@ -18,10 +18,9 @@ Edges = tuple[NDArray[np.int64], NDArray[np.int32]]  # first entry of every pose
 ListArrays = tuple[Singles, NDArray[np.int64], NDArray[np.int32], Singles]  # as the fields of `reconstruct.lists.Lists`
 RawQuery = tuple[Floats, Floats, Floats, Floats, Floats]  # markers (M, 3), weights (M,), rays (M, 3) or (0, 3), pose and weights
 Best = tuple[Rows, Singles]  # poses and their squared distances
-IntRows = NDArray[np.int64] | NDArray[np.int32]
 Lengths = tuple[int, int, int]  # poses among the best, poses in the queue, poses examined
-# Memory of a walk: stamps (N,) uint8 of the last walk that examined a pose; the queue of poses that hand on their neighbours, (B,);
-# poses whose distances are computed together, (P,).
+# Memory of a walk: stamps (N,) uint8 of the last walk that examined a pose; the queue of poses that hand on their neighbours,
+# (B,); poses whose distances are computed together, (P,).
 Work = tuple[NDArray[np.uint8], Best, Best]
 ListWork = tuple[Singles, Rows, Singles]  # memory of a look into lists: distances of centres, nearest lists and theirs, (L,) each
 NOT_FINITE, NEGATIVE = -1, -2
@@ -166,24 +165,6 @@ def _push(rows: Rows, distances: Singles, size: int, row: int | np.signedinteger
 
 
 @kernel
-def _nearest_centers(marker_m: Singles, columns: Singles, squared: Singles, out: NDArray[np.int32]) -> None:
-    """Write the nearest centre of every pose, (N,), the first of equals; columns: centres, (3M, L); squared: memory, (L,)."""
-    for n in range(marker_m.shape[0]):
-        for center in range(columns.shape[1]):
-            squared[center] = np.float32(0.0)
-        for i in range(columns.shape[0]):
-            x = marker_m[n, i]
-            for center in range(columns.shape[1]):
-                e = columns[i, center] - x
-                squared[center] += e * e
-        best = 0
-        for center in range(1, columns.shape[1]):
-            if squared[center] < squared[best]:
-                best = center
-        out[n] = best
-
-
-@kernel
 def _sort(rows: Rows, distances: Singles, size: int) -> None:
     """Sort a heap, nearest first, the lower row first of equals."""
     for end in range(size - 1, 0, -1):
@@ -237,34 +218,47 @@ def _offer(new: Rows, squared: Singles, queue: Best, best: Best, size: int, n_qu
 
 @kernel
 def _from_lists(
-    poses: Singles, lists: ListArrays, query: KernelQuery, chosen: Rows, work: Work, stamp: int, best: Best, state: Lengths
+    poses: Singles,
+    lists: ListArrays,
+    query: KernelQuery,
+    n_lists: int,
+    memory: tuple[Work, ListWork],
+    stamp: int,
+    best: Best,
+    state: Lengths,
 ) -> tuple[int, int, int]:
-    """Offer what some lists hold; gives the lengths of best and queue, and how many poses were examined."""
+    """Offer what the first lists of the memory hold; gives the lengths of best and queue, and how many poses were examined."""
     _, start, row, marker_m = lists
-    stamps, queue, (batch, squared) = work
+    (stamps, queue, (batch, squared)), (of_list, chosen, _) = memory
     size, n_queued, n_examined = state
-    for k in range(chosen.shape[0]):
+    limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
+    n_new = 0
+    for k in range(n_lists):
         first, end = start[chosen[k]], start[chosen[k] + 1]
         n_examined += end - first
         while first < end:
-            part = min(end, first + batch.shape[0])
-            _marker_distances(marker_m[first:part], query, squared)
-            limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
-            n_new = 0
-            for i in range(part - first):
-                if squared[i] < limit and stamps[row[first + i]] != stamp:
-                    stamps[row[first + i]] = stamp
-                    batch[n_new], squared[n_new] = row[first + i], squared[i]
-                    n_new += 1
-            _add_pose_distances_of(poses, query, batch[:n_new], limit, squared)
-            size, n_queued = _offer(batch[:n_new], squared, queue, best, size, n_queued)
+            part = min(end, first + of_list.shape[0])
+            _marker_distances(marker_m[first:part], query, of_list)
+            for i in range(first, part):
+                if of_list[i - first] >= limit or stamps[row[i]] == stamp:
+                    continue
+                stamps[row[i]] = stamp
+                batch[n_new], squared[n_new] = row[i], of_list[i - first]
+                n_new += 1
+                if n_new == batch.shape[0]:
+                    _add_pose_distances_of(poses, query, batch, limit, squared)
+                    size, n_queued = _offer(batch, squared, queue, best, size, n_queued)
+                    limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
+                    n_new = 0
             first = part
+    _add_pose_distances_of(poses, query, batch[:n_new], limit, squared)
+    size, n_queued = _offer(batch[:n_new], squared, queue, best, size, n_queued)
     return size, n_queued, n_examined
 
 
 @kernel
 def _from_rows(
-    feature: Feature, query: KernelQuery, rows: IntRows, work: Work, stamp: int, best: Best, state: Lengths
+    feature: Feature, query: KernelQuery, rows: Rows, work: Work, stamp: int, best: Best, state: Lengths
 ) -> tuple[int, int, int]:
     """Offer those of some poses that were not examined yet; gives the lengths of best and queue, and how many were examined."""
     stamps, queue, (batch, squared) = work
@@ -295,15 +289,33 @@ def _walk(
     Gives how many are in `best` and how many poses were examined. Where the queue is full no more poses get into it.
     """
     start, neighbour = edges
-    _, (queue, queued), _ = work
+    stamps, queue, (batch, squared) = work
     size, n_queued, n_examined = state
-    n_done = 0
-    while n_done < n_queued:
-        if size < best[1].shape[0] or queued[n_done] <= best[1][0]:
-            rows = neighbour[start[queue[n_done]] : start[queue[n_done] + 1]]
-            size, n_queued, n_examined = _from_rows(feature, query, rows, work, stamp, best, (size, n_queued, n_examined))
-        n_done += 1
-    return size, n_examined
+    n_done, here, end = 0, np.int64(0), np.int64(0)
+    while True:
+        limit = best[1][0] if size == best[1].shape[0] else np.float32(np.inf)
+        n_new = 0
+        while n_new < batch.shape[0]:
+            if here < end:
+                row = neighbour[here]
+                here += 1
+                if stamps[row] != stamp:
+                    stamps[row] = stamp
+                    batch[n_new] = row
+                    n_new += 1
+                continue
+            while n_done < n_queued and queue[1][n_done] > limit:
+                n_done += 1
+            if n_done == n_queued:
+                break
+            here, end = start[queue[0][n_done]], start[queue[0][n_done] + 1]
+            n_done += 1
+        if n_new == 0:
+            return size, n_examined
+        _marker_distances_of(feature[0], query, batch[:n_new], squared)
+        _add_pose_distances_of(feature[1], query, batch[:n_new], limit, squared)
+        size, n_queued = _offer(batch[:n_new], squared, queue, best, size, n_queued)
+        n_examined += n_new
 
 
 @kernel
@@ -332,7 +344,7 @@ def _search(
     state = _from_rows(feature, query, last, work, stamp, best, (0, 0, 0))
     if lists[0].shape[0] > 0:
         n_chosen = _nearest_lists(lists, query, n_lists, rows.shape[0], list_work)
-        state = _from_lists(feature[1], lists, query, list_work[1][:n_chosen], work, stamp, best, state)
+        state = _from_lists(feature[1], lists, query, n_chosen, (work, list_work), stamp, best, state)
     size, n_examined = _walk(feature, edges, query, work, stamp, best, state)
     _sort(rows, distances, size)
     return size, n_examined

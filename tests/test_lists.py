@@ -1,4 +1,4 @@
-"""Inverted lists: k-means against a slow one, every pose in the list of its nearest centre, probing against looking at all."""
+"""Inverted lists: k-means against a slow one, every pose in the list of its nearest centre, the lists a query is nearest to."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reconstruct.examples import Examples
-from reconstruct.lists import assigned, build_lists, probe
+from reconstruct.lists import assigned, build_lists, nearest_lists
 from reconstruct.nearest import Query, distances_of, kernel_query
 
 M = 3
@@ -82,41 +82,33 @@ def test_same_seed_same_lists() -> None:
     assert not any(array.flags.writeable for array in first.arrays)
 
 
-@given(st.integers(4, 150), st.integers(1, 30), st.integers(0, 999), st.booleans())
-def test_all_lists_are_all_poses(n: int, count: int, seed: int, rays: bool) -> None:
-    poses = markers(n, seed)
-    query = query_near(poses, seed, rays)
-    expected = distances_of(Examples(np.zeros((n, 66), np.float32), poses, np.zeros(n, np.int32), 60.0), query)
-    rows, distances, n_examined = probe(build_lists(poses, seed=seed), kernel_query(query), count, n)
-    assert n_examined == n and len(set(rows.tolist())) == len(rows) == min(count, n)
-    np.testing.assert_allclose(distances, expected[rows], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(np.sort(distances), np.sort(expected)[:count], rtol=1e-4, atol=1e-4)
-
-
-@given(st.integers(4, 150), st.integers(0, 999), st.booleans())
-def test_one_list_is_that_of_the_nearest_centre(n: int, seed: int, rays: bool) -> None:
-    """Nearest by the query's weights, not by those of learning."""
+@given(st.integers(4, 150), st.integers(1, 20), st.integers(0, 999), st.booleans())
+def test_the_nearest_lists_by_the_weights_of_the_query(n: int, n_lists: int, seed: int, rays: bool) -> None:
+    """Not by those of learning; lists that hold nothing do not count."""
     poses = markers(n, seed)
     lists, query = build_lists(poses, seed=seed), query_near(poses, seed + 1, rays)
     L = len(lists)
     centers = Examples(np.zeros((L, 66), np.float32), lists.center_m, np.zeros(L, np.int32), 60.0)
-    filled = np.where(np.diff(lists.start) > 0, distances_of(centers, query), np.inf)
-    nearest = int(np.argmin(filled))
-    members = lists.row[lists.start[nearest] : lists.start[nearest + 1]]
-    rows, _, n_examined = probe(lists, kernel_query(query), 1, 1)
-    if (query.marker_weight > 0).any():  # else all are equal
-        assert rows[0] in members and n_examined == len(members)
+    distance = np.where(np.diff(lists.start) > 0, distances_of(centers, query), np.inf)
+    chosen = nearest_lists(lists, kernel_query(query), n_lists)
+    assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, int(np.isfinite(distance).sum()))
+    np.testing.assert_allclose(distance[chosen], np.sort(distance)[: len(chosen)], rtol=1e-4, atol=1e-4)
 
 
 def test_more_lists_where_few_do_not_hold_enough() -> None:
     poses = markers(100, 5)
-    rows, _, n_examined = probe(build_lists(poses, 10), kernel_query(query_near(poses, 0)), 95, 1)
-    assert len(set(rows.tolist())) == 95 and n_examined >= 95
+    lists = build_lists(poses, 10)
+    size = np.diff(lists.start)
+    query = kernel_query(query_near(poses, 0))
+    assert len(nearest_lists(lists, query, 1, 95)) > 1 and size[nearest_lists(lists, query, 1, 95)].sum() >= 95
+    assert size[nearest_lists(lists, query, 1, 1000)].sum() == 100
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])
 def test_identical_poses(n: int) -> None:
+    """One list holds all, whichever lists are asked for."""
     poses = np.full((n, 3 * M), 0.25, np.float32)
     lists = build_lists(poses)
-    rows, distances, _ = probe(lists, kernel_query(Query(np.full((M, 3), 0.25), np.ones(M), None, np.zeros(0))), 20)
-    assert len(rows) == min(n, 20) and distances.tolist() == [0.0] * len(rows)
+    query = Query(np.full((M, 3), 0.5), np.ones(M), None, np.zeros(0))
+    (only,) = nearest_lists(lists, kernel_query(query), 5)
+    assert lists.start[only + 1] - lists.start[only] == n

@@ -113,3 +113,13 @@ def test_nan_and_infinity_are_refused(field: str) -> None:
 def test_negative_weights_are_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         distances_of(examples(5, 0), Query(np.ones((M, 3)), np.array([1.0, -1.0, 1.0, 1.0]), None, np.ones(D)))
+
+
+def test_sizes_that_do_not_fit_are_refused() -> None:
+    table = examples(5, 0)
+    with pytest.raises(ValueError, match="9 marker and 66 joint coordinates does not fit examples of 12 and 66"):
+        distances_of(table, Query(np.ones((3, 3)), np.ones(3), np.ones(D), np.ones(D)))
+    with pytest.raises(ValueError, match="12 marker and 65"):
+        nearest_examples(table, Query(np.ones((M, 3)), np.ones(M), np.ones(D - 1), np.ones(D - 1)), 2)
+    with pytest.raises(ValueError, match="do not fit together"):
+        distances_of(table, Query(np.ones((M, 3)), np.ones(M - 1), None, np.ones(D)))

@@ -12,8 +12,8 @@ from reconstruct import search as module
 from reconstruct.examples import Examples
 from reconstruct.lists import Lists, build_lists
 from reconstruct.nearest import Query, distances_of, kernel_query, nearest_examples
-from reconstruct.search import Search
-from reconstruct.search_kernels import Rows, _walk
+from reconstruct.search import Search, walk_memory
+from reconstruct.search_kernels import Rows, _from_rows, _push, _sort, _walk
 
 M, D = 3, 6
 
@@ -76,12 +76,16 @@ def slow_walk(examples: Examples, graph: Graph, query: Query, seeds: list[int], 
     return sorted(known, key=lambda row: distance[row])[:count], known
 
 
-def walk(examples: Examples, graph: Graph, query: Query, seeds: list[int], count: int, room: int = 1000) -> tuple[Rows, int, int]:
+def walk(
+    examples: Examples, graph: Graph, query: Query, seeds: list[int], count: int, room: int = 1000, together: int = 1
+) -> tuple[Rows, int, int]:
     """Walk with new memory; gives rows, how many were found and examined."""
-    work = (np.zeros(len(examples), np.int32), np.empty(room, np.int64), np.empty(room, np.float32))
+    stamps, queue, batch = walk_memory(len(examples), room)
+    work = (stamps, queue, (batch[0][:together], batch[1][:together]))
     rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
-    feature, edges = (examples.marker_m, examples.pose), (graph.start, graph.neighbour)
-    size, n_examined = _walk(feature, edges, kernel_query(query), np.array(seeds, np.int64), work, 1, rows, distances)
+    feature, edges, known = (examples.marker_m, examples.pose), (graph.start, graph.neighbour), kernel_query(query)
+    seeded = _from_rows(feature, known, np.array(seeds, np.int64), work, 1, (rows, distances), (0, 0, 0))
+    size, n_examined = _walk(feature, edges, known, work, 1, (rows, distances), seeded)
     np.testing.assert_allclose(distances[:size], distances_of(examples, query)[rows[:size]], rtol=1e-4, atol=1e-4)
     return rows[:size], size, n_examined
 
@@ -109,11 +113,38 @@ def test_walk_against_a_slow_one(n: int, count: int, seed: int) -> None:
     assert set(rows.tolist()) == set(expected) and size == len(expected) and n_examined == len(known)
 
 
+@given(st.integers(5, 60), st.integers(1, 8), st.integers(0, 999), st.integers(2, 9))
+def test_looking_at_several_at_once_finds_no_less(n: int, count: int, seed: int, together: int) -> None:
+    """Every pose that is among the best found has handed on its neighbours: none of theirs is nearer than the farthest kept."""
+    rng = np.random.default_rng(seed)
+    examples = path(n, seed)
+    graph = graph_from([sorted(set(rng.integers(0, n, 3).tolist()) - {row}) for row in range(n)])
+    query = query_at(examples, int(rng.integers(n)), seed)
+    rows, size, n_examined = walk(examples, graph, query, rng.integers(0, n, 4).tolist(), count, together=together)
+    distance = distances_of(examples, query)
+    around = np.concatenate([graph.of(int(row)) for row in rows])
+    missed = np.setdiff1d(around, rows)
+    assert n_examined <= n and (len(missed) == 0 or (size == count and distance[missed].min() >= 0.999 * distance[rows].max()))
+
+
 def test_a_full_memory_ends_the_walk_early() -> None:
     examples = path(300, 1, 1)
     graph, query = ball_graph(examples, 0.5, 8), query_at(examples, 150)
     free, bounded = walk(examples, graph, query, [0], 10)[2], walk(examples, graph, query, [0], 10, room=3)[2]
     assert bounded < free and bounded <= 1 + 3 * 10
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 20))
+def test_the_heap_against_sorting(values: list[int], count: int) -> None:
+    """The smallest of what was pushed, in order, of equals the lower row first; no row twice."""
+    rows, distances, size = np.empty(count, np.int64), np.empty(count, np.float32), 0
+    for row, value in enumerate(values):
+        if size < count or value < distances[0]:
+            size = _push(rows, distances, size, row, np.float32(value))
+    _sort(rows, distances, size)
+    assert distances[:size].tolist() == sorted(values)[:count] and size == min(count, len(values))
+    pairs = list(zip(distances[:size].tolist(), rows[:size].tolist(), strict=True))
+    assert pairs == sorted(pairs) and all(values[row] == d for d, row in pairs)
 
 
 @pytest.fixture(scope="module")
@@ -256,5 +287,7 @@ def test_wrong_sizes_are_refused(world: tuple[Examples, Graph, Lists]) -> None:
         Search(few, graph, None)
     with pytest.raises(ValueError, match="3000 poses do not fit 90"):
         Search(few, None, lists)
+    with pytest.raises(ValueError, match="does not fit examples"):
+        Search(*world).nearest(Query(np.ones((M + 1, 3)), np.ones(M + 1), None, np.zeros(0)), 5)
     with pytest.raises(ValueError, match="at least 1"):
         Search(*world).nearest(query_at(examples, 0), 0)
