@@ -10,13 +10,20 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tools.evaluation.queries import FPS
-from tools.evaluation.synthesis_table import PAPER, WHAT, behaviour_mean
+from tools.evaluation.synthesis_table import PAPER, VICON, WHAT, behaviour_mean
 
 if TYPE_CHECKING:
     from tools.evaluation.synthesis import Run
 
-COLORS = {"NN": "#9aa0a6", "LWR": "#e8a33d", "paper": "#5b8dd9", "ours": "#c2334d"}
-NAMES = {"NN": "nearest neighbour", "LWR": "weighted regression", "paper": "the paper's model", "ours": "duocap"}
+COLORS = {"NN": "#9aa0a6", "LWR": "#e8a33d", "average": "#6aa35a", "paper": "#5b8dd9", "ours": "#c2334d"}
+NAMES = {
+    "NN": "nearest neighbour",
+    "LWR": "weighted regression",
+    "average": "weighted average",
+    "paper": "the paper's model",
+    "ours": "duocap",
+}
+TITLES = WHAT | {VICON: "real Vicon markers"}
 BARS = {"asf_deg": "degrees per joint angle", "position_mm": "mm per joint"}
 
 
@@ -26,10 +33,10 @@ def plot_runs(runs: "list[Run]", folder: Path) -> list[Path]:
     files = []
     for variant in dict.fromkeys(run.variant for run in runs):
         part = [run for run in runs if run.variant == variant]
-        files.append(_bars(part, folder / f"bars_{variant}.png", WHAT.get(variant, variant)))
+        files.append(_bars(part, folder / f"bars_{variant}.png", TITLES.get(variant, variant)))
         for clip in dict.fromkeys(run.clip for run in part):
             same = [run for run in part if run.clip == clip]
-            files.append(_over_time(same, folder / f"{clip}_{variant}.png", WHAT.get(variant, variant)))
+            files.append(_over_time(same, folder / f"{clip}_{variant}.png", TITLES.get(variant, variant)))
     return files
 
 
@@ -37,14 +44,16 @@ def _bars(runs: "list[Run]", file: Path, what: str) -> Path:
     """Draw the mean of every behaviour and method, degrees above and millimetres below; the paper's own figures as lines."""
     behaviours = list(dict.fromkeys(run.behaviour for run in runs))
     methods = list(dict.fromkeys(run.method for run in runs))
-    figure, axes = plt.subplots(2, 1, figsize=(max(5.0, 1.1 * len(behaviours) + 2.0), 6.5), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(max(7.5, 1.1 * len(behaviours) + 2.0), 6.5), sharex=True, layout="constrained")
     width = 0.8 / len(methods)
     at = np.arange(len(behaviours))
     for axis, (measure, label) in zip(axes, BARS.items(), strict=True):
         for k, name in enumerate(methods):
             values = [behaviour_mean(runs, behaviour, name, measure) for behaviour in behaviours]
             place = at + (k - 0.5 * (len(methods) - 1)) * width
-            axis.bar(place, values, width * 0.92, color=COLORS.get(name), label=NAMES.get(name, name))
+            axis.bar(
+                place, values, width * 0.92, color=COLORS.get(name), label=None if axis is axes[1] else NAMES.get(name, name)
+            )
         axis.set_ylabel(label)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", alpha=0.3)
@@ -52,9 +61,7 @@ def _bars(runs: "list[Run]", file: Path, what: str) -> Path:
     for x, behaviour in enumerate(behaviours):
         if behaviour in PAPER:
             own = "the paper's own result" if x == 0 else None
-            axes[0].hlines(
-                PAPER[behaviour][2], x - 0.42, x + 0.42, color="black", linestyles="dashed", linewidth=1.2, label=own
-            )
+            axes[0].hlines(PAPER[behaviour][2], x - 0.42, x + 0.42, color="black", linestyles="dashed", linewidth=1.2, label=own)
     figure.legend(loc="outside upper center", frameon=False, ncols=5, fontsize=8)
     axes[0].set_title(what, fontsize=10)
     axes[1].set_xticks(at, behaviours, rotation=30 if len(behaviours) > 4 else 0, ha="right" if len(behaviours) > 4 else "center")
