@@ -10,6 +10,8 @@ from database.rotations import matrix_from_rotvec
 from reconstruct.hypotheses import _fit, _label, _local, _misfit, _nearest_pose, _placed, _root_of_pair, laid, refined
 from reconstruct.pose_index import pose_index, squared_distances
 
+pytestmark = pytest.mark.kernels
+
 
 def root_of(turn_rad: float, place_m: Floats) -> Floats:
     return np.array([np.cos(turn_rad), np.sin(turn_rad), *place_m])
