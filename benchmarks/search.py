@@ -157,7 +157,7 @@ def _faiss_methods(faiss: Any, scaled: Singles, points: Singles, exact: Sequence
     ivf.train(scaled)
     ivf.add(scaled)
     ivf_s = perf_counter() - begun
-    for ivf.nprobe in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256):
+    for ivf.nprobe in (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64, 96, 128, 256):
         if _recall(ivf.search(points, count)[1], exact) >= recall:
             break
     methods[f"faiss IVF1024, nprobe {ivf.nprobe}"] = (ivf_s, ask(ivf))
@@ -166,7 +166,7 @@ def _faiss_methods(faiss: Any, scaled: Singles, points: Singles, exact: Sequence
     hnsw.hnsw.efConstruction = 64
     hnsw.add(scaled)
     hnsw_s = perf_counter() - begun
-    for hnsw.hnsw.efSearch in (150, 200, 300, 400, 600, 800, 1200, 1600):
+    for hnsw.hnsw.efSearch in (150, 175, 200, 250, 300, 350, 400, 500, 600, 800, 1200, 1600):
         if _recall(hnsw.search(points, count)[1], exact) >= recall:
             break
     methods[f"faiss HNSW16, ef {hnsw.hnsw.efSearch}"] = (hnsw_s, ask(hnsw))

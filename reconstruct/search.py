@@ -2,8 +2,8 @@
 
 The poses near the last query and their neighbours in the graph hold most of the poses near this one. The graph of real motions
 falls into many parts, though, and a walk cannot leave the part it is in. So every query also looks into the few lists of poses
-whose markers are most alike, and what it finds there joins the walk; at the start, after a loss and where the best pose is much
-farther away than usual it looks into many.
+whose markers are most alike, and what it finds there joins the walk. At the start, after a loss, after a jump (the best pose is
+far nearer than the best of the last ones) and where the best pose is much farther away than usual it looks into many.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ from reconstruct.search_kernels import KernelQuery, ListArrays, RawQuery, Rows, 
 
 FEW, MANY = 16, 64  # lists a query looks into: usually, and to find its way again
 POOR = 2.0  # the best pose is poor if it is this many times as far away as the best ones usually are
+JUMPED = 1.5  # and the last poses are if their best is this many times as far away as the best of all
 RENEWED = 0.1  # share of the newest frame in what is usual
 FEW_POSES = 2000  # so few are all tried
 MOST_HANDED_ON = 4096  # poses of a query that may hand on their neighbours, a bound on its time
@@ -74,10 +75,11 @@ class Search:
         raw = raw_query(query)
         check_fit(self.examples, raw)
         self.wide, self.examined = self._last is None, 0
-        rows, distances = self._found(raw, count, MANY if self.wide else FEW)
-        if not self.wide and self._lists is not None and distances[0] > (POOR * self._usual) ** 2:
+        rows, distances, nearest_last = self._found(raw, count, MANY if self.wide else FEW)
+        poor = (float(distances[0]) / POOR**2 > self._usual**2) or (nearest_last > JUMPED**2 * float(distances[0]))
+        if poor and not self.wide and self._lists is not None:
             self.wide = True
-            rows, distances = self._found(raw, count, MANY)
+            rows, distances, _ = self._found(raw, count, MANY)
         if len(rows) < count:
             return self._exhaustive(query, count)
         return self._remember(rows, distances)
@@ -87,12 +89,15 @@ class Search:
         self.wide, self.examined = False, len(self.examples)
         return self._remember(*nearest_examples(self.examples, query, count, self._last))
 
-    def _found(self, raw: RawQuery, count: int, n_lists: int) -> tuple[Rows, Singles]:
-        """Walk from the last poses and those in the nearest lists. Raises ValueError: NaN in the query."""
+    def _found(self, raw: RawQuery, count: int, n_lists: int) -> tuple[Rows, Singles, float]:
+        """Walk from the last poses and those in the nearest lists; also gives the least squared distance of the last ones.
+
+        Raises ValueError: NaN in the query.
+        """
         assert self._graph is not None
         last = NO_ROWS if self._last is None else self._last
         rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
-        n_found, n_examined = _search(
+        n_found, n_examined, nearest_last = _search(
             (self.examples.marker_m, self.examples.pose),
             (self._graph.start, self._graph.neighbour),
             self._list_arrays,
@@ -104,7 +109,7 @@ class Search:
         )
         check_prepared(n_found)
         self.examined += n_examined
-        return rows[:n_found], distances[:n_found]
+        return rows[:n_found], distances[:n_found], float(nearest_last)
 
     def _remember(self, rows: Rows, distances: Singles) -> tuple[Rows, Singles]:
         """Keep what was found for the next query."""

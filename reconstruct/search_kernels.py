@@ -328,23 +328,27 @@ def _search(
     memory: tuple[Work, ListWork, KernelQuery],
     stamp: int,
     out: tuple[Rows, Rows, Singles],
-) -> tuple[int, int]:
-    """Write the best K, nearest first, to rows and distances (K,); gives how many were found and examined, or what is wrong.
+) -> tuple[int, int, np.float32]:
+    """Write the best K, nearest first, to rows and distances (K,); gives how many were found, or what is wrong with the query.
 
-    out: the last neighbours (S,), rows and distances. Lists without centres are not looked into.
+    Also gives how many were examined and the squared distance of the nearest of the last neighbours. out: these, (S,), rows and
+    distances. Lists without centres are not looked into.
     """
     work, list_work, room = memory
     last, rows, distances = out
     n_rays = _prepare(raw, room)
     if n_rays < 0:
-        return n_rays, 0
+        return n_rays, 0, np.float32(np.inf)
     D = raw[3].shape[0]
     query = (room[0], room[1], room[2][:n_rays], room[3][:n_rays], room[4][:D], room[5][:D])
     best = (rows, distances)
     state = _from_rows(feature, query, last, work, stamp, best, (0, 0, 0))
+    nearest_last = np.float32(np.inf)
+    for i in range(state[0]):
+        nearest_last = min(nearest_last, distances[i])
     if lists[0].shape[0] > 0:
         n_chosen = _nearest_lists(lists, query, n_lists, rows.shape[0], list_work)
         state = _from_lists(feature[1], lists, query, n_chosen, (work, list_work), stamp, best, state)
     size, n_examined = _walk(feature, edges, query, work, stamp, best, state)
     _sort(rows, distances, size)
-    return size, n_examined
+    return size, n_examined, nearest_last

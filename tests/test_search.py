@@ -180,7 +180,9 @@ def test_found_again_in_the_frame_of_a_jump(world: tuple[Examples, Graph, Lists]
         assert np.sqrt(distances).mean() < 1.01 * np.sqrt(exact).mean()
 
 
-def test_many_lists_at_the_start_after_forgetting_and_where_the_best_is_poor(world: tuple[Examples, Graph, Lists]) -> None:
+def test_many_lists_at_the_start_after_forgetting_after_a_jump_and_where_the_best_is_poor(
+    world: tuple[Examples, Graph, Lists],
+) -> None:
     examples, graph, lists = world
     search = Search(examples, graph, lists)
 
@@ -191,6 +193,7 @@ def test_many_lists_at_the_start_after_forgetting_and_where_the_best_is_poor(wor
     assert wide(query_at(examples, 500)) and not wide(query_at(examples, 501)) and not wide(query_at(examples, 502))
     search.forget()
     assert wide(query_at(examples, 503)) and not wide(query_at(examples, 504))
+    assert wide(query_at(examples, 2500)) and not wide(query_at(examples, 2501))  # the last poses are far from these
     nowhere = replace(query_at(examples, 505), marker_m=np.full((M, 3), 7.0))
     assert wide(nowhere)
 
