@@ -66,6 +66,7 @@ class Estimator:
         self._some = every(examples, max(1, len(examples) // SOME))
         self._starts = example_starts(examples)
         everything = np.cov(self._some.pose.T.astype(np.float64), bias=True)
+        self._everything = everything
         self.background = settings.background * everything
         self._drift = drift_shape(everything)
         self._rig = rig
@@ -75,6 +76,7 @@ class Estimator:
             torso_sigma_m=settings.view_marker_sigma_m,
             limb_sigma_m=settings.view_marker_sigma_m,
             root_sigma_m=settings.view_root_sigma_m,
+            background=settings.view_background,
             query_pose_sigma_rad=settings.view_query_pose_sigma_rad,
         )
 
@@ -149,7 +151,7 @@ class Estimator:
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
         markers = (self.subject.joint, self.subject.offset_m)
         for _ in range(s.passes):
-            near = self._neighbourhood(self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
+            near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
             solution = solve(
                 self.subject.skeleton,
                 markers,
@@ -191,12 +193,11 @@ class Estimator:
             return 1.0
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
 
-    def _neighbourhood(self, query: Query, carried: Floats | None, t_ns: int) -> Neighbourhood:
+    def _neighbourhood(self, s: SolveSettings, query: Query, carried: Floats | None, t_ns: int) -> Neighbourhood:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3).
 
         carried: joints where constant velocity leads, (D,) [rad], None at the start.
         """
-        s = self._settings
         rows, distances = self._search.nearest(query, s.neighbours)
         examples = self.examples.pose[rows].astype(np.float64)
         d = distances.astype(np.float64)
@@ -208,7 +209,8 @@ class Estimator:
             )
         else:
             motion = None if carried is None else self._motion(rows, weights, carried, t_ns)
-            model = local_gaussian(examples, weights, motion, self.background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
+            background = s.background * self._everything
+            model = local_gaussian(examples, weights, motion, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
         return Neighbourhood(rows, weights, model)
 
     def _motion(self, rows: NDArray[np.int64], weights: Floats, carried: Floats, t_ns: int) -> Motion:
