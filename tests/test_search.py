@@ -151,7 +151,7 @@ def test_the_heap_against_sorting(values: list[int], count: int) -> None:
 def world() -> tuple[Examples, Graph, Lists]:
     """Give poses of forty paths, their graph and lists."""
     examples = path(3000, 3, 40)
-    return examples, ball_graph(examples, 0.8, 16), build_lists(examples.marker_m, seed=0)
+    return examples, ball_graph(examples, 0.8, 16), build_lists(examples.marker_m, 80, seed=0)
 
 
 def test_near_exact_along_a_motion_with_few_looked_at(world: tuple[Examples, Graph, Lists]) -> None:
@@ -180,9 +180,10 @@ def test_found_again_in_the_frame_of_a_jump(world: tuple[Examples, Graph, Lists]
         assert np.sqrt(distances).mean() < 1.01 * np.sqrt(exact).mean()
 
 
-def test_many_lists_at_the_start_after_forgetting_after_a_jump_and_where_the_best_is_poor(
+def test_many_lists_where_the_way_is_lost(
     world: tuple[Examples, Graph, Lists],
 ) -> None:
+    """At the start, after forgetting, after a jump, and where the best pose is poor."""
     examples, graph, lists = world
     search = Search(examples, graph, lists)
 
@@ -242,10 +243,10 @@ def test_nan_is_refused_and_changes_nothing(world: tuple[Examples, Graph, Lists]
 
 
 def test_identical_poses() -> None:
-    n = 2500
+    n = 2100
     examples = Examples(np.zeros((n, D), np.float32), np.ones((n, 3 * M), np.float32), np.zeros(n, np.int32), 60.0)
     graph = graph_from([[k for k in (row - 1, row + 1) if 0 <= k < n] for row in range(n)])
-    search = Search(examples, graph, build_lists(examples.marker_m))
+    search = Search(examples, graph, build_lists(examples.marker_m, 30))
     for _ in range(3):
         rows, distances = search.nearest(Query(np.ones((M, 3)), np.ones(M), np.zeros(D), np.ones(D)), 50)
         assert len(set(rows.tolist())) == 50 and distances.tolist() == [0.0] * 50
