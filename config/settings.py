@@ -53,12 +53,12 @@ class SolveSettings:
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
     query_pose_sigma_rad: float = 0.4  # usual difference of a joint from that of a good neighbour
     sharpness: float = 1.0  # how fast a neighbour's weight falls with its distance
-    background: float = 0.6  # share of the whole database's covariance that is added to the neighbours'
-    floor_rad: float = 0.02  # and the deviation granted to every joint coordinate on top
+    background: float = 0.4  # share of the whole database's covariance that is added to the neighbours'
+    floor_rad: float = 0.04  # and the deviation granted to every joint coordinate on top
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
     neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the expected pose; the rest is constant velocity
     motion_spread: float = 10.0  # how many variances of those steps a joint may depart from it
-    drift_rad: float = 0.03  # and this much, on average over the joints, in 1/60 s
+    drift_rad: float = 0.05  # and this much, on average over the joints, in 1/60 s
     smooth_sigma_rad: float = 0.1  # the same for the paper's model: one value for all joints
     velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
