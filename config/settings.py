@@ -68,7 +68,7 @@ class SolveSettings:
     limb_sigma_m: float = 0.008  # how far the other markers do
     view_marker_sigma_m: float = 0.006  # how far any do across the line of sight, where one camera is all there is
     view_root_sigma_m: float = 0.06  # root_sigma_m there: depth must be free to follow the size of the image
-    view_background: float = 0.05  # background there: a wide prior leaves the depth of limbs to chance
+    view_background: float = 0.03  # background there: a wide prior leaves the depth of limbs to chance
     view_query_pose_sigma_rad: float = 0.25  # query_pose_sigma_rad there: the past tells depths that the image does not
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations pull less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
