@@ -76,6 +76,12 @@ def lone_pair(blobs: Blobs) -> PairedBlobs:
     return PairedBlobs(blobs, right)
 
 
+def lone_view(pair: PairedBlobs, enough: int) -> int | None:
+    """Tell which camera alone shows enough blobs to be a performer, None where both do or neither does."""
+    shown = [len(blobs) >= enough for blobs in (pair.left, pair.right)]
+    return shown.index(True) if sum(shown) == 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Points:
     """What a pair of views shows before labels: correspondences and what only one camera sees.

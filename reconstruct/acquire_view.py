@@ -14,13 +14,13 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Camera
 from calibration.subject import Subject
-from config.jit import kernel
 from config.joints import N_JOINTS
 from database.kinematics import charted, local_markers
 from database.rotations import Floats, matrix_from_rotvec
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
 from reconstruct.sight import Sight, root_in_sight
+from reconstruct.view_placement import GATE_M, _nearest_pose, _search, diverse, wide_pairs
 
 N_REPRESENTATIVES, N_TO_CHOOSE_FROM = 160, 3000
 POSES_A_FRAME = 8  # representatives tried in one frame; the next frame tries the next ones
@@ -29,105 +29,12 @@ N_PAIRS = 6
 N_KEPT = 12
 SLACK_M = 0.12  # how far two blobs may be from where a placement by both has them
 FIT_SIGMA_M = 0.05  # how far a marker of a representative is from the performer's
-GATE_M = 0.18
 GATES_M = (0.30, 0.22, 0.18, 0.18)
 DEPTHS_M = np.array((0.8, 12.0))
 LOOSE = (0.5, 1.0)  # sigmas of a placement's root: turn [rad], place [m]
 SURE_M, LIKELY_M, HARDLY_M = 0.025, 0.055, 0.07
 CLEAR_MARGIN, PATIENCE_S = 1.2, 0.7
 LEFT_OVER_M = 0.30  # as how far off a marker counts that has no blob while one is left over
-
-
-@kernel
-def _score(blobs: Floats, y: Floats, t: Floats, gate2: float, nearest: Floats) -> float:
-    """Give the mean squared distance [m^2] at the markers' depths, markers to blobs and blobs to markers, each at most gate2.
-
-    blobs: ideal image points, (N, 2); y: turned markers in the camera's frame, (M, 3), t: the root there; nearest: work, (N,).
-    """
-    nearest[:] = gate2
-    total = left_over = 0.0
-    for m in range(y.shape[0]):
-        z = y[m, 2] + t[2]
-        u, v = (y[m, 0] + t[0]) / z, (y[m, 1] + t[1]) / z
-        best = gate2
-        for p in range(blobs.shape[0]):
-            du, dv = z * (u - blobs[p, 0]), z * (v - blobs[p, 1])
-            d = du * du + dv * dv
-            best = min(best, d)
-            nearest[p] = min(nearest[p], d)
-        total += best
-    for p in range(blobs.shape[0]):
-        left_over += nearest[p]
-    return float(total / y.shape[0] + left_over / blobs.shape[0])
-
-
-@kernel
-def _search(
-    blobs: Floats, bodies: Floats, pairs: NDArray[np.int64], depths: Floats, slack: float, best: Floats, kept: Floats
-) -> None:
-    """Keep the best placements of all bodies (H, M, 3): scores in `best` (B,), body and root, camera frame, in `kept` (B, 4).
-
-    Two markers on blobs i, j give the root t with u (z + t_z) = x + t_x for both: the differences give t_z, the means the rest.
-    """
-    n = blobs.shape[0]
-    t, nearest = np.empty(3), np.empty(n)
-    for h in range(bodies.shape[0]):
-        y = bodies[h]
-        reach = y[:, 2].min()
-        for k in range(pairs.shape[0]):
-            a, b = y[pairs[k, 0]], y[pairs[k, 1]]
-            for i in range(n):
-                for j in range(n):
-                    du, dv = blobs[i, 0] - blobs[j, 0], blobs[i, 1] - blobs[j, 1]
-                    d2 = du * du + dv * dv
-                    if i == j or d2 < 1e-8:
-                        continue
-                    ex = a[0] - b[0] - blobs[i, 0] * a[2] + blobs[j, 0] * b[2]
-                    ey = a[1] - b[1] - blobs[i, 1] * a[2] + blobs[j, 1] * b[2]
-                    t[2] = (du * ex + dv * ey) / d2
-                    if t[2] < depths[0] or t[2] > depths[1] or t[2] + reach < 0.2:
-                        continue
-                    if (ex - t[2] * du) ** 2 + (ey - t[2] * dv) ** 2 > slack * slack:
-                        continue
-                    t[0] = 0.5 * (blobs[i, 0] * (a[2] + t[2]) - a[0] + blobs[j, 0] * (b[2] + t[2]) - b[0])
-                    t[1] = 0.5 * (blobs[i, 1] * (a[2] + t[2]) - a[1] + blobs[j, 1] * (b[2] + t[2]) - b[1])
-                    score = _score(blobs, y, t, GATE_M * GATE_M, nearest)
-                    _keep(score, h, t, best, kept)
-
-
-@kernel
-def _keep(score: float, body: int, t: Floats, best: Floats, kept: Floats) -> None:
-    """Put a placement among the best, at most one a body, in place of the worst."""
-    worst = 0
-    for k in range(best.shape[0]):
-        if best[k] > best[worst]:
-            worst = k
-    for k in range(best.shape[0]):
-        if kept[k, 0] == body and best[k] < np.inf:
-            worst = k
-    if score < best[worst]:
-        best[worst] = score
-        kept[worst, 0] = body
-        kept[worst, 1:] = t
-
-
-@kernel
-def _nearest_pose(blobs: Floats, bodies: Floats, R: Floats, t: Floats, gate2: float) -> int:
-    """Give the pose (P, M, 3) whose markers look nearest to the blobs, root at R (3, 3), t (3,) in the camera's frame."""
-    best, found = np.inf, -1
-    y, nearest = np.empty((bodies.shape[1], 3)), np.empty(blobs.shape[0])
-    for k in range(bodies.shape[0]):
-        nearer = np.inf
-        for m in range(y.shape[0]):
-            for i in range(3):
-                y[m, i] = R[i, 0] * bodies[k, m, 0] + R[i, 1] * bodies[k, m, 1] + R[i, 2] * bodies[k, m, 2]
-            nearer = min(nearer, y[m, 2] + t[2])
-        if nearer < 0.2:
-            continue
-        score = _score(blobs, y, t, gate2, nearest)
-        if score < best:
-            best, found = score, k
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +110,7 @@ class ViewAcquirer:
     def _bodies(self, camera: Camera, ideal: Floats, last: Moment | None, again: bool) -> tuple[NDArray[np.int64], Floats]:
         """Give what to place in this frame: poses, (H,), and rotations of their roots to the camera's frame, (H, 3, 3).
 
-        The T-pose and (`again`) the last pose always, some representatives in turn; with a last pose, every other frame looks for a
+        The T-pose and (`again`) the last pose always, some representatives in turn; after a loss every other frame looks for a
         performer who faces the camera, the others for one who looks to where they last did.
         """
         first = POSES_A_FRAME * self._turn % (len(self._joints) - 1)
@@ -291,27 +198,3 @@ def _assigned(ideal: Floats, marker_m: Floats, gate_m: float) -> tuple[NDArray[n
     error2[np.flatnonzero(~used)[:n_excess]] = LEFT_OVER_M**2
     error2[used] = d2[used, blob[used]]
     return blob, float(np.sqrt(error2.mean()))
-
-
-def diverse(features: Floats, count: int) -> NDArray[np.int64]:
-    """Choose rows far from each other, each the farthest from those before it, (N, F) -> (count or N,)."""
-    chosen = [0]
-    far = np.sum((features - features[0]) ** 2, axis=1)
-    while len(chosen) < min(count, len(features)):
-        chosen.append(int(np.argmax(far)))
-        far = np.minimum(far, np.sum((features - features[chosen[-1]]) ** 2, axis=1))
-    return np.array(chosen, np.int64)
-
-
-def wide_pairs(markers: Floats, count: int) -> NDArray[np.int64]:
-    """Choose pairs of markers that are far apart in most poses (P, M, 3), each marker in two of them at most, (count, 2)."""
-    apart = np.median(np.linalg.norm(markers[:, :, None] - markers[:, None], axis=3), axis=0)
-    first, second = np.triu_indices(apart.shape[0], 1)
-    taken = np.zeros(apart.shape[0], int)
-    pairs: list[tuple[int, int]] = []
-    for k in np.argsort(-apart[first, second], kind="stable"):
-        a, b = int(first[k]), int(second[k])
-        if len(pairs) < count and max(taken[a], taken[b]) < 2:
-            pairs.append((a, b))
-            taken[[a, b]] += 1
-    return np.array(pairs, np.int64)

@@ -10,11 +10,10 @@ from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.labels import Expected, frame_of_view, label, marker_frame
 from capture.matching import match, with_rig_error
-from capture.packets import Bools, Floats, MarkerFrame, PairedBlobs, Points
-from config.joints import N_JOINTS, PARENTS
+from capture.packets import Floats, MarkerFrame, PairedBlobs, Points, lone_view
+from config.joints import N_JOINTS
 from config.settings import Settings
 from database.kinematics import charted
-from database.rotations import rotvec_from_matrix
 from reconstruct.acquire import Acquirer
 from reconstruct.acquire_view import ViewAcquirer
 from reconstruct.basis import basis_for
@@ -23,7 +22,8 @@ from reconstruct.examples import PoseTable
 from reconstruct.finish import Finish
 from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
-from reconstruct.pose import JointSource, Pose, State
+from reconstruct.packet import pose_packet
+from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
 from reconstruct.warm import tpose_pair
 
@@ -283,35 +283,8 @@ class Pipeline:
         return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), self._estimator.world(last))
 
     def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:
-        """Build the pose packet with residuals and each joint's provenance."""
-        rotvec = moment.joints.copy()
-        rotvec[0] = rotvec_from_matrix(moment.rotation)
-        usable = self._without_hidden(frame)
-        source = np.where(measured_joints(usable, self.subject), JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
-        if state is not State.TRACKING:
-            source[:] = JointSource.HELD
-        confidence = np.choose(source, [0.9, 0.5, 0.2 if state is State.COASTING else 0.0])
-        residual_m = np.where(usable.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
-        residual_px = np.zeros(frame.seen.shape)
-        for c, camera in enumerate(self.rig.cameras):
-            error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
-            residual_px[c] = np.where(usable.seen[c] & np.isfinite(error), error, 0.0)
-        return Pose(
-            frame.index,
-            frame.t_capture_ns,
-            frame.skew_ns,
-            state,
-            rotvec,
-            moment.position_m,
-            source,
-            confidence,
-            marker_m,
-            usable.valid,
-            residual_m,
-            usable.seen,
-            residual_px,
-            {},
-        )
+        """Build the pose packet, of the markers that may be used."""
+        return pose_packet(self._without_hidden(frame), state, moment, marker_m, self.rig, self.subject)
 
 
 def alike(anew: MarkerFrame, frame: MarkerFrame) -> bool:
@@ -324,19 +297,3 @@ def alike(anew: MarkerFrame, frame: MarkerFrame) -> bool:
 def strained(estimate: Estimate, frame: MarkerFrame) -> bool:
     """Tell whether lines of sight fit the pose so badly that some of their labels are rather wrong."""
     return estimate.energy > STRAINED * float(frame.seen.sum())
-
-
-def lone_view(pair: PairedBlobs, enough: int) -> int | None:
-    """Tell which camera alone shows enough blobs to be a performer, None where both do or neither does."""
-    shown = [len(blobs) >= enough for blobs in (pair.left, pair.right)]
-    return shown.index(True) if sum(shown) == 1 else None
-
-
-def measured_joints(frame: MarkerFrame, subject: Subject) -> Bools:
-    """Tell which joints carry a marker that some camera saw, or lead to one that does, (J,)."""
-    result = np.zeros(N_JOINTS, bool)
-    for joint in subject.joint[frame.seen.any(axis=0)]:
-        result[joint] = True
-        if PARENTS[joint] >= 0:
-            result[PARENTS[joint]] = True
-    return result

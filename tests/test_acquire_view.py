@@ -9,9 +9,10 @@ from capture.packets import Floats
 from database.builtin import body
 from database.kinematics import local_markers
 from database.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.acquire_view import AcquiredView, ViewAcquirer, _assigned, _score, diverse, wide_pairs
+from reconstruct.acquire_view import AcquiredView, ViewAcquirer, _assigned
 from reconstruct.examples import examples_for
 from reconstruct.history import Moment
+from reconstruct.view_placement import _score, diverse, wide_pairs
 from tests.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
 UP = np.array([0.0, 1.0, 0.0])

@@ -7,13 +7,13 @@ import pytest
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from capture.packets import Floats, PairedBlobs, lone_pair
+from capture.packets import Floats, PairedBlobs, lone_pair, lone_view
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
 from database.kinematics import forward
 from database.tpose import tpose_clips
-from reconstruct.pipeline import Pipeline, lone_view
+from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
 from tests.people import PERIOD_NS, Table, blobs_of, front_rig, person, seen_pair, t_pose, table_of, walk, worn_markers
 
@@ -83,7 +83,8 @@ def test_one_camera_says_what_it_saw(session: Session, tracked: list[Pose]) -> N
         assert not pose.measured.any() and not pose.residual_m.any()
         assert pose.seen[0].sum() >= 12 and not pose.seen[1].any() and not pose.residual_px[1].any()
         assert np.median(pose.residual_px[0][pose.seen[0]]) < 2.0
-        assert pose.joint_source[JOINT_INDEX["leftHand"]] == JointSource.MEASURED
+        hand = JOINT_INDEX["leftHand"]
+        assert pose.joint_source[hand] == JointSource.MEASURED and pose.confidence[hand] == 0.7
 
 
 def test_labels_are_the_true_ones(session: Session) -> None:
@@ -137,6 +138,7 @@ def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> Non
     for pose in poses[60:100]:
         assert not pose.measured.any() and not pose.seen[side].any() and pose.seen[1 - side].sum() >= 10
     assert all(pose.measured.sum() >= 12 for pose in poses[105:])
+    assert poses[80].confidence.max() == 0.7 and poses[50].confidence.max() == poses[110].confidence.max() == 0.9
     errors = session.errors_m(poses).mean(axis=1)
     # Measured: 72 mm (left gone) and 23 mm (right gone) meanwhile, up to seven metres from the camera; 9 mm after.
     assert errors[60:100].mean() < 0.12 and errors[60:100].max() < 0.25

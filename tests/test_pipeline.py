@@ -12,14 +12,14 @@ from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
 from database.kinematics import forward
-from reconstruct.pipeline import Pipeline, measured_joints
+from reconstruct.packet import measured_joints
+from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
 from tests.people import (
     PERIOD_NS,
     Table,
     blobs_of,
     front_rig,
-    marker_frame_of,
     person,
     seen_pair,
     t_pose_clip,
@@ -185,7 +185,7 @@ def test_measured_joints_are_those_with_a_marker_and_their_parents() -> None:
     subject = person("dark_room")
     seen = np.zeros(14, bool)
     seen[subject.markers.names.index("left_ankle")] = True
-    joints = measured_joints(marker_frame_of(np.ones((14, 3)), seen), subject)
+    joints = measured_joints(seen, subject)
     assert np.flatnonzero(joints).tolist() == sorted([JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]])
 
 
