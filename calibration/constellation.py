@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from config.jit import kernel
-from database.rotations import Floats, rigid_fit
+from database.rigid import rigid_fit
+from database.rotations import Floats
 
 N_TRIPLES = 10
 N_REFINED = 24

@@ -16,7 +16,8 @@ from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirrored
 from config.markers import MarkerSet
 from database.kinematics import charted, forward
-from database.rotations import Floats, matrix_from_rotvec, rigid_fit, rotvec_from_matrix
+from database.rigid import rigid_fit
+from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 from database.skeleton import Skeleton
 
 OFFSET_SIGMA_M = 0.025

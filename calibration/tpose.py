@@ -9,7 +9,8 @@ from calibration.constellation import Placement, assign, place_constellation
 from calibration.subject_fit import GROUPS, TPose, skeleton_space
 from config.errors import CalibrationError
 from config.markers import MarkerSet
-from database.rotations import Floats, rigid_fit
+from database.rigid import rigid_fit
+from database.rotations import Floats
 from database.skeleton import Skeleton
 
 SCALES = (0.75, 1.3)

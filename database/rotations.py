@@ -3,10 +3,68 @@
 A rotation vector r stands for exp([r]x): axis r / |r|, angle |r| in radians (Rodrigues). Distances are geodesic.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from config.jit import kernel
+
 Floats = NDArray[np.float64]
+
+
+@kernel
+def _matrices(rotvec: Floats, out: Floats) -> None:
+    """Write exp([r]x) of rotation vectors (N, 3) to out (N, 3, 3)."""
+    for n in range(rotvec.shape[0]):
+        x, y, z = rotvec[n, 0], rotvec[n, 1], rotvec[n, 2]
+        t2 = x * x + y * y + z * z
+        if t2 < 1e-8:
+            a, b = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0
+        else:
+            t = math.sqrt(t2)
+            a, b = math.sin(t) / t, (1.0 - math.cos(t)) / t2
+        out[n, 0, 0], out[n, 0, 1], out[n, 0, 2] = 1.0 - b * (y * y + z * z), b * x * y - a * z, b * x * z + a * y
+        out[n, 1, 0], out[n, 1, 1], out[n, 1, 2] = b * x * y + a * z, 1.0 - b * (x * x + z * z), b * y * z - a * x
+        out[n, 2, 0], out[n, 2, 1], out[n, 2, 2] = b * x * z - a * y, b * y * z + a * x, 1.0 - b * (x * x + y * y)
+
+
+@kernel
+def _quaternions(R: Floats, out: Floats) -> None:
+    """Write unit quaternions xyzw, w >= 0, of matrices (N, 3, 3) to out (N, 4)."""
+    for n in range(R.shape[0]):
+        q, m0, m1, m2 = out[n], R[n, 0, 0], R[n, 1, 1], R[n, 2, 2]
+        # 4 q q' row by row (Bar-Itzhack); the row with the largest diagonal is the best conditioned.
+        xx, yy, zz, ww = 1.0 + m0 - m1 - m2, 1.0 - m0 + m1 - m2, 1.0 - m0 - m1 + m2, 1.0 + m0 + m1 + m2
+        xy, xz, yz = R[n, 0, 1] + R[n, 1, 0], R[n, 0, 2] + R[n, 2, 0], R[n, 1, 2] + R[n, 2, 1]
+        xw, yw, zw = R[n, 2, 1] - R[n, 1, 2], R[n, 0, 2] - R[n, 2, 0], R[n, 1, 0] - R[n, 0, 1]
+        largest = max(xx, yy, zz, ww)
+        if ww == largest:
+            q[0], q[1], q[2], q[3] = xw, yw, zw, ww
+        elif xx == largest:
+            q[0], q[1], q[2], q[3] = xx, xy, xz, xw
+        elif yy == largest:
+            q[0], q[1], q[2], q[3] = xy, yy, yz, yw
+        else:
+            q[0], q[1], q[2], q[3] = xz, yz, zz, zw
+        scale = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+        if q[3] < 0.0:
+            scale = -scale
+        for i in range(4):
+            q[i] *= scale
+
+
+@kernel
+def _rotvecs(R: Floats, out: Floats) -> None:
+    """Write the rotation vectors of smallest angle of matrices (N, 3, 3) to out (N, 3)."""
+    quaternion = np.empty((1, 4))
+    q = quaternion[0]
+    for n in range(R.shape[0]):
+        _quaternions(R[n : n + 1], quaternion)
+        sine = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2])
+        scale = 2.0 if sine < 1e-9 else 2.0 * math.atan2(sine, q[3]) / sine
+        for i in range(3):
+            out[n, i] = scale * q[i]
 
 
 def skew(vector: ArrayLike) -> Floats:
@@ -20,35 +78,18 @@ def skew(vector: ArrayLike) -> Floats:
 
 def matrix_from_rotvec(rotvec: ArrayLike) -> Floats:
     """Give exp([r]x) by Rodrigues' formula: rotvec (..., 3) [rad] -> (..., 3, 3)."""
-    r = np.asarray(rotvec, float)
-    angle = np.linalg.norm(r, axis=-1)[..., None, None]
-    safe = np.where(angle < 1e-8, 1.0, angle)
-    a = np.where(angle < 1e-8, 1.0, np.sin(safe) / safe)
-    b = np.where(angle < 1e-8, 0.5, (1.0 - np.cos(safe)) / safe**2)
-    K = skew(r)
-    return np.eye(3) + a * K + b * (K @ K)
+    r = np.array(rotvec, np.float64, order="C")
+    out = np.empty((*r.shape, 3))
+    _matrices(r.reshape(-1, 3), out.reshape(-1, 3, 3))
+    return out
 
 
 def quaternion_from_matrix(matrix: ArrayLike) -> Floats:
     """Give unit quaternions xyzw with w >= 0: matrix (..., 3, 3) -> (..., 4)."""
-    R = np.asarray(matrix, float)
-    m = [R[..., i, i] for i in range(3)]
-    # 4 q q' row by row (Bar-Itzhack); the row with the largest diagonal is the best conditioned.
-    rows = np.empty((*R.shape[:-2], 4, 4))
-    rows[..., 0, 0] = 1 + m[0] - m[1] - m[2]
-    rows[..., 1, 1] = 1 - m[0] + m[1] - m[2]
-    rows[..., 2, 2] = 1 - m[0] - m[1] + m[2]
-    rows[..., 3, 3] = 1 + m[0] + m[1] + m[2]
-    rows[..., 0, 1] = rows[..., 1, 0] = R[..., 0, 1] + R[..., 1, 0]
-    rows[..., 0, 2] = rows[..., 2, 0] = R[..., 0, 2] + R[..., 2, 0]
-    rows[..., 1, 2] = rows[..., 2, 1] = R[..., 1, 2] + R[..., 2, 1]
-    rows[..., 0, 3] = rows[..., 3, 0] = R[..., 2, 1] - R[..., 1, 2]
-    rows[..., 1, 3] = rows[..., 3, 1] = R[..., 0, 2] - R[..., 2, 0]
-    rows[..., 2, 3] = rows[..., 3, 2] = R[..., 1, 0] - R[..., 0, 1]
-    best = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
-    q = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
-    q = q / np.linalg.norm(q, axis=-1, keepdims=True)
-    return np.asarray(np.where(q[..., 3:] < 0, -q, q))
+    R = np.array(matrix, np.float64, order="C")
+    out = np.empty((*R.shape[:-2], 4))
+    _quaternions(R.reshape(-1, 3, 3), out.reshape(-1, 4))
+    return out
 
 
 def matrix_from_quaternion(quaternion_xyzw: ArrayLike) -> Floats:
@@ -61,10 +102,10 @@ def matrix_from_quaternion(quaternion_xyzw: ArrayLike) -> Floats:
 
 def rotvec_from_matrix(matrix: ArrayLike) -> Floats:
     """Give the rotation vector of smallest angle, in [0, pi]: matrix (..., 3, 3) -> (..., 3) [rad]."""
-    q = quaternion_from_matrix(matrix)
-    sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, q[..., 3:])
-    return np.asarray(q[..., :3] * np.where(sine < 1e-9, 2.0, angle / np.where(sine < 1e-9, 1.0, sine)))
+    R = np.array(matrix, np.float64, order="C")
+    out = np.empty(R.shape[:-1])
+    _rotvecs(R.reshape(-1, 3, 3), out.reshape(-1, 3))
+    return out
 
 
 def geodesic_rad(first: ArrayLike, second: ArrayLike) -> Floats:
@@ -86,18 +127,3 @@ def rotation_between(source: ArrayLike, target: ArrayLike) -> Floats:
         axis = np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))])
         return matrix_from_rotvec(np.pi * axis / np.linalg.norm(axis))
     return matrix_from_rotvec(axis / sine * np.arctan2(sine, cosine))
-
-
-def rigid_fit(source: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> tuple[Floats, Floats]:
-    """Give R, t minimising sum w |R a + t - b|^2 (Kabsch 1976; Umeyama 1991, eq. 40 without scale).
-
-    source, target: corresponding points, (n, 3) [m], n >= 3; weights: (n,), default equal.
-    Returns R (3, 3), t (3,).
-    """
-    a, b = np.asarray(source, float), np.asarray(target, float)
-    w = np.ones(len(a)) if weights is None else np.asarray(weights, float)
-    w = w / w.sum()
-    mean_a, mean_b = w @ a, w @ b
-    U, _, Vt = np.linalg.svd((b - mean_b).T @ (w[:, None] * (a - mean_a)))
-    R = U @ np.diag([1.0, 1.0, np.sign(np.linalg.det(U @ Vt))]) @ Vt
-    return R, mean_b - R @ mean_a

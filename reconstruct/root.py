@@ -7,11 +7,13 @@ torso marker is missing, its predicted place stands in with little weight, so th
 import numpy as np
 
 from capture.packets import MarkerFrame
-from database.rotations import Floats, rigid_fit
+from database.rigid import robust_rigid_fit
+from database.rotations import Floats
 
 STAND_IN_SIGMA_M = 0.15
 TORSO_SIGMA_M = 0.015
 ROUNDS = 3
+ROBUST_SIGMAS = 3.0
 
 
 def root_from_torso(
@@ -24,8 +26,8 @@ def root_from_torso(
     """
     use = frame.valid & torso
     weight = np.zeros(len(torso))
-    sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + TORSO_SIGMA_M**2
-    weight[use] = 1.0 / sigma2[use]
+    sigma2 = np.einsum("mii->m", frame.covariance_m2[use]) / 3.0 + TORSO_SIGMA_M**2
+    weight[use] = 1.0 / sigma2
     target = np.where(use[:, None], frame.point_m, 0.0)
     if predicted_root is not None:
         R, t = predicted_root
@@ -35,15 +37,6 @@ def root_from_torso(
     elif use.sum() < 3:
         return None
     chosen = weight > 0
-    w = weight[chosen]
-    scale2 = 9.0 / w
-    if predicted_root is not None:
-        # Start from the prediction: a plain fit may lie nearer to a wrong marker than to the right ones, and stay there.
-        R, t = predicted_root
-        w = weight[chosen] / (1.0 + np.sum((local_m[chosen] @ R.T + t - target[chosen]) ** 2, axis=1) / scale2)
-    for _ in range(ROUNDS):
-        R, t = rigid_fit(local_m[chosen], target[chosen], w)
-        error2 = np.sum((local_m[chosen] @ R.T + t - target[chosen]) ** 2, axis=1)
-        # Cauchy weights: a torso marker that was mislabelled must not tilt the whole body.
-        w = weight[chosen] / (1.0 + error2 / scale2)
-    return R, t
+    # Robustly: a torso marker that was mislabelled must not tilt the whole body. From the prediction: a plain fit may lie
+    # nearer to a wrong marker than to the right ones, and stay there.
+    return robust_rigid_fit(local_m[chosen], target[chosen], weight[chosen], ROBUST_SIGMAS, ROUNDS, predicted_root)

@@ -12,7 +12,8 @@ from database.asf_amc import read_amc
 from database.clips import Clip
 from database.kinematics import forward
 from database.read import read_clip
-from database.rotations import matrix_from_rotvec, rigid_fit
+from database.rigid import rigid_fit
+from database.rotations import matrix_from_rotvec
 from database.skeleton import REFERENCE
 from tests.motion_files import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
 

@@ -13,7 +13,8 @@ from calibration.tpose import nominal_constellation
 from capture.packets import Floats
 from config.markers import read_marker_set
 from database.builtin import body
-from database.rotations import geodesic_rad, matrix_from_rotvec, rigid_fit
+from database.rigid import rigid_fit
+from database.rotations import geodesic_rad, matrix_from_rotvec
 from tests.people import random_rotation
 
 MODEL = np.array(

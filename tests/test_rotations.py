@@ -12,7 +12,6 @@ from database.rotations import (
     matrix_from_quaternion,
     matrix_from_rotvec,
     quaternion_from_matrix,
-    rigid_fit,
     rotation_between,
     rotvec_from_matrix,
     skew,
@@ -71,22 +70,16 @@ def test_rotation_between_opposite_directions() -> None:
     assert np.linalg.det(R) == pytest.approx(1.0)
 
 
-@given(vectors, vectors)
-def test_rigid_fit_recovers_a_motion(r: np.ndarray, t: np.ndarray) -> None:
-    points = np.random.default_rng(5).normal(size=(6, 3))
-    R, found = rigid_fit(points, points @ matrix_from_rotvec(r).T + t)
-    np.testing.assert_allclose(R, matrix_from_rotvec(r), atol=1e-10)
-    np.testing.assert_allclose(found, t, atol=1e-10)
-
-
-def test_rigid_fit_of_a_flat_set_is_no_mirror_and_heeds_weights() -> None:
-    random = np.random.default_rng(6)
-    flat = random.normal(size=(5, 3)) * (1, 1, 0)
-    R, _ = rigid_fit(flat, flat @ matrix_from_rotvec([1.0, 0.2, -0.4]).T)
-    np.testing.assert_allclose(R, matrix_from_rotvec([1.0, 0.2, -0.4]), atol=1e-10)
-    points = random.normal(size=(6, 3))
-    moved = points @ matrix_from_rotvec([0.3, 0.1, 2.0]).T + (1, 2, 3)
-    moved[4] += 5.0
-    R, t = rigid_fit(points, moved, [1, 1, 1, 1, 0, 1])
-    np.testing.assert_allclose(R, matrix_from_rotvec([0.3, 0.1, 2.0]), atol=1e-10)
-    np.testing.assert_allclose(t, [1, 2, 3], atol=1e-10)
+def test_arrays_of_any_leading_shape_and_kind() -> None:
+    r = np.random.default_rng(4).normal(size=(2, 5, 3), scale=2.0)
+    R = matrix_from_rotvec(r)
+    expected = Rotation.from_rotvec(r.reshape(-1, 3))
+    np.testing.assert_allclose(R, expected.as_matrix().reshape(2, 5, 3, 3), atol=1e-12)
+    np.testing.assert_allclose(quaternion_from_matrix(R).reshape(-1, 4), expected.as_quat(canonical=True), atol=1e-12)
+    np.testing.assert_allclose(rotvec_from_matrix(R).reshape(-1, 3), expected.as_rotvec(), atol=1e-12)
+    turned = np.swapaxes(R, -1, -2)  # not contiguous
+    turned.setflags(write=False)
+    np.testing.assert_allclose(rotvec_from_matrix(turned), -rotvec_from_matrix(R), atol=1e-12)
+    np.testing.assert_array_equal(matrix_from_rotvec([0, 0, 0]), np.eye(3))
+    assert matrix_from_rotvec(np.zeros((0, 3))).shape == (0, 3, 3) and rotvec_from_matrix(np.zeros((0, 3, 3))).shape == (0, 3)
+    assert np.isnan(rotvec_from_matrix(np.full((3, 3), np.nan))).all()
