@@ -59,6 +59,7 @@ class SolveSettings:
     neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the expected pose; the rest is constant velocity
     motion_spread: float = 10.0  # how many variances of those steps a joint may depart from it
     drift_rad: float = 0.05  # and this much, on average over the joints, in 1/60 s
+    limits: bool = True  # hold joints where the database's never go beyond
     smooth_sigma_rad: float = 0.1  # the same for the paper's model: one value for all joints
     velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps

@@ -14,15 +14,17 @@ from database.kinematics import local_markers
 from database.rotations import Floats
 from reconstruct.examples import Examples, every
 from reconstruct.history import MAX_AHEAD_S, History, Moment
+from reconstruct.limits import held, limits_of
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
 from reconstruct.motion import Motion, drift_shape, example_starts, expected_motion, steps_to
 from reconstruct.nearest import Query, distances_of
-from reconstruct.observations import observations_from_markers
+from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.root import root_from_torso
 from reconstruct.search import Search
 from reconstruct.sight import lines_of_sight, root_in_sight
 from reconstruct.solve import RootPrior, Solution, solve
 
+LIMIT_ROUNDS = 3  # a frame is solved at most, to keep all joints within their limits
 SOME = 30_000  # examples that are enough to tell whether labels make sense
 
 
@@ -65,6 +67,7 @@ class Estimator:
         self._search = Search(examples, None, None) if search is None else search
         self._some = every(examples, max(1, len(examples) // SOME))
         self._starts = example_starts(examples)
+        self._limits = limits_of(self._some.pose)
         everything = np.cov(self._some.pose.T.astype(np.float64), bias=True)
         self._everything = everything
         self.background = settings.background * everything
@@ -149,21 +152,34 @@ class Estimator:
         observations = observations_from_markers(frame, self._rig, model_sigma_m, self.world(reference))
         looser = self._looser(frame.t_capture_ns)
         prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
-        markers = (self.subject.joint, self.subject.offset_m)
         for _ in range(s.passes):
             near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
+            solution = self._within_limits(near.model, root, prior, observations)
+            root = (solution.rotation, solution.position_m)
+        return solution, near
+
+    def _within_limits(
+        self, model: LocalModel, root: tuple[Floats, Floats], prior: RootPrior, observations: Observations
+    ) -> Solution:
+        """Solve, and again with the joints held that went where the database's never go."""
+        s = self._settings
+        markers = (self.subject.joint, self.subject.offset_m)
+        for _ in range(LIMIT_ROUNDS):
             solution = solve(
                 self.subject.skeleton,
                 markers,
-                near.model,
+                model,
                 root,
                 prior,
                 observations,
                 robust_sigmas=s.robust_sigmas,
                 max_iterations=s.max_iterations,
             )
-            root = (solution.rotation, solution.position_m)
-        return solution, near
+            stiffer = held(model, solution.joints, self._limits) if s.limits and s.model != "paper" else None
+            if stiffer is None:
+                break
+            model = stiffer
+        return solution
 
     def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
         """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
