@@ -65,8 +65,8 @@ class SolveSettings:
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
     root_sigma_rad: float = 0.05  # usual departure of the root from its predicted orientation, in 1/60 s
     root_sigma_m: float = 0.03  # and from its predicted place
-    torso_sigma_m: float = 0.008  # how far torso markers move on skin and cloth
-    limb_sigma_m: float = 0.008  # how far the other markers do
+    torso_sigma_m: float = 0.006  # how far torso markers move on skin and cloth
+    limb_sigma_m: float = 0.006  # how far the other markers do
     view_marker_sigma_m: float = 0.006  # how far any do across the line of sight, where one camera is all there is
     view_root_sigma_m: float = 0.06  # root_sigma_m there: depth must be free to follow the size of the image
     view_background: float = 0.03  # background there: a wide prior leaves the depth of limbs to chance

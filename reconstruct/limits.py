@@ -1,7 +1,7 @@
 """Joint limits, from the poses of the database: knees do not bend forwards.
 
-A Gaussian knows no limits: with a leg a little too long, the markers are explained as well by a knee that bends the wrong way. Where
-a solved pose oversteps what all poses of the database keep to, the local model is held there and the frame solved again.
+A Gaussian knows no limits: with a leg a little too long, the markers are explained as well by a knee that bends the wrong way.
+Where a solved pose oversteps what all poses of the database keep to, the local model is held there and the frame solved again.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def limits_of(poses: NDArray[np.float32]) -> Limits:
 
 
 def held(model: LocalModel, joints: Floats, limits: Limits) -> LocalModel | None:
-    """Give the model with the coordinates of a solved pose, (J, 3) [rad], that overstep a limit held there; None where none does."""
+    """Give the model with those coordinates of a solved pose, (J, 3) [rad], held that overstep a limit; None where none does."""
     pose = joints[1:].ravel()
     nearest = np.clip(pose, limits.low, limits.high)
     beyond = nearest != pose
