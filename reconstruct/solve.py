@@ -50,7 +50,7 @@ def _world(R: Floats, t: Floats, y: Floats, x: Floats) -> None:
 
 @kernel
 def _image_residual(x: Floats, camera: int, views: Views, ideal: Floats, e: Floats, D: Floats) -> bool:
-    """Write pi(x) - u [px of an ideal camera] to e (2,) and its derivative by the world point to D (2, 3)."""
+    """Write pi(x) - u [px of an ideal camera] to e and its derivative by x to D, their third rows 0; e (3,), D (3, 3)."""
     rotation, translation, focal = views
     c = np.empty(3)
     _world(rotation[camera], translation[camera], x, c)
@@ -58,23 +58,65 @@ def _image_residual(x: Floats, camera: int, views: Views, ideal: Floats, e: Floa
         return False
     f, iz = focal[camera], 1.0 / c[2]
     u, v = c[0] * iz, c[1] * iz
-    e[0], e[1] = f * (u - ideal[0]), f * (v - ideal[1])
+    e[0], e[1], e[2] = f * (u - ideal[0]), f * (v - ideal[1]), 0.0
     for i in range(3):
         D[0, i] = f * iz * (rotation[camera, 0, i] - u * rotation[camera, 2, i])
         D[1, i] = f * iz * (rotation[camera, 1, i] - v * rotation[camera, 2, i])
+        D[2, i] = 0.0
     return True
 
 
 @kernel
-def _accumulate(A: Floats, g: Floats, D: Floats, e: Floats, weight: float) -> None:
-    """Add weight D'D to A and weight D'e to g; D (k, n), e (k,)."""
-    for i in range(D.shape[1]):
-        for r in range(D.shape[0]):
-            a = weight * D[r, i]
-            if a != 0.0:
-                g[i] += a * e[r]
-                for j in range(i + 1):
-                    A[i, j] += a * D[r, j]
+def _offset_residual(x: Floats, point: Floats, root_info: Floats, e: Floats, D: Floats) -> None:
+    """Write L (x - point) to e (3,) and its derivative by the world point x, L, to D (3, 3)."""
+    for i in range(3):
+        e[i] = 0.0
+        for k in range(3):
+            D[i, k] = root_info[i, k]
+            e[i] += root_info[i, k] * (x[k] - point[k])
+
+
+@kernel
+def _active_columns(Jy: Floats, columns: NDArray[np.int64]) -> int:
+    """Write the columns of Jy (3, B) that are not zero to `columns`, then those of the root's six; give their number.
+
+    A marker moves with the joints of its own limb only: where directions are single joints, most columns are zero.
+    """
+    n, n_w = 0, Jy.shape[1]
+    for b in range(n_w):
+        if Jy[0, b] != 0.0 or Jy[1, b] != 0.0 or Jy[2, b] != 0.0:
+            columns[n] = b
+            n += 1
+    for i in range(6):
+        columns[n + i] = n_w + i
+    return n + 6
+
+
+@kernel
+def _world_jacobian(R: Floats, arm: Floats, Jy: Floats, columns: NDArray[np.int64], n: int, full: Floats) -> None:
+    """Write a marker's derivatives in the world to full (3, n), by the `n` columns of `_active_columns`; arm: from the root."""
+    for i in range(3):
+        for k in range(n - 6):
+            b = columns[k]
+            full[i, k] = R[i, 0] * Jy[0, b] + R[i, 1] * Jy[1, b] + R[i, 2] * Jy[2, b]
+        for k in range(n - 6, n):
+            full[i, k] = 0.0
+        full[i, n - 3 + i] = 1.0
+    k = n - 6
+    full[0, k + 1], full[0, k + 2] = arm[2], -arm[1]
+    full[1, k], full[1, k + 2] = -arm[2], arm[0]
+    full[2, k], full[2, k + 1] = arm[1], -arm[0]
+
+
+@kernel
+def _accumulate(A: Floats, g: Floats, D: Floats, e: Floats, weight: float, columns: NDArray[np.int64], n: int) -> None:
+    """Add weight D'D to the lower triangle of A and weight D'e to g, where D (3, n) has the given, rising columns; e (3,)."""
+    for i in range(n):
+        a0, a1, a2 = weight * D[0, i], weight * D[1, i], weight * D[2, i]
+        row = columns[i]
+        g[row] += a0 * e[0] + a1 * e[1] + a2 * e[2]
+        for j in range(i + 1):
+            A[row, columns[j]] += a0 * D[0, j] + a1 * D[1, j] + a2 * D[2, j]
 
 
 @kernel
@@ -107,8 +149,8 @@ def _linearise(
     """Add the marker terms' Gauss-Newton Hessian and gradient in (w, d, s); give their energy."""
     point, root_info, ideal, weight_px, views = observed
     n_markers, n_w = y.shape[0], Jy.shape[2]
-    x, e3, e2 = np.empty(3), np.empty(3), np.empty(2)
-    full, D3, D2, Dx = np.zeros((3, n_w + 6)), np.empty((3, n_w + 6)), np.empty((2, n_w + 6)), np.empty((2, 3))
+    x, arm, e, Dx = np.empty(3), np.empty(3), np.empty(3), np.zeros((3, 3))
+    columns, full, D = np.empty(n_w + 6, np.int64), np.empty((3, n_w + 6)), np.empty((3, n_w + 6))
     energy = 0.0
     for m in range(n_markers):
         has3 = root_info[m, 0, 0] > 0.0
@@ -116,62 +158,54 @@ def _linearise(
             continue
         _world(R, t, y[m], x)
         for i in range(3):
-            for b in range(n_w):
-                full[i, b] = R[i, 0] * Jy[m, 0, b] + R[i, 1] * Jy[m, 1, b] + R[i, 2] * Jy[m, 2, b]
-            full[i, n_w + 3], full[i, n_w + 4], full[i, n_w + 5] = 0.0, 0.0, 0.0
-            full[i, n_w + 3 + i] = 1.0
-        a0, a1, a2 = x[0] - t[0], x[1] - t[1], x[2] - t[2]
-        full[0, n_w], full[0, n_w + 1], full[0, n_w + 2] = 0.0, a2, -a1
-        full[1, n_w], full[1, n_w + 1], full[1, n_w + 2] = -a2, 0.0, a0
-        full[2, n_w], full[2, n_w + 1], full[2, n_w + 2] = a1, -a0, 0.0
-        if has3:
-            L = root_info[m]
-            s = 0.0
+            arm[i] = x[i] - t[i]
+        n = _active_columns(Jy[m], columns)
+        _world_jacobian(R, arm, Jy[m], columns, n, full)
+        for camera in range(1 if has3 else 2):
+            weight = 1.0 if has3 else weight_px[camera, m]
+            if has3:
+                _offset_residual(x, point[m], root_info[m], e, Dx)
+            elif not weight > 0.0 or not _image_residual(x, camera, views, ideal[camera, m], e, Dx):
+                continue
+            s = weight * (e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
             for i in range(3):
-                e3[i] = L[i, 0] * (x[0] - point[m, 0]) + L[i, 1] * (x[1] - point[m, 1]) + L[i, 2] * (x[2] - point[m, 2])
-                s += e3[i] * e3[i]
-                for b in range(n_w + 6):
-                    D3[i, b] = L[i, 0] * full[0, b] + L[i, 1] * full[1, b] + L[i, 2] * full[2, b]
+                for k in range(n):
+                    D[i, k] = Dx[i, 0] * full[0, k] + Dx[i, 1] * full[1, k] + Dx[i, 2] * full[2, k]
             energy += _robust(s, scale2)
-            _accumulate(A, g, D3, e3, _weight(s, scale2))
-            continue
-        for camera in range(2):
-            if weight_px[camera, m] > 0.0 and _image_residual(x, camera, views, ideal[camera, m], e2, Dx):
-                s = weight_px[camera, m] * (e2[0] * e2[0] + e2[1] * e2[1])
-                for i in range(2):
-                    for b in range(n_w + 6):
-                        D2[i, b] = Dx[i, 0] * full[0, b] + Dx[i, 1] * full[1, b] + Dx[i, 2] * full[2, b]
-                energy += _robust(s, scale2)
-                _accumulate(A, g, D2, e2, weight_px[camera, m] * _weight(s, scale2))
+            _accumulate(A, g, D, e, weight * _weight(s, scale2), columns, n)
     return energy
 
 
 @kernel
 def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
-    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle; False where not positive definite."""
+    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle; False where not positive definite.
+
+    C'C = A with C lower triangular, from the last row up: every inner loop then runs along rows from their first element and
+    sums nothing up, and becomes vector instructions.
+    """
     n = g.shape[0]
     for i in range(n):
         for j in range(i + 1):
-            s = A[i, j]
-            if i == j:
-                s += damping * A[i, i] + 1e-12
-            for k in range(j):
-                s -= C[i, k] * C[j, k]
-            if i == j:
-                if not s > 0.0:
-                    return False
-                C[i, i] = math.sqrt(s)
-            else:
-                C[i, j] = s / C[j, j]
+            C[i, j] = A[i, j]
+        C[i, i] += damping * A[i, i] + 1e-12
+        step[i] = -g[i]
+    for back in range(n):
+        i = n - 1 - back
+        if not C[i, i] > 0.0:
+            return False
+        scale = 1.0 / math.sqrt(C[i, i])
+        for j in range(i + 1):
+            C[i, j] *= scale
+        step[i] *= scale
+        for k in range(i):
+            a = C[i, k]
+            step[k] -= a * step[i]
+            for j in range(k + 1):
+                C[k, j] -= a * C[i, j]
     for i in range(n):
-        s = -g[i]
+        s = step[i]
         for k in range(i):
             s -= C[i, k] * step[k]
-        step[i] = s / C[i, i]
-    for i in range(n - 1, -1, -1):
-        s = step[i]
-        for k in range(i + 1, n):
-            s -= C[k, i] * step[k]
         step[i] = s / C[i, i]
     return True
 
@@ -248,7 +282,7 @@ def _levenberg_marquardt(
             gain = energy - new
             x[:] = trial
             energy = new
-            A[:], g[:] = A2, g2
+            A, A2, g, g2 = A2, A, g2, g
             damping = 0.2 * damping
             history[iteration + 1] = energy
             if gain < 1e-4 * (1.0 + energy):
