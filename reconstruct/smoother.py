@@ -9,6 +9,7 @@ known and belong together; what is bridged is marked as inferred. Nothing is car
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def stretches(poses: Sequence[Pose], subject: Subject) -> list[list[int]]:
     moved_m = np.sqrt((np.diff(joint_m, axis=0) ** 2).sum(axis=2).mean(axis=1))
     cut = (gap_s > MAX_BRIDGE_S) | (moved_m > TELEPORT_M + FASTEST_M_S * gap_s)
     edges = [0, *(np.flatnonzero(cut) + 1), len(known)]
-    ends = [(known[a], known[b - 1]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    ends = [(known[a], known[b - 1]) for a, b in pairwise(edges)]
     return [[n for n in rising if first <= n <= last] for first, last in ends]
 
 

@@ -51,7 +51,7 @@ def test_each_marker_of_a_set_takes_its_own_nearest(clip: Clip) -> None:
     assert shuffled[found].tolist() == list(range(len(worn)))
     far = offset.copy()
     far[np.argmax(shuffled == 2)] += 1.0
-    with pytest.raises(FileFormatError, match="no marker within 0.25 m"):
+    with pytest.raises(FileFormatError, match=r"no marker within 0\.25 m"):
         nearest_markers(Path("a.c3d"), worn, joint[:-1], far[:-1], clip)
 
 
