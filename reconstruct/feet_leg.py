@@ -16,6 +16,7 @@ import numpy as np
 
 from config.jit import kernel
 from config.joints import JOINT_INDEX
+from database.kinematics import _product, _rodrigues
 from database.rotations import Floats
 from database.skeleton import REFERENCE, Skeleton
 
@@ -44,26 +45,6 @@ def leg_to(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], side
 
 
 @kernel
-def _turn(r: Floats, R: Floats, J: Floats) -> None:
-    """Write exp([r]x) and its left Jacobian, both (3, 3)."""
-    x, y, z = r[0], r[1], r[2]
-    t2 = x * x + y * y + z * z
-    if t2 < 1e-8:
-        a, b, c = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0, 1.0 / 6.0 - t2 / 120.0
-    else:
-        t = math.sqrt(t2)
-        a, b = math.sin(t) / t, (1.0 - math.cos(t)) / t2
-        c = (1.0 - a) / t2
-    skew = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
-    for i in range(3):
-        for k in range(3):
-            square = r[i] * r[k] - (t2 if i == k else 0.0)
-            one = 1.0 if i == k else 0.0
-            R[i, k] = one + a * skew[i][k] + b * square
-            J[i, k] = one + b * skew[i][k] + c * square
-
-
-@kernel
 def _places(x: Floats, chain: tuple[Floats, Floats, Floats, Floats], p: Floats, H: Floats) -> None:
     """Write hip, knee, ankle and ball p (4, 3), and each joint's axes of turning in the world H (3, 3, 3)."""
     rotation, place_m, offsets_m, reference = chain
@@ -72,14 +53,10 @@ def _places(x: Floats, chain: tuple[Floats, Floats, Floats, Floats], p: Floats, 
     for i in range(3):
         p[0, i] = place_m[i] + G[i, 0] * offsets_m[0, 0] + G[i, 1] * offsets_m[0, 1] + G[i, 2] * offsets_m[0, 2]
     for j in range(3):
-        _turn(x[j], R, J)
-        for i in range(3):
-            for k in range(3):
-                A[i, k] = G[i, 0] * reference[j, 0, k] + G[i, 1] * reference[j, 1, k] + G[i, 2] * reference[j, 2, k]
-        for i in range(3):
-            for k in range(3):
-                H[j, i, k] = A[i, 0] * J[0, k] + A[i, 1] * J[1, k] + A[i, 2] * J[2, k]
-                G[i, k] = A[i, 0] * R[0, k] + A[i, 1] * R[1, k] + A[i, 2] * R[2, k]
+        _rodrigues(x[j], R, J)
+        _product(G, reference[j], A)
+        _product(A, J, H[j])
+        _product(A, R, G)
         o = offsets_m[j + 1]
         for i in range(3):
             p[j + 1, i] = p[j, i] + G[i, 0] * o[0] + G[i, 1] * o[1] + G[i, 2] * o[2]
