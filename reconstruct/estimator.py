@@ -12,12 +12,13 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.kinematics import local_markers
 from database.rotations import Floats
-from reconstruct.examples import Examples, every
+from reconstruct.examples import Examples
 from reconstruct.history import MAX_AHEAD_S, History, Moment
+from reconstruct.likeness import Likeness
 from reconstruct.limits import held, limits_of
 from reconstruct.local_model import LocalModel, local_gaussian, local_pca
 from reconstruct.motion import Motion, drift_shape, example_starts, expected_motion, steps_to
-from reconstruct.nearest import Query, distances_of
+from reconstruct.nearest import Query
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.root import root_from_torso
 from reconstruct.search import Search
@@ -26,6 +27,8 @@ from reconstruct.solve import RootPrior, Solution, solve
 
 LIMIT_ROUNDS = 3  # a frame is solved at most, to keep all joints within their limits
 SOME = 30_000  # examples that are enough to tell whether labels make sense
+# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
+LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,11 @@ class Estimator:
         self.examples = examples
         self.history = History()
         self._search = Search(examples, None, None) if search is None else search
-        self._some = every(examples, max(1, len(examples) // SOME))
+        self._likeness = Likeness(examples, SOME)
+        some = self._likeness.examples
         self._starts = example_starts(examples)
-        self._limits = limits_of(self._some.pose)
-        everything = np.cov(self._some.pose.T.astype(np.float64), bias=True)
+        self._limits = limits_of(some.pose)
+        everything = np.cov(some.pose.T.astype(np.float64), bias=True)
         self._everything = everything
         self.background = settings.background * everything
         self._drift = drift_shape(everything)
@@ -181,13 +185,24 @@ class Estimator:
             model = stiffer
         return solution
 
-    def likeness(self, frame: MarkerFrame, root: tuple[Floats, Floats]) -> tuple[float, Floats]:
-        """Give the squared distance [sigmas] of the markers to the nearest example, whatever the past, and its joints (J, 3)."""
-        distances = distances_of(self._some, self._query(frame, root, None))
-        nearest_one = int(np.argmin(distances))
-        joints = np.zeros((N_JOINTS, 3))
-        joints[1:] = self._some.pose[nearest_one].reshape(-1, 3)
-        return float(distances[nearest_one]), joints
+    def may_be_likelier(
+        self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats], rows: NDArray[np.int64], marker: int
+    ) -> bool:
+        """Tell whether `likelier` may find other labels likelier, the quick way: in nearly all frames it need not be asked.
+
+        rows: examples near these labels, (K,); marker: one whose label differs.
+        """
+        here = self._likeness.at_most(self._query(frame, root, None), rows)
+        limit = min(LIKELIER_SHARE * here, here - LIKELIER_GAIN)
+        return limit > 0.0 and self._likeness.any_within(self._query(other, root, None), limit, marker)
+
+    def likelier(self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats]) -> Floats | None:
+        """Give the joints (J, 3) of the example nearest to other labels if it is much nearer than any to these, else None."""
+        here, _ = self._likeness.nearest(self._query(frame, root, None))
+        there, pose = self._likeness.nearest(self._query(other, root, None))
+        if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
+            return None
+        return np.concatenate([np.zeros((1, 3)), pose.reshape(-1, 3)])
 
     def _query(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> Query:
         """Give the query of a frame (eq. 2): markers at the default root, lines of sight of those that one camera alone sees."""

@@ -28,8 +28,7 @@ from reconstruct.sight import lines_of_sight, nearest_on_line
 from reconstruct.warm import tpose_pair
 
 Clock = Callable[[], int]
-# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
-LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+ALIKE_ROWS = 16  # nearest poses that tell how likely these labels are at least
 ALIKE_M = 0.03  # markers are nowhere else than before
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
 STRAINED, STRAINED_FRAMES = 1.4, 5  # energy a marker that right labels seldom leave in one camera, and for how long
@@ -200,7 +199,7 @@ class Pipeline:
         other_frame = exchanged(frame, *suspects)
         other = self._believed(other_frame, None, estimate.near)
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            other = self._likelier(frame, other_frame, estimate)
+            other = self._likelier(frame, other_frame, estimate, suspects[0])
         if other is None:
             return frame, estimate
         self._labeller.carry_m[list(suspects)] = 0.0
@@ -214,12 +213,15 @@ class Pipeline:
         far = np.linalg.norm(estimate.moment.position_m - sight.from_m, axis=1, keepdims=True)
         return self._labeller.suspects(sight.alone, sight.from_m + far * sight.direction)
 
-    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate) -> Estimate | None:
+    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate, marker: int) -> Estimate | None:
         """Start anew from other labels if the database has seen their like, but nothing near these: the past may be wrong too."""
         root = (estimate.moment.rotation, estimate.moment.position_m)
-        here, _ = self._estimator.likeness(frame, root)
-        there, joints = self._estimator.likeness(other, root)
-        if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
+        if frame.valid[marker]:
+            near = estimate.near.rows[:ALIKE_ROWS]
+            if not self._estimator.may_be_likelier(frame, other, root, near, marker):
+                return None
+        joints = self._estimator.likelier(frame, other, root)
+        if joints is None:
             return None
         return self._believed(other, replace(estimate.moment, joints=joints))
 
