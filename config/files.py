@@ -1,10 +1,10 @@
-"""Files that are whole or not there: written beside their place, then moved onto it."""
+"""Files that are whole or not there: written beside their place, then moved onto it; caches of the last used ones."""
 
+import contextlib
 import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,7 +13,7 @@ from config.errors import FileFormatError, reason
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what the user may use of it
 
 
-@contextmanager
+@contextlib.contextmanager
 def atomic_open(file: Path) -> Iterator[BinaryIO]:
     """Give a stream whose bytes become `file` when the block ends well; after an exception the old file is as it was.
 
@@ -47,6 +47,27 @@ def atomic_write(file: Path, content: str | bytes) -> None:
     """Write a whole file at once: text as UTF-8 with `\\n` line ends, or bytes."""
     with atomic_open(Path(file)) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def mark_used(file: Path) -> None:
+    """Let a file of a cache count as the last used; one that may only be read stays as it is."""
+    with contextlib.suppress(OSError):
+        os.utime(file)
+
+
+def keep_last_used(folder: Path, pattern: str, count: int) -> None:
+    """Remove all files of a folder that match a pattern, such as `*.db`, but the `count` last used ones.
+
+    What another process has open on Windows, or may not be removed, stays.
+    """
+    used: list[tuple[int, Path]] = []
+    with contextlib.suppress(OSError):
+        for file in folder.glob(pattern):
+            with contextlib.suppress(OSError):  # gone since: another process removes as well
+                used.append((file.stat().st_mtime_ns, file))
+    for _, file in sorted(used, reverse=True)[count:]:
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 def _unwritable(file: Path, error: OSError) -> FileFormatError:

@@ -11,6 +11,7 @@ from typing import Final
 import platformdirs
 
 from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
 from database.builtin.repertoire import database_bodies, database_clips
 from database.clips import Clip
 from database.graph_store import graph_deriver
@@ -19,6 +20,7 @@ from database.tpose import median_skeleton, tpose_clips
 
 logger = logging.getLogger(__name__)
 FPS: Final = 60.0
+KEPT: Final = 2  # of the databases made by this version and others, the last used
 Progress = Callable[[int, int, str], None]  # clips done, clips in all (0: unknown), what was done last
 
 
@@ -40,9 +42,12 @@ def default_database(progress: Progress | None = None) -> PoseDatabase:
     path = default_database_path()
     if path.is_file():
         try:
-            return open_database(path)
+            database = open_database(path)
         except DatabaseError as error:
             logger.warning("%s; it is made anew", error)
+        else:
+            mark_used(path)
+            return database
     logger.info("making the database of built-in motions, once: %s", path)
     try:
         clips, note = _reported(database_clips(FPS), progress), "built-in motions, made by rule"
@@ -51,6 +56,7 @@ def default_database(progress: Progress | None = None) -> PoseDatabase:
         # Windows does not replace a file another process has just made and opened; that one is as good.
         if not path.is_file():
             raise
+    keep_last_used(path.parent, "builtin-*.db", KEPT)
     return open_database(path)
 
 

@@ -4,10 +4,8 @@ One file a pair of database and subject, named by what its content depends on: t
 bone lengths, marker joints and offsets, and how lists are made. It is mapped, not read; a damaged or foreign one is made anew.
 """
 
-import contextlib
 import hashlib
 import logging
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from calibration.subject import Subject
 from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
 from database.container import ContainerWriter, open_container
 from database.skeleton import REFERENCE
 from database.store import PoseDatabase
@@ -77,8 +76,7 @@ def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
     except (DatabaseError, ValueError, KeyError) as error:
         logger.info("%s; the examples are computed anew", error)
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # the last used are kept
+    mark_used(path)
     arrays = container.arrays
     lists = Lists(arrays["center_m"], arrays["start"], arrays["row"], arrays["list_marker_m"])
     return examples_from(database, arrays["marker_m"]), lists
@@ -94,13 +92,4 @@ def _write(path: Path, examples: Examples, lists: Lists) -> None:
     except DatabaseError as error:
         logger.info("the examples are not kept: %s", error)
         return
-    _prune(path.parent)
-
-
-def _prune(folder: Path) -> None:
-    """Remove all files of the cache but the last used."""
-    with contextlib.suppress(OSError):
-        used = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-        for file in used[KEPT:]:
-            with contextlib.suppress(OSError):  # another process has it open, on Windows
-                file.unlink()
+    keep_last_used(path.parent, f"*{SUFFIX}", KEPT)

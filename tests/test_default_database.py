@@ -1,5 +1,6 @@
 """The default database is built once, survives damage, and two builders at once do not harm each other."""
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -76,3 +77,16 @@ def test_the_name_tells_the_recipe(few_clips: Path, monkeypatch: pytest.MonkeyPa
     assert default.default_database_path().name == name
     monkeypatch.setattr(default, "FPS", 50.0)
     assert default.default_database_path().name != name
+
+
+def test_those_of_other_versions_do_not_pile_up(few_clips: Path) -> None:
+    few_clips.mkdir()
+    for second, name in enumerate(("builtin-old.db", "builtin-other.db", "protocol-1.db")):
+        (few_clips / name).write_bytes(b"x")
+        os.utime(few_clips / name, (second, second))
+    path = default.default_database().path
+    assert path is not None
+    assert {file.name for file in few_clips.iterdir()} == {path.name, "builtin-other.db", "protocol-1.db"}
+    os.utime(path, (0, 0))
+    default.default_database()
+    assert path.stat().st_mtime > 1e9  # opened is used

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import FileFormatError
-from config.files import atomic_open, atomic_write
+from config.files import atomic_open, atomic_write, keep_last_used, mark_used
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -55,3 +55,35 @@ def test_the_file_mode_follows_the_mask(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def aged(folder: Path, *names: str) -> None:
+    """Make files, each used a second after the one before, long ago."""
+    for second, name in enumerate(names):
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, (second, second))
+
+
+def test_the_last_used_are_kept_and_nothing_else_is_touched(tmp_path: Path) -> None:
+    aged(tmp_path, "a-1.db", "b-1.db", "a-2.db", "a-3.db", "a-4.db", ".a-5.db.part")
+    mark_used(tmp_path / "a-2.db")
+    keep_last_used(tmp_path, "a-*.db", 2)
+    assert {file.name for file in tmp_path.iterdir()} == {"a-2.db", "a-4.db", "b-1.db", ".a-5.db.part"}
+    keep_last_used(tmp_path, "a-*.db", 3)
+    keep_last_used(tmp_path / "absent", "a-*.db", 0)
+    mark_used(tmp_path / "absent")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_file_in_use_stays_and_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    aged(tmp_path, "a-1.db", "a-2.db", "a-3.db")
+    unlink = Path.unlink
+
+    def as_on_windows(file: Path, missing_ok: bool = False) -> None:
+        if file.name == "a-2.db":
+            raise PermissionError(13, "the process cannot access the file because it is being used by another process")
+        unlink(file, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", as_on_windows)
+    keep_last_used(tmp_path, "a-*.db", 1)
+    assert {file.name for file in tmp_path.iterdir()} == {"a-2.db", "a-3.db"}

@@ -11,11 +11,12 @@ import platformdirs
 from numpy.typing import NDArray
 
 from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
 from database.build import build_database
 from database.clips import Clip, clip_slice
 from database.mirror import mirrored
 from database.store import SCHEMA, PoseDatabase, open_database, write_database
-from tools.evaluation.protocol import LEAVE_OUT, cmu_folder
+from tools.evaluation.protocol import KEPT, LEAVE_OUT, cmu_folder
 from tools.progress import progress_bar
 
 PAPER_POSES = 433_622  # Chai & Hodgins 2005, section 5
@@ -40,6 +41,7 @@ def grown_database(motion: Path, n_poses: int = PAPER_POSES) -> Path:
     key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {n_poses} {folder.resolve()}".encode(), digest_size=8).hexdigest()
     path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"grown-{key}.db"
     if path.is_file():
+        mark_used(path)
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="grown-", dir=path.parent) as temporary:
@@ -49,6 +51,7 @@ def grown_database(motion: Path, n_poses: int = PAPER_POSES) -> Path:
         database = open_database(plain)
         write_database(path, _up_to(n_poses, database))
         del database  # Windows removes no file that is mapped
+    keep_last_used(path.parent, "grown-*.db", KEPT)
     return path
 
 

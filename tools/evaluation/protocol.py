@@ -10,6 +10,7 @@ import numpy as np
 import platformdirs
 
 from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
 from database.asf_amc import DEFAULT_FPS
 from database.build import build_database
 from database.cleaning import clean
@@ -19,6 +20,7 @@ from database.store import SCHEMA, PoseDatabase, open_database
 from tools.progress import progress_bar
 
 logger = logging.getLogger(__name__)
+KEPT = 2  # databases of a kind in the cache, the last used
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,12 @@ def protocol_database(motion: Path, database: Path | None = None) -> Path:
     listing = "".join(f"{file.relative_to(folder)} {file.stat().st_size} " for file in sorted(folder.glob("*/*.a[ms][cf]")))
     key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {listing}".encode(), digest_size=8).hexdigest()
     path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"protocol-{key}.db"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        build_protocol_database(motion, path)
+    if path.is_file():
+        mark_used(path)
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    build_protocol_database(motion, path)
+    keep_last_used(path.parent, "protocol-*.db", KEPT)
     return path
 
 
