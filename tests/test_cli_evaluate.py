@@ -1,4 +1,4 @@
-"""`duocap evaluate synthesis` and `end-to-end` on a part of the real motions."""
+"""`duocap evaluate` on a part of the real motions."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def walks(motion_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["synthesis", "search", "dimensionality", "end-to-end"])
+@pytest.mark.parametrize("command", ["synthesis", "search", "dimensionality", "end-to-end", "filtering", "feet", "acquisition"])
 def test_every_command_has_help_and_needs_the_motions(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(["evaluate", command, "--help"])
@@ -73,3 +73,36 @@ def test_end_to_end(motion_dir: Path, walks: Path, cameras: int, capsys: pytest.
     assert result.score.position_mm[0] < (200.0 if cameras == 1 else 50.0)  # along one line of sight depth is a guess
     assert result.asf_deg[0] < 8.0
     assert "07_08" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_feet(motion_dir: Path, walks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--motion", str(motion_dir), "--database", str(walks), "--clip", "07_08", "--json", str(tmp_path / "a.json")]
+    with pytest.raises(SystemExit) as ended:
+        run(["evaluate", "feet", *given, "--seconds", "1.5"])
+    assert ended.value.code in (0, None)
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[2:]] == ["07_08", "mean", "07_08", "mean"]
+    seen, _, hidden, _ = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert (seen["sight"], hidden["sight"], seen["frames"]) == ("seen", "hidden", 90)
+    assert seen["after"]["slide_mm"] < seen["before"]["slide_mm"]
+
+
+@pytest.mark.slow
+def test_acquisition(motion_dir: Path, walks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--motion", str(motion_dir), "--database", str(walks), "--clip", "07_08", "--json", str(tmp_path / "a.json")]
+    with pytest.raises(SystemExit) as ended:
+        run(["evaluate", "acquisition", *given, "--markers", "boxing", "--trials", "3", "--quick"])
+    assert ended.value.code in (0, None)
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    plain, *others = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert len(others) == 2 and plain["case"] == "no past, 0 missing, 0 false"
+    # Each of the three is found within a second, all nine markers named rightly, the pose as good as in tracking.
+    assert all(0 < t["frames"] <= 60 and t["wrong"] == 0 and t["labelled"] == 1.0 for t in plain["trials"])
+    assert all(t["error_mm"] < 60.0 for t in plain["trials"])
+
+
+@pytest.mark.parametrize("command", ["feet", "acquisition"])
+def test_a_clip_the_database_may_hold_is_refused(command: str, motion_dir: Path, walks: Path) -> None:
+    with pytest.raises(DatabaseError, match="no clip of the protocol"):
+        run(["evaluate", command, "--motion", str(motion_dir), "--database", str(walks), "--clip", "07_77"])

@@ -261,6 +261,19 @@ def test_replay_publishes_as_if_live(session: Session, capsys: pytest.CaptureFix
     assert len(poses) >= 0.5 * session.simulation.n_frames and poses[-1].state == "tracking"
 
 
+def test_the_papers_model(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def motion(*words: object) -> bytes:
+        result = duocap(capsys, *session.replay_words("--csv", tmp_path / "a.csv", *words))
+        assert result.status == 0, result.err
+        return (tmp_path / "a.csv").read_bytes()
+
+    paper = motion("--model", "paper")
+    assert paper == motion("--set", "solve.model=paper")
+    assert paper != motion("--model", "gaussian", "--set", "solve.model=paper")  # the option is the stronger
+    other = duocap(capsys, *session.replay_words("--model", "papper"))
+    assert other.status == 2 and "paper" in other.err
+
+
 @pytest.mark.slow
 def test_replay_twice_gives_the_same_bytes(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.csv", "b.csv"):

@@ -1,12 +1,14 @@
 """Arguments that several commands take, and how they are read."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from config.errors import DuocapError
+from config.settings import Settings
 
 LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
 RIGHT = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
@@ -28,6 +30,17 @@ BACKGROUND = Annotated[
     str | None,
     typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
 ]
+MODEL = Annotated[
+    Literal["gaussian", "paper"] | None,
+    typer.Option(
+        "--model", help="How poses are modelled, the same as --set solve.model; paper: as in the paper.", show_default=False
+    ),
+]
+
+
+def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
+    """Give the settings with the model asked for, which is stronger than what they say; None: as they are."""
+    return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))
 
 
 def check_folders(*files: Path | None) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
+from tools.arguments import MODEL, with_model
 from tools.options import with_settings
 
 Seconds = Annotated[
@@ -17,7 +18,7 @@ Headless = Annotated[bool, typer.Option("--headless", help="Without a window.")]
 
 
 @with_settings
-def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False) -> None:
+def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False, model: MODEL = None) -> None:
     """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -36,7 +37,7 @@ def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False
         bars.remove_task(task)
         task = bars.add_task("getting ready", total=None)
         report = run_demo(
-            settings,
+            with_model(settings, model),
             seconds,
             default_database_path(),
             notes.print,

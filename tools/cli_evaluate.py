@@ -187,3 +187,56 @@ def filtering(
     path = protocol_database(motion, database)
     options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
     evaluate_filtering(options, settings, json, plot)
+
+
+@app.command()
+@with_settings
+def feet(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    seconds: Seconds = 10.0,
+    markers: Markers = "boxing",
+    seed: Seed = 1,
+) -> None:
+    """How far feet slide on the ground, before and after they are held, and what holding them costs."""
+    from tools.evaluation.feet import evaluate_feet
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    path, clips = protocol_database(motion, database), tuple(clip or ())
+    evaluate_feet(motion, path, settings, clips=clips, markers=markers, seconds=seconds, seed=seed, json_file=json)
+
+
+@app.command()
+@with_settings
+def acquisition(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    markers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--markers",
+            metavar="SET",
+            help="Marker preset or markers.toml; repeatable; default boxing, locomotion, all_around.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Returns tried of every case in every clip.")] = 10,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the plainest three cases.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """How soon and how rightly a performer is found among unlabelled points, at the start and after a loss."""
+    from tools.evaluation.acquisition import CASES, QUICK_CASES, evaluate_acquisition
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    path, cases = protocol_database(motion, database), QUICK_CASES if quick else CASES
+    evaluate_acquisition(
+        motion, path, settings, clips=clip or (), markers=markers or (), n_trials=trials, cases=cases, seed=seed, json_file=json
+    )

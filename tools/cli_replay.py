@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, seconds_range
+from tools.arguments import (
+    BACKGROUND,
+    DATABASE,
+    FPS,
+    LEFT,
+    MODEL,
+    RIG,
+    RIGHT,
+    TIMESTAMPS,
+    check_folders,
+    seconds_range,
+    with_model,
+)
 from tools.options import with_settings
 
 if TYPE_CHECKING:
@@ -58,6 +70,7 @@ def replay(
     overlay: Overlay = None,
     hide: Hide = None,
     smooth: Smooth = 0.0,
+    model: MODEL = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
@@ -74,7 +87,7 @@ def replay(
     from tools.replay_smooth import smoothed_result, with_smoothing
 
     check_folders(bvh, trc, csv, report, overlay)
-    settings = with_smoothing(settings, smooth)
+    settings = with_smoothing(with_model(settings, model), smooth)
     side = ("left", "right").index(camera)
     cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
     performer = read_subject(subject)

@@ -1,13 +1,13 @@
-"""How soon and how rightly the performer is found among unlabelled points: `python -m tools.evaluation.acquisition`.
+"""How soon and how rightly the performer is found among unlabelled points: `duocap evaluate acquisition`.
 
 A clip of the protocol goes on while the past is forgotten at random frames, or all markers vanish for a while; then noisy
 triangulated points come back, shuffled, some missing, some false, and the search must label them.
 """
 
-import argparse
+import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from reconstruct.acquire import Acquirer, Found
 from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
 from reconstruct.history import Moment
-from tools.evaluation.protocol import protocol_clip, query
+from tools.evaluation.protocol import askable, protocol_clip, query
 from tools.evaluation.scores import WRONG_M
 
 CLIPS = ("14_02", "02_05", "07_08", "16_15", "09_09", "16_05", "09_12", "05_18")
@@ -54,6 +54,7 @@ CASES = (
     *(Case(0, 0, gap_s) for gap_s in (0.3, 1.0, 3.0, 10.0)),
     *(Case(1, 1, gap_s) for gap_s in (0.3, 3.0)),
 )
+QUICK_CASES = (Case(), Case(1, 1), Case(0, 0, 3.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,46 +185,59 @@ def row(preset: str, case: Case, trials: list[Trial]) -> str:
 
 def evaluate_acquisition(
     motion: Path,
-    database: PoseDatabase,
-    presets: tuple[str, ...] = PRESETS,
-    stems: tuple[str, ...] = CLIPS,
+    database: Path,
+    settings: Settings,
+    *,
+    clips: Sequence[str] = (),
+    markers: Sequence[str] = (),
     n_trials: int = 10,
-    cases: tuple[Case, ...] = CASES,
+    cases: Sequence[Case] = CASES,
     seed: int = 0,
-    write: Callable[[str], None] = print,
+    json_file: Path | None = None,
 ) -> dict[tuple[str, str], list[Trial]]:
-    """Try every case `n_trials` times on every clip and write the table. Raises DuocapError."""
-    write(HEAD)
+    """Try every case `n_trials` times on every clip (default CLIPS) with every marker set (default PRESETS).
+
+    Prints the table, writes every trial where asked to. Gives the trials by marker set and case. Raises DuocapError.
+    """
+    poses = open_database(database)
+    stems = [clip.stem for clip in askable(poses, clips, [protocol_clip(stem) for stem in CLIPS])]
+    print(HEAD)
     results: dict[tuple[str, str], list[Trial]] = {}
-    for preset in presets:
+    for preset in markers or PRESETS:
         for stem in stems:
-            act = performance(query(protocol_clip(stem), motion), preset)
-            examples = examples_for(act.subject, database)
-            estimator = Estimator(act.subject, examples, rig_ahead(), Settings().solve)
-            acquirer = Acquirer(act.subject, examples, estimator, Settings().solve, database.rotvec[:, 0])
-            for number, case in enumerate(cases):
-                rng = np.random.default_rng((seed, number, len(stem), sum(map(ord, stem))))
-                trials = [attempt(act, acquirer, estimator, case, rng) for _ in range(n_trials)]
+            for case, trials in clip_trials(motion, stem, preset, poses, settings, cases, n_trials, seed):
                 results.setdefault((preset, str(case)), []).extend(trials)
         for case in cases:
-            write(row(preset, case, results[preset, str(case)]))
+            print(row(preset, case, results[preset, str(case)]))
+    if json_file is not None:
+        entries = [
+            {"markers": preset, "case": case, "trials": list(map(written, found))} for (preset, case), found in results.items()
+        ]
+        json_file.write_text(json.dumps(entries, indent=1), encoding="utf-8")
     return results
 
 
-def main() -> None:
-    """Parse the command line and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--motion", type=Path, required=True, metavar="DIR", help="unpacked motion folder")
-    parser.add_argument("--database", type=Path, required=True, metavar="FILE", help="protocol database")
-    parser.add_argument("--markers", nargs="*", default=PRESETS, metavar="SET")
-    parser.add_argument("--clips", nargs="*", default=CLIPS, metavar="STEM")
-    parser.add_argument("--trials", type=int, default=10, metavar="N", help="of every case and clip")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="only the plainest cases")
-    a = parser.parse_args()
-    cases = (Case(), Case(1, 1), Case(0, 0, 3.0)) if a.short else CASES
-    evaluate_acquisition(a.motion, open_database(a.database), tuple(a.markers), tuple(a.clips), a.trials, cases, a.seed)
+def written(trial: Trial) -> dict[str, float | None]:
+    """Give a trial as JSON takes it: no error, null, where there is no pose."""
+    return asdict(trial) | ({} if np.isfinite(trial.error_mm) else {"error_mm": None})
 
 
-if __name__ == "__main__":
-    main()
+def clip_trials(
+    motion: Path,
+    stem: str,
+    preset: str,
+    database: PoseDatabase,
+    settings: Settings,
+    cases: Sequence[Case],
+    n_trials: int,
+    seed: int,
+) -> Iterator[tuple[Case, list[Trial]]]:
+    """Give the trials of one clip, case by case; their randomness is that of the clip and the case."""
+    act = performance(query(protocol_clip(stem), motion), preset)
+    examples = examples_for(act.subject, database)
+    estimator = Estimator(act.subject, examples, rig_ahead(), settings.solve)
+    acquirer = Acquirer(act.subject, examples, estimator, settings.solve, database.rotvec[:, 0])
+    attempt(act, acquirer, estimator, Case(), np.random.default_rng(0))  # every kernel once, so that loading is not measured
+    for case in cases:
+        rng = np.random.default_rng([seed, *str(case).encode(), *stem.encode()])
+        yield case, [attempt(act, acquirer, estimator, case, rng) for _ in range(n_trials)]

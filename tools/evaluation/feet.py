@@ -1,13 +1,11 @@
-"""How much feet slide, and what it costs to hold them: `python -m tools.evaluation.feet --motion DIR --database FILE`.
+"""How much feet slide, and what it costs to hold them: `duocap evaluate feet`.
 
 Clips of the protocol with noisy markers go through the estimator; its poses are then told contacts and have their feet held,
 frame by frame, as live. Slide is how far ankle and ball of a foot move a frame while the true motion has them in contact.
 Once all markers are in sight, once those of the feet are hidden every other second.
 """
 
-import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,7 +23,7 @@ from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
 from reconstruct.feet import FOOT_JOINTS, FeetLock
 from reconstruct.feet_leg import LEGS
-from tools.evaluation.protocol import protocol_clip
+from tools.evaluation.protocol import askable, protocol_clip
 from tools.evaluation.queries import FPS, RIG, Query, query_of, varied
 
 CLIPS = ("07_08", "16_15", "35_14", "09_09", "14_02", "16_05")
@@ -246,34 +244,13 @@ def evaluate_feet(
 ) -> list[FeetRun]:
     """Measure clips of the protocol (default CLIPS), print the table, write figures. Raises DuocapError."""
     poses = open_database(database)
+    stems = [clip.stem for clip in askable(poses, clips, [protocol_clip(stem) for stem in CLIPS])]
     runs: list[FeetRun] = []
     for sight in SIGHTS:
-        own = [run_feet(stem, sight, motion, poses, settings, markers, seconds, seed) for stem in clips or CLIPS]
+        own = [run_feet(stem, sight, motion, poses, settings, markers, seconds, seed) for stem in stems]
         runs += [*own, mean_run(own, sight)]
     print(f"feet held: {settings.feet.lock}; every column before > after, truth: slide of the true motion; 5 mm noise")
     print("\n".join(table(runs)))
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
     return runs
-
-
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the measurement."""
-    from config.loading import load_settings
-
-    parser = argparse.ArgumentParser(prog="python -m tools.evaluation.feet", description=__doc__)
-    parser.add_argument("--motion", type=Path, required=True, help="unpacked motions (cmu/subjects/NN/NN_TT.amc)")
-    parser.add_argument("--database", type=Path, required=True, help="database without the protocol's clips")
-    parser.add_argument("--clip", nargs="+", default=(), help=f"clips of the protocol; default {' '.join(CLIPS)}")
-    parser.add_argument("--markers", default="boxing", help="marker preset or markers.toml (default boxing)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="longest part of a clip, 0 for all (default 10)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, as for duocap")
-    parser.add_argument("--json", type=Path, help="write all figures")
-    o = parser.parse_args(given)
-    settings = load_settings(sets=o.set)
-    evaluate_feet(o.motion, o.database, settings, clips=tuple(o.clip), markers=o.markers, seconds=o.seconds, json_file=o.json)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
