@@ -1,6 +1,12 @@
-"""Write the module lists of ARCHITECTURE.md anew, from the first paragraph of every module's docstring."""
+"""Write the module lists of ARCHITECTURE.md anew, from the first paragraph of every module's docstring.
 
+`--check` writes nothing and ends with status 1 if they are out of date.
+"""
+
+import argparse
 import ast
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,13 +28,20 @@ def listing(folder: Path) -> str:
     return "\n".join(head + rows)
 
 
-def main() -> None:
-    """Replace everything below the heading."""
-    page = ROOT / "ARCHITECTURE.md"
-    above = page.read_text("utf-8").partition(HEADING)[0]
+def main(given: Sequence[str] | None = None, page: Path = ROOT / "ARCHITECTURE.md") -> int:
+    """Replace everything below the heading, or with --check say whether that would change anything."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if the lists are out of date")
+    check = parser.parse_args(given).check
+    before = page.read_text("utf-8")
     sections = "\n\n".join(listing(ROOT / folder) for folder in FOLDERS)
-    page.write_text(f"{above}{HEADING}\n{sections}\n", "utf-8")
+    after = f"{before.partition(HEADING)[0]}{HEADING}\n{sections}\n"
+    if check and after != before:
+        print(f"{page.name} is out of date: python .ci/list_modules.py", file=sys.stderr)
+    elif after != before:
+        page.write_text(after, "utf-8", newline="\n")
+    return int(check and after != before)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
