@@ -61,7 +61,8 @@ def demo_subject(stage: Show, database: Path, settings: Settings) -> Subject:
 
     Raises CalibrationError: no T-pose seen.
     """
-    views = [_tpose_blobs(SimulatedCamera(SCENE, camera, stage.performer), settings) for camera in (0, 1)]
+    scene = stage.performer.scene
+    views = [_tpose_blobs(SimulatedCamera(scene, camera, stage.performer), settings) for camera in (0, 1)]
     pairs = [PairedBlobs(left, right) for left, right in zip(*views, strict=True)]
     performer = stage.performer
     opened = open_database(database)
