@@ -1,12 +1,44 @@
 """What the solver is told of the markers: world points with their uncertainty, image points where one camera sees them."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibration.camera import Rig
-from capture.packets import MarkerFrame
+from capture.packets import Bools, MarkerFrame
+from config.jit import kernel
 from database.rotations import Floats
+
+
+@kernel
+def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floats) -> bool:
+    """Write L (M, 3, 3), L'L = (S + sigma^2 I)^-1, of valid markers; False where S + sigma^2 I is not positive definite.
+
+    With S + sigma^2 I = K K', K lower triangular (Cholesky), L is the inverse of K: lower triangular, too.
+    """
+    for m in range(valid.shape[0]):
+        if not valid[m]:
+            continue
+        S, L, v = covariance[m], out[m], sigma[m] * sigma[m]
+        a = S[0, 0] + v
+        if not a > 0.0:
+            return False
+        k00 = math.sqrt(a)
+        k10, k20 = S[1, 0] / k00, S[2, 0] / k00
+        b = S[1, 1] + v - k10 * k10
+        if not b > 0.0:
+            return False
+        k11 = math.sqrt(b)
+        k21 = (S[2, 1] - k20 * k10) / k11
+        c = S[2, 2] + v - k20 * k20 - k21 * k21
+        if not c > 0.0:
+            return False
+        k22 = math.sqrt(c)
+        L[0, 0], L[1, 1], L[2, 2] = 1.0 / k00, 1.0 / k11, 1.0 / k22
+        L[1, 0], L[2, 1] = -k10 / (k00 * k11), -k21 / (k11 * k22)
+        L[2, 0] = (k10 * k21 - k11 * k20) / (k00 * k11 * k22)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +71,21 @@ def observations_from_markers(
 
     model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. A marker seen by
     one camera is weighed in pixels, the model's error brought to the image at an approximate depth, that of the markers'
-    expected places, (M, 3) [m] world, where none are triangulated.
+    expected places, (M, 3) [m] world, where none are triangulated. Raises ValueError: a covariance not positive definite.
     """
     n = len(frame.valid)
-    covariance = frame.covariance_m2 + model_sigma_m[:, None, None] ** 2 * np.eye(3)
-    root_info = np.zeros((n, 3, 3))
-    if frame.valid.any():
-        # L = chol(S^-1)' so that L'L = S^-1.
-        inverse = np.linalg.inv(covariance[frame.valid])
-        root_info[frame.valid] = np.swapaxes(np.linalg.cholesky(inverse), -1, -2)
-    ideal, weight = np.zeros((2, n, 2)), np.zeros((2, n))
-    depths = _depths(frame, rig, expected_m)
-    for c, camera in enumerate(rig.cameras):
-        alone = frame.seen[c] & ~frame.valid
-        if alone.any():
-            ideal[c, alone] = camera.undistort(frame.image_px[c, alone])
-            model_px = camera.focal_px * model_sigma_m[alone] / depths[c]
-            weight[c, alone] = 1.0 / (frame.sigma_px[c, alone] ** 2 + model_px**2)
-    rotation = np.ascontiguousarray(np.stack([camera.rotation for camera in rig.cameras]))
-    translation = np.ascontiguousarray(np.stack([camera.translation for camera in rig.cameras]))
+    root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros((2, n, 2)), np.zeros((2, n))
+    if not _root_information(frame.covariance_m2, model_sigma_m, frame.valid, root_info):
+        raise ValueError("a marker's covariance is not positive definite")
+    alone = frame.seen & ~frame.valid
+    if alone.any():
+        depths = _depths(frame, rig, expected_m)
+        for c, camera in enumerate(rig.cameras):
+            ideal[c, alone[c]] = camera.undistort(frame.image_px[c, alone[c]])
+            model_px = camera.focal_px * model_sigma_m[alone[c]] / depths[c]
+            weight[c, alone[c]] = 1.0 / (frame.sigma_px[c, alone[c]] ** 2 + model_px**2)
+    rotation = np.array([camera.rotation for camera in rig.cameras])
+    translation = np.array([camera.translation for camera in rig.cameras])
     focal = np.array([camera.focal_px for camera in rig.cameras])
     return Observations(frame.point_m, root_info, ideal, weight, rotation, translation, focal)
 
