@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
+from capture.matching import left_out
 from capture.packets import Floats, MarkerFrame, PairedBlobs, Points
 
 GATE = 4.0  # sigmas; beyond it a point is no candidate
@@ -100,7 +101,7 @@ def marker_frame(
     )
     blob = np.full((2, n), -1, np.int64)
     blob[0, valid], blob[1, valid] = points.left[taken], points.right[taken]
-    unused = np.setdiff1d(np.arange(len(points.point_m)), taken)
+    unused = left_out(len(points.point_m), taken)
     if expected is not None and not valid.all():
         open_markers = np.flatnonzero(~valid)
         spare = (points.left[unused], points.right[unused])

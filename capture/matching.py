@@ -52,9 +52,16 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
         i[chosen],
         j[chosen],
         distance[i[chosen], j[chosen]],
-        np.setdiff1d(np.arange(len(left)), i[chosen]),
-        np.setdiff1d(np.arange(len(right)), j[chosen]),
+        left_out(len(left), i[chosen]),
+        left_out(len(right), j[chosen]),
     )
+
+
+def left_out(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give those of 0 to `count` - 1 that are not among `taken`, rising."""
+    free = np.ones(count, bool)
+    free[taken] = False
+    return np.flatnonzero(free)
 
 
 def _epipolar_cost(distance_px: Floats, sigma_px: float) -> Floats:

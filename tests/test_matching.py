@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from calibration.camera import Rig
-from capture.matching import UNPAIRED, _assigned, match
+from capture.matching import UNPAIRED, _assigned, left_out, match
 from capture.packets import Blobs, Floats, PairedBlobs, Points
 from config.settings import MatchSettings
 from tests.rigs import synthetic_rig
@@ -172,3 +172,8 @@ def test_the_whole_counts_not_the_nearest_first() -> None:
     i, j = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     chosen = _assigned(i, j, np.array([1.0, 15.0, 0.5, 1.0]), 2, 2)[0]
     assert list(zip(i[chosen], j[chosen], strict=True)) == [(0, 0), (1, 1)]
+
+
+def test_left_out_are_the_others_in_order() -> None:
+    assert left_out(5, np.array([3, 0])).tolist() == [1, 2, 4]
+    assert left_out(2, np.array([], np.int64)).tolist() == [0, 1] and not len(left_out(0, np.array([], np.int64)))
