@@ -4,10 +4,9 @@ A clip of the protocol goes on while the past is forgotten at random frames, or 
 triangulated points come back, shuffled, some missing, some false, and the search must label them.
 """
 
-import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from reconstruct.acquire import Acquirer, Found
 from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
 from reconstruct.history import Moment
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.protocol import askable, protocol_clip, query
 from tools.evaluation.scores import WRONG_M
 
@@ -210,16 +210,9 @@ def evaluate_acquisition(
         for case in cases:
             print(row(preset, case, results[preset, str(case)]))
     if json_file is not None:
-        entries = [
-            {"markers": preset, "case": case, "trials": list(map(written, found))} for (preset, case), found in results.items()
-        ]
-        json_file.write_text(json.dumps(entries, indent=1), encoding="utf-8")
+        entries = [{"markers": preset, "case": case, "trials": found} for (preset, case), found in results.items()]
+        write_figures(json_file, entries)
     return results
-
-
-def written(trial: Trial) -> dict[str, float | None]:
-    """Give a trial as JSON takes it: no error, null, where there is no pose."""
-    return asdict(trial) | ({} if np.isfinite(trial.error_mm) else {"error_mm": None})
 
 
 def clip_trials(

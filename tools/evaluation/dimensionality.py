@@ -5,7 +5,6 @@ of the protocol's queries, clips that it lacks: the harder and more telling test
 measured is the model, not the search for a pose. The local model of a pose of the database is made without that pose.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from database.rotations import Floats
 from database.skeleton import Skeleton
 from database.store import PoseDatabase, open_database
 from tools.evaluation.curves import Bools, Curve, Ints, best_mixture, curve, global_pca, local_model
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.gplvm import learn, reconstructed
 from tools.evaluation.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip, query
 from tools.evaluation.scores import moving_angles
@@ -120,7 +120,7 @@ def evaluate_dimensionality(
             progress(done + 1, len(cases))
     print("\n".join(table(panels)))
     if json_file is not None:
-        json_file.write_text(json.dumps([_plain(each) for each in panels], indent=1), encoding="utf-8")
+        write_figures(json_file, [_plain(each) for each in panels])
     if plot is not None:
         from tools.evaluation.dimensionality_plot import draw
 

@@ -5,9 +5,8 @@ frame by frame, as live. Slide is how far ankle and ball of a foot move a frame 
 Once all markers are in sight, once those of the feet are hidden every other second.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -23,6 +22,7 @@ from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
 from reconstruct.feet import FOOT_JOINTS, FeetLock
 from reconstruct.feet_leg import LEGS
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.protocol import askable, protocol_clip
 from tools.evaluation.queries import FPS, RIG, Query, query_of, varied
 
@@ -252,5 +252,5 @@ def evaluate_feet(
     print(f"feet held: {settings.feet.lock}; every column before > after, truth: slide of the true motion; 5 mm noise")
     print("\n".join(table(runs)))
     if json_file is not None:
-        json_file.write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
+        write_figures(json_file, runs)
     return runs

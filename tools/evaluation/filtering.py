@@ -5,9 +5,8 @@ of the protocol, exact and with noise. All of them solved once; then every filte
 one-euro filter and a low pass, both on joint positions, where they do not have to respect a skeleton.
 """
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from reconstruct.output_filter import OutputFilter
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.smoother import smoothed
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.filter_scores import delay_ms, error_mm, jitter_mm, positions_at
 from tools.evaluation.filter_signals import MOVING, Clips, Signal, real_signal
 from tools.evaluation.one_euro import low_pass, one_euro
@@ -194,7 +194,7 @@ def evaluate_filtering(
     result = FilteringResult(runs, predictions, {signal.name: smoother_errors(signal) for signal in (*standing, *moving)})
     print_filtering(result)
     if json_file is not None:
-        json_file.write_text(json.dumps(asdict(result), indent=1), encoding="utf-8")
+        write_figures(json_file, result)
     if plot is not None:
         plot_filtering(result, plot)
     return result

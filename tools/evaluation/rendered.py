@@ -6,10 +6,9 @@ after the T-pose and the change to the clip's first pose. Images do not go throu
 calibrated with both, as it has to be; then only the left one looks on.
 """
 
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
 from tools.evaluation.asf_angles import AsfAngles, angle_errors, asf_angles, own_angles
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.parallel import in_processes
 from tools.evaluation.protocol import END_TO_END, ProtocolClip, askable, query, query_file
 from tools.evaluation.scores import LabelCheck, Motion, Score, check_labels, score
@@ -226,7 +226,7 @@ def evaluate_end_to_end(
     print_scores(results)
     print("\n".join(failed))
     if json_file is not None:
-        json_file.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+        write_figures(json_file, results)
     if not results:
         raise DuocapError(f"no clip could be measured; {failed[0]}")
     return results

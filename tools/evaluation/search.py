@@ -1,8 +1,7 @@
 """How well and how fast the search finds the nearest poses, against exhaustive search (Chai & Hodgins 2005, Table 1)."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -18,6 +17,7 @@ from reconstruct.lists import build_lists
 from reconstruct.nearest import Query, nearest_examples
 from reconstruct.search import Search
 from reconstruct.search_kernels import Rows, Singles
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.grown import PAPER_POSES, grown_database, part_of
 from tools.evaluation.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip
 from tools.evaluation.queries import query_of, varied
@@ -97,7 +97,7 @@ def evaluate_search(
     if costs:
         print("\n".join(cost_lines(costs)))
     if json_file is not None:
-        json_file.write_text(json.dumps(_plain(results, costs), indent=1), encoding="utf-8")
+        write_figures(json_file, {"clips": results, "sizes": costs})
     if plot is not None:
         from tools.evaluation.search_plot import draw
 
@@ -262,12 +262,3 @@ def cost_lines(costs: Sequence[Cost]) -> list[str]:
     """Give the cost against the size of the database in words."""
     lines = ["", f"{'poses':>8}{'us':>8}{'exhaustive us':>15}{'examined':>10}{'ratio':>8}"]
     return lines + [f"{c.poses:8d}{c.us:8.0f}{c.exhaustive_us:15.0f}{c.examined:10.0f}{c.ratio:8.4f}" for c in costs]
-
-
-def _plain(results: Sequence[Searched], costs: Sequence[Cost]) -> dict[str, object]:
-    """Give all figures as JSON holds them."""
-    clips = [
-        {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(each).items()}
-        for each in results
-    ]
-    return {"clips": clips, "sizes": [asdict(cost) for cost in costs]}

@@ -3,7 +3,6 @@
 `run_clip` is one cell of the table; `evaluate_synthesis` runs clips side by side, prints the table, and writes figures.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,6 +20,7 @@ from database.store import PoseDatabase, open_database
 from reconstruct.examples import Examples, examples_for
 from reconstruct.history import Moment
 from tools.evaluation.asf_angles import angle_errors, own_angles
+from tools.evaluation.figures_file import write_figures
 from tools.evaluation.methods import USUAL, method
 from tools.evaluation.parallel import in_processes
 from tools.evaluation.protocol import ProtocolClip, askable, synthesis_clips
@@ -202,7 +202,7 @@ def evaluate_synthesis(options: SynthesisOptions, settings: Settings, json_file:
     print_tables(runs)
     print(f"\n{perf_counter() - begun:.0f} s in all")
     if json_file is not None:
-        json_file.write_text(json.dumps([_as_json(run) for run in runs], indent=1), encoding="utf-8")
+        write_figures(json_file, [_as_json(run) for run in runs])
     if plot is not None:
         from tools.evaluation.synthesis_plot import plot_runs
 
