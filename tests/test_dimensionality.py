@@ -126,13 +126,13 @@ def test_real_walking(motion_dir: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
     database = tmp_path / "walking.db"
     folder = motion_dir / "cmu" / "subjects" / "07"
-    build_database([folder / f"{stem}.amc" for stem in ("07_01", "07_02", "07_03", "07_07")], database)
+    build_database([folder / f"{stem}.amc" for stem in ("07_01", "07_02")], database)
     out = tmp_path / "figures.json"
     panels = evaluate_dimensionality(
         motion_dir, database, Settings(), clips=("07_08",), json_file=out, plot=tmp_path, quick=True, only=("walking",)
     )
     own = {c.method: c for c in panels[0].curves}
-    assert (own["local model"].dimensions_under() or 99) <= 4  # the paper's figures for 700 poses of walking: 4 and 14
+    assert (own["local model"].dimensions_under() or 99) <= 4  # the paper has 4 and 14 for more walking
     assert (own["global PCA"].dimensions_under() or 99) <= 14
     two = np.flatnonzero(own["GPLVM"].dimensions == 2)[0]
     assert own["GPLVM"].mean_deg[two] < 2.7
