@@ -1,0 +1,36 @@
+"""The documents name what exists: links, source files, numbers of decisions, commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.cli_evaluate import app
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+FOLDERS = "config|database|calibration|capture|reconstruct|stream|tools|benchmarks"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_points_to_is_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert [link for link in links if link and not (page.parent / link).exists()] == []
+    assert [file for file in re.findall(rf"`((?:{FOLDERS})/[\w/]+\.\w+)`", text) if not (ROOT / file).is_file()] == []
+
+
+def test_decisions_have_the_numbers_of_their_files() -> None:
+    numbers = []
+    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        first = page.read_text("utf-8").partition("\n")[0]
+        assert re.fullmatch(rf"# {int(page.name[:4])}\. .+", first), f"{page.name}: {first}"
+        numbers.append(page.name[:4])
+    assert len(set(numbers)) == len(numbers) > 10
+
+
+def test_every_evaluation_is_described() -> None:
+    text = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    assert len(names) >= 7
+    assert [name for name in names if f"`duocap evaluate {name}`" not in text] == []
