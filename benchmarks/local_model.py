@@ -23,7 +23,8 @@ from database.rotations import Floats
 from database.store import PoseDatabase
 from reconstruct.cross_validation import COUNTS, loo_errors
 from reconstruct.local_pca import pca
-from reconstruct.solve import _levenberg_marquardt, solve
+from reconstruct.solve import solve
+from reconstruct.solve_kernels import _levenberg_marquardt
 from tools.databases import open_or_default
 
 REPEATS, RUNS = 20, 5

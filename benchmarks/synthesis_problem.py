@@ -19,7 +19,8 @@ from database.rotations import Floats, matrix_from_rotvec
 from reconstruct.cross_validation import cross_validated_pca
 from reconstruct.local_model import LocalModel
 from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.solve import Body, RootPrior
+from reconstruct.solve import RootPrior
+from reconstruct.solve_kernels import Body
 
 DIMENSIONS = 7
 ROBUST_SIGMAS = 3.0

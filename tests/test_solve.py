@@ -17,7 +17,8 @@ from database.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_mat
 from database.skeleton import PARENT_ARRAY, REFERENCE
 from reconstruct.local_model import LocalModel
 from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.solve import RootPrior, Solution, _energy, _solve_damped, solve
+from reconstruct.solve import RootPrior, Solution, solve
+from reconstruct.solve_kernels import _energy, _solve_damped
 from tests.people import bent_pose, front_rig, marker_frame_of, person
 
 N_W = 5
