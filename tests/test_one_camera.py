@@ -6,30 +6,23 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from calibration.subject import Subject
-from capture.packets import Floats, PairedBlobs, lone_pair, lone_view
+from capture.packets import PairedBlobs, lone_pair, lone_view
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
-from database.kinematics import forward
 from database.tpose import tpose_clips
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
-from tests.people import PERIOD_NS, Table, blobs_of, front_rig, person, seen_pair, t_pose, table_of, walk, worn_markers
+from tests.people import PERIOD_NS, blobs_of, front_rig, person, seen_pair, t_pose, table_of, walk, worn_markers
+from tests.performances import Performance
 
 N_TPOSE, N = 20, 120
 NOISE_PX = 0.3
 
 
 @dataclass(frozen=True)
-class Session:
-    """A performer who holds the T-pose, lowers the arms and walks; a database without that walk; the truth."""
-
-    subject: Subject
-    table: Table
-    rig: Rig
-    markers: Floats
-    joints: Floats
+class Session(Performance):
+    """A performer who holds the T-pose, lowers the arms and walks."""
 
     @property
     def one(self) -> Rig:
@@ -39,11 +32,6 @@ class Session:
     def pairs(self, seed: int = 0) -> list[PairedBlobs]:
         rng = np.random.default_rng(seed)
         return [seen_pair(self.rig, k, markers, NOISE_PX, rng) for k, markers in enumerate(self.markers)]
-
-    def errors_m(self, poses: list[Pose]) -> Floats:
-        """Give the distance of every joint from the truth, (N, J)."""
-        rotvec, root = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-        return np.asarray(np.linalg.norm(forward(self.subject.skeleton, rotvec, root)[1] - self.joints[: len(poses)], axis=2))
 
 
 @pytest.fixture(scope="module")

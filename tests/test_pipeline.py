@@ -5,19 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from calibration.camera import Rig
-from calibration.subject import Subject
-from capture.packets import Floats, PairedBlobs
+from capture.packets import PairedBlobs
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
-from database.kinematics import forward
 from reconstruct.packet import measured_joints
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
 from tests.people import (
     PERIOD_NS,
-    Table,
     blobs_of,
     front_rig,
     person,
@@ -27,20 +23,15 @@ from tests.people import (
     walk,
     worn_markers,
 )
+from tests.performances import Performance
 
 N = 130
 NOISE_PX = 0.3
 
 
 @dataclass(frozen=True)
-class Session:
-    """A performer, a database without that walk, cameras, and the truth: markers (N, M, 3) and joints (N, J, 3)."""
-
-    subject: Subject
-    table: Table
-    rig: Rig
-    markers: Floats
-    joints: Floats
+class Session(Performance):
+    """A walk that the database lacks."""
 
     def pairs(self, hidden: dict[range, list[int]] | None = None, seed: int = 0) -> list[PairedBlobs]:
         """Give what the cameras see; `hidden` are unseen by both in these frames."""
@@ -53,11 +44,6 @@ class Session:
 
     def pipeline(self, hidden: tuple[str, ...] = ()) -> Pipeline:
         return Pipeline(self.rig, self.subject, self.table, Settings(), hidden)
-
-    def errors_m(self, poses: list[Pose]) -> Floats:
-        """Give the distance of every joint from the truth, (N, J)."""
-        rotvec, root = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-        return np.linalg.norm(forward(self.subject.skeleton, rotvec, root)[1] - self.joints, axis=2)
 
 
 @pytest.fixture(scope="module")

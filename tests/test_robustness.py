@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.camera import Rig
-from calibration.subject import Subject
 from capture.packets import Floats, PairedBlobs
 from config.joints import N_JOINTS
 from config.settings import Settings
@@ -30,20 +28,15 @@ from tests.people import (
     walk,
     worn_markers,
 )
+from tests.performances import Performance
 
 NOISE_PX = 0.3
 N = 60
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A performer who walks, what the database holds, cameras, and the truth: markers (N, M, 3), joints (N, J, 3)."""
-
-    subject: Subject
-    table: Table
-    rig: Rig
-    markers: Floats
-    joints: Floats
+class Stage(Performance):
+    """A walk about the origin."""
 
     def pair(self, k: int, rng: np.random.Generator, gone: list[int] | None = None, away_m: Floats | None = None) -> PairedBlobs:
         """Give what the cameras see of frame k of the walk; `gone`: unseen markers; away_m: the performer is moved by it."""
