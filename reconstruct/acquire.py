@@ -6,7 +6,7 @@ says which of them a body would take. What stays ambiguous is decided by the nex
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.kinematics import charted, local_markers
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
+from reconstruct.candidates import Candidate, Found
 from reconstruct.estimator import Estimator, Neighbourhood
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
@@ -36,10 +37,7 @@ LEFT_OVER_M = 0.35  # as how far off a marker counts that has no point while one
 SOLVED_GATE_M = 0.08  # how far from its point a marker of a solved pose may be
 MISSING = 6.0  # energy of a marker without a point, twice that while a point is left over
 LIKENESS, LIKENESS_M = 0.4, 0.03  # weight of the distance from the nearest example, and the usual one
-SURE, HARDLY = 9.0, 12.0  # energies a marker
-CLEAR, CLEAR_SHARE = 2.0, 0.2  # how much more energy a rival must have: the worse the best one fits, the more
-HARDLY_CLEAR, PATIENCE_S = 0.4, 0.5  # share of that which will do after waiting in vain
-SAME_M = 0.10  # markers of one labelling move no farther than this from frame to frame
+CLEAR, CLEAR_SHARE, CLEAR_BESIDE = 2.0, 0.2, 1.0  # how much more energy a rival must have: the worse the best one fits, the more
 REMEMBER = 0.8  # weight of the frames before in a labelling's energy, while it goes on
 MAX_PAUSE_S = 0.1  # what was ambiguous longer ago is forgotten
 BEYOND = 15.0  # no solving where the example alone puts a labelling so far behind the best
@@ -48,52 +46,6 @@ NEAR_S, NEAR_M, NEAR_RAD = 1.0, 0.3, 1.0  # for how long after a loss, and how f
 FAR = 8.0  # energy of being elsewhere
 
 FrameOf = Callable[[Ints], MarkerFrame]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A labelling found from nothing: point of each marker, (M,), -1 for none or unsure, and the pose solved from it.
-
-    energy: what the solver left, with what is missing, left over or unlike any example, a marker; margin: how much more, in all,
-    the next labelling has that differs in more than the unsure markers, and clear: how much would do; waited_s: since the search
-    began.
-    """
-
-    point_of_marker: Ints
-    moment: Moment
-    energy: float
-    margin: float
-    clear: float
-    waited_s: float
-
-    @property
-    def trusted(self) -> bool:
-        """Tell whether to go by it, the less surely the longer nothing better was found."""
-        if self.energy < SURE and self.margin > self.clear:
-            return True
-        return self.waited_s > PATIENCE_S and self.energy < HARDLY and self.margin > HARDLY_CLEAR * self.clear
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A solved labelling: point of each marker, (M,), pose, its markers (M, 3) [m] and their points (M, 3), energy.
-
-    beside: part of the energy for markers without a point and points left over.
-    """
-
-    choice: Ints
-    moment: Moment
-    marker_m: Floats
-    point_m: Floats
-    energy: float
-    beside: float
-
-    def follows(self, other: "Candidate") -> bool:
-        """Tell whether it is the same labelling a frame later."""
-        both = (self.choice >= 0) & (other.choice >= 0)
-        if both.sum() < 0.7 * max((self.choice >= 0).sum(), (other.choice >= 0).sum()):
-            return False
-        return bool((np.linalg.norm(self.point_m - other.point_m, axis=1)[both] < SAME_M).all())
 
 
 class Acquirer:
@@ -200,7 +152,8 @@ class Acquirer:
         best = candidates[0]
         unsure = np.zeros(len(best.choice), bool)
         margin = np.inf
-        clear = CLEAR + CLEAR_SHARE * (best.energy - best.beside)
+        fit = best.energy - best.beside
+        clear = CLEAR + CLEAR_SHARE * fit + CLEAR_BESIDE * best.incomplete
         for rival in candidates[1:]:
             behind = rival.energy - best.energy
             differ = (rival.choice != best.choice) & (rival.choice >= 0) & (best.choice >= 0)
@@ -210,7 +163,8 @@ class Acquirer:
             elif differ.any():
                 margin = min(margin, behind)
         choice = np.where(unsure, -1, best.choice)
-        return Found(choice, best.moment, best.energy / len(choice), margin, clear, waited_s)
+        labelled = int((best.choice >= 0).sum())
+        return Found(choice, best.moment, fit / labelled, best.incomplete / len(choice), margin, clear, waited_s)
 
     def _hypotheses(self, points: Floats, t_ns: int, last: Moment | None) -> Hypotheses:
         """Give the best few labellings of points in an upright world."""
@@ -254,20 +208,15 @@ class Acquirer:
             estimate = self._estimator.estimate(frame_of(choice), estimate.moment, near)
         if estimate is None or (choice >= 0).sum() < self._enough or not np.isfinite(estimate.marker_m).all():
             return None
-        beside = self._beside(choice, len(points))
-        energy = known - self._beside(hypotheses.choice[h], len(points)) + beside + estimate.energy
-        return Candidate(choice, estimate.moment, estimate.marker_m, points[choice], energy, beside)
+        laid_choice, incomplete = hypotheses.choice[h], _incomplete(choice, len(points))
+        energy = known + MISSING * (sum(incomplete) - sum(_incomplete(laid_choice, len(points)))) + estimate.energy
+        beside = MISSING * sum(incomplete) + _unlike(_cost_m2(laid_choice, len(points)))
+        return Candidate(choice, estimate.moment, estimate.marker_m, points[choice], energy, beside, sum(incomplete))
 
     def _known(self, hypotheses: Hypotheses, h: int, n_points: int) -> float:
         """Give the part of a labelling's energy that needs no solving: unlike any example, missing, left over."""
-        unlike = 0.5 * LIKENESS * len(self._torso) * float(hypotheses.cost_m[h] / LIKENESS_M) ** 2
-        return unlike + self._beside(hypotheses.choice[h], n_points)
-
-    def _beside(self, choice: Ints, n_points: int) -> float:
-        """Give the energy of markers without a point and of points left over."""
-        used = int((choice >= 0).sum())
-        missing, left_over = len(choice) - used, n_points - used
-        return MISSING * (missing + min(missing, left_over))
+        total_m2 = len(self._torso) * float(hypotheses.cost_m[h]) ** 2
+        return _unlike(total_m2) + MISSING * sum(_incomplete(hypotheses.choice[h], n_points))
 
     def _neighbourhood(self, points: Floats, choice: Ints, turn: Floats, place: Floats) -> Neighbourhood:
         """Learn the local model of the examples nearest to a labelling."""
@@ -284,6 +233,24 @@ class Acquirer:
         background = self._estimator.background
         model = local_gaussian(examples, weights, None, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
         return Neighbourhood(self._every * chosen, weights, model)
+
+
+def _incomplete(choice: Ints, n_points: int) -> tuple[int, int]:
+    """Give how many markers have no point, and how many of those could have one that is left over."""
+    used = int((choice >= 0).sum())
+    missing = len(choice) - used
+    return missing, min(missing, n_points - used)
+
+
+def _cost_m2(choice: Ints, n_points: int) -> float:
+    """Give what markers without a point add to the squared distances from an example, as `refined` counts them."""
+    missing, left_over = _incomplete(choice, n_points)
+    return left_over * LEFT_OVER_M**2 + (missing - left_over) * GATES_M[-1] ** 2
+
+
+def _unlike(total_m2: float) -> float:
+    """Give the energy of being unlike any example by so much in all."""
+    return 0.5 * LIKENESS * total_m2 / LIKENESS_M**2
 
 
 def _elsewhere(moment: Moment, last: Moment, gone_s: float) -> float:

@@ -9,7 +9,8 @@ from config.settings import Settings
 from database.builtin import body, builtin_clip
 from database.kinematics import local_markers
 from database.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.acquire import Acquirer, Found, FrameOf
+from reconstruct.acquire import Acquirer, FrameOf
+from reconstruct.candidates import Found
 from reconstruct.estimator import Estimator
 from reconstruct.examples import Examples, examples_for
 from reconstruct.history import Moment
@@ -96,10 +97,27 @@ def test_labels_of_poses_like_the_examples(worn: tuple[Subject, Examples], dropp
 def test_t_pose_is_an_example_even_if_the_database_has_none(worn: tuple[Subject, Examples]) -> None:
     subject, examples = worn
     markers, R, t = in_world(subject, t_pose(), np.random.default_rng(1))
-    few = Examples(examples.pose[:3], examples.marker_m[:3], examples.clip[:3], examples.fps)
+    n = int((examples.clip < examples.clip.max()).sum())  # the last clip is the T-pose
+    few = Examples(examples.pose[:n], examples.marker_m[:n], examples.clip[:n], examples.fps)
     found = sought(acquirer_of(subject, few), markers)
-    assert found is not None and found.point_of_marker.tolist() == list(range(14)) and found.trusted
+    # Joints keep to the limits of what the database holds: a marker or two may be left out for that, none is labelled wrongly.
+    assert found is not None and found.trusted
+    right, none = found.point_of_marker == np.arange(14), found.point_of_marker < 0
+    assert (right | none).all() and right.sum() >= 12
     assert geodesic_rad(found.moment.rotation, R) < 0.05 and np.linalg.norm(found.moment.position_m - t) < 0.02
+
+
+def test_what_is_trusted() -> None:
+    """9 a marker where all have a point; with one of ten missing and a point left over, 9 / (1 + 8 * 0.2) = 3.46."""
+    moment = Moment(0, t_pose(), np.eye(3), np.zeros(3))
+
+    def trusted(energy: float, incomplete: float, margin: float, waited_s: float = 0.0) -> bool:
+        return Found(np.zeros(10, int), moment, energy, incomplete, margin, 5.0, waited_s).trusted
+
+    assert trusted(8.9, 0.0, 5.1) and not trusted(9.1, 0.0, 5.1) and not trusted(8.9, 0.0, 4.9)
+    assert trusted(3.4, 0.2, 5.1) and not trusted(3.5, 0.2, 5.1)
+    assert trusted(9.9, 0.0, 4.1, 0.6) and not trusted(9.9, 0.0, 3.9, 0.6) and not trusted(10.1, 0.0, 4.1, 0.6)
+    assert trusted(3.8, 0.2, 5.1, 0.6) and not trusted(3.8, 0.2, 4.9, 0.6), "a false point is as likely after waiting"
 
 
 def test_too_few_points_or_no_body_give_nothing_to_go_by(worn: tuple[Subject, Examples]) -> None:

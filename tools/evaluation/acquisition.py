@@ -22,7 +22,8 @@ from database.kinematics import forward
 from database.resample import resample
 from database.rotations import matrix_from_rotvec
 from database.store import PoseDatabase, open_database
-from reconstruct.acquire import Acquirer, Found
+from reconstruct.acquire import Acquirer
+from reconstruct.candidates import Found
 from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
 from reconstruct.history import Moment
