@@ -186,15 +186,20 @@ class Estimator:
         return solution
 
     def may_be_likelier(
-        self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats], rows: NDArray[np.int64], marker: int
+        self,
+        frame: MarkerFrame,
+        other: MarkerFrame,
+        root: tuple[Floats, Floats],
+        rows: NDArray[np.int64],
+        exchanged: tuple[int, int],
     ) -> bool:
         """Tell whether `likelier` may find other labels likelier, the quick way: in nearly all frames it need not be asked.
 
-        rows: examples near these labels, (K,); marker: one whose label differs.
+        rows: examples near these labels, (K,); exchanged: the two markers whose labels differ.
         """
         here = self._likeness.at_most(self._query(frame, root, None), rows)
         limit = min(LIKELIER_SHARE * here, here - LIKELIER_GAIN)
-        return limit > 0.0 and self._likeness.any_within(self._query(other, root, None), limit, marker)
+        return limit > 0.0 and self._likeness.any_within(self._query(other, root, None), limit, exchanged)
 
     def likelier(self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats]) -> Floats | None:
         """Give the joints (J, 3) of the example nearest to other labels if it is much nearer than any to these, else None."""

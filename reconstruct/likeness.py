@@ -1,7 +1,7 @@
 """Likeness: how near the markers of a frame are to the nearest of the database's poses, whatever the past.
 
-Whether other labels have their like is asked in nearly every frame and answered with no: so there is a quick way to that no. A
-pose within some distance has every single marker within it, too, and the places of one marker in all poses lie side by side.
+Whether other labels have their like is asked in nearly every frame and answered with no: so there is a quick way to that no. In a
+pose within some distance any two markers alone are within it, too, and the places of a marker in all poses lie side by side.
 """
 
 import numpy as np
@@ -13,18 +13,28 @@ from reconstruct.examples import Examples, every
 from reconstruct.nearest import Query, distances_of
 
 Rows = NDArray[np.int64]
+Singles = NDArray[np.float32]
 SLACK = 1.001  # single precision may round the same distance differently in two loops
 
 
 @kernel
-def _rows_within(points: NDArray[np.float32], place: Floats, reach2: float, rows: Rows) -> int:
-    """Write which of some points (N, 3) lie within a squared distance of a place (3,) to rows (N,); give their number."""
+def _rows_within(
+    first: Singles, second: Singles, place: Singles, weight: Singles, limit: float, work: Singles, rows: Rows
+) -> int:
+    """Write which of two markers' places (3, N) each are within a weighted squared distance of two places (2, 3) to rows (N,).
+
+    weight: (2,); work: (N,). Gives the number of rows.
+    """
     n = 0
-    x, y, z = np.float32(place[0]), np.float32(place[1]), np.float32(place[2])
-    for row in range(points.shape[0]):
-        a, b, c = points[row, 0] - x, points[row, 1] - y, points[row, 2] - z
+    a0, a1, a2, b0, b1, b2 = place[0, 0], place[0, 1], place[0, 2], place[1, 0], place[1, 1], place[1, 2]
+    v, w = weight[0], weight[1]
+    for row in range(work.shape[0]):  # vector instructions: nothing here depends on the row before
+        x, y, z = first[0, row] - a0, first[1, row] - a1, first[2, row] - a2
+        p, q, r = second[0, row] - b0, second[1, row] - b1, second[2, row] - b2
+        work[row] = v * (x * x + y * y + z * z) + w * (p * p + q * q + r * r)
+    for row in range(work.shape[0]):
         rows[n] = row
-        n += a * a + b * b + c * c <= reach2
+        n += work[row] <= limit
     return n
 
 
@@ -35,7 +45,8 @@ class Likeness:
         self._stride = max(1, len(examples) // enough)
         self.examples = every(examples, self._stride)
         n = len(self.examples)
-        self._by_marker = np.ascontiguousarray(self.examples.marker_m.reshape(n, -1, 3).swapaxes(0, 1))
+        self._by_marker = np.ascontiguousarray(self.examples.marker_m.T).reshape(-1, 3, n)
+        self._work = np.empty(n, np.float32)
         self._rows = np.empty(n, np.int64)
 
     def nearest(self, query: Query) -> tuple[float, Floats]:
@@ -45,23 +56,23 @@ class Likeness:
         return float(distances[row]), self.examples.pose[row].astype(np.float64)
 
     def at_most(self, query: Query, rows: Rows) -> float:
-        """Give a bound of the nearest distance, from the examples next to some, (K,), of all."""
+        """Give an upper bound of the nearest distance, from the examples next to some, (K,), of all."""
         return float(distances_of(self._few(np.minimum(rows // self._stride, len(self.examples) - 1)), query).min())
 
-    def any_within(self, query: Query, limit: float, marker: int) -> bool:
-        """Tell whether an example is nearer than `limit` [squared sigmas], which one marker rules out for most.
+    def any_within(self, query: Query, limit: float, markers: tuple[int, int]) -> bool:
+        """Tell whether an example is nearer than `limit` [squared sigmas], which two markers rule out for most.
 
-        marker: one that is seen by both cameras, best one that few poses have where it is now.
+        markers: two that both cameras see, best where few poses have them both.
         """
-        assert query.ray is None or not query.ray[marker].any()
+        assert query.ray is None or not query.ray[list(markers)].any()
         if limit <= 0.0:
             return False
-        weight = float(query.marker_weight[marker])
-        reach2 = SLACK * limit / weight if weight > 0.0 else np.inf
-        n = _rows_within(self._by_marker[marker], query.marker_m[marker], reach2, self._rows)
+        first, second = (self._by_marker[marker] for marker in markers)
+        place, weight = (part[list(markers)].astype(np.float32) for part in (query.marker_m, query.marker_weight))
+        n = _rows_within(first, second, place, weight, SLACK * limit, self._work, self._rows)
         return n > 0 and float(distances_of(self._few(self._rows[:n]), query).min()) <= SLACK * limit
 
     def _few(self, rows: Rows) -> Examples:
-        """Give some of the examples."""
+        """Give some of the examples by their markers alone, as queries without a pose see them."""
         e = self.examples
-        return Examples(e.pose[rows], e.marker_m[rows], e.clip[rows], e.fps)
+        return Examples(np.empty((len(rows), 0), np.float32), e.marker_m[rows], e.clip[rows], e.fps)

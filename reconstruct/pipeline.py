@@ -199,7 +199,7 @@ class Pipeline:
         other_frame = exchanged(frame, *suspects)
         other = self._believed(other_frame, None, estimate.near)
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            other = self._likelier(frame, other_frame, estimate, suspects[0])
+            other = self._likelier(frame, other_frame, estimate, suspects)
         if other is None:
             return frame, estimate
         self._labeller.carry_m[list(suspects)] = 0.0
@@ -213,13 +213,12 @@ class Pipeline:
         far = np.linalg.norm(estimate.moment.position_m - sight.from_m, axis=1, keepdims=True)
         return self._labeller.suspects(sight.alone, sight.from_m + far * sight.direction)
 
-    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate, marker: int) -> Estimate | None:
+    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate, suspects: tuple[int, int]) -> Estimate | None:
         """Start anew from other labels if the database has seen their like, but nothing near these: the past may be wrong too."""
         root = (estimate.moment.rotation, estimate.moment.position_m)
-        if frame.valid[marker]:
-            near = estimate.near.rows[:ALIKE_ROWS]
-            if not self._estimator.may_be_likelier(frame, other, root, near, marker):
-                return None
+        near = estimate.near.rows[:ALIKE_ROWS]
+        if frame.valid.any() and not self._estimator.may_be_likelier(frame, other, root, near, suspects):
+            return None
         joints = self._estimator.likelier(frame, other, root)
         if joints is None:
             return None
