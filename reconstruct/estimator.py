@@ -168,6 +168,7 @@ class Estimator:
         """Solve, and again with the joints held that went where the database's never go."""
         s = self._settings
         markers = (self.subject.joint, self.subject.offset_m)
+        start = None
         for _ in range(LIMIT_ROUNDS):
             solution = solve(
                 self.subject.skeleton,
@@ -176,13 +177,16 @@ class Estimator:
                 root,
                 prior,
                 observations,
+                start=start,
                 robust_sigmas=s.robust_sigmas,
                 max_iterations=s.max_iterations,
             )
             stiffer = held(model, solution.joints, self._limits) if s.limits and s.model != "paper" else None
             if stiffer is None:
                 break
-            model = stiffer
+            # The minimum with some joints held is near the one without.
+            model, root = stiffer, (solution.rotation, solution.position_m)
+            start = (solution.joints - model.mean)[1:].ravel()
         return solution
 
     def may_be_likelier(
