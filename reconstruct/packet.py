@@ -11,6 +11,7 @@ from database.rotations import rotvec_from_matrix
 from reconstruct.history import Moment
 from reconstruct.pose import JointSource, Pose, State
 
+FAR_M = 0.1  # a marker so far from its point halves the confidence of the joints it moves with
 BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone knows little of a joint's depth
 
 
@@ -21,8 +22,8 @@ def pose_packet(frame: MarkerFrame, state: State, moment: Moment, marker_m: Floa
     """
     rotvec = moment.joints.copy()
     rotvec[0] = rotvec_from_matrix(moment.rotation)
-    source, confidence = provenance(frame, state, subject)
     residual_m = np.where(frame.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
+    source, confidence = provenance(frame, state, subject, residual_m)
     residual_px = np.zeros(frame.seen.shape)
     for c, camera in enumerate(rig.cameras):
         error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
@@ -45,8 +46,11 @@ def pose_packet(frame: MarkerFrame, state: State, moment: Moment, marker_m: Floa
     )
 
 
-def provenance(frame: MarkerFrame, state: State, subject: Subject) -> tuple[NDArray[np.uint8], Floats]:
-    """Give where each joint's rotation comes from, JointSource (J,), and how far to believe it, 0..1, (J,)."""
+def provenance(frame: MarkerFrame, state: State, subject: Subject, residual_m: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    """Give where each joint's rotation comes from, JointSource (J,), and how far to believe it, 0..1, (J,).
+
+    residual_m: how far every marker of the pose is from its point, (M,); where all are far, the unmeasured joints suffer too.
+    """
     if state is not State.TRACKING:
         held = np.full(N_JOINTS, JointSource.HELD, np.uint8)
         return held, np.full(N_JOINTS, COASTING if state is State.COASTING else 0.0)
@@ -54,6 +58,12 @@ def provenance(frame: MarkerFrame, state: State, subject: Subject) -> tuple[NDAr
     source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
     confidence = np.where(measured, ONE, INFERRED)
     confidence[measured_joints(frame.valid, subject)] = BOTH
+    if frame.valid.any():
+        worst_m = np.full(N_JOINTS, np.median(residual_m[frame.valid]))
+        for m in np.flatnonzero(frame.valid):
+            joints = measured_joints(np.arange(len(frame.valid)) == m, subject)
+            worst_m[joints] = np.maximum(worst_m[joints], residual_m[m])
+        confidence = np.maximum(confidence / (1.0 + (worst_m / FAR_M) ** 2), COASTING)
     return source, confidence
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject import Subject
@@ -17,6 +16,7 @@ from database.kinematics import charted
 from reconstruct.acquire import Acquirer
 from reconstruct.acquire_view import ViewAcquirer
 from reconstruct.basis import basis_for
+from reconstruct.belief import Belief, alike, residuals_m, strained
 from reconstruct.estimator import Estimate, Estimator, Neighbourhood
 from reconstruct.examples import PoseTable
 from reconstruct.finish import Finish
@@ -24,14 +24,13 @@ from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
-from reconstruct.sight import lines_of_sight, nearest_on_line
+from reconstruct.sight import lines_of_sight
 from reconstruct.warm import tpose_pair
 
 Clock = Callable[[], int]
 ALIKE_ROWS = 16  # nearest poses that tell how likely these labels are at least
-ALIKE_M = 0.03  # markers are nowhere else than before
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
-STRAINED, STRAINED_FRAMES = 1.4, 5  # energy a marker that right labels seldom leave in one camera, and for how long
+STRAINED_FRAMES = 5  # for so long lines of sight may fit badly before others are looked for
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
@@ -57,6 +56,8 @@ class Pipeline:
     markers: MarkerFrame | None = field(default=None, init=False)
     _tracked_ns: int | None = field(default=None, init=False)
     _sought_ns: int | None = field(default=None, init=False)
+    _shown: Moment | None = field(default=None, init=False)
+    _shown_ns: int | None = field(default=None, init=False)
     _strained: int = field(default=0, init=False)
     _blind: Estimator | None = field(default=None, init=False)
 
@@ -73,6 +74,7 @@ class Pipeline:
         if not self._visible.all():
             self._blind = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
         self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
+        self._belief = Belief()
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
@@ -88,9 +90,10 @@ class Pipeline:
 
     def forget(self) -> None:
         """Start anew, as with the first frame."""
-        self._tracked_ns = self._sought_ns = self.markers = None
+        self._tracked_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = None
         self._strained = 0
         self._labeller.forget()
+        self._belief.forget()
         self._view_acquirer.forget()
         self._acquirer.forget()
         self._finish.forget()
@@ -109,15 +112,12 @@ class Pipeline:
         t2 = self.clock()
         frame, estimate = self._solved(frame, start)
         self.markers = frame
-        pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate)
+        pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate, start is not None)
         t3 = self.clock()
-        pose = self._finish.step(pose, *self._near(estimate))
+        near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
+        pose = self._finish.step(pose, *near)
         t4 = self.clock()
         return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3})
-
-    def _near(self, estimate: Estimate | None) -> tuple[NDArray[np.int64] | None, Floats | None]:
-        """Give the database's poses near an estimate, and their weights."""
-        return (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
 
     def _expected(self, t_ns: int) -> Expected | None:
         """Predict every marker from the pose's motion and the residual it was last seen with."""
@@ -235,11 +235,7 @@ class Pipeline:
         estimate = self._estimator.estimate(frame, start, near)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
-        if frame.valid.any():
-            residual = np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid]
-        else:
-            sight = lines_of_sight(frame, self.rig)
-            residual = np.linalg.norm(nearest_on_line(sight, estimate.marker_m) - estimate.marker_m, axis=1)[sight.alone]
+        residual = residuals_m(frame, estimate.marker_m, self.rig)
         if len(residual) and float(np.median(residual)) > s.max_residual_m:
             return None
         return estimate
@@ -250,14 +246,17 @@ class Pipeline:
             return frame
         return replace(frame, valid=frame.valid & self._visible, seen=frame.seen & self._visible)
 
-    def _tracked(self, frame: MarkerFrame, estimate: Estimate) -> Pose:
-        """Assemble the packet and remember what the next frame needs."""
+    def _tracked(self, frame: MarkerFrame, estimate: Estimate, found: bool) -> Pose:
+        """Assemble the packet and remember what the next frame needs. found: by acquisition."""
         self._estimator.accept(estimate)
         sight = None if frame.valid.any() else lines_of_sight(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, sight)
         self._strained = self._strained + 1 if sight is not None and strained(estimate, frame) else 0
         self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
         moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
+        if not self._belief.step(frame, estimate, found):
+            return self._doubtful(frame)
+        self._shown, self._shown_ns = moment, frame.t_capture_ns
         return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment))
 
     def _blindly(self, blind: Estimator, frame: MarkerFrame, estimate: Estimate) -> Moment:
@@ -270,31 +269,29 @@ class Pipeline:
 
     def _carried(self, frame: MarkerFrame) -> Pose:
         """Hold the last pose: coasting for a while, then lost."""
-        last = (self._blind or self._estimator).history.last
-        if last is None:
-            last = Moment(frame.t_capture_ns, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), np.eye(3), np.zeros(3))
         self._labeller.coast()
-        state = State.LOST
-        if self._tracked_ns is not None:
-            waited_s = (frame.t_capture_ns - self._tracked_ns) * 1e-9
-            state = State.COASTING if waited_s <= self.settings.label.coast_seconds else State.LOST
-        if state is State.LOST:
+        followed = self._state_since(self._tracked_ns, frame.t_capture_ns)
+        return self._held(frame, self._state_since(self._shown_ns, frame.t_capture_ns), followed is State.LOST)
+
+    def _doubtful(self, frame: MarkerFrame) -> Pose:
+        """Hold the last pose that was believed; the solved one is followed, in case it comes right, until it is given up."""
+        state = self._state_since(self._shown_ns, frame.t_capture_ns)
+        return self._held(frame, state, state is State.LOST and self._belief.astray)
+
+    def _state_since(self, believed_ns: int | None, t_ns: int) -> State:
+        """Give the state of a pose that is held since a time, None: there was none."""
+        lost = believed_ns is None or (t_ns - believed_ns) * 1e-9 > self.settings.label.coast_seconds
+        return State.LOST if lost else State.COASTING
+
+    def _held(self, frame: MarkerFrame, state: State, give_up: bool) -> Pose:
+        """Build the packet of the last pose that was believed; give_up: label by the last pose no more."""
+        if give_up:
             self._tracked_ns = None
             self._labeller.forget()
+        rest = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
+        last = self._shown or Moment(frame.t_capture_ns, rest, np.eye(3), np.zeros(3))
         return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), self._estimator.world(last))
 
     def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:
         """Build the pose packet, of the markers that may be used."""
         return pose_packet(self._without_hidden(frame), state, moment, marker_m, self.rig, self.subject)
-
-
-def alike(anew: MarkerFrame, frame: MarkerFrame) -> bool:
-    """Tell whether new labels say nothing but what the old ones do: no more markers, and those in the same places."""
-    both = anew.valid & frame.valid
-    apart_m = np.linalg.norm(anew.point_m - frame.point_m, axis=1)[both]
-    return bool(anew.valid.sum() <= both.sum() and (apart_m < ALIKE_M).all())
-
-
-def strained(estimate: Estimate, frame: MarkerFrame) -> bool:
-    """Tell whether lines of sight fit the pose so badly that some of their labels are rather wrong."""
-    return estimate.energy > STRAINED * float(frame.seen.sum())

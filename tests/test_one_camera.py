@@ -126,7 +126,8 @@ def test_two_cameras_outlive_the_loss_of_one(session: Session, side: int) -> Non
     for pose in poses[60:100]:
         assert not pose.measured.any() and not pose.seen[side].any() and pose.seen[1 - side].sum() >= 10
     assert all(pose.measured.sum() >= 12 for pose in poses[105:])
-    assert poses[80].confidence.max() == 0.7 and poses[50].confidence.max() == poses[110].confidence.max() == 0.9
+    assert poses[80].confidence.max() == 0.7, "residuals along a line of sight tell nothing"
+    assert all(0.8 < poses[k].confidence.max() < 0.9 for k in (50, 110))
     errors = session.errors_m(poses).mean(axis=1)
     # Measured: 72 mm (left gone) and 23 mm (right gone) meanwhile, up to seven metres from the camera; 9 mm after.
     assert errors[60:100].mean() < 0.12 and errors[60:100].max() < 0.25
