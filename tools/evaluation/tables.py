@@ -28,12 +28,14 @@ def row(result: Result) -> str:
 
 
 def mean_row(results: list[Result], behaviour: str) -> str:
-    """Give the mean of the clips of a behaviour, each clip alike."""
+    """Give the mean of the clips of a behaviour, each clip alike; errors are those of the clips that were tracked at all."""
     scores = [result.score for result in results]
+    tracked = [result for result in results if result.score.tracked > 0.0] or results
     position, angle, geodesic = (
-        tuple(np.mean([getattr(s, name) for s in scores], axis=0)) for name in ("position_mm", "angle_deg", "geodesic_deg")
+        tuple(np.mean([getattr(result.score, name) for result in tracked], axis=0))
+        for name in ("position_mm", "angle_deg", "geodesic_deg")
     )
-    asf = tuple(np.mean([result.asf_deg for result in results], axis=0))
+    asf = tuple(np.mean([result.asf_deg for result in tracked], axis=0))
     return (
         f"{'mean':<7}{behaviour:<16}{sum(s.frames for s in scores):>7}{100 * np.mean([s.tracked for s in scores]):>8.1f}%"
         f"{_spread(position, 16, 1)}{_spread(asf, 14, 2)}{_spread(angle, 14, 2)}{_spread(geodesic, 14, 2)}"
