@@ -49,4 +49,4 @@ def _panel(ax: Any, runs: list[FilterRun], real: bool) -> None:
     ax.set_xlabel("added delay in motion [ms]")
     ax.set_ylabel("jitter standing still [mm RMS]")
     ax.set_title("T-pose of a real recording" if real else "held poses of real clips, 5 mm of noise")
-    ax.legend(fontsize=8, loc="lower left")
+    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncol=4)
