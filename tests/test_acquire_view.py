@@ -12,7 +12,6 @@ from database.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.acquire_view import AcquiredView, ViewAcquirer, _assigned
 from reconstruct.examples import examples_for
 from reconstruct.history import Moment
-from reconstruct.view_placement import _score, diverse, wide_pairs
 from tests.people import front_rig, person, t_pose, t_pose_clip, table_of, walk, worn_markers
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -105,16 +104,6 @@ def test_trust_grows_with_the_fit_the_margin_and_the_time() -> None:
     assert not found(0.08, 9.0).trusted(9.0)
 
 
-def test_score_is_the_plain_mean() -> None:
-    rng = np.random.default_rng(2)
-    blobs, y, t = rng.uniform(-0.3, 0.3, (5, 2)), rng.normal(0.0, 0.4, (7, 3)), np.array([0.1, -0.1, 3.0])
-    x = y + t
-    d2 = (x[:, None, 2] ** 2) * ((x[:, None, :2] / x[:, None, 2:] - blobs[None]) ** 2).sum(axis=2)
-    wanted = np.minimum(d2, 0.04).min(axis=1).mean() + np.minimum(d2, 0.04).min(axis=0).mean()
-    assert 0.0 < wanted < 0.08
-    assert _score(blobs, y, t, 0.04, np.empty(5)) == pytest.approx(wanted)
-
-
 def test_assignment_counts_what_is_missing_and_left_over() -> None:
     """Two markers 2 m ahead, one 10 cm beside its blob; the other far from any: 18 cm, or 30 cm with a blob left over."""
     markers = np.array([[0.0, 0.0, 2.0], [1.0, 0.0, 2.0]])
@@ -122,10 +111,3 @@ def test_assignment_counts_what_is_missing_and_left_over() -> None:
     assert blob.tolist() == [0, -1] and cost == pytest.approx(np.sqrt((0.1**2 + 0.18**2) / 2))
     blob, cost = _assigned(np.array([[0.05, 0.0], [-2.0, 0.0]]), markers, 0.3)
     assert blob.tolist() == [0, -1] and cost == pytest.approx(np.sqrt((0.1**2 + 0.3**2) / 2))
-
-
-def test_diverse_rows_and_wide_pairs_by_hand() -> None:
-    assert diverse(np.array([[0.0], [1.0], [10.0], [4.0]]), 3).tolist() == [0, 2, 3]
-    assert len(diverse(np.zeros((2, 1)), 5)) == 2
-    markers = np.array([[[0.0, 0, 0], [1.0, 0, 0], [5.0, 0, 0], [5.5, 0, 0]]])
-    assert wide_pairs(markers, 3).tolist() == [[0, 3], [0, 2], [1, 3]]

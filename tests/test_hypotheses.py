@@ -76,18 +76,6 @@ def test_labels_take_the_nearest_pair_first_and_each_point_once() -> None:
     assert choice.tolist() == [1, 0, -1]
 
 
-def test_index_lists_every_pose_once_below_its_nearest_centre() -> None:
-    poses = poses_of(np.random.default_rng(0), 200)
-    index = pose_index(poses, 20)
-    assert sorted(index.member.tolist()) == list(range(200)) and len(index.centers) == 20
-    d = np.linalg.norm((poses[:, None] - index.centers[None]).reshape(200, 20, -1), axis=2)
-    for c in range(20):
-        for n in index.member[index.start[c] : index.start[c + 1]]:
-            assert d[n, c] <= d[n].min() + 1e-6
-    alike = pose_index(np.tile(poses[:1], (50, 1, 1)), 20)
-    assert len(alike.centers) == 1 and len(alike.member) == 50
-
-
 def test_nearest_pose_is_that_of_a_full_search_if_all_lists_are_searched() -> None:
     rng = np.random.default_rng(1)
     index, choice = pose_index(poses_of(rng, 100), 10), np.array([0, 1, -1, 3, 4, -1])
