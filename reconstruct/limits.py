@@ -15,12 +15,13 @@ from reconstruct.local_model import LocalModel
 
 RARE_PERCENT = 0.05  # of the poses may lie beyond a limit: flips and other faults of the recordings
 MARGIN_RAD, MARGIN_SHARE = 0.03, 0.02  # and a performer may go a little farther than the database, by its range too
+STILL_RAD = 0.1  # coordinates that move less than this are left to the local model, which hardly moves them either
 SIGMA_RAD = 0.03  # how softly a limit holds
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Least and greatest value of every joint coordinate, (D,) [rad]."""
+    """Least and greatest value of every joint coordinate, (D,) [rad]; infinite where there is no limit."""
 
     low: Floats
     high: Floats
@@ -29,7 +30,7 @@ class Limits:
 def limits_of(poses: NDArray[np.float32]) -> Limits:
     """Give the limits that poses, (N, D) [rad], keep to."""
     low, high = np.percentile(poses, [RARE_PERCENT, 100.0 - RARE_PERCENT], axis=0).astype(np.float64)
-    margin = MARGIN_RAD + MARGIN_SHARE * (high - low)
+    margin = np.where(high - low < STILL_RAD, np.inf, MARGIN_RAD + MARGIN_SHARE * (high - low))
     return Limits(low - margin, high + margin)
 
 
