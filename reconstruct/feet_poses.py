@@ -10,11 +10,12 @@ from calibration.subject import Subject
 from config.settings import FeetSettings
 from database.contacts import database_contacts
 from database.kinematics import forward
-from database.rotations import Floats
+from database.rotations import Floats, matrix_from_rotvec
 from database.store import PoseDatabase
 from reconstruct.contacts import N_POINTS, Bools, label_share
 from reconstruct.examples import PoseTable
 from reconstruct.feet import FOOT_JOINTS, FeetLock, Floor, known_floor
+from reconstruct.feet_leg import leg_to
 from reconstruct.pose import Pose, State
 
 UNKNOWN = np.full(N_POINTS, np.nan)
@@ -36,6 +37,13 @@ class PoseFeet:
     def forget(self) -> None:
         """Start anew with the next pose."""
         self._lock.forget()
+
+    def warm(self, pose: Pose) -> None:
+        """Turn both legs of a pose once, to compile what that takes."""
+        _, joints = forward(self._subject.skeleton, pose.rotvec, pose.root_m)
+        hips = (matrix_from_rotvec(pose.rotvec[0]), pose.root_m)
+        for side, points in enumerate(FOOT_JOINTS):
+            leg_to(self._subject.skeleton, pose.rotvec, hips, side, joints[list(points)] + 0.01)
 
     def step(self, pose: Pose, rows: NDArray[Any] | None = None, weights: Floats | None = None) -> Pose:
         """Give the pose with its contacts, and its feet and their markers where they are held.

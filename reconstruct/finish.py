@@ -31,6 +31,7 @@ class Finish:
         """Compile what a pose passes through; what it leaves behind is to be forgotten."""
         self._filter.warm(pose)
         self.step(pose, None, None)
+        self._feet.warm(pose)
 
     def step(self, pose: Pose, rows: NDArray[np.int64] | None, weights: Floats | None) -> Pose:
         """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""

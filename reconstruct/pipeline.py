@@ -25,7 +25,7 @@ from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight
-from reconstruct.warm import tpose_pair
+from reconstruct.warm import tpose_pair, warm_estimator
 
 Clock = Callable[[], int]
 ALIKE_ROWS = 16  # nearest poses that tell how likely these labels are at least
@@ -83,6 +83,7 @@ class Pipeline:
         hidden_clock, self.clock = self.clock, _no_clock
         for _ in range(3):
             pose = self.step(pair)
+        warm_estimator(self._estimator, self.rig)
         self._finish.warm(pose)
         self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
         self.clock = hidden_clock

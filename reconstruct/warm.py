@@ -1,13 +1,19 @@
-"""A pair of views of the T-pose, to run every kernel once before a process says that it is ready."""
+"""Views and markers of the T-pose, to run every kernel once before a process says that it is ready."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from capture.packets import Blobs, Floats, PairedBlobs, lone_pair
+from capture.packets import Blobs, Floats, MarkerFrame, PairedBlobs, lone_pair
 from config.joints import N_JOINTS
 from database.kinematics import charted, local_markers
 from database.rotations import rotation_between
+from reconstruct.estimator import Estimator
+from reconstruct.history import History, Moment
+
+FRAME_NS = 16_666_667
 
 
 def tpose_pair(rig: Rig, subject: Subject) -> PairedBlobs:
@@ -20,6 +26,35 @@ def tpose_pair(rig: Rig, subject: Subject) -> PairedBlobs:
     world = local @ rotation_between([0.0, 0.0, 1.0], -axis).T + middle
     pair = PairedBlobs(_blobs(0, left.project(world)), _blobs(1, right.project(world)))
     return lone_pair(pair.left) if rig.is_lone else pair
+
+
+def warm_estimator(estimator: Estimator, rig: Rig) -> None:
+    """Solve the T-pose from both views, the frame after it, and that from one view alone; look for likelier labels; forget."""
+    axis = rig.left.rotation[2] + rig.right.rotation[2]
+    place = 0.5 * (rig.left.center_m + rig.right.center_m) + 3.0 * axis / np.linalg.norm(axis)
+    moment = Moment(0, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), rotation_between([0.0, 0.0, 1.0], -axis), place)
+    frame = _frame(rig, estimator.world(moment))
+    estimator.history = History()
+    for k in range(3):
+        estimate = estimator.estimate(replace(frame, t_capture_ns=k * FRAME_NS), moment if k == 0 else None)
+        if estimate is not None:
+            estimator.accept(estimate)
+            root = (estimate.moment.rotation, estimate.moment.position_m)
+            unlike = replace(frame, point_m=frame.point_m[::-1])
+            estimator.may_be_likelier(unlike, frame, root, estimate.near.rows, (0, 1))
+            estimator.likelier(frame, frame, root)
+    nowhere = np.zeros(len(frame.valid), bool)
+    estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=np.stack([~nowhere, nowhere])))
+    estimator.history = History()
+
+
+def _frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
+    """Give a frame in which both views show all markers, (M, 3) [m]."""
+    n = len(marker_m)
+    image_px = np.stack([np.nan_to_num(camera.project(marker_m)) for camera in rig.cameras])
+    covariance_m2, shown = np.tile(1e-5 * np.eye(3), (n, 1, 1)), np.ones(n, bool)
+    seen, sigma_px = np.ones((2, n), bool), np.full((2, n), 0.3)
+    return MarkerFrame(0, 0, 0, shown, marker_m, covariance_m2, seen, image_px, sigma_px, np.zeros(n), np.zeros((0, 3)))
 
 
 def _blobs(camera: int, points_px: Floats) -> Blobs:

@@ -1,17 +1,21 @@
 """The step end to end, on blobs projected from a built-in walk: tracked, near the truth, through occlusion and loss."""
 
 from dataclasses import dataclass, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from capture.packets import PairedBlobs
+from capture.packets import MarkerFrame, PairedBlobs
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
+from reconstruct.estimator import Estimate
+from reconstruct.history import Moment
 from reconstruct.packet import measured_joints
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
+from reconstruct.warm import warm_estimator
 from tests.people import (
     PERIOD_NS,
     blobs_of,
@@ -201,3 +205,24 @@ def test_nothing_the_cameras_show_can_break_it() -> None:
         for array in (pose.rotvec, pose.root_m, pose.marker_m, pose.residual_m, pose.residual_px, pose.confidence):
             assert np.isfinite(array).all()
         assert np.abs(pose.root_m).max() < 50.0
+
+
+def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left to be compiled at the first frame: the search, likelier labels and lines of sight were all gone through."""
+    pipeline = session.pipeline()
+    estimator = pipeline._estimator
+    frames: list[MarkerFrame] = []
+    estimate, likelier = estimator.estimate, Mock(side_effect=estimator.likelier)
+
+    def noted(frame: MarkerFrame, *rest: Moment | None) -> Estimate | None:
+        frames.append(frame)
+        found = estimate(frame, *rest)
+        assert found is not None
+        return found
+
+    monkeypatch.setattr(estimator, "estimate", noted)
+    monkeypatch.setattr(estimator, "likelier", likelier)
+    warm_estimator(estimator, pipeline.rig)
+    assert [frame.valid.all() for frame in frames] == [True, True, True, False] and not frames[3].valid.any()
+    assert likelier.call_count == 3
+    assert estimator.history.last is None
