@@ -73,8 +73,8 @@ class Estimator:
         self._starts = example_starts(examples)
         self._limits = limits_of(some.pose)
         everything = np.cov(some.pose.T.astype(np.float64), bias=True)
-        self._everything = everything
         self.background = settings.background * everything
+        self._view_background = settings.view_background * everything
         self._drift = drift_shape(everything)
         self._rig = rig
         self._settings = settings
@@ -249,7 +249,7 @@ class Estimator:
             )
         else:
             motion = None if carried is None else self._motion(rows, weights, carried, t_ns)
-            background = s.background * self._everything
+            background = self.background if s is self._settings else self._view_background
             model = local_gaussian(examples, weights, motion, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
         return Neighbourhood(rows, weights, model)
 
