@@ -43,6 +43,7 @@ def pose_packet(frame: MarkerFrame, state: State, moment: Moment, marker_m: Floa
         frame.seen,
         residual_px,
         {},
+        point_m=frame.point_m,
     )
 
 

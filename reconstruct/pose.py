@@ -34,7 +34,8 @@ class Pose:
     joint_source: JointSource, (J,) uint8; confidence: 0..1, (J,); marker_m: every marker as the pose has
     it, (M, 3) [m] world; measured: both cameras saw it and the solver used it, (M,); residual_m: distance to the measured
     marker, (M,), zero elsewhere; seen: used from each camera, (2, M); residual_px: reprojection error there, (2, M);
-    latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,).
+    latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
+    markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it.
     """
 
     index: int
@@ -52,3 +53,4 @@ class Pose:
     residual_px: Floats
     latency_ns: dict[str, int]
     contacts: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))
+    point_m: Floats = field(default_factory=lambda: np.zeros((0, 3)))

@@ -1,1 +1,1 @@
-"""The world outside: messages, publisher, exports."""
+"""The world outside: messages, publisher, recordings, exports, VMC, viewer."""

@@ -13,16 +13,27 @@ import msgpack
 import numpy as np
 
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
-from stream.messages import EventMessage, MarkerReading, Message, PoseMessage, SkeletonMessage, StatusMessage
+from stream.messages import (
+    CameraReading,
+    EventMessage,
+    MarkerReading,
+    Message,
+    PoseMessage,
+    RigMessage,
+    SkeletonMessage,
+    StatusMessage,
+)
 
 TOPIC_OF: dict[type[Any], bytes] = {
     SkeletonMessage: b"skeleton",
+    RigMessage: b"rig",
     PoseMessage: b"pose",
     StatusMessage: b"status",
     EventMessage: b"event",
 }
 STATES = ("tracking", "coasting", "lost")
 MAX_JOINTS = 256
+MAX_SIDE_PX = 16384
 
 
 def encode(message: Message) -> bytes:
@@ -33,12 +44,22 @@ def encode(message: Message) -> bytes:
         content["confidence"] = packed(np.asarray(message.confidence), "<f4")
         content["joint_source"] = message.joint_source.astype(np.uint8).tobytes()
         content["markers"] = [
-            {"name": m.name, "xyz": m.xyz, "residual": m.residual, "cameras": m.cameras} for m in message.markers
+            {"name": m.name, "xyz": m.xyz, "residual": m.residual, "cameras": m.cameras, "measured": m.measured}
+            for m in message.markers
         ]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
         content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
+    if isinstance(message, RigMessage):
+        content["cameras"] = [_camera_content(camera) for camera in message.cameras]
     return TOPIC_OF[type(message)] + b" " + bytes(msgpack.packb(content, use_bin_type=True))
+
+
+def _camera_content(camera: CameraReading) -> dict[str, Any]:
+    """Give a camera as a map of plain values."""
+    keys = ("matrix", "distortions", "rotation", "translation")
+    arrays = {key: np.asarray(getattr(camera, key), float).tolist() for key in keys}
+    return {"name": camera.name, "size": camera.size, **arrays}
 
 
 def decode(payload: bytes) -> Message:
@@ -83,6 +104,29 @@ def _skeleton(content: dict[str, Any]) -> SkeletonMessage:
     )
 
 
+def _rig(content: dict[str, Any]) -> RigMessage:
+    """Give a rig message."""
+    cameras = tuple(_camera(item) for item in field_of(content, "cameras", list))
+    if not 1 <= len(cameras) <= 2:
+        raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected one or two; the message was dropped")
+    return RigMessage(field_of(content, "session", str), cameras, field_of(content, "floor_known", bool))
+
+
+def _camera(content: object) -> CameraReading:
+    """Give one camera of a rig."""
+    if not isinstance(content, dict):
+        raise MalformedMessageError(f"a camera must be a map, got {type(content).__name__}; the message was dropped")
+    size = _number_list(content, "size", int)
+    if len(size) != 2 or not all(0 < side <= MAX_SIDE_PX for side in size):
+        raise MalformedMessageError("field 'size' must be a width and a height in pixels; the message was dropped")
+    distortions = np.array(_number_list(content, "distortions", int, float), float)
+    matrix = _rows(content, "matrix", 3)
+    if len(distortions) not in (4, 5) or not np.isfinite(distortions).all() or len(matrix) != 3:
+        raise MalformedMessageError("a camera needs a matrix of 3 x 3 and 4 or 5 distortions; the message was dropped")
+    rotation, translation = np.array(_triple(content, "rotation")), np.array(_triple(content, "translation"))
+    return CameraReading(field_of(content, "name", str), (size[0], size[1]), matrix, distortions, rotation, translation)
+
+
 def _pose(content: dict[str, Any]) -> PoseMessage:
     """Give a pose message."""
     rotations = floats_of(content, "rotations_xyzw", 4, "<f4")
@@ -123,7 +167,8 @@ def _marker(content: object) -> MarkerReading:
     if residual is not None and not math.isfinite(residual):
         raise MalformedMessageError("the residual of a marker is not finite; the message was dropped")
     cameras = tuple(_number_list(content, "cameras", int))
-    return MarkerReading(field_of(content, "name", str), _triple(content, "xyz"), residual, cameras)
+    measured = None if content.get("measured") is None else _triple(content, "measured")
+    return MarkerReading(field_of(content, "name", str), _triple(content, "xyz"), residual, cameras, measured)
 
 
 def _status(content: dict[str, Any]) -> StatusMessage:
@@ -178,6 +223,7 @@ def _rows(content: dict[str, Any], key: str, columns: int) -> np.ndarray[Any, np
 
 _DECODERS: dict[bytes, Callable[[dict[str, Any]], Message]] = {
     b"skeleton": _skeleton,
+    b"rig": _rig,
     b"pose": _pose,
     b"status": _status,
     b"event": _event,

@@ -4,13 +4,14 @@ import hashlib
 
 import numpy as np
 
+from calibration.camera import Rig
 from calibration.subject import Subject
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from database.contacts import CONTACT_JOINTS
 from database.kinematics import local_rotations
-from database.rotations import Floats, quaternion_from_matrix
+from database.rotations import Floats, quaternion_from_matrix, rotvec_from_matrix
 from reconstruct.pose import Pose
-from stream.messages import MarkerReading, PoseMessage, SkeletonMessage
+from stream.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
 
 def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
@@ -34,6 +35,15 @@ def skeleton_message(subject: Subject) -> SkeletonMessage:
         markers=subject.markers.names,
         subject=subject.name,
     )
+
+
+def rig_message(rig: Rig, session: str) -> RigMessage:
+    """Describe the cameras of a run; a rig of one camera has one."""
+    cameras = (rig.left,) if rig.is_lone else rig.cameras
+    readings = tuple(
+        CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation) for c in cameras
+    )
+    return RigMessage(session, readings, rig.floor_known)
 
 
 def pose_message(
@@ -66,6 +76,7 @@ def pose_message(
 def marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Give every marker of a pose by name."""
     places, residuals = pose.marker_m.tolist(), pose.residual_m.tolist()
+    points = pose.point_m.tolist()
     measured, seen = pose.measured.tolist(), pose.seen.tolist()
     return tuple(
         MarkerReading(
@@ -73,6 +84,7 @@ def marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, 
             xyz=(places[m][0], places[m][1], places[m][2]),
             residual=residuals[m] if measured[m] else None,
             cameras=tuple(camera for camera in (0, 1) if seen[camera][m]),
+            measured=(points[m][0], points[m][1], points[m][2]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)
     )

@@ -1,4 +1,4 @@
-"""What the stream says, typed: skeleton, pose, status and event; docs of the fields are in docs/stream.md.
+"""What the stream says, typed: skeleton, rig, pose, status and event; docs of the fields are in docs/stream.md.
 
 Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clock`.
 """
@@ -38,13 +38,42 @@ class SkeletonMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class CameraReading:
+    """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
+
+    rotation: Rodrigues vector, (3,); translation: (3,) [m].
+    """
+
+    name: str
+    size: tuple[int, int]
+    matrix: Floats
+    distortions: Floats
+    rotation: Floats
+    translation: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RigMessage:
+    """The cameras of the run, left first, one or two; floor_known: the world has Y up and its floor at 0."""
+
+    session: str
+    cameras: tuple[CameraReading, ...]
+    floor_known: bool
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
 class MarkerReading:
-    """One marker of a pose: place [m] as the pose has it, residual [m] where measured, cameras that saw it (0 left, 1 right)."""
+    """One marker of a pose: place [m] as the pose has it, residual [m] where measured, cameras that saw it (0 left, 1 right).
+
+    measured: where both cameras saw it [m], None where they did not.
+    """
 
     name: str
     xyz: tuple[float, float, float]
     residual: float | None
     cameras: tuple[int, ...]
+    measured: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +131,4 @@ class EventMessage:
     schema: int = SCHEMA
 
 
-Message = SkeletonMessage | PoseMessage | StatusMessage | EventMessage
+Message = SkeletonMessage | RigMessage | PoseMessage | StatusMessage | EventMessage

@@ -8,7 +8,7 @@ from capture.clock import now_ns
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.process import RunStatus
-from stream.compose import pose_message, skeleton_message
+from stream.compose import pose_message, rig_message, skeleton_message
 from stream.messages import EventMessage, StatusMessage
 from stream.publisher import Publisher
 
@@ -29,6 +29,7 @@ class StreamSink:
         if rig.error_px == rig.error_px:  # not NaN: known
             self._calibration["reprojection_px"] = rig.error_px
         self._publisher.publish(self._skeleton)
+        self._publisher.publish(rig_message(rig, session))
 
     @property
     def address(self) -> str:

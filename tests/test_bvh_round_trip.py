@@ -8,8 +8,8 @@ from database.kinematics import forward
 from database.read import read_clip
 from database.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.pose import State
-from stream.bvh import write_bvh
-from stream.take import Take
+from stream.export.bvh import write_bvh
+from stream.export.take import Take
 from tests.motion_files import random_values, write_amc
 
 

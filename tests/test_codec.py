@@ -1,7 +1,7 @@
 """The stream's bytes: exact layout, exact round trip, and no way to crash a receiver."""
 
 import random
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 
 import msgpack
 import numpy as np
@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from capture.wire import MalformedMessageError
 from stream.codec import decode, encode
-from stream.messages import EventMessage, MarkerReading, Message, PoseMessage, SkeletonMessage, StatusMessage
+from stream.messages import (
+    CameraReading,
+    EventMessage,
+    MarkerReading,
+    Message,
+    PoseMessage,
+    RigMessage,
+    SkeletonMessage,
+    StatusMessage,
+)
 
 HALF = float(np.sqrt(0.5))
 SKELETON = SkeletonMessage(
@@ -37,21 +46,36 @@ POSE = PoseMessage(
     joint_source=np.array([0, 1, 2], np.uint8),
     confidence=np.array([1, 0.5, 0.25], np.float32),
     contacts=("leftFoot",),
-    markers=(MarkerReading("chest", (0.5, 1.25, 2.0), 0.004, (0, 1)), MarkerReading("left_hand", (1.0, 0.0, 0.0), None, (1,))),
+    markers=(
+        MarkerReading("chest", (0.5, 1.25, 2.0), 0.004, (0, 1), (0.5, 1.25, 2.004)),
+        MarkerReading("left_hand", (1.0, 0.0, 0.0), None, (1,)),
+    ),
     latency_ns={"detect": 1_500_000, "solve": 900_000},
 )
 STATUS = StatusMessage(
     "s1", 5, "tracking", {"pose": 59.9}, {"late": 1}, {"mean": -2e6}, {"epipolar_px": 0.4}, {"left": {"fps": 60.0}}
 )
 EVENT = EventMessage("s1", 6, "camera", "camera left ended and was started again")
-MESSAGES: list[Message] = [SKELETON, POSE, STATUS, EVENT]
+CAMERA = CameraReading(
+    "left",
+    (640, 480),
+    np.array([[600.0, 0, 320], [0, 610, 240], [0, 0, 1]]),
+    np.array([0.1, -0.2, 0.001, 0.002, 0.05]),
+    np.array([0.1, 0.2, 0.3]),
+    np.array([0.0, -1.0, 3.0]),
+)
+RIG = RigMessage("s1", (CAMERA, replace(CAMERA, name="right", distortions=np.zeros(4))), True)
+MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT]
 
 
 def same(first: object, second: object) -> bool:
-    pairs = [(getattr(first, item.name), getattr(second, item.name)) for item in fields(first)]
-    return type(first) is type(second) and all(
-        np.array_equal(a, b) and a.dtype == b.dtype if isinstance(a, np.ndarray) else a == b for a, b in pairs
-    )
+    if isinstance(first, np.ndarray):
+        return isinstance(second, np.ndarray) and np.array_equal(first, second) and first.dtype == second.dtype
+    if isinstance(first, tuple):
+        return isinstance(second, tuple) and len(first) == len(second) and all(map(same, first, second))
+    if not is_dataclass(first):
+        return first == second
+    return type(first) is type(second) and all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
 
 
 def changed(message: Message, **values: object) -> bytes:
@@ -71,8 +95,26 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
     assert content["rotations_xyzw"][16:32] == np.array([HALF, 0, 0, HALF], "<f4").tobytes()
     assert content["joint_source"] == b"\x00\x01\x02" and len(content["confidence"]) == 12
     assert content["root_m"] == [0.125, 1.0, -2.5] and content["schema"] == 1
-    assert content["markers"][1] == {"name": "left_hand", "xyz": [1.0, 0.0, 0.0], "residual": None, "cameras": [1]}
+    assert content["markers"][1] == {
+        "name": "left_hand",
+        "xyz": [1.0, 0.0, 0.0],
+        "residual": None,
+        "cameras": [1],
+        "measured": None,
+    }
     assert list(content)[:1] != [] and set(content) == {item.name for item in fields(POSE)}
+
+
+@pytest.mark.parametrize(
+    "camera",
+    [{"size": [640]}, {"size": [0, 480]}, {"matrix": [[1.0, 0, 0]]}, {"distortions": [0.0]}, {"rotation": [0.0, np.nan, 0]}],
+    ids=str,
+)
+def test_a_camera_that_cannot_be_is_refused(camera: dict[str, object]) -> None:
+    content = msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    assert isinstance(decode(changed(RIG, cameras=[content])), RigMessage)
+    with pytest.raises(MalformedMessageError):
+        decode(changed(RIG, cameras=[{**content, **camera}]))
 
 
 def test_skeleton_layout() -> None:

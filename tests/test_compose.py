@@ -9,7 +9,7 @@ from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.kinematics import forward, local_rotations
 from database.rotations import matrix_from_quaternion
 from stream.codec import decode, encode
-from stream.compose import pose_message, skeleton_hash, skeleton_message
+from stream.compose import pose_message, rig_message, skeleton_hash, skeleton_message
 from stream.messages import PoseMessage, SkeletonMessage
 from tests import fakes
 
@@ -42,6 +42,20 @@ def test_message_carries_provenance_and_markers() -> None:
     assert (chest.name, chest.xyz, chest.residual, chest.cameras) == ("chest", (1.0, 2.0, 3.0), 0.004, (0, 1))
     assert (hand.name, hand.xyz, hand.residual, hand.cameras) == ("hand", (4.0, 5.0, 6.0), None, (1,))
     assert message.confidence.tolist() == [0.75] * N_JOINTS and message.latency_ns == {"solve": 1000}
+
+
+def test_message_has_markers_where_they_were_measured() -> None:
+    pose = replace(fakes.pose(5, 1000, np.zeros(3)), point_m=np.array([[1.0, 2.0, 3.004], [9.0, 9.0, 9.0]]))
+    chest, hand = pose_message(pose, SKELETON, "run", 9, 2000).markers
+    assert chest.measured == (1.0, 2.0, 3.004) and hand.measured is None  # the hand's point was not measured
+
+
+def test_rig_message_describes_one_camera_or_two() -> None:
+    rig = fakes.rig()
+    message = rig_message(rig, "run")
+    assert [camera.name for camera in message.cameras] == [rig.left.name, rig.right.name] and not message.floor_known
+    assert message.cameras[1].translation.tolist() == [-2.0, 0.0, 0.0] and message.cameras[0].matrix is rig.left.matrix
+    assert len(rig_message(replace(rig, right=rig.left), "run").cameras) == 1
 
 
 def test_skeleton_message_describes_the_rest_pose() -> None:

@@ -16,10 +16,10 @@ from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from database.kinematics import forward
 from database.skeleton import Skeleton
 from reconstruct.pose import State
-from stream.bvh import bvh_text, euler_order, euler_rad, write_bvh
-from stream.tables import csv_text, write_csv
-from stream.take import Take, evenly_timed, floor_normal, frame_period_s, upright
-from stream.trc import trc_text, write_trc
+from stream.export.bvh import bvh_text, euler_order, euler_rad, write_bvh
+from stream.export.tables import csv_text, write_csv
+from stream.export.take import Take, evenly_timed, floor_normal, frame_period_s, upright
+from stream.export.trc import trc_text, write_trc
 
 
 def person() -> Skeleton:

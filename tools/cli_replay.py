@@ -121,10 +121,10 @@ def _write_takes(
     result: "ReplayResult", performer: "Subject", floor_known: bool, bvh: Path | None, trc: Path | None, csv: Path | None
 ) -> None:
     """Write the exports asked for: positions in the rig's own frame, BVH upright in any case."""
-    from stream.bvh import write_bvh
-    from stream.tables import write_csv
-    from stream.take import upright
-    from stream.trc import write_trc
+    from stream.export.bvh import write_bvh
+    from stream.export.tables import write_csv
+    from stream.export.take import upright
+    from stream.export.trc import write_trc
 
     take = result.take(performer)
     if bvh is not None:

@@ -20,7 +20,7 @@ from reconstruct.examples import PoseTable
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
-from stream.take import Take, take_from_poses
+from stream.export.take import Take, take_from_poses
 
 N_CHECKED = 40
 Progress = Callable[[int, int | None], None]

@@ -22,9 +22,9 @@ from config.joints import JOINTS
 from database.clips import Clip
 from database.rotations import Floats
 from reconstruct.pose import State
-from stream.bvh import write_bvh
-from stream.tables import write_csv
-from stream.take import Take
+from stream.export.bvh import write_bvh
+from stream.export.tables import write_csv
+from stream.export.take import Take
 
 # fourcc, OpenCV backend: motion JPEG is written by OpenCV itself, lossless FFV1 needs its FFmpeg.
 CODECS = {"mjpg": ("MJPG", cv2.CAP_OPENCV_MJPEG), "ffv1": ("FFV1", cv2.CAP_FFMPEG)}

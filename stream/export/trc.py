@@ -4,7 +4,7 @@ from pathlib import Path
 
 from config.files import atomic_write
 from config.joints import JOINTS
-from stream.take import Take, frame_period_s
+from stream.export.take import Take, frame_period_s
 
 MM_PER_M = 1000.0
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from config.files import atomic_write
 from config.joints import JOINTS
-from stream.take import Take
+from stream.export.take import Take
 
 
 def write_csv(file: Path, take: Take) -> None:

@@ -1,0 +1,1 @@
+"""VMC, the Virtual Motion Capture protocol: OSC over UDP beside the stream."""
