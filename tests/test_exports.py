@@ -17,9 +17,11 @@ from database.kinematics import forward
 from database.skeleton import Skeleton
 from reconstruct.pose import State
 from stream.export.bvh import bvh_text, euler_order, euler_rad, write_bvh
+from stream.export.even import evenly_timed
 from stream.export.tables import csv_text, write_csv
-from stream.export.take import Take, evenly_timed, floor_normal, frame_period_s, upright
+from stream.export.take import Take, frame_period_s
 from stream.export.trc import trc_text, write_trc
+from stream.export.upright import floor_normal, upright
 
 
 def person() -> Skeleton:

@@ -123,8 +123,8 @@ def _write_takes(
     """Write the exports asked for: positions in the rig's own frame, BVH upright in any case."""
     from stream.export.bvh import write_bvh
     from stream.export.tables import write_csv
-    from stream.export.take import upright
     from stream.export.trc import write_trc
+    from stream.export.upright import upright
 
     take = result.take(performer)
     if bvh is not None:

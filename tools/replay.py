@@ -20,7 +20,7 @@ from reconstruct.examples import PoseTable
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
-from stream.export.take import Take, take_from_poses
+from stream.export.take import Take, TakeInfo, take_from_poses
 
 N_CHECKED = 40
 Progress = Callable[[int, int | None], None]
@@ -46,9 +46,9 @@ class ReplayResult:
     swaps_suspected: int = 0
     wall_s: float = 0.0
 
-    def take(self, subject: Subject) -> Take:
-        """Give the poses as a take."""
-        return take_from_poses(subject.skeleton, self.poses)
+    def take(self, subject: Subject, info: TakeInfo = TakeInfo()) -> Take:
+        """Give the poses and the measured markers as a take."""
+        return take_from_poses(subject.skeleton, self.poses, subject.markers.names, info)
 
 
 def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:

@@ -14,7 +14,8 @@ from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.rotations import Floats
 from database.skeleton import Skeleton
-from stream.export.take import Take, evenly_timed, frame_period_s
+from stream.export.even import evenly_timed
+from stream.export.take import Take, frame_period_s
 
 CM_PER_M = 100.0
 # The middle axis of an order must stay clear of 90 degrees. Knees, hips and elbows bend about X or Y and hardly about Z; an arm

@@ -1,21 +1,50 @@
 """A take: the poses of a whole recording as arrays, which every export starts from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from config.joints import JOINT_INDEX
 from database.kinematics import forward
-from database.rotations import Floats, matrix_from_rotvec, rotation_between, rotvec_from_matrix
+from database.rotations import Floats, matrix_from_rotvec
 from database.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, State
 
-STANDING_M_S = 0.25
-PATCH_M = 0.1
-FLOOR_SIGMA_M = 0.03
-TILT_SIGMA_RAD = 0.08  # how far a T-pose's up direction may be off
+
+@dataclass(frozen=True, slots=True)
+class TakeInfo:
+    """Where a take comes from, for the files that can say so; what is unknown is empty.
+
+    subject: the performer; session: the run, as in the stream's messages; recorded: when, ISO 8601; source: what it was made
+    from, such as the name of a recording; floor_known: the world has Y up and its floor at 0.
+    """
+
+    subject: str = ""
+    session: str = ""
+    recorded: str = ""
+    source: str = ""
+    floor_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerTracks:
+    """Markers as they were measured, triangulated from both views.
+
+    names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M).
+    """
+
+    names: tuple[str, ...]
+    point_m: Floats
+    valid: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        assert self.point_m.shape == (*self.valid.shape, 3) and self.valid.shape[1] == len(self.names)
+        for array in (self.point_m, self.valid):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.valid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +52,8 @@ class Take:
     """The motion of one performer.
 
     seconds: time from the first frame, rising, (N,) [s]; states: (N,) `State`; rotvec: charted as in
-    `database.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m].
+    `database.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
+    markers: as measured at the same times, None where nobody kept them.
     """
 
     skeleton: Skeleton
@@ -31,10 +61,13 @@ class Take:
     states: tuple[State, ...]
     rotvec: Floats
     root_m: Floats
+    markers: MarkerTracks | None = None
+    info: TakeInfo = TakeInfo()
 
     def __post_init__(self) -> None:
         n = len(self.seconds)
         assert len(self.states) == n and len(self.rotvec) == n and self.root_m.shape == (n, 3)
+        assert self.markers is None or len(self.markers) == n
         assert np.all(np.diff(self.seconds) > 0)
         for array in (self.seconds, self.rotvec, self.root_m):
             array.setflags(write=False)
@@ -56,18 +89,41 @@ class Take:
         return np.asarray(REFERENCE @ matrix_from_rotvec(self.rotvec))
 
 
-def take_from_poses(skeleton: Skeleton, poses: Sequence[Pose]) -> Take:
-    """Collect poses into a take; one that repeats the time stamp before it is left out."""
-    stamps = np.array([pose.t_capture_ns for pose in poses], np.int64)
-    latest = np.maximum.accumulate(stamps) if len(stamps) else stamps
-    kept = [i for i in range(len(poses)) if i == 0 or stamps[i] > latest[i - 1]]
+def take_from_poses(
+    skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()
+) -> Take:
+    """Collect poses into a take; one that repeats the time stamp before it is left out.
+
+    marker_names: of the subject, in the order of the poses' markers; without them the take has no markers.
+    """
+    kept = rising([pose.t_capture_ns for pose in poses])
+    stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)
     return Take(
         skeleton=skeleton,
-        seconds=(stamps[kept] - stamps[:1]) / 1e9,
+        seconds=(stamps - stamps[:1]) / 1e9,
         states=tuple(poses[i].state for i in kept),
         rotvec=np.array([poses[i].rotvec for i in kept], float).reshape(len(kept), -1, 3),
         root_m=np.array([poses[i].root_m for i in kept], float).reshape(-1, 3),
+        markers=_tracks(tuple(marker_names), [poses[i] for i in kept]) if marker_names else None,
+        info=info,
     )
+
+
+def rising(stamps_ns: Sequence[int]) -> list[int]:
+    """Give the indices of the time stamps that are later than all before them."""
+    stamps = np.array(stamps_ns, np.int64)
+    latest = np.maximum.accumulate(stamps) if len(stamps) else stamps
+    return [i for i in range(len(stamps)) if i == 0 or stamps[i] > latest[i - 1]]
+
+
+def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
+    """Collect where markers were triangulated."""
+    point_m, valid = np.zeros((len(poses), len(names), 3)), np.zeros((len(poses), len(names)), bool)
+    for n, pose in enumerate(poses):
+        if len(pose.point_m):
+            valid[n] = pose.measured
+            point_m[n, pose.measured] = pose.point_m[pose.measured]
+    return MarkerTracks(names, point_m, valid)
 
 
 def frame_period_s(seconds: Floats) -> float:
@@ -76,81 +132,3 @@ def frame_period_s(seconds: Floats) -> float:
     if not len(gaps):
         return 1.0 / 30.0
     return float(gaps[gaps <= 1.5 * np.median(gaps)].mean())
-
-
-def upright(take: Take, up: ArrayLike) -> Take:
-    """Turn a take whose floor is unknown so that it is level, with the lowest joint of all frames at 0.
-
-    up: the world's up direction as the T-pose has it, (3,). A T-pose tells it to some degrees only; where the feet stand
-    during the take tells it better. The heading and the horizontal place are left as they are.
-    """
-    turned = _turned(take, rotation_between(up, (0.0, 1.0, 0.0)))
-    turned = _turned(turned, rotation_between(floor_normal(standing_points_m(turned)), (0.0, 1.0, 0.0)))
-    lowest = turned.positions_m()[~turned.lost, :, 1].min(initial=np.inf)
-    if not np.isfinite(lowest):
-        return turned
-    return replace(turned, root_m=np.ascontiguousarray(turned.root_m - [0.0, lowest, 0.0]))
-
-
-def _turned(take: Take, R: Floats) -> Take:
-    """Turn a take about the origin."""
-    rotvec = take.rotvec.copy()
-    rotvec[:, 0] = rotvec_from_matrix(REFERENCE[0].T @ R @ REFERENCE[0] @ matrix_from_rotvec(take.rotvec[:, 0]))
-    return replace(take, rotvec=rotvec, root_m=np.ascontiguousarray(take.root_m @ R.T))
-
-
-def standing_points_m(take: Take) -> Floats:
-    """Give where feet stand still: the balls of both feet in frames in which they hardly move, (S, 3) [m]."""
-    if len(take) < 3:
-        return np.zeros((0, 3))
-    feet = take.positions_m()[:, [JOINT_INDEX["leftToes"], JOINT_INDEX["rightToes"]]]
-    speed = np.linalg.norm(feet[2:] - feet[:-2], axis=2) / (take.seconds[2:] - take.seconds[:-2])[:, None]
-    still = (speed < STANDING_M_S) & ~take.lost[1:-1, None]
-    return np.asarray(feet[1:-1][still])
-
-
-def floor_normal(points_m: Floats) -> Floats:
-    """Fit a nearly level plane y = c + a x + b z to standing feet and give its normal, (3,).
-
-    The slopes are a priori normal with TILT_SIGMA_RAD, so that feet in one place leave the floor level; each patch of 10 cm
-    counts once, however long somebody stood on it; feet in the air pull little (Cauchy weights).
-    """
-    if not len(points_m):
-        return np.array([0.0, 1.0, 0.0])
-    _, patch = np.unique(np.round(points_m[:, [0, 2]] / PATCH_M).astype(np.int64), axis=0, return_inverse=True)
-    patch = patch.ravel()
-    n = np.bincount(patch)
-    mean = np.stack([np.bincount(patch, points_m[:, i]) / n for i in range(3)], axis=1)
-    A = np.column_stack([mean[:, 0] - mean[:, 0].mean(), mean[:, 2] - mean[:, 2].mean(), np.ones(len(mean))])
-    prior = np.diag([TILT_SIGMA_RAD**-2.0, TILT_SIGMA_RAD**-2.0, 0.0])
-    weight = np.ones(len(mean))
-    for _ in range(10):
-        W = weight / FLOOR_SIGMA_M**2
-        plane = np.linalg.solve(A.T @ (W[:, None] * A) + prior, A.T @ (W * mean[:, 1]))
-        weight = 1.0 / (1.0 + ((A @ plane - mean[:, 1]) / FLOOR_SIGMA_M) ** 2)
-    normal = np.array([-plane[0], 1.0, -plane[1]])
-    return np.asarray(normal / np.linalg.norm(normal))
-
-
-def evenly_timed(take: Take) -> Take:
-    """Resample to equal steps of `frame_period_s`: rotations along the shortest arc, positions linearly.
-
-    Formats with one fixed frame time (BVH) would otherwise run fast over every gap. A frame takes the state of its
-    nearest neighbour in time. Evenly timed takes come back as they are, up to rounding.
-    """
-    if len(take) < 2:
-        return take
-    period = frame_period_s(take.seconds)
-    seconds = np.arange(round(float(take.seconds[-1] - take.seconds[0]) / period) + 1) * period + take.seconds[0]
-    after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
-    gap = take.seconds[after] - take.seconds[after - 1]
-    share = np.clip((seconds - take.seconds[after - 1]) / gap, 0.0, 1.0)
-    R = matrix_from_rotvec(take.rotvec)
-    step = rotvec_from_matrix(np.swapaxes(R[after - 1], -1, -2) @ R[after])
-    return Take(
-        skeleton=take.skeleton,
-        seconds=seconds,
-        states=tuple(take.states[i - 1] if s < 0.5 else take.states[i] for i, s in zip(after, share, strict=True)),
-        rotvec=rotvec_from_matrix(R[after - 1] @ matrix_from_rotvec(share[:, None, None] * step)),
-        root_m=np.ascontiguousarray(take.root_m[after - 1] * (1.0 - share[:, None]) + take.root_m[after] * share[:, None]),
-    )
