@@ -109,6 +109,8 @@ class StreamSettings:
 
     address: str = "tcp://127.0.0.1:5570"  # ZeroMQ PUB; 127.0.0.1 is this machine only, port 0 takes a free one
     predict_ms: float = 0.0  # publish poses as they will be this long after they were taken, at most 100
+    keys: str = ""  # folder of `duocap keys`, asked for on every socket; empty: the user's own, for other machines only
+    open: bool = False  # true: without keys, anybody in the network can read the poses
 
 
 @dataclass(frozen=True, slots=True)
