@@ -1,6 +1,6 @@
 """The one converter from our axes to those of other systems, of which docs/conventions.md holds the table.
 
-Ours: right-handed, Y up, metres, the performer facing +Z with the left at +X. Every system is one orthogonal matrix and a scale. A
+Ours: right-handed, Y up, metres, the performer facing +Z with the left at +X. Every system is an orthogonal matrix and a scale. A
 mirror (determinant -1) turns the sense of rotations: with p' = M p, a rotation about axis v becomes one about det(M) M v.
 """
 
