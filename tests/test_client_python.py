@@ -1,6 +1,7 @@
 """The Python client: installs alone, hears a real publisher, agrees with our kinematics, counts what it misses."""
 
 import contextlib
+import shutil
 import subprocess
 import sys
 import time
@@ -91,7 +92,8 @@ def test_malformed_messages_raise_one_kind_of_error(which: int, data: st.DataObj
 def test_installs_alone_and_prints_poses(publisher: Publisher, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    installed = subprocess.run([python, "-m", "pip", "install", "-q", str(FOLDER)], capture_output=True, text=True, check=False)
+    copy = shutil.copytree(FOLDER, tmp_path / "client")  # pip builds in place
+    installed = subprocess.run([python, "-m", "pip", "install", "-q", str(copy)], capture_output=True, text=True, check=False)
     if installed.returncode:
         pytest.skip(f"pip could not install the client: {installed.stderr[-200:]}")
     listed = subprocess.run([python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True).stdout

@@ -29,7 +29,8 @@ class Client:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         if keys is not None:
-            self._socket.curve_serverkey, self._socket.curve_publickey, self._socket.curve_secretkey = (k.encode() for k in keys)
+            for option, key in zip((zmq.CURVE_SERVERKEY, zmq.CURVE_PUBLICKEY, zmq.CURVE_SECRETKEY), keys, strict=True):
+                self._socket.setsockopt(option, key.encode())
         self._socket.subscribe(b"")
         self._socket.connect(address)
         self.skeleton: Skeleton | None = None
