@@ -50,6 +50,7 @@ def encode(message: Message) -> bytes:
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
         content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
+        content["tails_m"] = None if message.tails_m is None else np.asarray(message.tails_m, float).tolist()
     if isinstance(message, RigMessage):
         content["cameras"] = [_camera_content(camera) for camera in message.cameras]
     return TOPIC_OF[type(message)] + b" " + bytes(msgpack.packb(content, use_bin_type=True))
@@ -81,6 +82,9 @@ def _skeleton(content: dict[str, Any]) -> SkeletonMessage:
     names = _texts(content, "names")
     parents = tuple(_number_list(content, "parents", int))
     offsets_m, rest_xyzw = _rows(content, "offsets_m", 3), _rows(content, "rest_xyzw", 4)
+    tails_m = None if content.get("tails_m") is None else _rows(content, "tails_m", 3)
+    if tails_m is not None and len(tails_m) != len(names):
+        raise MalformedMessageError(f"{len(names)} names and {len(tails_m)} tails in a skeleton; the message was dropped")
     if not 0 < len(names) == len(parents) == len(offsets_m) == len(rest_xyzw) <= MAX_JOINTS:
         raise MalformedMessageError(
             f"{len(names)} names, {len(parents)} parents, {len(offsets_m)} offsets in a skeleton; dropped"
@@ -100,6 +104,7 @@ def _skeleton(content: dict[str, Any]) -> SkeletonMessage:
         humanoid=humanoid,
         markers=_texts(content, "markers"),
         subject=field_of(content, "subject", str),
+        tails_m=tails_m,
         **conventions,
     )
 
@@ -109,7 +114,10 @@ def _rig(content: dict[str, Any]) -> RigMessage:
     cameras = tuple(_camera(item) for item in field_of(content, "cameras", list))
     if not 1 <= len(cameras) <= 2:
         raise MalformedMessageError(f"a rig of {len(cameras)} cameras, expected one or two; the message was dropped")
-    return RigMessage(field_of(content, "session", str), cameras, field_of(content, "floor_known", bool))
+    up_xyz = None if content.get("up_xyz") is None else _triple(content, "up_xyz")
+    if up_xyz is not None and abs(math.hypot(*up_xyz) - 1.0) > 1e-3:
+        raise MalformedMessageError("field 'up_xyz' must be a direction of length 1; the message was dropped")
+    return RigMessage(field_of(content, "session", str), cameras, field_of(content, "floor_known", bool), up_xyz)
 
 
 def _camera(content: object) -> CameraReading:

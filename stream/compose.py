@@ -34,16 +34,30 @@ def skeleton_message(subject: Subject) -> SkeletonMessage:
         humanoid=dict(VRM_BONE),
         markers=subject.markers.names,
         subject=subject.name,
+        tails_m=subject.skeleton.tails_m,
     )
 
 
-def rig_message(rig: Rig, session: str) -> RigMessage:
-    """Describe the cameras of a run; a rig of one camera has one."""
+def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
+    """Describe the cameras of a run; a rig of one camera has one.
+
+    up: the world's up direction as a subject's T-pose showed it, (3,); it counts where the floor is unknown.
+    """
     cameras = (rig.left,) if rig.is_lone else rig.cameras
     readings = tuple(
         CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation) for c in cameras
     )
-    return RigMessage(session, readings, rig.floor_known)
+    return RigMessage(session, readings, rig.floor_known, _up(rig, up))
+
+
+def _up(rig: Rig, up: Floats | None) -> tuple[float, float, float] | None:
+    """Give the world's up direction, of length 1."""
+    if rig.floor_known:
+        return (0.0, 1.0, 0.0)
+    if up is None or not np.linalg.norm(up) > 0.0:
+        return None
+    x, y, z = (np.asarray(up, float) / np.linalg.norm(up)).tolist()
+    return x, y, z
 
 
 def pose_message(

@@ -19,7 +19,8 @@ class SkeletonMessage:
     """The skeleton all poses with the same `hash` belong to.
 
     names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
-    rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names.
+    rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names;
+    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None where it was not said.
     """
 
     hash: str
@@ -34,6 +35,7 @@ class SkeletonMessage:
     handedness: str = "right"
     up: str = "Y"
     quaternion: str = "xyzw"
+    tails_m: Floats | None = None
     schema: int = SCHEMA
 
 
@@ -54,11 +56,16 @@ class CameraReading:
 
 @dataclass(frozen=True, slots=True)
 class RigMessage:
-    """The cameras of the run, left first, one or two; floor_known: the world has Y up and its floor at 0."""
+    """The cameras of the run, left first, one or two.
+
+    floor_known: the world has Y up and its floor at 0; up_xyz: the world's up direction, of length 1, as the T-pose showed it
+    where the floor is unknown, None where nobody knows.
+    """
 
     session: str
     cameras: tuple[CameraReading, ...]
     floor_known: bool
+    up_xyz: tuple[float, float, float] | None = None
     schema: int = SCHEMA
 
 

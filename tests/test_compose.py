@@ -8,9 +8,9 @@ import pytest
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS
 from database.kinematics import forward, local_rotations
 from database.rotations import matrix_from_quaternion
-from stream.codec import decode, encode
+from stream.codec import MalformedMessageError, decode, encode
 from stream.compose import pose_message, rig_message, skeleton_hash, skeleton_message
-from stream.messages import PoseMessage, SkeletonMessage
+from stream.messages import PoseMessage, RigMessage, SkeletonMessage
 from tests import fakes
 
 SUBJECT = fakes.subject()
@@ -58,12 +58,35 @@ def test_rig_message_describes_one_camera_or_two() -> None:
     assert len(rig_message(replace(rig, right=rig.left), "run").cameras) == 1
 
 
+def test_rig_message_tells_what_is_known_of_up() -> None:
+    rig = fakes.rig()
+    assert rig_message(rig, "run").up_xyz is None
+    tilted = rig_message(rig, "run", np.array([0.0, -3.0, 4.0]))
+    assert tilted.up_xyz == pytest.approx((0.0, -0.6, 0.8))
+    assert rig_message(replace(rig, floor_known=True), "run", np.array([0.0, -3.0, 4.0])).up_xyz == (0.0, 1.0, 0.0)
+    back = decode(encode(tilted))
+    assert isinstance(back, RigMessage) and back.up_xyz == tilted.up_xyz
+    with pytest.raises(MalformedMessageError, match="length 1"):
+        decode(encode(replace(tilted, up_xyz=(0.0, 2.0, 0.0))))
+
+
 def test_skeleton_message_describes_the_rest_pose() -> None:
     message = decode(encode(SKELETON))
     assert isinstance(message, SkeletonMessage)
     assert message.names == JOINTS and message.parents == PARENTS and message.markers == ("chest", "hand")
     assert message.humanoid["leftHand"] == "leftHand" and "upperNeck" not in message.humanoid
     assert message.offsets_m[JOINT_INDEX["rightHand"]].tolist() == SUBJECT.skeleton.offsets_m[-1].tolist()
+
+
+def test_skeleton_message_says_where_bones_end() -> None:
+    tails = np.arange(N_JOINTS * 3.0).reshape(N_JOINTS, 3)
+    message = skeleton_message(replace(SUBJECT, skeleton=replace(SUBJECT.skeleton, tails_m=tails)))
+    back = decode(encode(message))
+    assert isinstance(back, SkeletonMessage) and back.tails_m is not None and back.tails_m.tolist() == tails.tolist()
+    old = decode(encode(replace(message, tails_m=None)))
+    assert isinstance(old, SkeletonMessage) and old.tails_m is None
+    with pytest.raises(MalformedMessageError, match="22 tails"):
+        decode(encode(replace(message, tails_m=tails[1:])))
 
 
 def test_hash_tells_skeletons_apart_and_only_those() -> None:

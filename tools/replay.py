@@ -46,9 +46,9 @@ class ReplayResult:
     swaps_suspected: int = 0
     wall_s: float = 0.0
 
-    def take(self, subject: Subject, info: TakeInfo = TakeInfo()) -> Take:
+    def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
         """Give the poses and the measured markers as a take."""
-        return take_from_poses(subject.skeleton, self.poses, subject.markers.names, info)
+        return take_from_poses(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
 
 
 def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
