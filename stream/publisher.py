@@ -45,14 +45,15 @@ class Publisher:
         endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
         self.address = endpoint.decode().rstrip("\0") if isinstance(endpoint, bytes) else address
 
-    def publish(self, message: Message) -> None:
-        """Send a message to whoever listens; a skeleton is kept for those who join later."""
+    def publish(self, message: Message) -> bytes:
+        """Send a message to whoever listens and give its bytes; a skeleton is kept for those who join later."""
         payload = encode(message)
         if isinstance(message, SkeletonMessage):
             self._skeleton = payload
         elif self._newcomer():  # who just joined should know the skeleton before the first pose
             self._send(self._skeleton)
         self._send(payload)
+        return payload
 
     def serve(self, now_ns: int) -> None:
         """Answer new subscribers with the skeleton and repeat it every second; call this at least as often."""

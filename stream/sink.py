@@ -1,5 +1,6 @@
 """The reconstruction's way out to the stream: poses, status and events become messages and are published."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from calibration.camera import Rig
@@ -9,32 +10,36 @@ from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.process import RunStatus
 from stream.compose import pose_message, rig_message, skeleton_message
-from stream.messages import EventMessage, StatusMessage
+from stream.messages import StatusMessage
+from stream.outlet import Outlet
+from stream.outputs import Output
 from stream.publisher import Publisher
 
 
 class StreamSink:
     """Publish one run.
 
-    session: names the run in every message; predict_ms: publish poses as they will be so long after they were taken. Raises
-    StreamError when the address is taken.
+    session: names the run in every message; predict_ms: publish poses as they will be so long after they were taken;
+    outputs: hear every message as well, and are closed with the sink. Raises StreamError when the address is taken.
     """
 
-    def __init__(self, address: str, session: str, subject: Subject, rig: Rig, predict_ms: float = 0.0) -> None:
-        self._publisher = Publisher(address)
+    def __init__(
+        self, address: str, session: str, subject: Subject, rig: Rig, predict_ms: float = 0.0, outputs: Sequence[Output] = ()
+    ) -> None:
+        self._outlet = Outlet(Publisher(address), session, outputs)
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
         self._calibration = {"baseline_m": rig.baseline_m, "floor_known": float(rig.floor_known)}
         if rig.error_px == rig.error_px:  # not NaN: known
             self._calibration["reprojection_px"] = rig.error_px
-        self._publisher.publish(self._skeleton)
-        self._publisher.publish(rig_message(rig, session))
+        self._outlet.publish(self._skeleton)
+        self._outlet.publish(rig_message(rig, session, subject.up))
 
     @property
     def address(self) -> str:
         """Where the stream is."""
-        return self._publisher.address
+        return self._outlet.address
 
     def pose(self, pose: Pose) -> None:
         """Publish a pose, predicted if so wanted; its `publish` latency is what that and composing the message takes."""
@@ -43,12 +48,12 @@ class StreamSink:
         message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
         t_publish_ns = now_ns()
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
-        self._publisher.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
+        self._outlet.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
         self._seq += 1
 
     def status(self, status: RunStatus) -> None:
         """Publish the state of the run."""
-        self._publisher.publish(
+        self._outlet.publish(
             StatusMessage(
                 session=self._session,
                 t_ns=status.t_ns,
@@ -63,12 +68,12 @@ class StreamSink:
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
         """Publish news in words."""
-        self._publisher.publish(EventMessage(self._session, t_ns, kind, text))
+        self._outlet.event(t_ns, kind, text)
 
     def serve(self, t_ns: int) -> None:
         """Send the skeleton to whoever joined."""
-        self._publisher.serve(t_ns)
+        self._outlet.serve(t_ns)
 
     def close(self) -> None:
         """Let the last messages leave."""
-        self._publisher.close()
+        self._outlet.close()

@@ -1,5 +1,6 @@
 """What a live run is made of, for `demo` and `run` alike: factories that travel to the spawned processes."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from config.settings import DetectorSettings, Settings
 from database.store import open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.process import ReconstructionPlan
+from stream.outputs import OutputFactory, open_outputs
 from stream.sink import StreamSink
 
 
@@ -25,12 +27,32 @@ def open_detector(settings: DetectorSettings, source: Source) -> Detector:
     return Detector(settings)
 
 
+def open_sink(rig: Rig, subject: Subject, settings: Settings, session: str, outputs: Sequence[OutputFactory]) -> StreamSink:
+    """Make the stream's sink with its outputs, in whatever process. Raises StreamError and what the outputs raise."""
+    made = open_outputs(outputs)
+    try:
+        return StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made)
+    except BaseException:
+        for output in made:
+            output.close()
+        raise
+
+
 def reconstruction_plan(
-    rig: Rig, subject: Subject, database: Path, settings: Settings, session: str, fps: float
+    rig: Rig,
+    subject: Subject,
+    database: Path,
+    settings: Settings,
+    session: str,
+    fps: float,
+    outputs: Sequence[OutputFactory] = (),
 ) -> ReconstructionPlan:
-    """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter."""
+    """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
+
+    outputs: picklable factories of what hears every message, made beside the publisher.
+    """
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(StreamSink, settings.stream.address, session, subject, rig, settings.stream.predict_ms),
+        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs)),
         budget_ns=round(0.6e9 / fps),
     )

@@ -2,25 +2,32 @@
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from calibration.camera import Rig
 from calibration.subject import Subject
 from config.settings import Settings
+from stream.outputs import OutputFactory
 from stream.publisher import StreamError
 from stream.sink import StreamSink
+from tools.live import open_sink
 
 logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def replay_sink(settings: Settings, subject: Subject, rig: Rig, publish: bool) -> Iterator[StreamSink | None]:
-    """Give the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without."""
+def replay_sink(
+    settings: Settings, subject: Subject, rig: Rig, publish: bool, outputs: Sequence[OutputFactory] = ()
+) -> Iterator[StreamSink | None]:
+    """Give the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without.
+
+    outputs: factories of what hears every message beside the subscribers. Raises what they raise.
+    """
     sink: StreamSink | None = None
     if publish:
         try:
-            sink = StreamSink(settings.stream.address, uuid.uuid4().hex[:12], subject, rig, settings.stream.predict_ms)
+            sink = open_sink(rig, subject, settings, uuid.uuid4().hex[:12], outputs)
         except StreamError as error:
             logger.warning("not publishing: %s", error)
     try:
