@@ -1,0 +1,72 @@
+"""The colours of the 3D scene: told apart by colour-blind eyes, and readable on dark and light ground.
+
+The hues are those of Okabe and Ito (Color Universal Design, 2008): blue, orange, bluish green, vermilion, purple.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream.messages import MarkerReading, PoseMessage
+
+Color = tuple[int, int, int]
+Colors = NDArray[np.uint8]
+
+BLUE: Color = (0, 114, 178)
+SKY: Color = (86, 180, 233)
+GREEN: Color = (0, 158, 115)
+YELLOW: Color = (240, 228, 66)
+ORANGE: Color = (230, 159, 0)
+VERMILION: Color = (213, 94, 0)
+PURPLE: Color = (204, 121, 167)
+GREY: Color = (140, 140, 146)
+
+BODY: Color = (118, 176, 222)
+SECOND_BODY: Color = (196, 160, 208)
+LEFT: Color = SKY
+RIGHT: Color = ORANGE
+MIDDLE: Color = PURPLE
+CONTACT: Color = GREEN
+
+MEASURED, ONE_VIEW, INFERRED = GREEN, YELLOW, VERMILION  # of markers
+SOURCES = np.array([GREEN, ORANGE, GREY], np.uint8)  # of joints: measured, inferred, held
+CONFIDENCE_STEPS = 8  # finer shades would be sent for nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the floor looks like on one background."""
+
+    plane: Color
+    cell: Color
+    section: Color
+    axes_text: Color
+
+
+DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), axes_text=(200, 200, 205))
+LIGHT = Ground(plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), axes_text=(60, 60, 66))
+
+
+def body_color(state: str, own: Color) -> Color:
+    """Give the body's colour: its own while it is tracked, orange while it coasts, grey when lost."""
+    return {"tracking": own, "coasting": ORANGE}.get(state, GREY)
+
+
+def marker_color(marker: MarkerReading) -> Color:
+    """Give a marker's colour: measured by both cameras, seen by one, or inferred from the rest."""
+    if marker.measured is not None or len(marker.cameras) > 1:
+        return MEASURED
+    return ONE_VIEW if marker.cameras else INFERRED
+
+
+def side_color(name: str) -> Color:
+    """Give the colour of a joint's side."""
+    return LEFT if name.startswith("left") else RIGHT if name.startswith("right") else MIDDLE
+
+
+def joint_colors(pose: PoseMessage) -> Colors:
+    """Give the colours of the joints by source, greyer where confidence is low, (J, 3)."""
+    source = np.minimum(pose.joint_source, len(SOURCES) - 1)
+    trust = np.round(np.clip(pose.confidence, 0.0, 1.0) * CONFIDENCE_STEPS)[:, None] / CONFIDENCE_STEPS
+    return np.asarray(trust * SOURCES[source] + (1.0 - trust) * np.array(GREY), np.uint8)

@@ -1,0 +1,155 @@
+"""Markers in the scene, coloured by how they are known, with their names if wanted; and the contacts of the feet."""
+
+import numpy as np
+import viser
+
+from stream.messages import PoseMessage, SkeletonMessage
+from stream.viewer.stage_colors import CONTACT, INFERRED, marker_color
+from stream.viewer.stage_level import Level
+from stream.viewer.stage_pose import Joints, wxyz_from_matrix
+from stream.viewer.stage_shapes import ring, sphere
+
+MARKER_M = 0.024
+LABEL_UP_M = 0.04
+CONTACT_JOINTS = ("leftFoot", "leftToes", "rightFoot", "rightToes")
+RING_M = (0.035, 0.055)
+ABOVE_FLOOR_M = 0.004
+NO_TURN = (1.0, 0.0, 0.0, 0.0)
+
+
+class MarkerParts:
+    """The markers of one body: spheres, one object.
+
+    A measured marker stands where it was seen, the others where the pose has them.
+    """
+
+    def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
+        self._index = {marker: m for m, marker in enumerate(skeleton.markers)}
+        n_markers = len(skeleton.markers)
+        shape = sphere(MARKER_M)
+        self._place_m = np.zeros((max(n_markers, 1), 3), np.float32)
+        self._parts = scene.add_batched_meshes_simple(
+            name,
+            shape.vertices_m,
+            shape.faces,
+            np.tile(NO_TURN, (len(self._place_m), 1)),
+            self._place_m,
+            batched_scales=np.zeros(len(self._place_m), np.float32),
+            batched_colors=np.tile(np.array(INFERRED, np.uint8), (len(self._place_m), 1)),
+            lod="off",
+            visible=False,
+        )
+
+    def show(self, pose: PoseMessage, joints: Joints) -> None:
+        """Lay the spheres on the markers; what a pose does not have is not there."""
+        n_parts = len(self._place_m)
+        size, colors = np.zeros(n_parts, np.float32), np.tile(np.array(INFERRED, np.uint8), (n_parts, 1))
+        for marker in pose.markers:
+            m = self._index.get(marker.name)
+            if m is not None:
+                self._place_m[m] = marker.measured or marker.xyz
+                size[m], colors[m] = 1.0, marker_color(marker)
+        self._parts.batched_positions = self._place_m
+        self._parts.batched_scales = size
+        self._parts.batched_colors = colors
+
+    @property
+    def on(self) -> bool:
+        """Whether they are to be seen."""
+        return bool(self._parts.visible)
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        self._parts.visible = on
+
+    def remove(self) -> None:
+        """Take the markers out of the scene."""
+        self._parts.remove()
+
+
+class Labels:
+    """The names of the markers beside them; a message each and every frame, so off until asked for."""
+
+    def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
+        self._labels = {
+            marker: scene.add_label(f"{name}/{marker}", marker, visible=False, font_screen_scale=0.8, anchor="bottom-center")
+            for marker in skeleton.markers
+        }
+        self._on = False
+
+    def show(self, pose: PoseMessage, joints: Joints) -> None:
+        """Move the names along."""
+        for marker in pose.markers:
+            label = self._labels.get(marker.name)
+            if label is not None:
+                x, y, z = marker.measured or marker.xyz
+                label.position = (x, y + LABEL_UP_M, z)
+
+    @property
+    def on(self) -> bool:
+        """Whether they are to be seen."""
+        return self._on
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        self._on = on
+        for label in self._labels.values():
+            label.visible = on
+
+    def remove(self) -> None:
+        """Take the names out of the scene."""
+        for label in self._labels.values():
+            label.remove()
+
+
+class Contacts:
+    """Rings under the ankles and balls of the feet that touch the ground; a foot that holds still costs no message."""
+
+    def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
+        self._joints = {joint: skeleton.names.index(joint) for joint in CONTACT_JOINTS if joint in skeleton.names}
+        shape, n_parts = ring(*RING_M), len(CONTACT_JOINTS)
+        self._place_m = np.zeros((n_parts, 3), np.float32)
+        self._level = Level()
+        self._parts = scene.add_batched_meshes_simple(
+            name,
+            shape.vertices_m,
+            shape.faces,
+            np.tile(NO_TURN, (n_parts, 1)),
+            self._place_m,
+            batched_scales=np.zeros(n_parts, np.float32),
+            batched_colors=CONTACT,
+            lod="off",
+            side="double",
+            cast_shadow=False,
+            visible=False,
+        )
+
+    def set_level(self, level: Level) -> None:
+        """Lay the rings level with the floor of the view."""
+        self._level = level
+        self._parts.batched_wxyzs = np.tile(wxyz_from_matrix(level.rotation.T), (len(CONTACT_JOINTS), 1)).astype(np.float32)
+
+    def show(self, pose: PoseMessage, joints: Joints) -> None:
+        """Lay a ring on the floor under every joint in contact."""
+        size = np.zeros(len(CONTACT_JOINTS), np.float32)
+        for n, name in enumerate(CONTACT_JOINTS):
+            if name in pose.contacts and name in self._joints:
+                x, _, z = self._level.to_view(joints.place_m[self._joints[name]])
+                # To the millimetre: a foot at rest moves less, and then nothing is sent.
+                self._place_m[n] = self._level.to_world(np.round((x, ABOVE_FLOOR_M, z), 3))
+                size[n] = 1.0
+        self._parts.batched_positions = self._place_m
+        self._parts.batched_scales = size
+
+    @property
+    def on(self) -> bool:
+        """Whether they are to be seen."""
+        return bool(self._parts.visible)
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        self._parts.visible = on
+
+    def remove(self) -> None:
+        """Take the rings out of the scene."""
+        self._parts.remove()

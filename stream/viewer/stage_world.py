@@ -1,0 +1,92 @@
+"""What stands in the scene whoever performs: light, floor with a grid in metres, axes, and the level of the world."""
+
+import viser
+
+from stream.viewer.stage_colors import DARK, LIGHT, Ground
+from stream.viewer.stage_level import Level
+
+WORLD = "/world"
+FLOOR_M = 12.0
+NEAR_M, FAR_M = 6.0, 22.0
+AXES_M = 0.35
+CAMERA_M, LOOK_AT_M = (2.3, 1.55, 3.6), (0.0, 0.9, 0.0)
+
+
+class World:
+    """The surroundings of all bodies and cameras, which stand below the node `WORLD`; call it from one thread."""
+
+    def __init__(self, server: viser.ViserServer, dark: bool = True) -> None:
+        self._server, self._scene = server, server.scene
+        self._scene.set_up_direction("+y")
+        self.level = Level()
+        self._world = self._scene.add_frame(WORLD, show_axes=False)
+        self._axes = self._scene.add_frame(
+            f"{WORLD}/axes", axes_length=AXES_M, axes_radius=0.008, origin_radius=0.016, visible=True
+        )
+        self._lights()
+        self.dark = dark
+        self._floor = self._grid(self.ground)
+        camera = server.initial_camera
+        camera.position, camera.look_at, camera.fov = CAMERA_M, LOOK_AT_M, 0.75
+
+    @property
+    def ground(self) -> Ground:
+        """The colours of the floor."""
+        return DARK if self.dark else LIGHT
+
+    def set_dark(self, dark: bool) -> None:
+        """Change between dark and light."""
+        if dark != self.dark:
+            self.dark = dark
+            self._floor = self._grid(self.ground)
+
+    def set_level(self, level: Level) -> None:
+        """Level the view."""
+        self.level = level
+        with self._server.atomic():
+            self._world.wxyz = level.wxyz
+            self._world.position = (0.0, level.lift_m, 0.0)
+
+    @property
+    def axes(self) -> bool:
+        """Whether the world's axes are to be seen."""
+        return bool(self._axes.visible)
+
+    @axes.setter
+    def axes(self, on: bool) -> None:
+        self._axes.visible = on
+
+    @property
+    def floor(self) -> bool:
+        """Whether the floor is to be seen."""
+        return bool(self._floor.visible)
+
+    @floor.setter
+    def floor(self, on: bool) -> None:
+        self._floor.visible = on
+
+    def _grid(self, ground: Ground) -> viser.GridHandle:
+        """Lay the floor: a cell is half a metre, a section a metre; shadows fall on it."""
+        return self._scene.add_grid(
+            "/floor",
+            width=FLOOR_M,
+            height=FLOOR_M,
+            plane="xz",
+            cell_size=0.5,
+            section_size=1.0,
+            cell_color=ground.cell,
+            section_color=ground.section,
+            cell_thickness=0.7,
+            section_thickness=1.1,
+            plane_color=ground.plane,
+            plane_opacity=1.0,
+            fade_distance=FLOOR_M * 0.9,
+            fade_strength=1.6,
+            fade_from="origin",
+            shadow_opacity=0.35,
+        )
+
+    def _lights(self) -> None:
+        """Light the scene softly from the surroundings, with one lamp that casts shadows."""
+        self._scene.configure_environment_map("studio", environment_intensity=0.55)
+        self._scene.configure_default_lights(enabled=True, cast_shadow=True)
