@@ -15,6 +15,7 @@ from capture.clock import now_ns
 from capture.control import Order
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame
+from capture.preview import PreviewPublisher
 from capture.sources import Source
 from capture.wire import SentBlobs, encode_blobs
 from config.errors import DuocapError
@@ -38,13 +39,15 @@ class CameraPlan:
     """One camera process.
 
     camera: 0 left, 1 right; source, detector: made inside the process, so picklable; paced: a recording or simulation, whose
-    frames are released at their stamps after the start, as a camera would; its stamps count from 0.
+    frames are released at their stamps after the start, as a camera would; its stamps count from 0; preview: publish small
+    pictures for whoever looks.
     """
 
     camera: int
     source: Callable[[], Source]
     detector: Callable[[Source], Detects]
     paced: bool
+    preview: bool = False
 
 
 class Pace:
@@ -72,6 +75,7 @@ class CameraWorker:
             plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
         self._detector = plan.detector(self.source)
         self._plan = plan
+        self._preview = PreviewPublisher() if plan.preview else None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._n_frames = self._n_sent = self._n_skipped = self._n_unsent = 0
@@ -81,6 +85,11 @@ class CameraWorker:
     def counts(self) -> dict[str, int]:
         """Give frames read in time, sent, skipped for being late, and not sent for a full buffer."""
         return {"frames": self._n_frames, "sent": self._n_sent, "skipped": self._n_skipped, "unsent": self._n_unsent}
+
+    @property
+    def preview(self) -> str:
+        """Where the previews are, empty where there are none."""
+        return self._preview.address if self._preview is not None else ""
 
     def start(self, address: str, t_start_ns: int) -> None:
         """Begin to send to `address`; a paced source starts at t_start_ns."""
@@ -93,6 +102,8 @@ class CameraWorker:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)
+        if self._preview is not None:
+            self._preview.close()
 
     def _run(self, address: str, t_start_ns: int) -> None:
         """Capture until stopped, keeping any error for the main thread to report."""
@@ -133,6 +144,8 @@ class CameraWorker:
             self._n_sent += 1
         except zmq.Again:
             self._n_unsent += 1
+        if self._preview is not None:
+            self._preview.offer(frame, blobs)
 
 
 def camera_main(link: Link, plan: CameraPlan) -> None:
