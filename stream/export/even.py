@@ -40,7 +40,7 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         states=_states(take.states, after, share, gap_s, recorded_s),
         rotvec=rotvec_from_matrix(R[after - 1] @ matrix_from_rotvec(pose_share[:, None, None] * step)),
         root_m=_between(take.root_m, after, pose_share),
-        markers=_markers(take.markers, after, share, gap_s, recorded_s),
+        markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
         info=take.info,
     )
 
@@ -70,18 +70,24 @@ def _states(
     return tuple(result)
 
 
-def _markers(
-    markers: MarkerTracks | None, after: NDArray[np.int64], share: Floats, gap_s: Floats, period_s: float
-) -> MarkerTracks | None:
-    """Resample markers: between two frames that have one, or at a frame that has it."""
-    if markers is None:
-        return None
+def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> MarkerTracks:
+    """Give markers at other times: between two neighbouring frames that both have one, or at a frame that has it.
+
+    own_s: times of the frames, rising, (N,) [s]; wanted_s: (K,) [s].
+    """
+    if len(own_s) < 2:
+        same = len(wanted_s) == len(own_s) and np.allclose(wanted_s, own_s)
+        none = np.zeros((len(wanted_s), len(markers.names)), bool)
+        return markers if same else MarkerTracks(markers.names, np.zeros((*none.shape, 3)), none)
+    period_s = frame_period_s(own_s)
+    after = np.clip(np.searchsorted(own_s, wanted_s), 1, len(own_s) - 1)
+    gap_s = own_s[after] - own_s[after - 1]
+    share = (wanted_s - own_s[after - 1]) / gap_s
     before, behind = markers.valid[after - 1], markers.valid[after]
-    near_before = share * gap_s <= AT_FRAME * period_s
-    near_after = (1.0 - share) * gap_s <= AT_FRAME * period_s
-    between = before & behind & (gap_s <= WHOLE_GAP * period_s)[:, None]
-    first = before & near_before[:, None] & ~between
-    second = behind & near_after[:, None] & ~between & ~first
+    whole = (gap_s <= WHOLE_GAP * period_s) & (share >= 0.0) & (share <= 1.0)
+    between = before & behind & whole[:, None]
+    first = before & (np.abs(share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between
+    second = behind & (np.abs(1.0 - share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between & ~first
     point_m = np.where(between[..., None], _between(markers.point_m, after, share), 0.0)
     point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
     point_m = np.where(second[..., None], markers.point_m[after], point_m)

@@ -1,0 +1,206 @@
+"""From a recording of the stream back to poses and a take, which every export starts from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+import numpy as np
+
+from calibration.subject import Subject
+from config.errors import FileFormatError
+from config.joints import JOINTS, N_JOINTS, PARENTS
+from config.markers import MarkerSet
+from database.contacts import CONTACT_JOINTS
+from database.kinematics import charted
+from database.rotations import Floats, matrix_from_quaternion
+from database.skeleton import Skeleton
+from reconstruct.pose import Pose, State
+from stream.codec import decode
+from stream.export.even import markers_at
+from stream.export.take import MarkerTracks, Take, TakeInfo, rising, take_from_poses
+from stream.messages import PoseMessage, RigMessage, SkeletonMessage
+
+LEAF_SHARE = 0.5  # of its own bone's way from the parent goes a leaf on where nobody said how far
+
+
+class Recorded(Protocol):
+    """What is asked of a recording; `stream.recording.Recording` is one."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Give what is known of the recording."""
+
+    @property
+    def skeleton(self) -> SkeletonMessage:
+        """Give its skeleton."""
+
+    @property
+    def rig(self) -> RigMessage | None:
+        """Give its cameras."""
+
+    @property
+    def poses(self) -> Sequence[PoseMessage]:
+        """Give its poses in the order in which they were published."""
+
+    def payloads(self) -> Iterable[tuple[int, bytes]]:
+        """Give all messages as published."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMotion:
+    """One performer's poses of a recording.
+
+    subject: name and skeleton, no markers; poses: as they were published, at their own times; marker_names: of the poses' points;
+    up: the world's up direction as far as known, (3,); note: what was left out of the recording, in words, or empty.
+    """
+
+    subject: Subject
+    poses: list[Pose]
+    marker_names: tuple[str, ...]
+    info: TakeInfo
+    up: Floats | None
+    note: str
+
+    def take(self, poses: Sequence[Pose] | None = None) -> Take:
+        """Give these poses, or others instead (smoothed ones), as a take."""
+        chosen = self.poses if poses is None else poses
+        return take_from_poses(self.subject.skeleton, chosen, self.marker_names, self.info)
+
+
+def take_from_recording(recording: Recorded) -> Take:
+    """Give the longest motion of one performer of a recording. Raises FileFormatError: there is none."""
+    return motion_from_recording(recording).take()
+
+
+def motion_from_recording(recording: Recorded) -> RecordedMotion:
+    """Give the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or of another body."""
+    runs = [list(run) for _, run in groupby(recording.poses, key=lambda pose: (pose.session, pose.hash))]
+    if not runs:
+        raise FileFormatError("the recording holds no poses; record while somebody is tracked")
+    messages = max(runs, key=len)
+    skeleton = _skeleton_message(recording, messages[0].hash)
+    rig = recording.rig
+    metadata = recording.metadata
+    info = TakeInfo(
+        subject=skeleton.subject,
+        session=messages[0].session,
+        recorded=metadata.get("recorded", ""),
+        source=metadata.get("source", ""),
+        floor_known=rig is None or rig.floor_known,
+    )
+    up = None if rig is None or rig.up_xyz is None else np.array(rig.up_xyz)
+    subject = _subject(skeleton)
+    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, _note(runs, messages))
+
+
+def _note(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
+    """Say what is left out."""
+    if len(runs) == 1:
+        return ""
+    total = sum(len(run) for run in runs)
+    return (
+        f"the recording changes its session or skeleton {len(runs) - 1} times; the longest stretch is taken: "
+        f"{len(chosen)} of {total} poses, session {chosen[0].session}"
+    )
+
+
+def _skeleton_message(recording: Recorded, wanted: str) -> SkeletonMessage:
+    """Find the skeleton of a hash."""
+    if recording.skeleton.hash == wanted:
+        return recording.skeleton
+    for _, payload in recording.payloads():
+        if payload.startswith(b"skeleton "):
+            message = decode(payload)
+            if isinstance(message, SkeletonMessage) and message.hash == wanted:
+                return message
+    raise FileFormatError(f"the recording lacks the skeleton {wanted} of its poses; it was cut, take an earlier copy")
+
+
+def _subject(message: SkeletonMessage) -> Subject:
+    """Give the performer as the skeleton message knows him: without markers."""
+    if set(message.names) != set(JOINTS):
+        odd = sorted(set(message.names) ^ set(JOINTS))
+        raise FileFormatError(f"the recording is of a body with other joints ({', '.join(odd[:4])}); expected {N_JOINTS} as here")
+    order = _order(message)
+    offsets_m = np.ascontiguousarray(message.offsets_m[order], float)
+    offsets_m[0] = 0.0
+    tails_m = default_tails_m(offsets_m) if message.tails_m is None else np.ascontiguousarray(message.tails_m[order], float)
+    none = np.zeros((0, 3))
+    markers = MarkerSet((), np.zeros(0, np.int64), np.zeros(0, bool), none, none, np.zeros(0, bool))
+    return Subject(
+        message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0), np.array([0.0, 1.0, 0.0])
+    )
+
+
+def _order(message: SkeletonMessage) -> list[int]:
+    """Give where each of our joints is in the message."""
+    return [message.names.index(joint) for joint in JOINTS]
+
+
+def default_tails_m(offsets_m: Floats) -> Floats:
+    """Give where bones end if nobody said it: at their first child, a leaf half its own bone farther on, (J, 3) [m]."""
+    tails_m = LEAF_SHARE * offsets_m
+    for joint in reversed(range(1, N_JOINTS)):
+        tails_m[PARENTS[joint]] = offsets_m[joint]
+    return np.ascontiguousarray(tails_m)
+
+
+def _poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
+    """Give poses as the reconstruction made them, as far as the stream tells."""
+    order = _order(skeleton)
+    if any(len(message.rotations_xyzw) != len(order) for message in messages):
+        raise FileFormatError(
+            f"the recording has poses that do not fit its skeleton of {len(order)} joints; take an earlier copy"
+        )
+    xyzw = np.array([message.rotations_xyzw[order] for message in messages], float)
+    rotvec = charted(matrix_from_quaternion(xyzw / np.linalg.norm(xyzw, axis=2, keepdims=True)))
+    points = _points(messages, skeleton.markers)
+    return [_pose(n, message, rotvec[n], order, points) for n, message in enumerate(messages)]
+
+
+def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTracks:
+    """Give measured markers at the times the poses are for: predicted poses are ahead of what was measured with them."""
+    column = {name: m for m, name in enumerate(names)}
+    point_m, valid = np.zeros((len(messages), len(names), 3)), np.zeros((len(messages), len(names)), bool)
+    for n, message in enumerate(messages):
+        for reading in message.markers:
+            if reading.measured is not None and reading.name in column:
+                point_m[n, column[reading.name]], valid[n, column[reading.name]] = reading.measured, True
+    tracks = MarkerTracks(names, point_m, valid)
+    if not any(message.predicted_ns for message in messages):
+        return tracks
+    kept = rising([message.t_capture_ns for message in messages])
+    first_ns = messages[0].t_capture_ns
+    own_s = np.array([messages[n].t_capture_ns - first_ns for n in kept]) * 1e-9
+    wanted_s = np.array([_time_ns(message) - first_ns for message in messages]) * 1e-9
+    return markers_at(MarkerTracks(names, point_m[kept], valid[kept]), own_s, wanted_s)
+
+
+def _time_ns(message: PoseMessage) -> int:
+    """Give the time a pose is for."""
+    return message.t_capture_ns + message.predicted_ns
+
+
+def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points: MarkerTracks) -> Pose:
+    """Give one pose at the time it is for."""
+    readings = {marker.name: marker for marker in message.markers}
+    known = [readings.get(name) for name in points.names]
+    return Pose(
+        index=n,
+        t_capture_ns=_time_ns(message),
+        skew_ns=message.skew_ns,
+        state=State(message.state),
+        rotvec=rotvec,
+        root_m=np.array(message.root_m),
+        joint_source=message.joint_source[order],
+        confidence=message.confidence[order].astype(float),
+        marker_m=np.array([(0.0,) * 3 if reading is None else reading.xyz for reading in known]).reshape(-1, 3),
+        measured=points.valid[n],
+        residual_m=np.array([0.0 if reading is None else reading.residual or 0.0 for reading in known]),
+        seen=np.array([[reading is not None and camera in reading.cameras for reading in known] for camera in (0, 1)], bool),
+        residual_px=np.zeros((2, len(known))),
+        latency_ns=dict(message.latency_ns),
+        contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),
+        point_m=points.point_m[n],
+    )
