@@ -111,6 +111,7 @@ class StreamSettings:
     predict_ms: float = 0.0  # publish poses as they will be this long after they were taken, at most 100
     keys: str = ""  # folder of `duocap keys`, asked for on every socket; empty: the user's own, for other machines only
     open: bool = False  # true: without keys, anybody in the network can read the poses
+    preview: bool = True  # small pictures of the cameras for the viewer on this machine; encoded only while somebody looks
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,13 @@ def run_demo(settings: Settings, seconds: float | None, database: Path, tell: Te
     session = new_session()
     rig = stage.performer.rig
     cameras = tuple(
-        CameraPlan(camera, partial(open_demo_camera, seconds, camera), partial(open_detector, settings.detector), paced=True)
+        CameraPlan(
+            camera,
+            partial(open_demo_camera, seconds, camera),
+            partial(open_detector, settings.detector),
+            paced=True,
+            preview=settings.stream.preview,
+        )
         for camera in (0, 1)
     )
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps)
