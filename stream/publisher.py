@@ -1,20 +1,23 @@
-"""The socket poses leave by: ZeroMQ XPUB, single-part messages, skeleton for whoever joins.
+"""The socket poses leave by: ZeroMQ XPUB, single-part messages; skeleton, rig and status for whoever joins.
 
 A small send buffer drops for a slow subscriber instead of letting it fall behind; the others do not notice.
 """
 
 import zmq
 
+from capture.endpoints import KeySettings, secure_server
 from config.errors import DuocapError
 from stream.codec import encode
-from stream.messages import Message, SkeletonMessage
+from stream.messages import Message, RigMessage, SkeletonMessage, StatusMessage
+from stream.subscriptions import MAX_REQUEST_BYTES, Subscriptions
 
 DEFAULT_ADDRESS = "tcp://127.0.0.1:5570"
 SEND_BUFFER_MESSAGES = 16
+SEND_BUFFER_BYTES = 256 * 1024  # of the system, for one subscriber: two seconds of poses
+REQUEST_BUFFER_MESSAGES = 64
 LINGER_MS = 200
 SKELETON_PERIOD_NS = 1_000_000_000
-SKELETON_TOPIC = b"skeleton"
-MAX_REQUEST_BYTES = 1024
+KEPT = {SkeletonMessage: b"skeleton ", RigMessage: b"rig ", StatusMessage: b"status "}
 
 
 class StreamError(DuocapError):
@@ -24,61 +27,89 @@ class StreamError(DuocapError):
 class Publisher:
     """Publish messages at one address; not shared between threads.
 
-    address: tcp://HOST:PORT; port 0 takes a free one. Raises StreamError, naming the port, when it is taken.
+    address: tcp://HOST:PORT; port 0 takes a free one; keys: for an address that other machines reach. Raises StreamError, naming
+    the port, when it is taken, EndpointError for an address that needs keys, KeyFileError for keys that cannot be read.
     """
 
-    def __init__(self, address: str = DEFAULT_ADDRESS, context: zmq.Context[zmq.Socket[bytes]] | None = None) -> None:
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        context: zmq.Context[zmq.Socket[bytes]] | None = None,
+        keys: KeySettings | None = None,
+    ) -> None:
         self._socket = (context or zmq.Context.instance()).socket(zmq.XPUB)
-        # Verbose: also tell of a second subscriber to a topic, who needs the skeleton as much as the first.
-        self._socket.setsockopt(zmq.XPUB_VERBOSE, 1)
-        self._socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
-        self._socket.setsockopt(zmq.LINGER, LINGER_MS)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
-        self._skeleton = b""
-        self._skeleton_due_ns = 0
-        self.n_subscriptions = 0
+        self._kept: dict[bytes, bytes] = {}
+        self._due_ns = 0
         try:
-            self._socket.bind(address)
+            _configure(self._socket)
+            self._socket.bind(secure_server(self._socket, address, keys))
+        except DuocapError:
+            self._socket.close(0)
+            raise
         except zmq.ZMQError as error:
             self._socket.close(0)
             raise StreamError(_bind_fault(address, error)) from error
         endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
         self.address = endpoint.decode().rstrip("\0") if isinstance(endpoint, bytes) else address
+        self._subscriptions = Subscriptions(self._socket)
+
+    @property
+    def n_subscriptions(self) -> int:
+        """How many subscriptions to known topics came."""
+        return self._subscriptions.n_subscriptions
+
+    @property
+    def n_malformed(self) -> int:
+        """How many requests came that are none, or are for topics that do not exist."""
+        return self._subscriptions.n_malformed
 
     def publish(self, message: Message) -> bytes:
-        """Send a message to whoever listens and give its bytes; a skeleton is kept for those who join later."""
+        """Send a message to whoever listens and give its bytes; the last skeleton, rig and status are kept for newcomers."""
         payload = encode(message)
-        if isinstance(message, SkeletonMessage):
-            self._skeleton = payload
-        elif self._newcomer():  # who just joined should know the skeleton before the first pose
-            self._send(self._skeleton)
+        topic = KEPT.get(type(message))
+        if topic is not None:
+            self._kept[topic] = payload
+        # Who just joined should know the skeleton before the first pose; what is sent anyway need not be sent twice.
+        self._send_kept(self._subscriptions.taken() - {topic})
         self._send(payload)
         return payload
 
     def serve(self, now_ns: int) -> None:
-        """Answer new subscribers with the skeleton and repeat it every second; call this at least as often."""
-        wanted = self._newcomer()
-        if self._skeleton and (wanted or now_ns >= self._skeleton_due_ns):
-            self._send(self._skeleton)
-            self._skeleton_due_ns = now_ns + SKELETON_PERIOD_NS
+        """Answer new subscribers with what is kept, and repeat the skeleton every second; call this at least as often.
 
-    def _newcomer(self) -> bool:
-        """Take subscriptions; tell whether one of them wants a skeleton that there is."""
-        wanted = False
-        while self._socket.poll(0, zmq.POLLIN):
-            request = self._socket.recv(zmq.NOBLOCK)
-            if request[:1] == b"\x01":
-                self.n_subscriptions += 1
-                wanted |= SKELETON_TOPIC.startswith(request[1:9]) or request[1:].startswith(SKELETON_TOPIC)
-        return wanted and bool(self._skeleton)
+        A newcomer waits for the skeleton until the next call or message: call it every 20 ms.
+        """
+        wanted = self._subscriptions.taken()
+        if now_ns >= self._due_ns:
+            self._due_ns = now_ns + SKELETON_PERIOD_NS
+            self._subscriptions.forgive()
+            wanted.add(b"skeleton ")
+        self._send_kept(wanted)
 
     def close(self) -> None:
         """Close the socket, giving the last messages a moment to leave."""
         self._socket.close()
 
+    def _send_kept(self, topics: set[bytes]) -> None:
+        """Send the last values of some topics, skeleton first."""
+        for topic in KEPT.values():
+            if topic in topics and topic in self._kept:
+                self._send(self._kept[topic])
+
     def _send(self, payload: bytes) -> None:
         """Send without ever waiting: XPUB drops for subscribers whose buffer is full."""
         self._socket.send(payload, zmq.NOBLOCK)
+
+
+def _configure(socket: "zmq.Socket[bytes]") -> None:
+    """Set small buffers, so that nobody's slowness costs memory."""
+    # Verbose: also tell of a second subscriber to a topic, who needs the skeleton as much as the first.
+    socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+    socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
+    socket.setsockopt(zmq.SNDBUF, SEND_BUFFER_BYTES)
+    socket.setsockopt(zmq.RCVHWM, REQUEST_BUFFER_MESSAGES)
+    socket.setsockopt(zmq.LINGER, LINGER_MS)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
 
 
 def _bind_fault(address: str, error: zmq.ZMQError) -> str:

@@ -6,6 +6,7 @@ import pytest
 import zmq
 
 from stream.codec import decode, encode
+from stream.keys import EndpointError
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.publisher import Publisher, StreamError
 from tests.test_codec import POSE, SKELETON
@@ -70,6 +71,8 @@ def test_taken_port_is_named() -> None:
         Publisher(first.address)
     first.close()
     with pytest.raises(StreamError, match="cannot publish there"):
+        Publisher("ipc:///no/such/folder/socket")
+    with pytest.raises(EndpointError, match="cannot be used as an address"):
         Publisher("nonsense")
 
 
