@@ -3,8 +3,7 @@
 Everything that moves is few objects, so that a frame costs few messages; what is off costs none.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,10 +15,8 @@ from stream.viewer.stage_bones import BoneParts, JointParts
 from stream.viewer.stage_colors import BODY, DARK, Color, Ground
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_markers import Contacts, Labels, MarkerParts
-from stream.viewer.stage_pose import Joints, joints_of
+from stream.viewer.stage_pose import Atomic, Joints, joints_of
 from stream.viewer.stage_trails import Trails
-
-Atomic = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Where the joints of a pose message are, by forward kinematics, and how the bones between them lie."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +9,8 @@ from numpy.typing import NDArray
 
 from database.rotations import Floats, matrix_from_quaternion, quaternion_from_matrix, rotation_between
 from stream.messages import PoseMessage, SkeletonMessage
+
+Atomic = Callable[[], AbstractContextManager[None]]  # the server's `atomic`: messages within arrive as one
 
 TIPS_M = {"head": (0.0, 0.17, 0.02), "Hand": (0.17, 0.0, 0.0), "Toes": (0.0, -0.01, 0.07)}  # of a left side, from the joint
 SHORTEST_BONE_M = 1e-3
