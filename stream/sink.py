@@ -6,6 +6,7 @@ from dataclasses import replace
 from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
+from capture.endpoints import KeySettings
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.process import RunStatus
@@ -20,13 +21,22 @@ class StreamSink:
     """Publish one run.
 
     session: names the run in every message; predict_ms: publish poses as they will be so long after they were taken;
-    outputs: hear every message as well, and are closed with the sink. Raises StreamError when the address is taken.
+    outputs: hear every message as well, and are closed with the sink; keys: for an address that other machines reach. Raises
+    StreamError when the address is taken, EndpointError where keys are missing.
     """
 
     def __init__(
-        self, address: str, session: str, subject: Subject, rig: Rig, predict_ms: float = 0.0, outputs: Sequence[Output] = ()
+        self,
+        address: str,
+        session: str,
+        subject: Subject,
+        rig: Rig,
+        predict_ms: float = 0.0,
+        outputs: Sequence[Output] = (),
+        keys: KeySettings | None = None,
     ) -> None:
-        self._outlet = Outlet(Publisher(address), session, outputs)
+        publisher = Publisher(address, keys=keys)
+        self._publisher, self._outlet = publisher, Outlet(publisher, session, outputs)
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
@@ -59,7 +69,7 @@ class StreamSink:
                 t_ns=status.t_ns,
                 state=str(status.state),
                 rates_hz=status.rates_hz,
-                drops=status.drops,
+                drops={**status.drops, "requests": self._publisher.n_malformed},
                 skew_ns=status.skew_ns,
                 calibration=self._calibration,
                 cameras=dict(status.cameras),

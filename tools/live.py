@@ -8,6 +8,7 @@ from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
 from capture.detector import Detector
+from capture.endpoints import key_settings
 from capture.sources import Source
 from config.settings import DetectorSettings, Settings
 from database.store import open_database
@@ -29,9 +30,10 @@ def open_detector(settings: DetectorSettings, source: Source) -> Detector:
 
 def open_sink(rig: Rig, subject: Subject, settings: Settings, session: str, outputs: Sequence[OutputFactory]) -> StreamSink:
     """Make the stream's sink with its outputs, in whatever process. Raises StreamError and what the outputs raise."""
+    keys = key_settings(settings.stream)
     made = open_outputs(outputs)
     try:
-        return StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made)
+        return StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
     except BaseException:
         for output in made:
             output.close()
