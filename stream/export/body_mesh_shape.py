@@ -1,0 +1,256 @@
+"""The shape of a person as lofts around the bones: an artist's mannequin of average build, from the places of joints alone.
+
+Numbers are metres of a person of 1.75 m; they grow with the body. The rest pose is the T-pose of docs/conventions.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from database.rotations import Floats
+from stream.export.body_mesh_loft import Loft, axes, loft, melted
+
+Places = Mapping[str, Floats]
+X, Y, Z = np.eye(3)
+SIDES = ("left", "right")
+LIMBS = ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm", "Hand")
+REQUIRED = ("hips", "spine", "head", *(side + limb for side in SIDES for limb in LIMBS))  # as in VRM
+TRUNK = "trunk"  # in place of a joint: the spine, shared out by height
+HEAD_OVER_ANKLE_M, HIP_M, SHOULDER_M, HAND_M = 1.501, 0.091, 0.192, 0.189
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """Solids that melt into one body: the trunk, both sides (which melt into it, hardly into each other), and hollows."""
+
+    trunk: tuple[Loft, ...]
+    sides: tuple[tuple[Loft, ...], ...]
+    hollows: tuple[Loft, ...] = ()
+    seam_m: float = 0.008
+
+    @property
+    def lofts(self) -> tuple[Loft, ...]:
+        """Give all lofts but the hollows."""
+        return (*self.trunk, *(part for side in self.sides for part in side))
+
+    def distance_m(self, points_m: Floats) -> Floats:
+        """Give about the distance to the surface, negative inside: (N, 3) -> (N,)."""
+        trunk = np.full(len(points_m), 10.0)
+        for part in self.trunk:
+            trunk = melted(trunk, part.distance_m(points_m), part.melt_m)
+        whole = trunk
+        for side in self.sides:
+            half = trunk
+            for part in side:
+                half = melted(half, part.distance_m(points_m), part.melt_m)
+            whole = melted(whole, half, self.seam_m)
+        for hollow in self.hollows:
+            whole = -melted(-whole, hollow.distance_m(points_m), hollow.melt_m)
+        return whole
+
+
+def person(places: Places) -> Solid:
+    """Give the shape of a humanoid; places: joints of the rest pose by VRM name, (3,) [m], at least those of REQUIRED."""
+    at = _with_defaults(places)
+    ankle = 0.5 * (at["leftFoot"] + at["rightFoot"])
+    size = float(np.linalg.norm(at["head"] - ankle)) / HEAD_OVER_ANKLE_M
+    head, hollows = _head(at, size**0.6)  # heads of children are large
+    sides = tuple((*_leg(at, side, size), *_arm(at, side, size)) for side in SIDES)
+    return Solid((*_trunk(at, size), *head), sides, hollows, 0.008 * size)
+
+
+def sticks(names: tuple[str, ...], parents: tuple[int, ...], rest_m: Floats) -> Solid:
+    """Give a round stick along every bone: the shape of a skeleton that is no humanoid, rest_m: (J, 3)."""
+    extent = max(float(np.ptp(rest_m, axis=0).max()), 0.1)
+    parts = [_ball(names[0], rest_m[0], 0.03 * extent)]
+    for joint, parent in enumerate(parents):
+        if parent < 0:
+            continue
+        length = float(np.linalg.norm(rest_m[joint] - rest_m[parent]))
+        r = float(np.clip(0.14 * length, 0.012 * extent, 0.035 * extent))
+        rows = [(0.0, r, r), (0.3, 1.2 * r, 1.2 * r), (1.0, 0.8 * r, 0.8 * r)]
+        parts.append(loft(names[parent], rest_m[parent], rest_m[joint], Z, rows, (r, 0.8 * r), melt_m=r, soft_m=2.0 * r))
+        if joint not in parents:
+            parts.append(_ball(names[joint], rest_m[joint], r))
+    return Solid(tuple(parts), ())
+
+
+def _ball(joint: str, middle: Floats, r: float) -> Loft:
+    return loft(joint, middle, middle + 1e-6 * Y, Z, [(0, r, r), (1, r, r)], (r, r), melt_m=r, soft_m=2.0 * r)
+
+
+def _with_defaults(places: Places) -> dict[str, Floats]:
+    """Fill in the joints that a humanoid may lack."""
+    at = {name: np.asarray(place, float) for name, place in places.items()}
+    shoulders = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
+    at.setdefault("neck", shoulders + 0.3 * (at["head"] - shoulders))
+    for side in SIDES:
+        foot, knee = at[side + "Foot"], at[side + "LowerLeg"]
+        shin = float(np.linalg.norm(foot - knee))
+        at.setdefault(side + "Toes", foot + shin * (0.29 * Z - 0.11 * Y))
+    return at
+
+
+def _trunk(at: Places, size: float) -> list[Loft]:
+    """Give pelvis to shoulders as one loft from crotch to neck, with chest, seat and the slope of the neck."""
+    hip = 0.5 * (at["leftUpperLeg"] + at["rightUpperLeg"])
+    hip_ratio = float(np.clip(abs(at["leftUpperLeg"] - hip) @ X / (HIP_M * size), 0.75, 1.3))
+    middle = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
+    chest_ratio = float(np.clip(abs(at["leftUpperArm"] - middle) @ X / (SHOULDER_M * size), 0.8, 1.3))
+    s, h, c = size, size * (0.5 + 0.5 * hip_ratio), size * (0.4 + 0.6 * chest_ratio)
+    start, end = hip - 0.050 * s * Y, at["neck"] - 0.005 * s * Y
+    rows = [
+        (0.00, 0.100 * h, 0.080 * s, -0.012 * s),
+        (0.10, 0.148 * h, 0.103 * s, -0.012 * s),
+        (0.22, 0.147 * h, 0.102 * s, -0.008 * s),
+        (0.33, 0.135 * h, 0.094 * s, 0.000),
+        (0.44, 0.126 * s, 0.088 * s, 0.004 * s),
+        (0.56, 0.134 * c, 0.094 * s, 0.006 * s),
+        (0.72, 0.152 * c, 0.106 * s, 0.004 * s),
+        (0.83, 0.155 * c, 0.105 * s, -0.004 * s),
+        (0.92, 0.128 * c, 0.088 * s, -0.014 * s),
+        (1.00, 0.080 * s, 0.058 * s, -0.018 * s),
+    ]
+    parts = [loft(TRUNK, start, end, Z, rows, (0.05 * s, 0.03 * s), melt_m=0.03 * s, soft_m=0.06 * s, power=2.3)]
+    for side in SIDES:
+        x = X if side == "left" else -X
+        breast = start + 0.75 * (end - start) + 0.068 * c * x + 0.070 * s * Z
+        parts.append(_pillow(TRUNK, breast, (0.074 * c, 0.050 * s, 0.042 * s), 0.05 * s))
+        seat = hip + 0.070 * h * x - 0.020 * s * Y - 0.062 * s * Z
+        parts.append(_pillow(TRUNK, seat, (0.075 * h, 0.080 * s, 0.062 * s), 0.05 * s))
+    return parts
+
+
+def _pillow(joint: str, middle: Floats, half_m: tuple[float, float, float], melt_m: float, soft_m: float = 0.05) -> Loft:
+    """Give an ellipsoid with half axes along x, y and z."""
+    x, y, z = half_m
+    return loft(joint, middle, middle + 1e-6 * Y, Z, [(0, x, z), (1, x, z)], (y, y), melt_m=melt_m, soft_m=soft_m)
+
+
+def _head(at: Places, s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
+    """Give neck, skull, face, nose and ears, and the hollows of the eyes."""
+    base, top = at["neck"], at["head"]
+    soft = 0.03 * s
+
+    def place(x: float, y: float, z: float) -> Floats:
+        return np.asarray(top + s * np.array([x, y, z]))
+
+    middle = "upperNeck" if "upperNeck" in at else "neck"
+    r = 0.056 * s
+    neck = [(0, 1.15 * r, 1.1 * r), (0.5, r, r), (1, r, r)]
+    parts = [
+        loft("neck", base - 0.03 * s * Y, base + 0.5 * (top - base), Z, neck[:1] + [(1, r, r)], (0.02, 0.01), melt_m=0.04 * s,
+             soft_m=soft),
+        loft(middle, base + 0.5 * (top - base), place(0, 0.03, 0.0), Z, neck[1:], (0.01, 0.02), melt_m=0.02 * s, soft_m=soft),
+        _pillow("head", place(0, 0.090, 0.006), (0.074 * s, 0.090 * s, 0.094 * s), 0.02 * s, soft),
+        loft("head", place(0, 0.075, 0.040), place(0, -0.020, 0.055), Z,
+             [(0, 0.062 * s, 0.052 * s), (0.5, 0.056 * s, 0.050 * s), (1, 0.034 * s, 0.036 * s)],
+             (0.03 * s, 0.022 * s), melt_m=0.03 * s, soft_m=soft, power=2.2),
+        loft("head", place(0, 0.062, 0.092), place(0, 0.022, 0.108), Z,
+             [(0, 0.009 * s, 0.009 * s), (1, 0.015 * s, 0.013 * s)], (0.008 * s, 0.007 * s), melt_m=0.014 * s, soft_m=soft),
+    ]  # fmt: skip
+    for x in (X, -X):
+        parts.append(_pillow("head", place(0, 0.045, -0.004) + 0.075 * s * x, (0.012 * s, 0.032 * s, 0.020 * s), 0.012 * s, soft))
+    hollows = [
+        _pillow("head", place(0, 0.062, 0.112) + 0.031 * s * x, (0.019 * s, 0.014 * s, 0.020 * s), 0.03 * s) for x in (X, -X)
+    ]
+    return parts, tuple(hollows)
+
+
+def _leg(at: Places, side: str, size: float) -> list[Loft]:
+    """Give thigh, shin with its calf, foot and toes."""
+    hip, knee, ankle, ball = (at[side + part] for part in ("UpperLeg", "LowerLeg", "Foot", "Toes"))
+    s = size
+    thigh = [
+        (0.00, 0.082, 0.090, 0.000),
+        (0.20, 0.081, 0.088, 0.002),
+        (0.55, 0.070, 0.076, 0.006),
+        (0.85, 0.057, 0.062, 0.004),
+        (1.00, 0.053, 0.058, 0.002),
+    ]
+    shin = [
+        (0.00, 0.051, 0.056, 0.000),
+        (0.12, 0.051, 0.056, -0.006),
+        (0.30, 0.055, 0.060, -0.014),
+        (0.60, 0.043, 0.047, -0.010),
+        (0.85, 0.034, 0.038, -0.004),
+        (1.00, 0.035, 0.042, -0.004),
+    ]
+    parts = [
+        loft(side + "UpperLeg", hip, knee, Z, scaled(thigh, s), (0.07 * s, 0.045 * s), melt_m=0.03 * s, soft_m=0.07 * s),
+        loft(side + "LowerLeg", knee, ankle, Z, scaled(shin, s), (0.045 * s, 0.03 * s), melt_m=0.02 * s, soft_m=0.055 * s),
+    ]
+    return [*parts, *_foot(at, side, ankle, ball, size)]
+
+
+def _foot(at: Places, side: str, ankle: Floats, ball: Floats, s: float) -> list[Loft]:
+    """Give heel to ball, instep and toes, flat on the ground below."""
+    ahead = ball - ankle
+    ahead = ahead - (ahead @ Y) * Y
+    length = float(np.linalg.norm(ahead))
+    ahead = ahead / length if length > 0.02 * s else Z
+    length = max(length, 0.06 * s)
+    sole = min(float(ball @ Y) - 0.021 * s, float(ankle @ Y) - 0.045 * s)
+    level = ankle - (ankle @ Y) * Y + sole * Y  # below the ankle on the ground
+    high = float(ankle @ Y) - sole
+    rows = [(0, 0.030 * s, 0.032 * s, 0.004 * s), (0.5, 0.034 * s, 0.032 * s, 0.004 * s), (1, 0.046 * s, 0.025 * s, -0.003 * s)]
+    toes = [(0, 0.046 * s, 0.023 * s, 0.002 * s), (0.6, 0.043 * s, 0.017 * s, -0.004 * s), (1, 0.032 * s, 0.013 * s, -0.008 * s)]
+    axis, front = level + 0.028 * s * Y, level + length * ahead + 0.028 * s * Y
+    instep = [(0, 0.034 * s, 0.040 * s), (0.5, 0.034 * s, 0.034 * s), (1, 0.038 * s, 0.022 * s)]
+    soft = 0.035 * s
+    foot = side + "Foot"
+    parts = [
+        loft(foot, axis - 0.035 * s * ahead, front, Y, rows, (0.026 * s, 0.02 * s), melt_m=0.02 * s, soft_m=soft, power=2.5),
+        loft(foot, level + 0.75 * high * Y, front - 0.25 * length * ahead, Y, instep, (0.02 * s, 0.02 * s), melt_m=0.03 * s,
+             soft_m=soft),
+    ]  # fmt: skip
+    joint = side + "Toes" if side + "Toes" in at else foot
+    tip = front + 0.052 * s * ahead
+    return [*parts, loft(joint, front, tip, Y, toes, (0.02 * s, 0.022 * s), melt_m=0.012 * s, soft_m=soft, power=2.5)]
+
+
+def _arm(at: Places, side: str, size: float) -> list[Loft]:
+    """Give the slope from neck to shoulder, the shoulder, upper arm, forearm and hand."""
+    shoulder, elbow, wrist = (at[side + part] for part in ("UpperArm", "LowerArm", "Hand"))
+    s = size
+    joint = side + "Shoulder" if side + "Shoulder" in at else TRUNK
+    middle = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
+    inner = at["neck"] + 0.02 * s * Y + 0.1 * (shoulder - middle) - 0.012 * s * Z
+    outer = shoulder + 0.012 * s * Y - 0.12 * (shoulder - middle)
+    slope = [(0, 0.036, 0.050), (0.5, 0.036, 0.052), (1, 0.044, 0.054)]
+    upper = [(0.00, 0.054, 0.056), (0.15, 0.053, 0.056), (0.50, 0.043, 0.048), (0.85, 0.038, 0.041), (1.00, 0.037, 0.040)]
+    fore = [(0.00, 0.037, 0.040), (0.22, 0.040, 0.044), (0.60, 0.033, 0.037), (0.90, 0.024, 0.031), (1.00, 0.022, 0.031)]
+    return [
+        loft(joint, inner, outer, Z, scaled(slope, s), (0.02 * s, 0.03 * s), melt_m=0.05 * s, soft_m=0.06 * s),
+        loft(side + "UpperArm", shoulder, elbow, Z, scaled(upper, s), (0.045 * s, 0.034 * s), melt_m=0.045 * s, soft_m=0.06 * s),
+        loft(side + "LowerArm", elbow, wrist, Z, scaled(fore, s), (0.034 * s, 0.02 * s), melt_m=0.016 * s, soft_m=0.045 * s),
+        *_hand(side, elbow, wrist, s),
+    ]
+
+
+def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
+    """Give palm, mitten and thumb of a hand that goes on from its forearm, palm down, thumb ahead."""
+    _, ahead, along = axes(wrist - elbow, Z)
+    up = np.cross(along, ahead)
+    up = up if up @ Y >= 0 else -up
+
+    def place(out: float, higher: float, front: float) -> Floats:
+        return np.asarray(wrist + s * (out * along + higher * up + front * ahead))
+
+    palm = [(0, 0.021, 0.031), (0.4, 0.020, 0.039), (1, 0.016, 0.043)]
+    fingers = [(0, 0.015, 0.042), (0.5, 0.012, 0.039), (0.85, 0.010, 0.032), (1, 0.009, 0.024)]
+    thumb = [(0, 0.017, 0.017), (0.6, 0.013, 0.013), (1, 0.011, 0.011)]
+    joint, soft = side + "Hand", 0.03 * s
+    return [
+        loft(joint, wrist, place(0.095, -0.003, 0.002), Z, scaled(palm, s), (0.015 * s, 0.012 * s), melt_m=0.014 * s, soft_m=soft),
+        loft(joint, place(0.085, -0.003, 0.002), place(0.178, -0.010, 0.0), Z, scaled(fingers, s), (0.01 * s, 0.011 * s),
+             melt_m=0.008 * s, soft_m=soft),
+        loft(joint, place(0.035, -0.008, 0.026), place(0.098, -0.016, 0.071), up, scaled(thumb, s), (0.012 * s, 0.011 * s),
+             melt_m=0.014 * s, soft_m=soft),
+    ]  # fmt: skip
+
+
+def scaled(rows: list[tuple[float, ...]], size: float) -> list[tuple[float, ...]]:
+    """Scale all of a profile's rows but their places along the axis."""
+    return [(row[0], *(size * value for value in row[1:])) for row in rows]
