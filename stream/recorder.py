@@ -1,0 +1,198 @@
+"""Write a recording: an MCAP file with the stream's payloads, one channel a topic, from a thread of its own.
+
+Chunks are written whole and every FLUSH_S, so that a run that is killed loses less than a second. When the disk is slower than
+the stream the queue fills; what does not fit is counted in `n_lost`. When the disk is full or gone, `fault` says so, and the
+file ends with its last whole chunk. A chunk is what a reader can do without: https://mcap.dev/spec.
+"""
+
+import contextlib
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Mapping
+from io import FileIO
+from pathlib import Path
+from time import monotonic
+
+from mcap.writer import CompressionType, Writer
+
+from config.errors import FileFormatError, reason
+
+log = logging.getLogger(__name__)
+
+PROFILE = "duocap"
+FORMAT_VERSION = "1"
+METADATA, END_METADATA = "duocap", "duocap.end"
+ENCODING = "msgpack"
+FLUSH_S = 0.3
+SYNC_S = 5.0  # to the disk itself, against a power cut
+MAX_QUEUED = 8192
+MAX_QUEUED_BYTES = 64 << 20
+CHUNK_BYTES = 1 << 20
+CLOSE_S = 20.0
+SCHEMA_TEXT = (
+    "A msgpack map of schema 1: {keys}. Times are ns of the publisher's monotonic clock, lengths metres; see docs/stream.md."
+)
+SCHEMA_KEYS = {
+    "skeleton": "hash, names, parents, offsets_m, rest_xyzw, humanoid, markers, subject, units, handedness, up, quaternion",
+    "rig": "session, cameras, floor_known",
+    "pose": "hash, session, seq, t_capture_ns, t_publish_ns, state, root_m, rotations_xyzw (J x 4 float32), markers, latency_ns",
+    "status": "session, t_ns, state, rates_hz, drops, skew_ns, calibration, cameras",
+    "event": "session, t_ns, kind, text",
+}
+TOPICS = tuple(SCHEMA_KEYS)
+
+
+class RecordingError(FileFormatError):
+    """A recording cannot be made, or a file is no recording that can be read."""
+
+
+class _Pending:
+    """Bytes that wait for one whole write; looks like a file to the MCAP writer."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def write(self, data: bytes) -> int:
+        """Keep some bytes."""
+        self._parts.append(bytes(data))
+        self._length += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Give the place in the file after all that was ever written."""
+        return self._length
+
+    def flush(self) -> None:
+        """Do nothing: `taken` says when."""
+
+    def taken(self) -> bytes:
+        """Give what waits, and forget it."""
+        data = b"".join(self._parts)
+        self._parts.clear()
+        return data
+
+
+class Recorder:
+    """Record payloads to a new file; `write` never waits, and may be called from any thread.
+
+    metadata: text by name, put at the head of the file. n_recorded: payloads in the file; n_lost: those that never will be;
+    fault: what ended the recording early, empty while all is well. Raises RecordingError: the file exists or cannot be made.
+    """
+
+    def __init__(self, file: Path, metadata: Mapping[str, str]) -> None:
+        self.file, self.fault = file, ""
+        self.n_recorded = self.n_lost = 0
+        self._stream = _created(file)
+        self._pending = _Pending()
+        self._writer = Writer(self._pending, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+        self._writer.start(profile=PROFILE, library="duocap")
+        self._writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
+        self._channels = {topic: self._channel(topic) for topic in TOPICS}
+        self._n_whole = self._n_pending = 0
+        self._queue: deque[tuple[bytes, int, int]] = deque()
+        self._n_queued_bytes = 0
+        self._closing = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._thread.start()
+
+    def _channel(self, topic: str) -> int:
+        """Register the channel of a topic with the text of its schema."""
+        text = SCHEMA_TEXT.format(keys=SCHEMA_KEYS[topic])
+        schema = self._writer.register_schema(f"duocap.{topic}", "text", text.encode())
+        return self._writer.register_channel(topic, ENCODING, schema)
+
+    def write(self, payload: bytes, t_ns: int, sequence: int = 0) -> None:
+        """Take one payload of the stream, published at t_ns; it is in the file within FLUSH_S, or counted as lost."""
+        with self._changed:
+            full = len(self._queue) >= MAX_QUEUED or self._n_queued_bytes + len(payload) > MAX_QUEUED_BYTES
+            if self._closing:
+                return
+            if self.fault or full:
+                self.n_lost += 1
+                return
+            self._queue.append((payload, t_ns, sequence))
+            self._n_queued_bytes += len(payload)
+
+    def finish(self) -> None:
+        """Take no more; the file is complete as soon as `is_done`."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the file is closed."""
+        return not self._thread.is_alive()
+
+    def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Write what waits and the index of the file, and close it; a disk that hangs is left to itself after timeout_s."""
+        self.finish()
+        self._thread.join(timeout_s)
+        if not self.is_done:
+            self.fault = self.fault or f"{self.file}: the disk does not answer; what it has of the recording can be read"
+
+    def _run(self) -> None:
+        """Write until told to finish; the body of the thread."""
+        synced_s = monotonic()
+        try:
+            while not self._closing:
+                self._write_queued()
+                if monotonic() - synced_s > SYNC_S:
+                    os.fsync(self._stream.fileno())
+                    synced_s = monotonic()
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closing, FLUSH_S)
+            self._write_queued()
+            self._writer.add_metadata(END_METADATA, {"messages": str(self.n_recorded), "lost": str(self.n_lost)})
+            self._writer.finish()  # type: ignore[no-untyped-call]
+            self._put()
+            os.fsync(self._stream.fileno())
+        except Exception as error:  # the disk, most likely; whatever it is, the run goes on and the user is told
+            log.debug("recording failed", exc_info=True)
+            self._fail(error)
+        finally:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+
+    def _write_queued(self) -> None:
+        """Write what waits as one chunk."""
+        with self._changed:
+            waiting, self._queue = self._queue, deque()
+            self._n_queued_bytes, self._n_pending = 0, len(waiting)
+        for payload, t_ns, sequence in waiting:
+            topic, _, body = payload.partition(b" ")
+            self._writer.add_message(self._channels[topic.decode()], t_ns, body, t_ns, sequence)
+        self._writer.flush()  # type: ignore[no-untyped-call]
+        self._put()
+        self.n_recorded, self._n_pending = self.n_recorded + self._n_pending, 0
+
+    def _put(self) -> None:
+        """Hand the bytes of whole chunks to the operating system."""
+        data = memoryview(self._pending.taken())
+        written = 0
+        while written < len(data):
+            written += self._stream.write(data[written:]) or 0
+        self._n_whole += written
+
+    def _fail(self, error: Exception) -> None:
+        """End early: cut a half-written chunk off, count what is not in the file."""
+        with self._changed:
+            self.fault = f"{self.file}: recording stopped ({reason(error)}); what was recorded before is intact"
+            self.n_lost += len(self._queue) + self._n_pending
+            self._queue.clear()
+        with contextlib.suppress(OSError):
+            self._stream.truncate(self._n_whole)
+
+
+def _created(file: Path) -> FileIO:
+    """Create a file that does not exist yet, unbuffered."""
+    try:
+        return file.open("xb", buffering=0)
+    except FileExistsError:
+        raise RecordingError(f"{file}: exists already, and a recording never replaces anything; choose another name") from None
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be written ({reason(error)}); choose a place in an existing folder") from error

@@ -1,0 +1,191 @@
+"""Open a recording: what was published, message by message, as long as the file holds it.
+
+Chunks are opened when their poses are asked for, so that hours open at once and take little memory. What is missing of a file
+that was torn or damaged is said in `notes`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from mcap.records import Channel, Schema
+from numpy.typing import NDArray
+
+from capture.wire import MalformedMessageError
+from config.errors import reason
+from stream.codec import decode
+from stream.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
+from stream.recorder import END_METADATA, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
+from stream.recording_file import MAX_CHUNK_BYTES, MAX_RATIO, Records, messages_of, opened, read_records
+
+MAX_FILE_BYTES = 8 << 30
+MAX_MESSAGES = 20_000_000
+OPEN_CHUNKS = 64
+N_TOPICS = len(TOPICS)
+POSE = TOPICS.index("pose")
+
+
+class _Index:
+    """Where every message of a file is: rows of topic, time [ns], chunk, start, end."""
+
+    def __init__(self, data: bytes, records: Records, file: Path) -> None:
+        self.notes: list[str] = list(records.notes)
+        self._data, self._chunks = data, records.chunks
+        self._topics: dict[int, int] = {}
+        self.chunk: Callable[[int], bytes] = lru_cache(maxsize=OPEN_CHUNKS)(self._opened)
+        rows: list[tuple[int, int, int, int, int]] = []
+        n_bytes = 0
+        for number, place in enumerate(records.chunks):
+            n_bytes += min(place.n_bytes, MAX_CHUNK_BYTES)  # a larger one is not opened
+            if n_bytes > max(MAX_RATIO * len(data), 4 * MAX_CHUNK_BYTES) or len(rows) > MAX_MESSAGES:
+                raise RecordingError(f"{file}: its chunks grow beyond all measure when opened; this is no recording of duocap")
+            try:
+                rows += self._rows(number, opened(data, place), file)
+            except ValueError as error:
+                self.notes.append(f"chunk {number + 1} of {len(records.chunks)} is damaged and left out ({error})")
+        self.table = np.array(rows, np.int64).reshape(-1, 5)
+
+    def _rows(self, number: int, content: bytes, file: Path) -> list[tuple[int, int, int, int, int]]:
+        """Give the messages of one chunk."""
+        rows = []
+        for item in messages_of(content):
+            if isinstance(item, Channel):
+                self._topics[item.id] = TOPICS.index(item.topic) if item.topic in TOPICS else N_TOPICS
+            elif isinstance(item, Schema):
+                _check_schema(item, file)
+            else:
+                rows.append((self._topics.get(item.channel, N_TOPICS), item.t_ns, number, item.start, item.end))
+        return rows
+
+    def _opened(self, number: int) -> bytes:
+        """Open a chunk that could be opened before."""
+        return opened(self._data, self._chunks[number])
+
+    def payload(self, row: int) -> bytes:
+        """Give a message as it was published."""
+        topic, _, chunk, start, end = self.table[row].tolist()
+        return TOPICS[int(topic)].encode() + b" " + self.chunk(chunk)[start:end]
+
+    def rows_of(self, topic: str) -> NDArray[np.int64]:
+        """Give the rows of a topic, in order of time."""
+        rows = np.flatnonzero(self.table[:, 0] == TOPICS.index(topic))
+        return np.asarray(rows[np.argsort(self.table[rows, 1], kind="stable")], np.int64)
+
+
+class Poses(Sequence[PoseMessage]):
+    """The poses of a recording in order of time, decoded when asked for. Raises MalformedMessageError for one that is none."""
+
+    def __init__(self, index: _Index) -> None:
+        self._index, self._rows = index, index.rows_of("pose")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, item: int) -> PoseMessage: ...
+    @overload
+    def __getitem__(self, item: slice) -> tuple[PoseMessage, ...]: ...
+    def __getitem__(self, item: int | slice) -> PoseMessage | tuple[PoseMessage, ...]:
+        if isinstance(item, slice):
+            return tuple(self[i] for i in range(*item.indices(len(self))))
+        message = decode(self._index.payload(int(self._rows[item])))
+        assert isinstance(message, PoseMessage)
+        return message
+
+
+class Recording:
+    """What one file holds; `open_recording` makes it.
+
+    metadata: subject, session, units, when and more, as text; t_publish_ns: of every pose, (N,) [ns]; notes: what is missing, in
+    words; n_lost: messages that were published but not recorded, None where the file does not say.
+    """
+
+    def __init__(self, file: Path, records: Records, index: _Index) -> None:
+        self.file = file
+        self.metadata = dict(records.metadata.get(METADATA, {}))
+        self._index = index
+        self.skeleton = self._skeleton()
+        self.poses: Sequence[PoseMessage] = Poses(index)
+        self.t_publish_ns = index.table[index.rows_of("pose"), 1]
+        self.rig = next((message for message in self._all("rig") if isinstance(message, RigMessage)), None)
+        self.events = tuple(message for message in self._all("event") if isinstance(message, EventMessage))
+        self.statuses = tuple(message for message in self._all("status") if isinstance(message, StatusMessage))
+        lost = records.metadata.get(END_METADATA, {}).get("lost", "")
+        self.n_lost = int(lost) if lost.isascii() and lost.isdigit() and len(lost) < 19 else None
+        if self.n_lost:
+            index.notes.append(f"{self.n_lost} messages were not recorded: the disk was too slow or full")
+        self.notes = tuple(index.notes)
+
+    def _skeleton(self) -> SkeletonMessage:
+        """Give the skeleton of the poses."""
+        for message in self._all("skeleton"):
+            if isinstance(message, SkeletonMessage):
+                return message
+        raise RecordingError(f"{self.file}: is empty: it breaks off before the first skeleton; record anew")
+
+    def _all(self, topic: str) -> Iterator[object]:
+        """Give the well-formed messages of a topic."""
+        for row in self._index.rows_of(topic).tolist():
+            try:
+                yield decode(self._index.payload(row))
+            except MalformedMessageError as error:
+                self._index.notes.append(f"a {topic} message is damaged and left out ({error})")
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first pose to the last [s]."""
+        return float(self.t_publish_ns[-1] - self.t_publish_ns[0]) * 1e-9
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Give everything as it was published, with its time [ns], in the order of publishing."""
+        for row in np.flatnonzero(self._index.table[:, 0] < N_TOPICS).tolist():
+            yield int(self._index.table[row, 1]), self._index.payload(row)
+
+
+def open_recording(file: Path) -> Recording:
+    """Open a recording; one that was torn or damaged is opened as far as it is whole.
+
+    Raises RecordingError: no such file, not a recording of duocap, of a newer version, or nothing in it to play.
+    """
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise RecordingError(
+                f"{file}: larger than {MAX_FILE_BYTES >> 30} GB, the most that is opened at once; cut it with mcap filter"
+            )
+        data = file.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be read ({reason(error)}); give a file that duocap recorded") from error
+    if not data:
+        raise RecordingError(f"{file}: is empty: the run ended before anything was recorded; record anew")
+    records = read_records(data, str(file))
+    if records.header.profile != PROFILE and METADATA not in records.metadata:
+        profile = f"profile {records.header.profile[:40]!r}"
+        raise RecordingError(f"{file}: is an MCAP file, but no recording of duocap ({profile}); give a file that duocap recorded")
+    version = records.metadata.get(METADATA, {}).get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise RecordingError(f"{file}: format {version[:20]} of a newer duocap, this one reads {FORMAT_VERSION}; update duocap")
+    recording = Recording(file, records, _Index(data, records, file))
+    _check_poses(recording)
+    return recording
+
+
+def _check_schema(schema: Schema, file: Path) -> None:
+    """Raise RecordingError for a schema of somebody else."""
+    if not schema.name.startswith("duocap."):
+        raise RecordingError(
+            f"{file}: holds messages of schema {schema.name[:40]!r}, expected duocap's; is it from another program?"
+        )
+
+
+def _check_poses(recording: Recording) -> None:
+    """Raise RecordingError unless there are poses, of the skeleton that is there."""
+    if not recording.poses:
+        raise RecordingError(f"{recording.file}: holds no pose; it ended before the first one, record anew")
+    try:
+        first = recording.poses[0]
+    except MalformedMessageError as error:
+        raise RecordingError(f"{recording.file}: its poses cannot be read: {error}") from error
+    if first.hash != recording.skeleton.hash or len(first.rotations_xyzw) != len(recording.skeleton.names):
+        raise RecordingError(f"{recording.file}: its poses belong to another skeleton than the one in it; record anew")
