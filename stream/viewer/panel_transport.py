@@ -1,0 +1,95 @@
+"""The player's panel: the strip of tracking states, a slider to scrub by, play, pause, steps, live edge, speed and loop."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import viser
+
+from stream.viewer.player import MAX_SPEED, MIN_SPEED, Player, Span
+from stream.viewer.timeline import clock_text, legend_html, strip_svg
+from stream.viewer.view import Orders, View, set_html
+from stream.viewer.words import box
+
+HELD_S = 0.6  # after a touch, the slider is left to the hand that holds it
+STEP_S = 1.0
+Change = Callable[[Player, Span], Player]
+
+
+class Deck(Protocol):
+    """Who plays."""
+
+    def play(self, change: Change) -> None:
+        """Change the player."""
+
+
+class TransportPanel:
+    """Play, pause, scrub; for one take or two at once."""
+
+    period_s = 0.1
+
+    def __init__(self, deck: Deck, orders: Orders, live: bool) -> None:
+        self._deck, self._orders, self._live = deck, orders, live
+        self._touched_s = 0.0
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Make the widgets."""
+        self._strip = gui.add_html("")
+        self._slider = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, hint="Drag to another moment")
+        words = ("Pause", "Live") if self._live else ("Pause", "Start")
+        self._buttons = gui.add_button_group("Play", (words[0], "−1 s", "+1 s", words[1]))
+        self._speed = gui.add_slider("Speed", MIN_SPEED, MAX_SPEED, 0.1, 1.0, hint="Of what is not live")
+        if not self._live:
+            self._loop = gui.add_checkbox("Repeat", True)
+            self._loop.on_update(lambda event: self._give(lambda player, span: player.looping(event.target.value)))
+        self._slider.on_update(self._scrub)
+        self._buttons.on_click(self._press)
+        self._speed.on_update(lambda event: self._give(lambda player, span: player.at_speed(float(event.target.value))))
+
+    def update(self, view: View) -> None:
+        """Bring strip, slider and buttons to the player."""
+        span, player = view.span, view.player
+        if time.monotonic() - self._touched_s > HELD_S:
+            self._follow(span, player)
+        strips = "".join(
+            f'<div style="margin-bottom:3px">{strip_svg(track.history.runs, span, view.cursor_s)}</div>' for track in view.tracks
+        )
+        place = "live" if player.live and not view.silent else f"{clock_text(view.cursor_s)} of {clock_text(span.end_s)}"
+        legend = legend_html([run for track in view.tracks for run in track.history.runs])
+        set_html(self._strip, box(f'{strips}<div class="row"><div class="legend">{legend}</div><b>{place}</b></div>'))
+        word = "Pause" if player.playing else "Play"
+        if self._buttons.options[0] != word:
+            self._buttons.options = (word, *self._buttons.options[1:])
+
+    def _follow(self, span: Span, player: Player) -> None:
+        """Bring the slider to the cursor; its ends only now and then, and never inside its value."""
+        begin_s, end_s = round(span.begin_s, 2), round(max(span.end_s, span.begin_s + 0.01), 2)
+        if self._slider.max != end_s:
+            self._slider.max = end_s
+        if abs(self._slider.min - begin_s) > 0.0:
+            self._slider.min = begin_s
+        self._slider.value = min(max(round(player.cursor_s, 2), begin_s), end_s)
+
+    def _scrub(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Go where the slider was drawn to; changes of our own have no client."""
+        if event.client is not None:
+            self._touched_s = time.monotonic()
+            t_s = float(event.target.value)
+            self._give(lambda player, span: player.scrubbed(t_s, span))
+
+    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Do what a button says."""
+        word = event.target.value
+        changes: dict[str, Change] = {
+            "Pause": lambda player, span: player.paused(),
+            "Play": lambda player, span: player.resumed(span),
+            "−1 s": lambda player, span: player.scrubbed(player.cursor_s - STEP_S, span),
+            "+1 s": lambda player, span: player.scrubbed(player.cursor_s + STEP_S, span),
+            "Live": lambda player, span: player.at_edge(span),
+            "Start": lambda player, span: player.scrubbed(span.begin_s, span),
+        }
+        self._give(changes[word])
+
+    def _give(self, change: Change) -> None:
+        """Order a change of the player."""
+        self._orders.give(lambda: self._deck.play(change))

@@ -1,0 +1,172 @@
+"""What the tracks look like in the 3D scene: a stage for each, the world around them, the cameras, and where to look from."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import viser
+
+from database.rotations import Floats
+from stream.messages import PoseMessage, SkeletonMessage
+from stream.viewer.framing import FOV_RAD, Look, first_look, look_from
+from stream.viewer.panel_scene import APART_M
+from stream.viewer.stage import Stage, StageOptions
+from stream.viewer.stage_colors import BODY, SECOND_BODY
+from stream.viewer.stage_level import Levelling
+from stream.viewer.stage_world import WORLD, World
+from stream.viewer.track import Track
+
+FOLLOW_M = 0.35  # the performer moves freely so far before the view goes along
+FOLLOW_SHARE = 0.08
+LEAST_STEP_M = 1e-3
+
+
+class Scenery:
+    """The scene of one or two tracks; call it from one thread. follow: the view goes along with the performer."""
+
+    def __init__(self, server: viser.ViserServer, dark: bool) -> None:
+        self._server = server
+        self._world = World(server, dark)
+        self._options = StageOptions()
+        self._apart_m = APART_M
+        self._tracks: Sequence[Track] = ()
+        self._stages: list[Stage | None] = []
+        self._shown: list[PoseMessage | None] = []
+        self._levelling = Levelling(None)
+        self._framed = False
+        self._centre_m = np.zeros(3)
+        self.follow = False
+
+    def set_tracks(self, tracks: Sequence[Track]) -> None:
+        """Show other tracks; the same performer's stage is kept."""
+        self._tracks = tracks
+        self._stages += [None] * (len(tracks) - len(self._stages))
+        self._shown = [None] * len(tracks)
+        self._levelling = Levelling(None)
+        self._framed = False
+
+    def show(self, cursor_s: float) -> None:
+        """Bring the scene to a moment; what is shown already is not sent again."""
+        for n, track in enumerate(self._tracks):
+            pose = track.shown(cursor_s)
+            if pose is self._shown[n] or (pose is None and self._shown[n] is None):
+                continue
+            self._shown[n] = pose
+            if pose is not None and track.skeleton is not None:
+                self._stage(n, track.skeleton).show(pose)
+                if n == 0:
+                    self._settle(track, pose)
+            elif (stage := self._stages[n]) is not None:
+                stage.show(None)
+
+    def switch(self, part: str, on: bool) -> None:
+        """Show a part of the scene or hide it."""
+        if part == "floor":
+            self._world.floor = on
+        elif part == "axes":
+            self._world.axes = on
+        elif hasattr(self._options, part):
+            self._options = replace(self._options, **{part: on})
+            self._apply()
+
+    def set_apart(self, apart_m: float) -> None:
+        """Put two takes so far apart."""
+        self._apart_m = apart_m
+        self._apply()
+
+    def set_dark(self, dark: bool) -> None:
+        """Be dark or light."""
+        self._world.set_dark(dark)
+
+    def look(self, view: str) -> None:
+        """Have all pages look from somewhere."""
+        root_m = self._root_m()
+        rig = self._tracks[0].rig if self._tracks else None
+        self._turn_to(look_from(view, root_m, rig, self._world.level, self._width_m()))
+
+    def welcome(self, client: viser.ClientHandle) -> None:
+        """Let a page that has just come look at the performer."""
+        if self._framed:
+            _aim(client, self._first_look())
+
+    def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
+        """Give the stage of a track, made anew for another skeleton."""
+        stage = self._stages[n]
+        if stage is None or stage.skeleton.hash != skeleton.hash:
+            if stage is not None:
+                stage.remove()
+            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._own(n), self._server.atomic)
+            self._stages[n] = stage
+        return stage
+
+    def _own(self, n: int) -> StageOptions:
+        """Give the options of one stage."""
+        middle = 0.5 * (len(self._tracks) - 1)
+        return replace(self._options, color=(BODY, SECOND_BODY)[n], offset_x_m=(n - middle) * self._apart_m)
+
+    def _apply(self) -> None:
+        """Give the stages their options."""
+        for n, stage in enumerate(self._stages):
+            if stage is not None:
+                stage.options = self._own(n)
+
+    def _settle(self, track: Track, pose: PoseMessage) -> None:
+        """Level the world, and look at the performer at first; afterwards go along if so wanted."""
+        assert track.skeleton is not None
+        if not self._framed:
+            self._levelling = Levelling(track.rig)
+            self._world.set_level(self._levelling.level)
+        if self._levelling.add(track.skeleton, pose):
+            self._world.set_level(self._levelling.level)
+        if not self._framed:
+            self._framed = True
+            self._centre_m = self._root_m()
+            self._turn_to(self._first_look())
+        elif self.follow:
+            self._go_along()
+
+    def _first_look(self) -> Look:
+        """Give the look that a page opens with."""
+        return first_look(self._root_m(), self._tracks[0].rig, self._world.level, self._width_m())
+
+    def _turn_to(self, look: Look) -> None:
+        """Have all pages, and those to come, look so."""
+        self._centre_m = self._root_m()
+        camera = self._server.initial_camera
+        camera.position, camera.look_at, camera.up, camera.fov = look.position, look.look_at, look.up, look.fov_rad
+        for client in self._server.get_clients().values():
+            _aim(client, look)
+
+    def _go_along(self) -> None:
+        """Move the view after a performer who has left its middle, gently."""
+        ahead = (self._root_m() - self._centre_m) * [1.0, 0.0, 1.0]
+        excess_m = float(np.linalg.norm(ahead)) - FOLLOW_M
+        if excess_m <= 0.0:
+            return
+        step = ahead / np.linalg.norm(ahead) * excess_m * FOLLOW_SHARE
+        if np.linalg.norm(step) < LEAST_STEP_M:
+            return
+        self._centre_m = self._centre_m + step
+        for client in self._server.get_clients().values():
+            position, look_at = client.camera.position + step, client.camera.look_at + step
+            with client.atomic():
+                client.camera.position = position
+                client.camera.look_at = look_at
+
+    def _root_m(self) -> Floats:
+        """Give where the first performer's hips are in the view, between the two of them if there are two."""
+        pose = self._shown[0] if self._shown else None
+        return self._world.level.to_view(np.array(pose.root_m if pose is not None else (0.0, 0.95, 0.0)))
+
+    def _width_m(self) -> float:
+        """Give how wide the performers stand."""
+        return self._apart_m * (len(self._tracks) - 1)
+
+
+def _aim(client: viser.ClientHandle, look: Look) -> None:
+    """Have one page look so."""
+    with client.atomic():
+        client.camera.up_direction = look.up
+        client.camera.position = look.position
+        client.camera.look_at = look.look_at
+        client.camera.fov = look.fov_rad or FOV_RAD
