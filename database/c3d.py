@@ -66,7 +66,7 @@ def _points(path: Path, data: bytes, order: str, parameters: Parameters) -> C3dP
     if units not in UNITS_M:
         raise FileFormatError(f"{path}: points are in {units!r}; expected one of {', '.join(UNITS_M)}")
     dtype = np.dtype(f"{order}{'f4' if scale < 0 else 'i2'}")
-    n_frames = max(last - first + 1, int(float(_first(parameters, "POINT:FRAMES", 0))) & 0xFFFF)
+    n_frames = max(last - first + 1, _n_frames(parameters))
     width = 4 * n_points + n_analog
     begin = min(BLOCK * (start - 1), len(data))
     words = np.frombuffer(data, dtype, max(len(data) - begin, 0) // dtype.itemsize, begin)
@@ -78,6 +78,14 @@ def _points(path: Path, data: bytes, order: str, parameters: Parameters) -> C3dP
     valid = (frames[..., 3] >= 0) & np.isfinite(point).all(axis=2)
     point[~valid] = 0.0
     return C3dPoints(labels, float(fps), np.ascontiguousarray(point), valid, str(_first(parameters, "POINT:Y_SCREEN", "")))
+
+
+def _n_frames(parameters: Parameters) -> int:
+    """Give how many frames the parameters tell of: more than a word can count are in TRIAL, low word and high word."""
+    first, last = ([float(v) for v in parameters.get(f"TRIAL:ACTUAL_{end}_FIELD", [])] for end in ("START", "END"))
+    words = [int(value) & 0xFFFF for value in (*first, *last)]
+    told = words[2] + (words[3] << 16) - words[0] - (words[1] << 16) + 1 if len(first) == len(last) == 2 else 0
+    return max(told, int(float(_first(parameters, "POINT:FRAMES", 0))) & 0xFFFF)
 
 
 def _labels(parameters: Parameters, n_points: int) -> tuple[str, ...]:
