@@ -2,30 +2,52 @@
 
 import zmq
 
+from capture.endpoints import KeySettings, secure_client
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from config.errors import DuocapError
 from stream.codec import decode
 from stream.messages import Message
 
+RECEIVE_BUFFER_MESSAGES = 1000
+MAX_TURN = 4000  # messages given at once, so that a flood gets no say in when heard() returns
+
 
 class Subscriber:
-    """Hear the topics of one stream; not shared between threads. n_malformed: messages dropped for being malformed."""
+    """Hear the topics of one stream; not shared between threads. n_malformed: messages dropped for being malformed.
 
-    def __init__(self, address: str, topics: tuple[str, ...] = ("",)) -> None:
+    topics: "" is everything; keys: as the publisher's settings have them; buffer: messages that may wait to be heard, newer ones
+    are lost then. Raises EndpointError for what is no address, KeyFileError for keys that are missing.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        topics: tuple[str, ...] = ("",),
+        keys: KeySettings | None = None,
+        buffer: int = RECEIVE_BUFFER_MESSAGES,
+    ) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVHWM, buffer)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         for topic in topics:
             self._socket.subscribe(topic.encode())
-        self._socket.connect(address)
+        try:
+            self._socket.connect(secure_client(self._socket, address, keys))
+        except DuocapError:
+            self._socket.close()
+            raise
         self.n_malformed = 0
 
     def heard(self, timeout_ms: int = 0) -> list[Message]:
         """Give all messages that came, waiting at most timeout_ms for the first."""
         messages: list[Message] = []
         if self._socket.poll(timeout_ms):
-            while self._socket.poll(0):
+            for _ in range(MAX_TURN):
                 try:
                     messages.append(decode(self._socket.recv(zmq.NOBLOCK)))
+                except zmq.Again:
+                    break
                 except MalformedMessageError:
                     self.n_malformed += 1
         return messages

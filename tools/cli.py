@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from tools.outputs import with_bare_vmc
+
 VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
 
 
@@ -71,7 +73,7 @@ def application(asked_for: str | None) -> typer.Typer:
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit, or with whatever exception the command raises."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = with_bare_vmc(sys.argv[1:] if arguments is None else arguments)
     asked_for = next((word for word in words if not word.startswith("-")), None)
     application(asked_for)(words, prog_name="duocap")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from calibration.subject import Subject
 from capture.detector import Detector
+from capture.endpoints import key_settings
 from capture.packets import Blobs, PairedBlobs
 from capture.process import CameraPlan
 from capture.simulated import SimulatedCamera
@@ -98,7 +99,7 @@ def run_demo(settings: Settings, seconds: float | None, database: Path, tell: Te
         for camera in (0, 1)
     )
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps)
-    subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"))
+    subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
     with interrupt_on_sigterm(), Supervisor((cameras[0], cameras[1]), plan, session, tell) as run:
         run.wait_ready()
         skeleton = _skeleton(run, subscriber)
