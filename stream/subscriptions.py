@@ -16,7 +16,7 @@ from stream.codec import TOPIC_OF
 log = logging.getLogger(__name__)
 
 TOPICS = tuple(topic + b" " for topic in TOPIC_OF.values())
-MAX_REQUEST_BYTES = 256
+MAX_REQUEST_BYTES = 1024  # a handshake with keys takes more than 256
 MAX_UNKNOWN = 32  # of one connection, for as long as it lasts
 MAX_RECENT = 1000  # requests of one connection in a second
 MAX_TURN = 200  # requests taken at once, 4 ms: a flood must not hold up the poses
