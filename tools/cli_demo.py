@@ -7,6 +7,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import MODEL, with_model
 from tools.options import with_settings
+from tools.outputs import VMC, vmc_outputs
 
 Seconds = Annotated[
     float | None,
@@ -18,7 +19,7 @@ Headless = Annotated[bool, typer.Option("--headless", help="Without a window.")]
 
 
 @with_settings
-def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False, model: MODEL = None) -> None:
+def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False, vmc: VMC = None, model: MODEL = None) -> None:
     """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,6 +28,7 @@ def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False
     from tools.demo import run_demo
     from tools.demo_report import report_tables
 
+    outputs = vmc_outputs(vmc)
     console, notes = Console(), Console(stderr=True)
     if not headless:
         notes.print("the viewer is not there yet: running as with --headless")
@@ -42,6 +44,7 @@ def demo(settings: Settings, seconds: Seconds = None, headless: Headless = False
             default_database_path(),
             notes.print,
             lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
+            outputs,
         )
     for table in report_tables(report):
         console.print(table)

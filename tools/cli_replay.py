@@ -20,6 +20,7 @@ from tools.arguments import (
     with_model,
 )
 from tools.options import with_settings
+from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.subject import Subject
@@ -72,6 +73,7 @@ def replay(
     smooth: Smooth = 0.0,
     model: MODEL = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
+    vmc: VMC = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
     from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
@@ -87,6 +89,9 @@ def replay(
     from tools.replay_smooth import smoothed_result, with_smoothing
 
     check_folders(bvh, trc, csv, report, overlay)
+    if vmc and not publish:
+        raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
+    outputs = vmc_outputs(vmc)
     settings = with_smoothing(with_model(settings, model), smooth)
     side = ("left", "right").index(camera)
     cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
@@ -94,7 +99,7 @@ def replay(
     poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
-    with replay_sink(settings, performer, cameras, publish) as sink, progress_bar("replay") as progress:
+    with replay_sink(settings, performer, cameras, publish, outputs) as sink, progress_bar("replay") as progress:
         result = run_replay(
             recording,
             cameras,

@@ -1,6 +1,6 @@
 """The demo: a simulated performer before two simulated cameras, through the same processes as a live run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from database.builtin import demo_performance
 from database.rotations import Floats
 from database.store import open_database
 from stream.messages import PoseMessage, SkeletonMessage
+from stream.outputs import OutputFactory
 from stream.subscriber import Subscriber
 from tools.demo_report import DemoReport, demo_report
 from tools.live import open_detector, reconstruction_plan
@@ -77,10 +78,18 @@ def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
 
 
-def run_demo(settings: Settings, seconds: float | None, database: Path, tell: Tell, progress: Progress) -> DemoReport:
+def run_demo(
+    settings: Settings,
+    seconds: float | None,
+    database: Path,
+    tell: Tell,
+    progress: Progress,
+    outputs: Sequence[OutputFactory] = (),
+) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
-    progress: receives the share done and the last state. Raises DuocapError for what the user can mend.
+    progress: receives the share done and the last state; outputs: hear every message beside the subscribers. Raises DuocapError
+    for what the user can mend.
     """
     stage = show(seconds)
     tell("calibrating the performer from the T-pose")
@@ -98,7 +107,7 @@ def run_demo(settings: Settings, seconds: float | None, database: Path, tell: Te
         )
         for camera in (0, 1)
     )
-    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps)
+    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
     with interrupt_on_sigterm(), Supervisor((cameras[0], cameras[1]), plan, session, tell) as run:
         run.wait_ready()

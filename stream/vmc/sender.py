@@ -21,7 +21,7 @@ class Sender:
 
     def __init__(self, target: VmcTarget) -> None:
         self._target = target
-        self._family, self._address = _resolved(target)
+        self._family, self._address = resolved(target)
         self.n_sent = self.n_refused = self.n_dropped = 0
         self._told = False
         self._reopen_due_ns = 0
@@ -86,7 +86,7 @@ class Sender:
             self._socket = None
 
 
-def _resolved(target: VmcTarget) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+def resolved(target: VmcTarget) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     """Look a target up; IPv4 before IPv6, which few receivers listen at. Raises VmcError."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)

@@ -1,0 +1,61 @@
+"""Ways out beside the stream that commands offer: options, and the outputs they ask for.
+
+`--vmc` may stand alone or be followed by where to send. Option parsers know no such thing, so that `with_bare_vmc` gives a bare
+one its empty value before they see it.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from stream.outputs import OutputFactory
+
+VMC_OPTION = "--vmc"
+VMC = Annotated[
+    list[str] | None,
+    typer.Option(
+        VMC_OPTION,
+        metavar="[APP|HOST:PORT]",
+        help="Send VMC as well, by default to 127.0.0.1:39539; APP: vseeface, evmc4u, vmc4ue, warudo, godot, also as "
+        "APP@HOST:PORT; repeatable.",
+        show_default=False,
+    ),
+]
+
+
+def with_bare_vmc(words: Sequence[str]) -> list[str]:
+    """Give the words of a command line with every `--vmc` joined to its value, which is empty where none follows.
+
+    The next word is the value if it is the name of an application or HOST:PORT; a file that is called so is written ./NAME.
+    """
+    if VMC_OPTION not in words:
+        return list(words)
+    from stream.vmc.target import looks_like_target
+
+    joined: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*joined, word, *rest]
+        if word == VMC_OPTION:
+            word += "=" + (rest.pop(0) if rest and looks_like_target(rest[0]) else "")
+        joined.append(word)
+    return joined
+
+
+def vmc_outputs(values: Sequence[str] | None) -> tuple["OutputFactory", ...]:
+    """Give factories of the VMC outputs asked for, picklable. Raises VmcError: what is no target, or cannot be found."""
+    if not values:
+        return ()
+    from stream.vmc.output import VmcOutput
+    from stream.vmc.sender import resolved
+    from stream.vmc.target import vmc_target
+
+    targets = [vmc_target(value) for value in values]
+    for target in targets:
+        resolved(target)  # rather now, in one line, than from another process after a minute of getting ready
+    return tuple(partial(VmcOutput, target) for target in targets)
