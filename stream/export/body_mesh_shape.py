@@ -3,7 +3,7 @@
 Numbers are metres of a person of 1.75 m; they grow with the body. The rest pose is the T-pose of docs/conventions.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -241,9 +241,9 @@ def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
     palm = [(0, 0.021, 0.031), (0.4, 0.020, 0.039), (1, 0.016, 0.043)]
     fingers = [(0, 0.015, 0.042), (0.5, 0.012, 0.039), (0.85, 0.010, 0.032), (1, 0.009, 0.024)]
     thumb = [(0, 0.017, 0.017), (0.6, 0.013, 0.013), (1, 0.011, 0.011)]
-    joint, soft = side + "Hand", 0.03 * s
+    joint, soft, thick = side + "Hand", 0.03 * s, 0.014 * s
     return [
-        loft(joint, wrist, place(0.095, -0.003, 0.002), Z, scaled(palm, s), (0.015 * s, 0.012 * s), melt_m=0.014 * s, soft_m=soft),
+        loft(joint, wrist, place(0.095, -0.003, 0.002), Z, scaled(palm, s), (0.015 * s, 0.012 * s), melt_m=thick, soft_m=soft),
         loft(joint, place(0.085, -0.003, 0.002), place(0.178, -0.010, 0.0), Z, scaled(fingers, s), (0.01 * s, 0.011 * s),
              melt_m=0.008 * s, soft_m=soft),
         loft(joint, place(0.035, -0.008, 0.026), place(0.098, -0.016, 0.071), up, scaled(thumb, s), (0.012 * s, 0.011 * s),
@@ -251,6 +251,6 @@ def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
     ]  # fmt: skip
 
 
-def scaled(rows: list[tuple[float, ...]], size: float) -> list[tuple[float, ...]]:
+def scaled(rows: Sequence[tuple[float, ...]], size: float) -> list[tuple[float, ...]]:
     """Scale all of a profile's rows but their places along the axis."""
     return [(row[0], *(size * value for value in row[1:])) for row in rows]

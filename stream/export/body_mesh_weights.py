@@ -9,6 +9,7 @@ from stream.export.body_mesh_loft import Loft
 from stream.export.body_mesh_shape import SIDES, TRUNK, Solid
 
 MIDDLE_M = 0.02  # how far over the middle a side's limbs pull at skin
+FOREIGN = 1e-4
 SMOOTHING = 4
 AT_MOST = 4
 SPINE = ("hips", "spine", "chest", "upperChest", "neck")
@@ -33,7 +34,7 @@ def skin(
 
 
 def _nearness(solid: Solid, vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:
-    """Give the share of every joint in every vertex, (V, J): a part's pull falls to 0 where it is `soft_m` farther than the nearest."""
+    """Give the share of every joint in every vertex, (V, J): what is `soft_m` farther than the nearest part does not pull."""
     distances = np.stack([part.distance_m(vertices_m) for part in solid.lofts])
     nearest = distances.min(axis=0)
     spine = _spine_shares(vertices_m, names, rest_m)
@@ -49,11 +50,11 @@ def _nearness(solid: Solid, vertices_m: Floats, names: tuple[str, ...], rest_m: 
 
 
 def _own_side(part: Loft, vertices_m: Floats) -> Floats:
-    """Give 1 on the part's own side of the body, falling to 0 beyond the middle: thighs that nearly touch must not stick together."""
+    """Give 1 on the part's own side of the body, next to nothing on the other: thighs must not stick together."""
     if not part.joint.startswith(SIDES):
         return np.ones(len(vertices_m))
     sign = 1.0 if part.joint.startswith("left") else -1.0
-    return np.clip(0.5 + sign * vertices_m[:, 0] / (2.0 * MIDDLE_M), 0.0, 1.0)
+    return np.clip(0.5 + sign * vertices_m[:, 0] / (2.0 * MIDDLE_M), FOREIGN, 1.0)
 
 
 def _spine_shares(vertices_m: Floats, names: tuple[str, ...], rest_m: Floats) -> Floats:

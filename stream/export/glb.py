@@ -1,0 +1,79 @@
+"""GLB: glTF 2.0 in one file, a skinned body made from the skeleton's proportions and its motion.
+
+The nodes carry our joint names (VRM bones), the rest pose is the T-pose standing at the origin, each frame is a key at its own
+time, the hips' translation is the way through the world. Lost frames have no keys; `extras` tells where they were.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from config.files import atomic_write
+from config.joints import JOINTS, N_JOINTS, PARENTS
+from stream.export.body_mesh import BodyMesh, body_mesh
+from stream.export.gltf import ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER, Document, Tree, animation, joint_nodes
+from stream.export.gltf_take import extras_of, keys_of, quaternions_of, standing_places_m
+from stream.export.take import Take
+
+SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB, of unpainted wood
+ROUGHNESS = 0.6
+BODY = N_JOINTS  # the node of the mesh, after those of the joints
+
+
+def write_glb(file: Path, take: Take) -> None:
+    """Write a take as GLB.
+
+    Raises FileFormatError: every frame is lost, or the file cannot be written.
+    """
+    atomic_write(file, glb_bytes(take))
+
+
+def glb_bytes(take: Take) -> bytes:
+    """Give a take as the bytes of a GLB file."""
+    keys = keys_of(take)
+    document = Document()
+    rest = standing_places_m(take.skeleton)
+    mesh = body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
+    body = {"name": "body", "mesh": 0, "skin": 0}
+    turns = {joint: quaternions_of(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
+    document.tree |= {
+        "scenes": [{"name": take.info.subject or "duocap", "nodes": [0, BODY]}],
+        "nodes": [*joint_nodes(JOINTS, PARENTS, rest), body],
+        "materials": [_material()],
+        "meshes": [_mesh(document, mesh, rest)],
+        "skins": [_skin(document, rest)],
+        "animations": [animation(document, take.info.session or "motion", keys.seconds, turns, keys.root_m)],
+        "extras": extras_of(take),
+    }
+    return document.binary()
+
+
+def _material() -> Tree:
+    """Give a neutral, matt material."""
+    surface = {"baseColorFactor": list(SKIN_COLOR), "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+    return {"name": "body", "pbrMetallicRoughness": surface}
+
+
+def _mesh(document: Document, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
+    """Store the body where the T-pose stands."""
+    numbers = np.uint16 if len(mesh.vertices_m) < 0xFFFF else np.uint32
+    attributes = {
+        "POSITION": document.accessor((mesh.vertices_m + rest_m[0]).astype(np.float32), ARRAY_BUFFER, limits=True),
+        "NORMAL": document.accessor(mesh.normals.astype(np.float32), ARRAY_BUFFER),
+        "JOINTS_0": document.accessor(mesh.joints, ARRAY_BUFFER),
+        "WEIGHTS_0": document.accessor(mesh.weights, ARRAY_BUFFER),
+    }
+    faces = document.accessor(mesh.faces.ravel().astype(numbers), ELEMENT_ARRAY_BUFFER)
+    return {"name": "body", "primitives": [{"attributes": attributes, "indices": faces, "material": 0}]}
+
+
+def _skin(document: Document, rest_m: np.ndarray) -> Tree:
+    """Store, column by column, what takes the rest pose to each joint's frame: joints are not turned in it."""
+    inverse = np.tile(np.eye(4, dtype=np.float32), (N_JOINTS, 1, 1))
+    inverse[:, 3, :3] = -rest_m
+    return {
+        "name": "body",
+        "joints": list(range(N_JOINTS)),
+        "skeleton": 0,
+        "inverseBindMatrices": document.accessor(inverse.reshape(N_JOINTS, 16)),
+    }
