@@ -12,7 +12,7 @@ import viser
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_body import Body
 from stream.viewer.stage_bones import BoneParts, JointParts
-from stream.viewer.stage_colors import BODY, DARK, Color, Ground
+from stream.viewer.stage_colors import BODY, Color, Ground
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_markers import Contacts, Labels, MarkerParts
 from stream.viewer.stage_pose import Atomic, Joints, joints_of
@@ -79,7 +79,6 @@ class Stage:
                 "trails": self.trails,
                 "contacts": self._contacts,
             }
-            self.trails.fade_to(DARK.plane)
             self._apply()
 
     @property
@@ -117,7 +116,7 @@ class Stage:
     def set_ground(self, ground: Ground) -> None:
         """Let trails fade to the floor's colour."""
         with self._atomic():
-            self.trails.fade_to(ground.plane)
+            self.trails.set_ground(ground)
             self.trails.draw()
 
     def remove(self) -> None:

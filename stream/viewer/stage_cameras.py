@@ -22,7 +22,7 @@ from stream.viewer.stage_pose import Atomic, joints_of, wxyz_from_matrix
 Image = NDArray[np.uint8]
 NAMES = ("left", "right")
 COLORS: tuple[Color, Color] = (LEFT, RIGHT)
-FRUSTUM_M = 0.16
+FRUSTUM_M = 0.28
 THICKNESS_PX = 2.0
 BRIGHT_TO = 200.0  # pictures of dark rooms are brightened until their brightest pixels are here
 MAX_GAIN = 8.0

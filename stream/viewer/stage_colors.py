@@ -20,10 +20,11 @@ YELLOW: Color = (240, 228, 66)
 ORANGE: Color = (230, 159, 0)
 VERMILION: Color = (213, 94, 0)
 PURPLE: Color = (204, 121, 167)
+PLUM: Color = (160, 60, 120)
 GREY: Color = (140, 140, 146)
 
-BODY: Color = (118, 176, 222)
-SECOND_BODY: Color = (196, 160, 208)
+BODY: Color = (96, 150, 196)
+SECOND_BODY: Color = (170, 128, 186)
 LEFT: Color = SKY
 RIGHT: Color = ORANGE
 MIDDLE: Color = PURPLE
@@ -41,11 +42,19 @@ class Ground:
     plane: Color
     cell: Color
     section: Color
-    axes_text: Color
+    left: Color
+    right: Color
+    middle: Color
+
+    def side(self, name: str) -> Color:
+        """Give the colour of the trail of a joint by its side."""
+        return self.left if name.startswith("left") else self.right if name.startswith("right") else self.middle
 
 
-DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), axes_text=(200, 200, 205))
-LIGHT = Ground(plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), axes_text=(60, 60, 66))
+DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), left=SKY, right=ORANGE, middle=PURPLE)
+LIGHT = Ground(
+    plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), left=BLUE, right=VERMILION, middle=(160, 60, 120)
+)
 
 
 def body_color(state: str, own: Color) -> Color:

@@ -9,10 +9,10 @@ from stream.viewer.stage_level import Level
 from stream.viewer.stage_pose import Joints, wxyz_from_matrix
 from stream.viewer.stage_shapes import ring, sphere
 
-MARKER_M = 0.024
+MARKER_M = 0.022
 LABEL_UP_M = 0.04
 CONTACT_JOINTS = ("leftFoot", "leftToes", "rightFoot", "rightToes")
-RING_M = (0.035, 0.055)
+RING_M = (0.045, 0.07)
 ABOVE_FLOOR_M = 0.004
 NO_TURN = (1.0, 0.0, 0.0, 0.0)
 

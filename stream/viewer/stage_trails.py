@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from database.rotations import Floats
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import side_color
+from stream.viewer.stage_colors import DARK, Ground
 from stream.viewer.stage_pose import Joints
 
 TRAILED = ("hips", "leftHand", "rightHand", "leftFoot", "rightFoot")
@@ -53,17 +53,18 @@ class Trails:
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         self._scene, self._name = scene, name
         self._joints = [skeleton.names.index(joint) for joint in TRAILED if joint in skeleton.names]
-        self._colors = np.array([side_color(skeleton.names[joint]) for joint in self._joints], float)
+        self._names = [skeleton.names[joint] for joint in self._joints]
         self._trail = Trail()
         self._lines = scene.add_line_segments(
             name, np.zeros((1, 2, 3)), np.zeros((1, 2, 3), np.uint8), thickness=THICKNESS_M, visible=False
         )
-        self._ground = np.array((128.0, 128.0, 128.0))
         self.on = True
+        self.set_ground(DARK)
 
-    def fade_to(self, color: tuple[int, int, int]) -> None:
-        """Let old places fade to the colour of the floor."""
-        self._ground = np.asarray(color, float)
+    def set_ground(self, ground: Ground) -> None:
+        """Take colours that read well on the floor, to whose own old places fade."""
+        self._colors = np.array([ground.side(name) for name in self._names], float)
+        self._ground = np.array(ground.plane, float)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Lengthen the trails; what is lost leaves none."""
