@@ -19,7 +19,7 @@ from reconstruct.pose import State
 from stream.export.bvh import bvh_text, euler_order, euler_rad, write_bvh
 from stream.export.even import evenly_timed
 from stream.export.tables import csv_text, write_csv
-from stream.export.take import Take, frame_period_s
+from stream.export.take import Take, frame_period_s, software_version
 from stream.export.trc import trc_text, write_trc
 from stream.export.upright import floor_normal, upright
 
@@ -133,7 +133,7 @@ def test_trc_holds_joint_positions_in_millimetres() -> None:
     states = (State.TRACKING, State.LOST, *[State.TRACKING] * 8)
     motion = take(10, seconds=np.arange(10) * 0.04, states=states)
     lines = trc_text(motion, "walk.trc").splitlines()
-    assert lines[0] == "PathFileType\t4\t(X/Y/Z)\twalk.trc"
+    assert lines[0].split("\t") == ["PathFileType", "4", "(X/Y/Z)", "walk.trc", f"duocap={software_version()}"]
     header = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=True))
     assert header == {
         "DataRate": "25", "CameraRate": "25", "NumFrames": "10", "NumMarkers": "23", "Units": "mm",

@@ -14,7 +14,7 @@ from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.rotations import Floats
 from database.skeleton import Skeleton
-from stream.export.even import evenly_timed
+from stream.export.even import evenly_timed, held
 from stream.export.take import Take, frame_period_s
 
 CM_PER_M = 100.0
@@ -33,7 +33,7 @@ def write_bvh(file: Path, take: Take) -> None:
 
 def bvh_text(take: Take) -> str:
     """Give a take as the text of a BVH file."""
-    even = evenly_timed(take)
+    even = held(evenly_timed(take))
     lines = ["HIERARCHY", *_joint_lines(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
     lines.append(f"Frame Time: {frame_period_s(even.seconds):.9f}")
     values = _channel_values(even)

@@ -7,7 +7,6 @@ camera. Little-endian ("Intel"), readable by everything since 1990.
 
 import struct
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from database.rotations import Floats
 from stream.export.c3d_parameters import BLOCK, Groups, parameter_bytes
 from stream.export.even import evenly_timed
 from stream.export.points import Points, ascii_text, points_of
-from stream.export.take import Take, frame_period_s
+from stream.export.take import Take, frame_period_s, software_version
 
 MM_PER_M = 1000.0
 BOTH_CAMERAS = 0b11 << 8
@@ -96,7 +95,7 @@ def _groups(take: Take, points: Points, rate_hz: float, scale: float, data_block
         "FORCE_PLATFORM": {"USED": 0},
         "TRIAL": trial,
         "SUBJECTS": {"IS_STATIC": 0, "USES_PREFIXES": 0, "USED": 1, "NAMES": [ascii_text(info.subject)]},
-        "MANUFACTURER": {"COMPANY": "duocap", "SOFTWARE": "duocap", "VERSION_LABEL": _version()},
+        "MANUFACTURER": {"COMPANY": "duocap", "SOFTWARE": "duocap", "VERSION_LABEL": software_version()},
         "DUOCAP": ours,
     }
 
@@ -105,11 +104,3 @@ def _listed(name: str, texts: Sequence[str]) -> dict[str, Sequence[str]]:
     """Give texts as NAME, NAME2, ... of at most MAX_TEXTS each."""
     starts = range(0, max(len(texts), 1), MAX_TEXTS)
     return {f"{name}{k if k > 1 else ''}": texts[start : start + MAX_TEXTS] for k, start in enumerate(starts, 1)}
-
-
-def _version() -> str:
-    """Give the version of the installed package."""
-    try:
-        return metadata.version("duocap")
-    except metadata.PackageNotFoundError:
-        return "source"

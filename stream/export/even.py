@@ -1,5 +1,7 @@
 """A take at equal frame times, for formats that know one rate only."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +45,15 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
         info=take.info,
     )
+
+
+def held(take: Take) -> Take:
+    """Let lost frames hold the last pose that is known, those at the start the first: for formats that know no gaps."""
+    known = np.flatnonzero(~take.lost)
+    if not len(known) or len(known) == len(take):
+        return take
+    source = known[np.clip(np.searchsorted(known, np.arange(len(take)), side="right") - 1, 0, None)]
+    return replace(take, rotvec=take.rotvec[source], root_m=take.root_m[source])
 
 
 def _between(values: Floats, after: NDArray[np.int64], share: Floats) -> Floats:

@@ -1,9 +1,15 @@
-"""CSV: `frame,seconds,state,<joint>.x,<joint>.y,<joint>.z,...`, joint positions in metres, world frame."""
+"""CSV: `frame,seconds,state,<joint>.x,<joint>.y,<joint>.z,...`, joint positions in metres, world frame; markers likewise."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from config.errors import DuocapError
 from config.files import atomic_write
 from config.joints import JOINTS
+from database.rotations import Floats
 from stream.export.take import Take
 
 
@@ -12,11 +18,32 @@ def write_csv(file: Path, take: Take) -> None:
     atomic_write(file, csv_text(take))
 
 
+def write_markers_csv(file: Path, take: Take) -> None:
+    """Write where markers were measured, in the rows of `write_csv`; a marker that was not has empty cells.
+
+    Raises DuocapError: nobody kept the markers of this take.
+    """
+    atomic_write(file, markers_csv_text(take))
+
+
 def csv_text(take: Take) -> str:
     """Give a take as the text of a CSV file."""
-    lines = [",".join(["frame", "seconds", "state", *(f"{joint}.{axis}" for joint in JOINTS for axis in "xyz")])]
-    positions = take.positions_m().reshape(len(take), -1)
-    for frame, (seconds, state, lost, row) in enumerate(zip(take.seconds, take.states, take.lost, positions, strict=True)):
-        cells = ("" if lost else f"{value:.6f}" for value in row)
+    known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
+    return _table(take, JOINTS, take.positions_m(), known)
+
+
+def markers_csv_text(take: Take) -> str:
+    """Give the markers of a take as the text of a CSV file."""
+    if take.markers is None:
+        raise DuocapError("this take holds no measured markers; export joint positions (--format csv)")
+    return _table(take, take.markers.names, take.markers.point_m, take.markers.valid)
+
+
+def _table(take: Take, names: Sequence[str], point_m: Floats, valid: NDArray[np.bool_]) -> str:
+    """Give one row a frame: number, time, state, and x, y, z of every point, empty where it is not valid."""
+    lines = [",".join(["frame", "seconds", "state", *(f"{name}.{axis}" for name in names for axis in "xyz")])]
+    rows = zip(take.seconds, take.states, point_m, valid, strict=True)
+    for frame, (seconds, state, points, known) in enumerate(rows):
+        cells = [f"{x:.6f},{y:.6f},{z:.6f}" if there else ",," for (x, y, z), there in zip(points.tolist(), known, strict=True)]
         lines.append(",".join([str(frame), f"{seconds:.6f}", state.value, *cells]))
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,14 @@ class TakeInfo:
     recorded: str = ""
     source: str = ""
     floor_known: bool = True
+
+
+def software_version() -> str:
+    """Give the version of the installed package, for files that say what wrote them."""
+    try:
+        return metadata.version("duocap")
+    except metadata.PackageNotFoundError:
+        return "source"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,69 @@
-"""TRC, the marker table of OpenSim: joint positions in millimetres, world frame, time in seconds."""
+"""TRC, the marker table of OpenSim: joint centres, then measured markers, in millimetres, world frame, time in seconds.
 
+One row a frame at its own time; the rates in the header are that of whole gaps between frames. What is not known in a frame is
+"nan": blank cells are gaps as well, but OpenSim refuses a row whose last cell is blank.
+"""
+
+import re
 from pathlib import Path
 
 from config.files import atomic_write
-from config.joints import JOINTS
-from stream.export.take import Take, frame_period_s
+from database.rotations import Floats
+from stream.export.points import Points, ascii_text, points_of
+from stream.export.take import Take, frame_period_s, software_version
 
 MM_PER_M = 1000.0
 
 
 def write_trc(file: Path, take: Take) -> None:
-    """Write the joint positions of a take; a lost frame holds "nan", since OpenSim refuses a row whose last cell is blank."""
+    """Write joint centres and measured markers of a take."""
     atomic_write(file, trc_text(take, file.name))
 
 
 def trc_text(take: Take, name: str) -> str:
     """Give a take as the text of a TRC file called `name`."""
+    points = points_of(take)
     rate, count = f"{1.0 / frame_period_s(take.seconds):.6g}", len(take)
+    fields = {
+        "DataRate": rate,
+        "CameraRate": rate,
+        "NumFrames": count,
+        "NumMarkers": len(points.names),
+        "Units": "mm",
+        "OrigDataRate": rate,
+        "OrigDataStartFrame": 1,
+        "OrigNumFrames": count,
+    }
     header = [
-        f"PathFileType\t4\t(X/Y/Z)\t{name}",
-        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames",
-        f"{rate}\t{rate}\t{count}\t{len(JOINTS)}\tmm\t{rate}\t1\t{count}",
-        "Frame#\tTime\t" + "\t\t\t".join(JOINTS) + "\t\t",
-        "\t\t" + "\t".join(f"X{i}\tY{i}\tZ{i}" for i in range(1, len(JOINTS) + 1)),
+        "\t".join(["PathFileType", "4", "(X/Y/Z)", _cell(name), *_origin(take)]),
+        "\t".join(fields),
+        "\t".join(str(value) for value in fields.values()),
+        "Frame#\tTime\t" + "\t\t\t".join(points.names) + "\t\t",
+        "\t\t" + "\t".join(f"X{i}\tY{i}\tZ{i}" for i in range(1, len(points.names) + 1)),
         "",
     ]
-    return "\n".join(header + _rows(take)) + "\n"
+    return "\n".join(header + _rows(take.seconds, points)) + "\n"
 
 
-def _rows(take: Take) -> list[str]:
+def _origin(take: Take) -> list[str]:
+    """Give what is known of the take's origin, behind the file's name: OpenSim takes no more fields than it knows below."""
+    info = take.info
+    known = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
+    return [f"duocap={software_version()}", *(f"{key}={_cell(text)}" for key, text in known.items() if _cell(text))]
+
+
+def _cell(text: str) -> str:
+    """Give a text that ends no cell and no line."""
+    return re.sub(r"\s+", "_", ascii_text(text).strip())
+
+
+def _rows(seconds: Floats, points: Points) -> list[str]:
     """Give one line a frame."""
-    millimetres = take.positions_m().reshape(len(take), -1) * MM_PER_M
     rows = []
-    for number, (seconds, lost, values) in enumerate(zip(take.seconds, take.lost, millimetres, strict=True), 1):
-        cells = ["nan" if lost else f"{value:.4f}" for value in values]
-        rows.append("\t".join([str(number), f"{seconds:.6f}", *cells]))
+    for number, (second, places, valid) in enumerate(zip(seconds, points.point_m * MM_PER_M, points.valid, strict=True), 1):
+        cells = [
+            f"{x:.4f}\t{y:.4f}\t{z:.4f}" if known else "nan\tnan\tnan"
+            for (x, y, z), known in zip(places.tolist(), valid, strict=True)
+        ]
+        rows.append("\t".join([str(number), f"{second:.6f}", *cells]))
     return rows
