@@ -33,6 +33,8 @@ SubjectFile = Annotated[
 Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
 Trc = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as TRC [mm].", show_default=False)]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
+Glb = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a skinned body in motion as GLB.", show_default=False)]
+Vrma = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion for VRM avatars as VRMA.", show_default=False)]
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
 Overlay = Annotated[
     Path | None,
@@ -67,6 +69,8 @@ def replay(
     bvh: Bvh = None,
     trc: Trc = None,
     csv: Csv = None,
+    glb: Glb = None,
+    vrma: Vrma = None,
     report: Report = None,
     overlay: Overlay = None,
     hide: Hide = None,
@@ -88,7 +92,7 @@ def replay(
     from tools.replay_sink import replay_sink
     from tools.replay_smooth import smoothed_result, with_smoothing
 
-    check_folders(bvh, trc, csv, report, overlay)
+    check_folders(bvh, trc, csv, glb, vrma, report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
     outputs = vmc_outputs(vmc)
@@ -113,7 +117,8 @@ def replay(
         )
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, smooth)
-    _write_takes(result, performer, cameras.floor_known, bvh, trc, csv)
+    files = {"bvh": bvh, "trc": trc, "csv": csv, "glb": glb, "vrma": vrma}
+    _write_takes(result, performer, cameras.floor_known, {kind: file for kind, file in files.items() if file is not None})
     if overlay is not None:
         with progress_bar("overlay") as progress:
             write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
@@ -122,19 +127,20 @@ def replay(
     typer.echo("\n".join(report_lines(summary)))
 
 
-def _write_takes(
-    result: "ReplayResult", performer: "Subject", floor_known: bool, bvh: Path | None, trc: Path | None, csv: Path | None
-) -> None:
-    """Write the exports asked for: positions in the rig's own frame, BVH upright in any case."""
+def _write_takes(result: "ReplayResult", performer: "Subject", floor_known: bool, files: dict[str, Path]) -> None:
+    """Write the exports asked for: positions in the rig's own frame, what carries a body upright in any case."""
     from stream.export.bvh import write_bvh
+    from stream.export.glb import write_glb
     from stream.export.tables import write_csv
     from stream.export.trc import write_trc
     from stream.export.upright import upright
+    from stream.export.vrma import write_vrma
 
+    in_place = {"trc": write_trc, "csv": write_csv}
+    on_its_feet = {"bvh": write_bvh, "glb": write_glb, "vrma": write_vrma}
     take = result.take(performer)
-    if bvh is not None:
-        write_bvh(bvh, take if floor_known else upright(take, performer.up))
-    if trc is not None:
-        write_trc(trc, take)
-    if csv is not None:
-        write_csv(csv, take)
+    for kind in in_place.keys() & files.keys():
+        in_place[kind](files[kind], take)
+    level = take if floor_known or not on_its_feet.keys() & files.keys() else upright(take, performer.up)
+    for kind in on_its_feet.keys() & files.keys():
+        on_its_feet[kind](files[kind], level)
