@@ -12,7 +12,7 @@ import cv2
 import zmq
 
 from capture.clock import now_ns
-from capture.control import Order, Report, decode_order, encode_report
+from capture.control import Details, Order, Report, decode_order, encode_report
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 from config.errors import DuocapError
 from config.logs import LogSettings, start_logs
@@ -48,10 +48,10 @@ class Lifeline:
         self._parent = multiprocessing.parent_process()
         self.n_malformed = 0
 
-    def report(self, kind: str, text: str = "", counts: dict[str, int] | None = None) -> None:
-        """Tell the supervisor something; never waits."""
+    def report(self, kind: str, text: str = "", counts: dict[str, int] | None = None, details: Details | None = None) -> None:
+        """Tell the supervisor something; never waits. details: such as the address of a camera's `preview`."""
         try:
-            self._socket.send(encode_report(Report(kind, self._session, text, counts or {})), zmq.NOBLOCK)
+            self._socket.send(encode_report(Report(kind, self._session, text, counts or {}, details or {})), zmq.NOBLOCK)
         except zmq.Again:
             log.debug("the supervisor does not listen; report %s dropped", kind)
 

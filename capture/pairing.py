@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from capture.packets import Blobs, PairedBlobs
 
-MAX_WAITING = 8
+# Half a second at 60 Hz: when a packet of a camera on another machine is lost, its frames come that late, all at once.
+MAX_WAITING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Pairing:
     """
 
     def __init__(self, budget_ns: int) -> None:
-        self._budget_ns = budget_ns
+        self.budget_ns = budget_ns
         self._waiting: tuple[deque[Blobs], deque[Blobs]] = (deque(), deque())
         self._newest_ns = [-1, -1]
         self._pairs = 0
@@ -68,7 +69,7 @@ class Pairing:
     def _nearest(self, waiting: deque[Blobs], t_ns: int) -> Blobs | None:
         """Give the waiting frame nearest in time within the budget; the earlier one of two equally near."""
         best = min(waiting, key=lambda other: abs(other.t_capture_ns - t_ns), default=None)
-        return best if best is not None and abs(best.t_capture_ns - t_ns) <= self._budget_ns else None
+        return best if best is not None and abs(best.t_capture_ns - t_ns) <= self.budget_ns else None
 
     def _wait(self, blobs: Blobs) -> None:
         """Let a frame wait for its partner, pushing out the oldest when the line is full."""

@@ -13,8 +13,10 @@ from typing import Protocol
 import numpy as np
 import zmq
 
+from capture.binding import bound
 from capture.clock import now_ns
-from capture.control import Order
+from capture.control import Details, Order
+from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import PairedBlobs
 from capture.pairing import Pairing
@@ -76,14 +78,19 @@ class Sink(Protocol):
 
 
 class Inbox:
-    """The socket blobs come in by, on a free port of the loopback interface."""
+    """The socket blobs come in by, on a free port of the loopback interface, and for camera nodes at one more address.
 
-    def __init__(self) -> None:
+    Raises EndpointError, KeyFileError: other machines' address is none, is taken, or needs keys that are not there.
+    """
+
+    def __init__(self, nodes: str = "", keys: KeySettings | None = None) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PULL)
         self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         self._socket.setsockopt(zmq.LINGER, 0)
         self.address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
+        # Keys count from the next bind on: the loopback address stays as it is.
+        self.nodes_address = bound(self._socket, nodes, keys, "capture.inbox") if nodes else ""
         self.n_malformed = 0
 
     def drain(self, timeout_ms: int) -> list[tuple[SentBlobs, int]]:
@@ -91,10 +98,12 @@ class Inbox:
         received: list[tuple[SentBlobs, int]] = []
         if not self._socket.poll(timeout_ms):
             return received
-        # Bounded, so that a flood cannot keep the process from its other duties.
-        while len(received) < 4 * RECEIVE_BUFFER_MESSAGES and self._socket.poll(0):
+        # Bounded, so that a flood, malformed or not, cannot keep the process from its other duties.
+        for _ in range(4 * RECEIVE_BUFFER_MESSAGES):
             try:
                 received.append((decode_blobs(self._socket.recv(zmq.NOBLOCK)), now_ns()))
+            except zmq.Again:
+                break
             except MalformedMessageError as error:
                 self.n_malformed += 1
                 log.debug("%s", error)
@@ -124,6 +133,16 @@ class Reconstruction:
         self._skews_ns: deque[int] = deque(maxlen=120)
         self._seen = (_CameraCount(), _CameraCount())
         self._rate = _CameraCount()
+        self._details: dict[str, Details] = {name: {} for name in CAMERAS}
+
+    def describe(self, camera: str, details: Details) -> None:
+        """Take what the supervisor knows of a camera, such as its node's clock, to be told with the status."""
+        if camera in self._details:
+            self._details[camera] = dict(details)
+
+    def pair_within(self, budget_ns: int) -> None:
+        """Set the largest skew of a pair, which is known once the cameras are open."""
+        self._pairing.budget_ns = budget_ns
 
     @property
     def counts(self) -> dict[str, int]:
@@ -211,7 +230,7 @@ class Reconstruction:
         """Describe one camera as it looks from here."""
         count = self._seen[camera]
         state = "waiting" if count.n == 0 else "live" if t_ns - count.t_last_ns < SILENT_NS else "silent"
-        return {"state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
+        return {**self._details[CAMERAS[camera]], "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
 
 
 class _CameraCount:
@@ -247,11 +266,17 @@ def _held(pose: Pose, state: State) -> Pose:
 
 @dataclass(frozen=True, slots=True)
 class ReconstructionPlan:
-    """The reconstruction process: pipeline and sink are made inside it, so picklable; budget_ns: largest skew of a pair."""
+    """The reconstruction process: pipeline and sink are made inside it, so picklable.
+
+    budget_ns: largest skew of a pair, until the supervisor knows better; nodes: address for the blobs of camera nodes, empty
+    where none is expected; keys: that are asked for there.
+    """
 
     pipeline: Callable[[], Steps]
     sink: Callable[[], Sink]
     budget_ns: int
+    nodes: str = ""
+    keys: KeySettings | None = None
 
 
 def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
@@ -261,13 +286,13 @@ def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
 
 def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     """Make everything, compile every kernel, say ready, then take turns until told to stop."""
-    inbox, sink = Inbox(), plan.sink()
-    lifeline.report("hello", inbox.address)
+    inbox, sink = Inbox(plan.nodes, plan.keys), plan.sink()
+    lifeline.report("hello", inbox.address, details={"nodes": inbox.nodes_address})
     pipeline = plan.pipeline()
     pipeline.warm()
     run = Reconstruction(pipeline, sink, plan.budget_ns)
     lifeline.report("ready")
-    while not any(_obey(order, sink) for order in lifeline.orders(0)):
+    while not any(_obey(order, run, sink) for order in lifeline.orders(0)):
         run.turn(inbox.drain(TURN_MS), now_ns())
         t_ns = now_ns()
         sink.serve(t_ns)
@@ -277,8 +302,12 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     sink.close()
 
 
-def _obey(order: Order, sink: Sink) -> bool:
+def _obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
     """Follow one order; True for stop."""
     if order.kind == "event":
         sink.event(now_ns(), "process", order.text)
+    elif order.kind == "camera":
+        run.describe(order.text, order.details)
+    elif order.kind == "start" and (budget_ns := order.details.get("budget_ns")):
+        run.pair_within(int(budget_ns))
     return order.kind == "stop"

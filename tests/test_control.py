@@ -23,6 +23,16 @@ def test_round_trips() -> None:
         assert decode_order(encode_order(order)) == order
     report = Report("beat", "run", "", {"frames": 7, "offset": -3})
     assert decode_report(encode_report(report), "run") == report
+    order = Order("camera", text="left", details={"preview": "tcp://127.0.0.1:9", "clock_offset_ns": -5, "fps": 59.5})
+    assert decode_order(encode_order(order)) == order
+    report = Report("ready", "run", "", {}, {"preview": "tcp://127.0.0.1:9"})
+    assert decode_report(encode_report(report), None) == report
+
+
+def test_details_that_are_no_numbers_or_words_are_refused() -> None:
+    for details in ({"a": [1]}, {"a": True}, {str(k): k for k in range(65)}):
+        with pytest.raises(MalformedMessageError, match="dropped"):
+            decode_order(encode_order(Order("camera", details=details)))
 
 
 def test_long_words_are_cut_not_refused() -> None:

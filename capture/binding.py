@@ -1,0 +1,27 @@
+"""Bind a socket that other machines may reach, by the rule of capture.endpoints, with words for what can go wrong."""
+
+from typing import Any
+
+import zmq
+
+from capture.endpoints import EndpointError, KeySettings, secure_server
+
+
+def bound(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None, setting: str) -> str:
+    """Bind a socket; give the address it really has (port 0 takes a free one). setting: that holds the address.
+
+    Raises EndpointError: it is no address, not one of this machine, taken, or open to others without keys; KeyFileError.
+    """
+    plain = secure_server(socket, address, keys)
+    try:
+        socket.bind(plain)
+    except zmq.ZMQError as error:
+        words = {
+            zmq.EADDRINUSE: f"port {plain.rpartition(':')[2]} is taken; end the program that has it, or set {setting} to another",
+            zmq.ENODEV: f"this machine has no such address; set {setting} to one that it has",
+            zmq.EADDRNOTAVAIL: f"this machine has no such address; set {setting} to one that it has",
+            zmq.EACCES: f"ports below 1024 are the system's; set {setting} to a higher one",
+        }
+        what = words.get(error.errno, f"{error.strerror}; set {setting} to another")
+        raise EndpointError(f"{setting} {plain}: {what}") from error
+    return socket.getsockopt(zmq.LAST_ENDPOINT).decode().rstrip("\0")  # type: ignore[no-any-return]
