@@ -81,7 +81,7 @@ def test_the_longest_run_of_one_skeleton_is_taken_and_said() -> None:
     other = skeleton_message(tall)
     tape = Tape([*messages(n=2), *messages("next", other, 6)], skeletons=(SKELETON, other))
     motion = motion_from_recording(tape)
-    assert "1 times" in motion.note and "6 of 8 poses, session next" in motion.note
+    assert "changes its session or skeleton once;" in motion.note and "6 of 8 poses, session next" in motion.note
     assert motion.subject.skeleton.offsets_m.tolist() == tall.skeleton.offsets_m.tolist() and len(motion.take()) == 6
     assert motion_from_recording(Tape(messages())).note == ""
     with pytest.raises(FileFormatError, match=f"lacks the skeleton {other.hash}"):

@@ -29,6 +29,7 @@ COMMANDS = {
     "calibrate": Entry("tools.cli_calibrate", True, "Fit a performer's skeleton from a T-pose."),
     "replay": Entry("tools.cli_replay", False, "Turn two recorded videos into full-body motion."),
     "evaluate": Entry("tools.cli_evaluate", True, "Measure errors on real motions, as the paper does."),
+    "export": Entry("tools.cli_export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
     "keys": Entry("tools.cli_keys", True, "Make keys for other machines, and say who is admitted."),
     "relay": Entry("tools.cli_relay", False, "Hand the stream on to pages in a browser."),
     "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),

@@ -12,13 +12,15 @@ MAX_WINDOW_S = 2.0
 
 
 def with_smoothing(settings: Settings, window_s: float) -> Settings:
-    """Leave the filter of live poses out of a run that is smoothed afterwards; it would only delay.
+    """Leave the filter of live poses out of a run that is smoothed afterwards; it would only delay. Raises as `check_window`."""
+    check_window(window_s)
+    return settings if window_s == 0.0 else replace(settings, filter=replace(settings.filter, output=False))
 
-    Raises DuocapError: a window that is negative or wider than smoothing makes sense for.
-    """
+
+def check_window(window_s: float) -> None:
+    """Raise DuocapError for a window that is negative or wider than smoothing makes sense for."""
     if not 0.0 <= window_s <= MAX_WINDOW_S:
         raise DuocapError(f"--smooth {window_s:g}: the window must be from 0 to {MAX_WINDOW_S:g} seconds; 0.2 is usual")
-    return settings if window_s == 0.0 else replace(settings, filter=replace(settings.filter, output=False))
 
 
 def smoothed_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:

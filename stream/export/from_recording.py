@@ -1,6 +1,7 @@
 """From a recording of the stream back to poses and a take, which every export starts from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -8,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from calibration.subject import Subject
+from capture.wire import MalformedMessageError
 from config.errors import FileFormatError
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
@@ -22,6 +24,8 @@ from stream.export.take import MarkerTracks, Take, TakeInfo, rising, take_from_p
 from stream.messages import PoseMessage, RigMessage, SkeletonMessage
 
 LEAF_SHARE = 0.5  # of its own bone's way from the parent goes a leaf on where nobody said how far
+EVERY = 100  # poses between two reports of progress
+Progress = Callable[[int, int | None], None]
 
 
 class Recorded(Protocol):
@@ -73,11 +77,15 @@ def take_from_recording(recording: Recorded) -> Take:
     return motion_from_recording(recording).take()
 
 
-def motion_from_recording(recording: Recorded) -> RecordedMotion:
-    """Give the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or of another body."""
-    runs = [list(run) for _, run in groupby(recording.poses, key=lambda pose: (pose.session, pose.hash))]
+def motion_from_recording(recording: Recorded, progress: Progress = lambda done, total: None) -> RecordedMotion:
+    """Give the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or of another body.
+
+    progress: called with poses read and poses in all.
+    """
+    read, n_damaged = _read(recording, progress)
+    runs = [list(run) for _, run in groupby(read, key=lambda pose: (pose.session, pose.hash))]
     if not runs:
-        raise FileFormatError("the recording holds no poses; record while somebody is tracked")
+        raise FileFormatError("the recording holds no poses that can be read; record while somebody is tracked")
     messages = max(runs, key=len)
     skeleton = _skeleton_message(recording, messages[0].hash)
     rig = recording.rig
@@ -91,16 +99,28 @@ def motion_from_recording(recording: Recorded) -> RecordedMotion:
     )
     up = None if rig is None or rig.up_xyz is None else np.array(rig.up_xyz)
     subject = _subject(skeleton)
-    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, _note(runs, messages))
+    note = "; ".join(text for text in (_changes(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text)
+    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, note)
 
 
-def _note(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
-    """Say what is left out."""
+def _read(recording: Recorded, progress: Progress) -> tuple[list[PoseMessage], int]:
+    """Give the poses that can be read, and how many cannot."""
+    found, total = [], len(recording.poses)
+    for n in range(total):
+        with suppress(MalformedMessageError):
+            found.append(recording.poses[n])
+        if n % EVERY == 0 or n + 1 == total:
+            progress(n + 1, total)
+    return found, total - len(found)
+
+
+def _changes(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
+    """Say what is left out where session or skeleton change."""
     if len(runs) == 1:
         return ""
-    total = sum(len(run) for run in runs)
+    total, changes = sum(len(run) for run in runs), "once" if len(runs) == 2 else f"{len(runs) - 1} times"
     return (
-        f"the recording changes its session or skeleton {len(runs) - 1} times; the longest stretch is taken: "
+        f"the recording changes its session or skeleton {changes}; the longest stretch is taken: "
         f"{len(chosen)} of {total} poses, session {chosen[0].session}"
     )
 

@@ -1,0 +1,88 @@
+"""Takes as files of any format: by name or by the end of the file's name, upright where a character is to stand on a floor."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from config.errors import DuocapError
+
+if TYPE_CHECKING:
+    from database.rotations import Floats
+    from stream.export.take import Take
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file: what its name ends with, the writer, and whether a character stands in it on a floor."""
+
+    suffix: str
+    module: str
+    writer: str
+    stands: bool
+
+
+FORMATS = {
+    "bvh": Format(".bvh", "stream.export.bvh", "write_bvh", True),
+    "trc": Format(".trc", "stream.export.trc", "write_trc", False),
+    "c3d": Format(".c3d", "stream.export.c3d", "write_c3d", False),
+    "glb": Format(".glb", "stream.export.glb", "write_glb", True),
+    "vrma": Format(".vrma", "stream.export.vrma", "write_vrma", True),
+    "markers": Format(".markers.csv", "stream.export.tables", "write_markers_csv", False),
+    "csv": Format(".csv", "stream.export.tables", "write_csv", False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One file to be written."""
+
+    file: Path
+    format: str
+
+
+def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[Wanted]:
+    """Give what is to be written: each file in the format named for it, or told by its name; without files beside the recording.
+
+    Raises DuocapError: neither file nor format, an unknown one, or several of both that do not match in number.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise DuocapError(f"--format {unknown[0]}: unknown; expected one of {', '.join(FORMATS)}")
+    if not out and not formats:
+        raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
+    if not out:
+        return [Wanted(recording.with_suffix(FORMATS[name].suffix), name) for name in formats]
+    if not formats:
+        return [Wanted(file, format_of(file)) for file in out]
+    if len(formats) != len(out):
+        raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
+    return [Wanted(file, name) for file, name in zip(out, formats, strict=True)]
+
+
+def format_of(file: Path) -> str:
+    """Tell a format by the end of a file's name. Raises DuocapError: none is known by it."""
+    for name, kind in FORMATS.items():
+        if file.name.lower().endswith(kind.suffix):
+            return name
+    known = ", ".join(kind.suffix for kind in FORMATS.values())
+    raise DuocapError(
+        f"{file}: its format is not told by its name, which should end with one of {known}; or name it with --format"
+    )
+
+
+def write_take(wanted: Wanted, take: "Take", up: "Floats | None", upright: bool | None) -> None:
+    """Write a take in one format.
+
+    up: the world's up direction as far as known where the floor is not, (3,); upright: level the take if its floor is unknown;
+    None: where a character stands in the file, not where points are measured in the rig's frame.
+    """
+    kind = FORMATS[wanted.format]
+    level = kind.stands if upright is None else upright
+    if level and not take.info.floor_known:
+        from stream.export.upright import upright as stood_up
+
+        take = stood_up(take, up)
+    writer: Callable[[Path, Any], None] = getattr(importlib.import_module(kind.module), kind.writer)
+    writer(wanted.file, take)
