@@ -108,6 +108,9 @@ class StreamSettings:
     """Publishing of poses."""
 
     address: str = "tcp://127.0.0.1:5570"  # ZeroMQ PUB; 127.0.0.1 is this machine only, port 0 takes a free one
+    service: str = "tcp://127.0.0.1:5571"  # requests: clock, recording, info; empty: none, port 0 takes a free one
+    recordings: str = ""  # folder of recordings started by the viewer or a client; empty: duocap in the user's documents
+    budget_ms: float = 33.0  # a pose should be received this soon after its capture, 19 times in 20
     predict_ms: float = 0.0  # publish poses as they will be this long after they were taken, at most 100
     keys: str = ""  # folder of `duocap keys`, asked for on every socket; empty: the user's own, for other machines only
     open: bool = False  # true: without keys, anybody in the network can read the poses

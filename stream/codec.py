@@ -182,8 +182,13 @@ def _marker(content: object) -> MarkerReading:
 def _status(content: dict[str, Any]) -> StatusMessage:
     """Give a status message."""
     maps = {key: field_of(content, key, dict) for key in ("rates_hz", "drops", "skew_ns", "calibration", "cameras")}
+    texts = {key: field_of(content, key, str) for key in ("service", "recording") if key in content}
     return StatusMessage(
-        session=field_of(content, "session", str), t_ns=int_of(content, "t_ns"), state=field_of(content, "state", str), **maps
+        session=field_of(content, "session", str),
+        t_ns=int_of(content, "t_ns"),
+        state=field_of(content, "state", str),
+        **maps,
+        **texts,
     )
 
 

@@ -113,7 +113,8 @@ class PoseMessage:
 class StatusMessage:
     """The state of the whole, once a second.
 
-    rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts.
+    rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
+    for requests, recording: the file that is being written, both empty for none.
     """
 
     session: str
@@ -124,6 +125,8 @@ class StatusMessage:
     skew_ns: dict[str, float]
     calibration: dict[str, float]
     cameras: dict[str, dict[str, Any]]
+    service: str = ""
+    recording: str = ""
     schema: int = SCHEMA
 
 

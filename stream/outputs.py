@@ -4,7 +4,7 @@ The sink may be made in a spawned process, so that what travels there are factor
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from stream.messages import Message
 
@@ -23,6 +23,14 @@ class Output(Protocol):
 
     def close(self) -> None:
         """Let the last of it leave."""
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """An output that has something to say now and then."""
+
+    def news(self) -> list[tuple[str, str]]:
+        """Give what happened since the last time, as kind and words of events; asked after every `serve` and `close`."""
 
 
 OutputFactory = Callable[[], Output]

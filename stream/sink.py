@@ -35,21 +35,20 @@ class StreamSink:
         outputs: Sequence[Output] = (),
         keys: KeySettings | None = None,
     ) -> None:
-        publisher = Publisher(address, keys=keys)
-        self._publisher, self._outlet = publisher, Outlet(publisher, session, outputs)
+        self.outlet = Outlet(Publisher(address, keys=keys), session, outputs)
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
         self._calibration = {"baseline_m": rig.baseline_m, "floor_known": float(rig.floor_known)}
         if rig.error_px == rig.error_px:  # not NaN: known
             self._calibration["reprojection_px"] = rig.error_px
-        self._outlet.publish(self._skeleton)
-        self._outlet.publish(rig_message(rig, session, subject.up))
+        self.outlet.publish(self._skeleton)
+        self.outlet.publish(rig_message(rig, session, subject.up))
 
     @property
     def address(self) -> str:
         """Where the stream is."""
-        return self._outlet.address
+        return self.outlet.address
 
     def pose(self, pose: Pose) -> None:
         """Publish a pose, predicted if so wanted; its `publish` latency is what that and composing the message takes."""
@@ -58,18 +57,18 @@ class StreamSink:
         message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
         t_publish_ns = now_ns()
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
-        self._outlet.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
+        self.outlet.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
         self._seq += 1
 
     def status(self, status: RunStatus) -> None:
         """Publish the state of the run."""
-        self._outlet.publish(
+        self.outlet.publish(
             StatusMessage(
                 session=self._session,
                 t_ns=status.t_ns,
                 state=str(status.state),
                 rates_hz=status.rates_hz,
-                drops={**status.drops, "requests": self._publisher.n_malformed},
+                drops=status.drops,
                 skew_ns=status.skew_ns,
                 calibration=self._calibration,
                 cameras=dict(status.cameras),
@@ -78,12 +77,12 @@ class StreamSink:
 
     def event(self, t_ns: int, kind: str, text: str) -> None:
         """Publish news in words."""
-        self._outlet.event(t_ns, kind, text)
+        self.outlet.event(t_ns, kind, text)
 
     def serve(self, t_ns: int) -> None:
         """Send the skeleton to whoever joined."""
-        self._outlet.serve(t_ns)
+        self.outlet.serve(t_ns)
 
     def close(self) -> None:
         """Let the last messages leave."""
-        self._outlet.close()
+        self.outlet.close()

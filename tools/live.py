@@ -28,16 +28,34 @@ def open_detector(settings: DetectorSettings, source: Source) -> Detector:
     return Detector(settings)
 
 
-def open_sink(rig: Rig, subject: Subject, settings: Settings, session: str, outputs: Sequence[OutputFactory]) -> StreamSink:
-    """Make the stream's sink with its outputs, in whatever process. Raises StreamError and what the outputs raise."""
+def open_sink(
+    rig: Rig,
+    subject: Subject,
+    settings: Settings,
+    session: str,
+    outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
+) -> StreamSink:
+    """Make the stream's sink with its outputs and service, in whatever process; record: a file to record to at once.
+
+    Raises StreamError, RecordingError and what the outputs raise.
+    """
     keys = key_settings(settings.stream)
     made = open_outputs(outputs)
     try:
-        return StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
+        sink = StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
     except BaseException:
         for output in made:
             output.close()
         raise
+    try:
+        if record is not None:
+            sink.outlet.record(record)
+        sink.outlet.open_service(settings.stream)
+    except BaseException:
+        sink.close()
+        raise
+    return sink
 
 
 def reconstruction_plan(
@@ -48,13 +66,14 @@ def reconstruction_plan(
     session: str,
     fps: float,
     outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
 ) -> ReconstructionPlan:
     """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
 
-    outputs: picklable factories of what hears every message, made beside the publisher.
+    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to.
     """
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs)),
+        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record),
         budget_ns=round(0.6e9 / fps),
     )

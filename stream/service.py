@@ -1,0 +1,164 @@
+"""The stream's second socket, for requests: what the clock says, recordings on and off, what runs here.
+
+A ROUTER that a thread of its own answers, so that answers come at once, whatever the reconstruction does. A request and its
+answer are one msgpack map each, with or without an empty part before it (DEALER or REQ). Requests have `request`, and `id`, which
+the answer repeats; an answer has `error`, in words, where the request could not be followed.
+
+    clock   t0_ns                        -> t0_ns, t_received_ns, t_sent_ns: stamps of this machine's clock
+    record  on, name (nil: by the time)  -> file; with on = false sent when the file is complete
+    info                                 -> session, subject, version, stream, service, recording, n_malformed
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from capture.clock import now_ns
+from capture.endpoints import KeySettings, secure_server
+from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from config.errors import DuocapError
+from stream.recorder import Recorder
+from stream.recording_names import recording_file
+from stream.recording_switch import RecordingSwitch
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+MAX_REQUEST_BYTES = 4096
+BUFFER_MESSAGES = 64
+TURN_REQUESTS = 32  # at most, then a pause: a flood of requests takes no more than a few per cent of a core
+PAUSE_S = 0.01
+POLL_MS = 50
+POLL_STOPPING_MS = 5
+LINGER_MS = 200
+
+Info = Callable[[], dict[str, str]]
+Envelope = list[bytes]
+
+
+class ServiceError(DuocapError):
+    """The service cannot be offered at an address, does not answer, or refuses."""
+
+
+class Service:
+    """Answer requests at one address until closed.
+
+    info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach. n_malformed:
+    requests that were dropped. Raises ServiceError: the address is taken or none; EndpointError, KeyFileError: keys are missing.
+    """
+
+    def __init__(self, address: str, switch: RecordingSwitch, folder: Path, info: Info, keys: KeySettings | None = None) -> None:
+        self._switch, self._folder, self._info = switch, folder, info
+        self.n_malformed = 0
+        self._stopping: list[tuple[Envelope, dict[str, Any], Recorder]] = []
+        self._ending = threading.Event()
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
+        try:
+            for option in (zmq.RCVHWM, zmq.SNDHWM):
+                self._socket.setsockopt(option, BUFFER_MESSAGES)
+            self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+            self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
+            self._socket.bind(secure_server(self._socket, address, keys))
+        except DuocapError:
+            self._socket.close(0)
+            raise
+        except zmq.ZMQError as error:
+            self._socket.close(0)
+            raise ServiceError(
+                f"{address}: requests cannot be taken there ({error.strerror or error}); see stream.service"
+            ) from error
+        endpoint: object = self._socket.getsockopt(zmq.LAST_ENDPOINT)
+        self.address = endpoint.decode().rstrip("\0") if isinstance(endpoint, bytes) else address
+        self._thread = threading.Thread(target=self._run, name="service", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._ending.set()
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        """Take turns until closed; the body of the thread, which alone uses the socket from here on."""
+        while not self._ending.is_set():
+            try:
+                self._turn()
+            except zmq.ZMQError as error:
+                log.debug("the service's socket: %s", error)
+                self._ending.wait(PAUSE_S)
+        self._socket.close()
+
+    def _turn(self) -> None:
+        """Answer what came, up to a limit; then those who wait for a file to be complete."""
+        n = 0
+        if self._socket.poll(POLL_STOPPING_MS if self._stopping else POLL_MS):
+            while n < TURN_REQUESTS and self._socket.poll(0):
+                *envelope, request = self._socket.recv_multipart(zmq.NOBLOCK)
+                self._answer(envelope, request, now_ns())
+                n += 1
+        waiting, self._stopping = self._stopping, []
+        for envelope, reply, recorder in waiting:
+            if recorder.is_done:
+                self._send(envelope, reply | _end_of(recorder))
+            else:
+                self._stopping.append((envelope, reply, recorder))
+        if n == TURN_REQUESTS:
+            self._ending.wait(PAUSE_S)
+
+    def _answer(self, envelope: Envelope, request: bytes, t_received_ns: int) -> None:
+        """Answer one request; one that is none is dropped and counted."""
+        try:
+            if len(envelope) not in (1, 2) or any(envelope[1:]):
+                raise MalformedMessageError(f"a request in {len(envelope)} parts; dropped")
+            content = unpacked_map(request)
+            kind, number = field_of(content, "request", str), int_of(content, "id")
+            reply: dict[str, Any] = {"schema": SCHEMA, "id": number, "request": kind[:20]}
+            if kind == "clock":
+                reply |= {"t0_ns": int_of(content, "t0_ns", -(2**63)), "t_received_ns": t_received_ns, "t_sent_ns": now_ns()}
+            elif kind == "info":
+                reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
+            elif kind == "record":
+                self._record(envelope, reply, content)
+                return
+            else:
+                reply["error"] = f"unknown request {kind[:20]!r}, expected clock, record or info"
+            self._send(envelope, reply)
+        except MalformedMessageError as error:
+            self.n_malformed += 1
+            log.debug("%s", error)
+
+    def _record(self, envelope: Envelope, reply: dict[str, Any], content: dict[str, Any]) -> None:
+        """Start or stop recording; the answer to a stop waits for the file."""
+        name = None if content.get("name") is None else field_of(content, "name", str)
+        try:
+            if field_of(content, "on", bool):
+                file = self._switch.start(recording_file(self._folder, name, datetime.now()))
+                self._send(envelope, reply | {"file": str(file)})
+                return
+            recorder = self._switch.stop()
+            if recorder is None:
+                raise ServiceError("nothing is being recorded; start first")
+            self._stopping.append((envelope, reply, recorder))
+        except MalformedMessageError:
+            raise
+        except DuocapError as error:
+            self._send(envelope, reply | {"error": str(error)})
+
+    def _send(self, envelope: Envelope, reply: dict[str, Any]) -> None:
+        """Send an answer; whoever does not take it goes without."""
+        try:
+            self._socket.send_multipart([*envelope, bytes(msgpack.packb(reply))], zmq.NOBLOCK)
+        except zmq.Again:
+            log.debug("an answer found nobody to take it")
+
+
+def _end_of(recorder: Recorder) -> dict[str, Any]:
+    """Give what there is to say of a finished recording."""
+    if recorder.fault:
+        return {"error": recorder.fault}
+    return {"file": str(recorder.file), "recorded": recorder.n_recorded, "lost": recorder.n_lost}

@@ -1,0 +1,232 @@
+"""The service socket: answers at once, recordings switched while a stream runs, noise dropped and counted."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import msgpack
+import pytest
+import zmq
+
+from capture.clock import now_ns
+from config.settings import StreamSettings
+from stream.codec import encode
+from stream.outlet import Outlet
+from stream.publisher import Publisher
+from stream.recorder import RecordingError
+from stream.recording import open_recording
+from stream.recording_names import check_name, recording_file, recordings_folder
+from stream.service import Service, ServiceError
+from stream.service_client import ServiceClient
+from stream.subscriber import Subscriber
+from tests.test_codec import POSE, RIG, SKELETON, STATUS
+from tests.test_outputs import Notebook
+
+
+@pytest.fixture
+def outlet(tmp_path: Path) -> Iterator[Outlet]:
+    """Give a running outlet with a service, skeleton and rig published."""
+    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s1", [Notebook()])
+    outlet.open_service(StreamSettings(service="tcp://127.0.0.1:0", recordings=str(tmp_path / "kept")))
+    outlet.publish(SKELETON)
+    outlet.publish(RIG)
+    yield outlet
+    outlet.close()
+
+
+@pytest.fixture
+def client(outlet: Outlet) -> Iterator[ServiceClient]:
+    client = ServiceClient(address_of(outlet))
+    yield client
+    client.close()
+
+
+def address_of(outlet: Outlet) -> str:
+    service = outlet._service
+    assert isinstance(service, Service)
+    return service.address
+
+
+def raw(address: str, kind: int = zmq.DEALER) -> "zmq.Socket[bytes]":
+    socket = zmq.Context.instance().socket(kind)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVTIMEO, 5000)
+    socket.connect(address)
+    return socket
+
+
+def test_the_clock_of_one_machine_is_its_own(client: ServiceClient) -> None:
+    assert not client.clock.known
+    offset_ns = client.clock_offset(5)
+    assert client.clock.n_samples == 5 and offset_ns == client.clock.offset_ns
+    # Same clock: the true offset is 0, and the bound holds it whatever the round trips took.
+    assert abs(offset_ns) <= client.clock.error_ns and client.clock.error_ns <= client.clock.rtt_ns
+
+
+def test_stamps_are_of_now_and_the_request_comes_back(outlet: Outlet) -> None:
+    for kind in (zmq.DEALER, zmq.REQ):
+        socket = raw(address_of(outlet), kind)
+        before_ns = now_ns()
+        socket.send(msgpack.packb({"request": "clock", "id": 7, "t0_ns": -5, "unknown": [1]}))
+        answer = msgpack.unpackb(socket.recv())
+        assert (answer["id"], answer["request"], answer["t0_ns"], answer["schema"]) == (7, "clock", -5, 1)
+        assert before_ns <= answer["t_received_ns"] <= answer["t_sent_ns"] <= now_ns()
+        socket.close()
+
+
+def test_info_names_what_runs(outlet: Outlet, client: ServiceClient) -> None:
+    info = client.info()
+    assert (info["session"], info["subject"], info["recording"]) == ("s1", "Änne", "")
+    assert info["stream"] == outlet.address and info["service"] == client.address and info["version"]
+
+
+def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: ServiceClient, tmp_path: Path) -> None:
+    listener = Subscriber(outlet.address, ("event", "status"))
+    outlet.publish(replace(POSE, seq=0))
+    file = Path(client.record_start("walk 1"))
+    assert file == tmp_path / "kept" / "walk 1.mcap"
+    sent = [replace(POSE, seq=k, t_publish_ns=POSE.t_publish_ns + k) for k in range(1, 40)]
+    for message in sent:
+        outlet.publish(message)
+    outlet.serve(now_ns())
+    time.sleep(0.2)
+    outlet.publish(STATUS)
+    with pytest.raises(ServiceError, match=r"recording to .*walk 1\.mcap already"):
+        client.record_start("walk 2")
+    assert client.info()["recording"] == str(file)
+    assert client.record_stop() == str(file)
+    outlet.publish(replace(POSE, seq=99))
+    outlet.serve(now_ns())
+    outlet.publish(STATUS)
+    recording = open_recording(file)
+    assert [payload for _, payload in recording.payloads() if payload.startswith(b"pose ")] == [encode(m) for m in sent]
+    assert recording.notes == () and recording.metadata["session"] == "s1" and recording.metadata["skeleton"] == SKELETON.hash
+    assert abs((datetime.now().astimezone() - datetime.fromisoformat(recording.metadata["when"])).total_seconds()) < 600
+    assert recording.events[0].text == f"recording to {file}"
+    heard = []
+    while messages := listener.heard(300):
+        heard += messages
+    texts = [message.text for message in heard if hasattr(message, "text")]
+    assert texts == [f"recording to {file}", f"recorded {file}: {len(sent) + 4} messages"]
+    statuses = [message for message in heard if hasattr(message, "rates_hz")]
+    assert [status.recording for status in statuses] == [str(file), ""] and statuses[0].service == client.address
+    listener.close()
+    with pytest.raises(ServiceError, match="nothing is being recorded"):
+        client.record_stop()
+    with pytest.raises(ServiceError, match="exists already"):
+        client.record_start("walk 1")
+
+
+def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path) -> None:
+    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s1")
+    with pytest.raises(RecordingError, match="nothing was published yet"):
+        outlet.record(tmp_path / "early.mcap")
+    outlet.publish(SKELETON)
+    outlet.record(tmp_path / "run.mcap")
+    outlet.publish(POSE)
+    outlet.close()
+    recording = open_recording(tmp_path / "run.mcap")
+    assert len(recording.poses) == 1 and recording.n_lost == 0 and recording.notes == ()
+
+
+def test_a_taken_port_costs_the_service_not_the_run(outlet: Outlet, caplog: pytest.LogCaptureFixture) -> None:
+    other = Outlet(Publisher("tcp://127.0.0.1:0"), "s2")
+    other.open_service(StreamSettings(service=address_of(outlet)))
+    assert "no service" in caplog.text and address_of(outlet) in caplog.text
+    listener = Subscriber(other.address, ("status",))
+    deadline = time.monotonic() + 5
+    heard: list[object] = []
+    while not heard and time.monotonic() < deadline:
+        other.publish(STATUS)
+        heard = list(listener.heard(50))
+    assert getattr(heard[0], "service", None) == ""
+    listener.close()
+    other.close()
+
+
+def test_nobody_there_is_said(tmp_path: Path) -> None:
+    client = ServiceClient("tcp://127.0.0.1:9", timeout_ms=100)
+    with pytest.raises(ServiceError, match=r"no answer within 0\.1 s"):
+        client.info()
+    client.close()
+
+
+def test_noise_is_dropped_and_counted_and_others_are_answered(outlet: Outlet, client: ServiceClient) -> None:
+    rng = random.Random(4)
+    good = msgpack.packb({"request": "clock", "id": 3, "t0_ns": 1})
+    socket = raw(address_of(outlet))
+    n_bad = 0
+    for _ in range(3000):
+        kind = rng.randrange(4)
+        if kind == 0:
+            noise = rng.randbytes(rng.randrange(200))
+        elif kind == 1:
+            noise = bytearray(good)
+            noise[rng.randrange(len(noise))] ^= rng.randrange(1, 256)
+        elif kind == 2:
+            noise = msgpack.packb({"request": rng.choice(["record", 5, None]), "id": rng.choice([1, -1, "x"]), "on": "yes"})
+        else:
+            socket.send_multipart([b"", b"", good, b"x"])
+            n_bad += 1
+            continue
+        socket.send(bytes(noise))
+    socket.send(good)
+    answers = []
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        answers.append(msgpack.unpackb(socket.recv()))
+        if answers[-1].get("t0_ns") == 1 and answers[-1]["id"] == 3 and client.info()["n_malformed"] > 1500:
+            break
+    assert client.info()["n_malformed"] >= n_bad and client.info()["recording"] == ""
+    too_long = raw(address_of(outlet))
+    too_long.send(good + bytes(5000))  # ends that connection, nobody else's
+    assert client.clock_offset(2) is not None and client.info()["session"] == "s1"
+    for each in (socket, too_long):
+        each.close()
+
+
+def test_a_flood_does_not_hold_the_stream_up(outlet: Outlet) -> None:
+    socket = raw(address_of(outlet))
+    request = msgpack.packb({"request": "info", "id": 1})
+    deadline = time.monotonic() + 0.5
+    n_sent = 0
+    while time.monotonic() < deadline:
+        try:
+            socket.send(request, zmq.NOBLOCK)
+            n_sent += 1
+        except zmq.Again:
+            time.sleep(0.001)
+    start = time.monotonic()
+    for _ in range(200):
+        outlet.publish(POSE)
+    spent = time.monotonic() - start
+    socket.close()
+    assert n_sent > 100 and spent < 5.0
+
+
+BAD_NAMES = ["", " ", "..", "../x", "a/b", "a\\b", "C:x", ".hidden", "end.", " lead", "*"]
+BAD_NAMES += ["CON", "nul.mcap", "Com1", "x\n", "x\x00", "x" * 81, "ü" * 81, "\u202e"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_names_that_could_lead_elsewhere_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="cannot name a recording"):
+        recording_file(tmp_path, name, datetime(2025, 3, 4))
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    when = datetime(2025, 3, 4, 5, 6, 7)
+    folder = tmp_path / "new" / "one"
+    assert recording_file(folder, "Gänge 3.1", when) == folder / "Gänge 3.1.mcap" and folder.is_dir()
+    assert recording_file(folder, "x.MCAP", when) == folder / "x.MCAP"
+    first = recording_file(folder, None, when)
+    assert first == folder / "2025-03-04 05.06.07.mcap"
+    first.touch()
+    assert recording_file(folder, None, when) == folder / "2025-03-04 05.06.07 2.mcap"
+    check_name("console")
+    with pytest.raises(RecordingError, match="cannot be made"):
+        recording_file(first / "below", None, when)
+    assert recordings_folder(str(tmp_path)) == tmp_path and recordings_folder("").name == "duocap"
