@@ -23,7 +23,7 @@ class VmcOutput:
     """
 
     def __init__(self, target: VmcTarget) -> None:
-        self._target = target
+        self.target = target
         self.sender = Sender(target)
         self.n_skipped = 0
         self._composer: Composer | None = None
@@ -43,7 +43,7 @@ class VmcOutput:
         elif isinstance(message, RigMessage):
             self._rig, self._placement = message, None
         elif isinstance(message, SkeletonMessage) and (self._skeleton is None or message.hash != self._skeleton.hash):
-            self._skeleton, self._composer = message, Composer(message, self._target.upper_chest)
+            self._skeleton, self._composer = message, Composer(message, self.target.upper_chest)
             self._placement, self._has_pose = None, False
 
     def serve(self, t_ns: int) -> None:
