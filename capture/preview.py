@@ -134,7 +134,7 @@ class PreviewPublisher:
 
     def offer(self, frame: Frame, blobs: Blobs) -> None:
         """Hand over a frame and its blobs, if somebody looks and it is time for a picture; the image must not change any more."""
-        if not self.wanted or 0 <= self._due_ns - frame.t_capture_ns <= PERIOD_NS:
+        if not self.wanted or 0 < self._due_ns - frame.t_capture_ns <= PERIOD_NS:
             return
         self._due_ns = frame.t_capture_ns + PERIOD_NS
         self._latest = (frame, blobs.points_px)

@@ -25,6 +25,7 @@ from stream.viewer.stage_world import WORLD, World
 from tests.judges import node_modules, program
 from tests.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
+EYE_M, TARGET_M = (5.2, 1.8, 4.6), (0.35, 0.85, 1.2)
 SHOOT = """
 const { chromium } = require('playwright-core');
 (async () => {
@@ -73,7 +74,8 @@ def main() -> None:
     poses = poses_of(person, chosen.first, 2.2)
     server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
     world = World(server)
-    world.look_with(rig)
+    camera = server.initial_camera
+    camera.position, camera.look_at, camera.fov = EYE_M, TARGET_M, 0.72
     cameras = Cameras(server.scene, f"{WORLD}/cameras", rig, server.atomic)
     stage = Stage(server.scene, f"{WORLD}/live", skeleton, atomic=server.atomic)
     publishers = (PreviewPublisher(), PreviewPublisher())

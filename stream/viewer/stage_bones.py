@@ -4,12 +4,12 @@ import numpy as np
 import viser
 
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import GREY, joint_colors
+from stream.viewer.stage_colors import GREY, joint_colors, vertex_colors
 from stream.viewer.stage_pose import Joints, bones_of
 from stream.viewer.stage_shapes import bone, sphere
 
-BONE_COLOR = (216, 218, 224)
-JOINT_M = 0.021
+BONE_COLOR = (224, 226, 232)
+JOINT_M = 0.017
 THICKNESS = 0.09  # of a bone's length
 THICKEST_M, THINNEST_M = 0.024, 0.008
 
@@ -29,7 +29,7 @@ class BoneParts:
             np.tile([1.0, 0.0, 0.0, 0.0], (len(length), 1)),
             np.zeros((len(length), 3)),
             batched_scales=np.stack([thick, length, thick], 1).astype(np.float32),
-            batched_colors=BONE_COLOR,
+            batched_colors=vertex_colors(BONE_COLOR),
             lod="off",
             flat_shading=True,
             visible=False,
@@ -74,7 +74,7 @@ class JointParts:
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Lay the spheres on the joints."""
         self._parts.batched_positions = joints.place_m.astype(np.float32)
-        self._parts.batched_colors = joint_colors(pose)
+        self._parts.batched_colors = vertex_colors(joint_colors(pose))
 
     @property
     def on(self) -> bool:

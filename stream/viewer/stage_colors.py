@@ -6,7 +6,7 @@ The hues are those of Okabe and Ito (Color Universal Design, 2008): blue, orange
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stream.messages import MarkerReading, PoseMessage
 
@@ -31,7 +31,7 @@ MIDDLE: Color = PURPLE
 CONTACT: Color = GREEN
 
 MEASURED, ONE_VIEW, INFERRED = GREEN, YELLOW, VERMILION  # of markers
-SOURCES = np.array([GREEN, ORANGE, GREY], np.uint8)  # of joints: measured, inferred, held
+SOURCES = np.array([BLUE, ORANGE, GREY], np.uint8)  # of joints: measured, inferred, held
 CONFIDENCE_STEPS = 8  # finer shades would be sent for nothing
 
 
@@ -79,3 +79,10 @@ def joint_colors(pose: PoseMessage) -> Colors:
     source = np.minimum(pose.joint_source, len(SOURCES) - 1)
     trust = np.round(np.clip(pose.confidence, 0.0, 1.0) * CONFIDENCE_STEPS)[:, None] / CONFIDENCE_STEPS
     return np.asarray(trust * SOURCES[source] + (1.0 - trust) * np.array(GREY), np.uint8)
+
+
+def vertex_colors(colors: ArrayLike) -> Colors:
+    """Give colours of lines and of repeated meshes, (..., 3): viser takes those as linear, not as sRGB, 0-255 each."""
+    share = np.asarray(colors, float) / 255.0
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)  # IEC 61966-2-1
+    return np.asarray(np.round(255.0 * linear), np.uint8)

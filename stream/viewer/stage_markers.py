@@ -4,7 +4,7 @@ import numpy as np
 import viser
 
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import CONTACT, INFERRED, marker_color
+from stream.viewer.stage_colors import CONTACT, INFERRED, marker_color, vertex_colors
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_pose import Joints, wxyz_from_matrix
 from stream.viewer.stage_shapes import ring, sphere
@@ -51,7 +51,7 @@ class MarkerParts:
                 size[m], colors[m] = 1.0, marker_color(marker)
         self._parts.batched_positions = self._place_m
         self._parts.batched_scales = size
-        self._parts.batched_colors = colors
+        self._parts.batched_colors = vertex_colors(colors)
 
     @property
     def on(self) -> bool:
@@ -117,7 +117,7 @@ class Contacts:
             np.tile(NO_TURN, (n_parts, 1)),
             self._place_m,
             batched_scales=np.zeros(n_parts, np.float32),
-            batched_colors=CONTACT,
+            batched_colors=vertex_colors(CONTACT),
             lod="off",
             side="double",
             cast_shadow=False,

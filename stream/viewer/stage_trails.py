@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from database.rotations import Floats
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import DARK, Ground
+from stream.viewer.stage_colors import DARK, Ground, vertex_colors
 from stream.viewer.stage_pose import Joints
 
 TRAILED = ("hips", "leftHand", "rightHand", "leftFoot", "rightFoot")
@@ -85,7 +85,7 @@ class Trails:
         """Give the colours of the ends of segments, (S, 2, 3), fading to the ground."""
         own = np.repeat(self._colors, len(fresh) // len(self._colors), axis=0)[:, None]
         share = fresh[..., None]
-        return np.asarray(share * own + (1.0 - share) * self._ground, np.uint8)
+        return vertex_colors(share * own + (1.0 - share) * self._ground)
 
     def clear(self) -> None:
         """Forget where the body went."""

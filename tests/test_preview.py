@@ -1,0 +1,194 @@
+"""Previews: what is sent is what was seen, only while somebody looks; hostile bytes are refused before they cost anything."""
+
+import struct
+import time
+from collections.abc import Callable
+
+import cv2
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture.packets import Blobs, Frame
+from capture.preview import (
+    MAX_SMALL_PX,
+    PERIOD_NS,
+    PreviewPublisher,
+    PreviewSubscriber,
+    decode_preview,
+    encode_preview,
+    jpeg_size,
+    preview_of,
+)
+from capture.wire import MAX_BLOBS, MalformedMessageError
+
+POINTS = np.array([[100.25, 50.5], [639.0, 0.0], [12.0, 479.5]])
+
+
+def frame(t_ns: int = 0, size: tuple[int, int] = (640, 480), index: int = 7) -> Frame:
+    """A picture that is blue on the left and red on the right, with one white spot."""
+    image = np.zeros((size[1], size[0], 3), np.uint8)
+    image[:, : size[0] // 2, 0], image[:, size[0] // 2 :, 2] = 200, 200
+    image[100:140, 60:100] = 255
+    return Frame(1, index, t_ns, image)
+
+
+def blobs(index: int = 7) -> Blobs:
+    none = np.zeros(len(POINTS))
+    return Blobs(1, index, 0, POINTS.copy(), none.copy(), np.zeros((len(POINTS), 3)), none.copy())
+
+
+def wait_until(what: Callable[[], object], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("size", "small"), [((640, 480), (480, 360)), ((1280, 720), (480, 270)), ((480, 640), (360, 480)), ((320, 200), (320, 200))]
+)
+def test_a_preview_is_the_picture_shrunk(size: tuple[int, int], small: tuple[int, int]) -> None:
+    preview = decode_preview(encode_preview(preview_of(frame(3, size), POINTS)))
+    assert (preview.camera, preview.index, preview.t_capture_ns, preview.size) == (1, 7, 3, size)
+    np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
+    image = preview.image()
+    assert image.shape == (small[1], small[0], 3) and jpeg_size(preview.jpeg) == small
+    assert image[-10, 10, 0] > 150 and image[-10, 10, 2] < 60 and image[-10, -10, 2] > 150
+    scale = small[0] / size[0]
+    assert image[round(120 * scale), round(80 * scale)].min() > 220
+
+
+def test_pictures_come_only_while_somebody_looks() -> None:
+    publisher = PreviewPublisher()
+    for n in range(20):
+        publisher.offer(frame(n * PERIOD_NS), blobs())
+    assert publisher.n_sent == 0 and not publisher.wanted
+    subscriber = PreviewSubscriber(publisher.address)
+    wait_until(lambda: publisher.wanted)
+    assert subscriber.newest() is None
+    publisher.offer(frame(10**12, index=8), blobs())
+    seen = []
+    wait_until(lambda: seen.append(subscriber.newest()) or seen[-1])
+    assert seen[-1].index == 8
+    np.testing.assert_allclose(seen[-1].points_px, POINTS, atol=1e-4)
+    subscriber.close()
+    wait_until(lambda: not publisher.wanted)
+    n_sent = publisher.n_sent
+    publisher.offer(frame(2 * 10**12), blobs())
+    time.sleep(0.15)
+    assert publisher.n_sent == n_sent == 1
+    publisher.close()
+    assert not publisher._thread.is_alive()
+
+
+def test_at_most_ten_pictures_a_second_and_time_may_begin_anew() -> None:
+    publisher = PreviewPublisher()
+    publisher.wanted = True  # nobody hears, so the thread takes nothing: what is offered stays
+    kept = []
+    for n in range(60):
+        publisher.offer(frame(n * 16_666_667, index=n), blobs())
+        if publisher._latest is not None:
+            kept.append(publisher._latest[0].index)
+            publisher._latest = None
+    assert len(kept) == 10 and kept[0] == 0
+    publisher.offer(frame(-(10**12), index=99), blobs())
+    assert publisher._latest is not None and publisher._latest[0].index == 99
+    publisher.close()
+
+
+def test_two_look_and_one_of_them_leaves() -> None:
+    publisher = PreviewPublisher()
+    first, second = PreviewSubscriber(publisher.address), PreviewSubscriber(publisher.address)
+    wait_until(lambda: publisher.wanted)
+    time.sleep(0.1)
+    first.close()
+    time.sleep(0.2)
+    got = []
+    for n in range(1, 50):
+        publisher.offer(frame(n * PERIOD_NS * 2, index=n), blobs())
+        time.sleep(0.02)
+        got.append(second.newest())
+        if got[-1]:
+            break
+    assert got[-1] is not None
+    second.close()
+    publisher.close()
+
+
+def content_of() -> dict[str, object]:
+    return msgpack.unpackb(encode_preview(preview_of(frame(), POINTS)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"camera": 2},
+        {"width": 0},
+        {"height": 1 << 20},
+        {"width": True},
+        {"index": -1},
+        {"points_px": b"\0" * 9},
+        {"points_px": struct.pack("<2f", float("nan"), 0.0)},
+        {"points_px": b"\0" * 8 * (MAX_BLOBS + 1)},
+        {"jpeg": "text"},
+        {"jpeg": None},
+        {"t_capture_ns": 2**63},
+    ],
+)
+def test_messages_that_are_no_previews_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode_preview(msgpack.packb({**content_of(), **change}))
+
+
+def enlarged(jpeg: bytes, width: int, height: int) -> bytes:
+    """A JPEG whose header claims another size."""
+    at = jpeg.index(b"\xff\xc0")
+    return jpeg[: at + 5] + struct.pack(">HH", height, width) + jpeg[at + 9 :]
+
+
+def test_a_jpeg_that_claims_to_be_huge_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = content_of()
+    jpeg = content["jpeg"]
+    assert isinstance(jpeg, bytes)
+    assert jpeg_size(enlarged(jpeg, 65535, 65000)) == (65535, 65000)
+    monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("decoded"))
+    for width, height in [(65535, 65535), (MAX_SMALL_PX + 1, 10), (10, MAX_SMALL_PX + 1), (0, 0)]:
+        preview = decode_preview(msgpack.packb({**content, "jpeg": enlarged(jpeg, width, height)}))
+        with pytest.raises(MalformedMessageError):
+            preview.image()
+
+
+@given(st.binary(max_size=400), st.integers(0, 600))
+def test_broken_pictures_raise_one_error(tail: bytes, cut: int) -> None:
+    content = content_of()
+    jpeg = content["jpeg"]
+    assert isinstance(jpeg, bytes)
+    for broken in (tail, b"\xff\xd8" + tail, jpeg[:cut] + tail):
+        preview = decode_preview(msgpack.packb({**content, "jpeg": broken}))
+        try:
+            image = preview.image()
+        except MalformedMessageError:
+            continue
+        assert image.ndim == 3 and max(image.shape) <= MAX_SMALL_PX
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_refused(payload: bytes) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode_preview(payload)
+
+
+def test_garbage_on_the_socket_is_counted_and_nothing_else() -> None:
+    publisher = PreviewPublisher()
+    subscriber = PreviewSubscriber(publisher.address)
+    wait_until(lambda: publisher.wanted)
+    publisher._socket.send(b"\x00garbage")
+    wait_until(lambda: subscriber.newest() is not None or subscriber.n_malformed)
+    assert subscriber.n_malformed == 1
+    subscriber.close()
+    publisher.close()
+    with pytest.raises(MalformedMessageError, match="no address of previews"):
+        PreviewSubscriber("nonsense")
