@@ -59,7 +59,7 @@ def poses_of(person: Performer, first_s: float, seconds: float) -> list[PoseMess
             residual_px=np.zeros((2, n_markers)),
             latency_ns={},
             contacts=np.arange(len(CONTACT_JOINTS)) < 2,
-            point_m=markers_m[n],
+            point_m=markers_m[n] + 0.01,
         )
         messages.append(pose_message(pose, skeleton, "truth", n, 0))
     return messages
