@@ -24,4 +24,6 @@ def bound(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None, set
         }
         what = words.get(error.errno, f"{error.strerror}; set {setting} to another")
         raise EndpointError(f"{setting} {plain}: {what}") from error
-    return socket.getsockopt(zmq.LAST_ENDPOINT).decode().rstrip("\0")  # type: ignore[no-any-return]
+    endpoint = socket.getsockopt(zmq.LAST_ENDPOINT)
+    assert isinstance(endpoint, bytes)
+    return endpoint.decode().rstrip("\0")

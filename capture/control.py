@@ -20,7 +20,7 @@ Details = dict[str, Detail]
 class Order:
     """What a process is told.
 
-    start at t_start_ns, sending to `address` (to the reconstruction: cameras start; details: `budget_ns`, largest skew of a pair);
+    start at t_start_ns, sending to `address` (the reconstruction: cameras start; details: `budget_ns`, largest skew of a pair);
     stop; report now (status); publish an event `text`; camera: `details` of the camera `text`, for the stream's status.
     To camera nodes also: welcome to the session `text` with the detector's settings as `details`; wait, for the reason `text`;
     clock: `details` t0_ns, t1_ns, t2_ns of a round trip.
@@ -108,5 +108,5 @@ def _details(content: dict[str, Any]) -> Details:
 
 def _detail(details: dict[str, Any], key: str) -> Detail:
     """Give one detail: a number, or words cut to length."""
-    value = field_of(details, key, (int, float, str))
-    return value[:MAX_TEXT] if isinstance(value, str) else value  # type: ignore[no-any-return]
+    value: Detail = field_of(details, key, (int, float, str))
+    return value[:MAX_TEXT] if isinstance(value, str) else value

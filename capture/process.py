@@ -6,13 +6,14 @@ One thread reads and detects; the main thread answers the supervisor, so that a 
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import zmq
 
 from capture.clock import now_ns
 from capture.control import Order
+from capture.endpoints import KeySettings, secure_client
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
@@ -34,13 +35,36 @@ class Detects(Protocol):
         """Give the blobs of one frame."""
 
 
+class Clock(Protocol):
+    """The clock of the machine that reconstructs; every stamp that leaves the camera's process is in it."""
+
+    def now_ns(self) -> int:
+        """Give what it shows now."""
+
+    def of(self, t_ns: int) -> int:
+        """Give what it showed when this machine's clock showed t_ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClock:
+    """For cameras at the machine that reconstructs: its clock is ours."""
+
+    def now_ns(self) -> int:
+        """Give the time."""
+        return now_ns()
+
+    def of(self, t_ns: int) -> int:
+        """Give t_ns."""
+        return t_ns
+
+
 @dataclass(frozen=True, slots=True)
 class CameraPlan:
     """One camera process.
 
     camera: 0 left, 1 right; source, detector: made inside the process, so picklable; paced: a recording or simulation, whose
     frames are released at their stamps after the start, as a camera would; its stamps count from 0; preview: publish small
-    pictures for whoever looks.
+    pictures for whoever looks; clock: of the machine that reconstructs; keys: for sending blobs to other machines.
     """
 
     camera: int
@@ -48,10 +72,15 @@ class CameraPlan:
     detector: Callable[[Source], Detects]
     paced: bool
     preview: bool = False
+    clock: Clock = field(default_factory=OwnClock)
+    keys: KeySettings | None = None
 
 
 class Pace:
-    """When the frames of a paced source are due; a frame that is a whole period late is skipped, as a camera would drop it."""
+    """When the frames of a paced source are due, by the clock of the machine that reconstructs.
+
+    A frame that is a whole period late is skipped, as a camera would drop it.
+    """
 
     def __init__(self, t_start_ns: int, fps: float) -> None:
         self._t_start_ns, self._period_ns = t_start_ns, int(1e9 / fps)
@@ -91,6 +120,10 @@ class CameraWorker:
         """Where the previews are, empty where there are none."""
         return self._preview.address if self._preview is not None else ""
 
+    def announcement(self) -> dict[str, int]:
+        """Give the size of the image and the frame rate [1/1000 s]."""
+        return {"width": self.source.size[0], "height": self.source.size[1], "fps_mhz": round(1000 * self.source.fps)}
+
     def start(self, address: str, t_start_ns: int) -> None:
         """Begin to send to `address`; a paced source starts at t_start_ns."""
         if self._thread is None:
@@ -110,7 +143,9 @@ class CameraWorker:
         socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUSH)
         socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
         socket.setsockopt(zmq.LINGER, 0)
-        socket.connect(address)
+        # Across a network: what cannot be delivered now is of no use later, and a peer that comes back begins with the present.
+        socket.setsockopt(zmq.IMMEDIATE, 1)
+        socket.connect(secure_client(socket, address, self._plan.keys))
         try:
             self._capture(socket, Pace(t_start_ns, self.source.fps))
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
@@ -128,19 +163,21 @@ class CameraWorker:
             frame = self.source.read()
 
     def _handle(self, frame: Frame, socket: zmq.Socket[bytes], pace: Pace) -> None:
-        """Wait until the frame is due, detect, send."""
+        """Wait until the frame is due, detect, send; all stamps in the clock of the machine that reconstructs."""
+        clock = self._plan.clock
         if self._plan.paced:
-            if pace.is_late(frame, now_ns()):
+            if pace.is_late(frame, clock.now_ns()):
                 self._n_skipped += 1
                 return
-            if self._stop.wait(max(0, pace.due_ns(frame) - now_ns()) / 1e9):
+            if self._stop.wait(max(0, pace.due_ns(frame) - clock.now_ns()) / 1e9):
                 return
-            frame = Frame(frame.camera, frame.index, pace.due_ns(frame), frame.image)
+        stamp_ns = pace.due_ns(frame) if self._plan.paced else clock.of(frame.t_capture_ns)
+        frame = Frame(frame.camera, frame.index, stamp_ns, frame.image)
         self._n_frames += 1
-        t_read_ns = now_ns()
+        t_read_ns = clock.now_ns()
         blobs = self._detector.step(frame)
         try:
-            socket.send(encode_blobs(SentBlobs(blobs, t_read_ns, now_ns())), zmq.NOBLOCK)
+            socket.send(encode_blobs(SentBlobs(blobs, t_read_ns, clock.now_ns())), zmq.NOBLOCK)
             self._n_sent += 1
         except zmq.Again:
             self._n_unsent += 1
@@ -157,7 +194,7 @@ def _serve(lifeline: Lifeline, plan: CameraPlan) -> None:
     """Open the source, say ready, then follow orders until told to stop. Raises what the source or the detector raised."""
     lifeline.report("hello")
     worker = CameraWorker(plan)
-    lifeline.report("ready", counts={"width": worker.source.size[0], "height": worker.source.size[1]})
+    lifeline.report("ready", counts=worker.announcement(), details={"preview": worker.preview} if worker.preview else {})
     end_told = False
     while not any(_obey(order, worker, lifeline) for order in lifeline.orders(CONTROL_PERIOD_MS)):
         lifeline.beat(worker.counts)
