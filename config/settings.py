@@ -118,6 +118,16 @@ class StreamSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewerSettings:
+    """The page that shows the stream or recordings."""
+
+    host: str = "127.0.0.1"  # where it is served; this machine only, unless another address is given
+    port: int = 8080  # the next free one if it is taken, 0 takes any
+    theme: Literal["dark", "light", "auto"] = "auto"  # auto: as the system is
+    history_minutes: float = 5.0  # how much of a running stream is kept to go back in
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one run."""
 
@@ -128,3 +138,4 @@ class Settings:
     feet: FeetSettings = field(default_factory=FeetSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
+    viewer: ViewerSettings = field(default_factory=ViewerSettings)

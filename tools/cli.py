@@ -32,6 +32,7 @@ COMMANDS = {
     "export": Entry("tools.cli_export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
     "keys": Entry("tools.cli_keys", True, "Make keys for other machines, and say who is admitted."),
     "relay": Entry("tools.cli_relay", False, "Hand the stream on to pages in a browser."),
+    "view": Entry("tools.cli_view", False, "Show the stream or recordings in the browser."),
     "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),
 }
 

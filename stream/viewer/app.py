@@ -2,50 +2,44 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import viser
 
 from capture.clock import now_ns
 from stream.viewer.feed import Feed, LiveFeed
+from stream.viewer.panel_cameras import CamerasPanel
 from stream.viewer.panel_charts import ChartsPanel
 from stream.viewer.panel_now import HeadPanel, NewsPanel, RecordPanel
 from stream.viewer.panel_scene import ScenePanel
 from stream.viewer.panel_transport import Change, TransportPanel
 from stream.viewer.player import Player
 from stream.viewer.scenery import Scenery
+from stream.viewer.service_desk import ServiceDesk
+from stream.viewer.stage_cameras import Image
 from stream.viewer.view import Orders, Panel, View
 
 FRAME_S = 1 / 60
-PANEL_WIDTH_PX = 340
-TRANSPORT_PX = 560
+PANEL_WIDTH_PX = 320
+TRANSPORT_PX = 420
 EDGE_PX = 12
 BRAND = (0, 114, 178)
-
-
-@dataclass(frozen=True, slots=True)
-class Recorder:
-    """How the page asks the program that publishes to record. start: name -> file; file: of what it records now, "" if not."""
-
-    start: Callable[[str | None], str]
-    stop: Callable[[], object]
-    file: Callable[[], str]
 
 
 class App:
     """One page for one feed; call `turn` again and again, from one thread.
 
-    recorder: None where nothing can be recorded; budget_ms: for the latency from picture to page.
+    desk: to record by, None where nothing can be recorded; budget_ms: for the latency from picture to page.
     """
 
-    def __init__(self, server: viser.ViserServer, feed: Feed, dark: bool, budget_ms: float, recorder: Recorder | None) -> None:
+    def __init__(
+        self, server: viser.ViserServer, feed: Feed, dark: bool, budget_ms: float, desk: ServiceDesk | None = None
+    ) -> None:
         self.server, self.feed = server, feed
         self._live = feed if isinstance(feed, LiveFeed) else None
-        self._dark, self._budget_ms, self._recorder = dark, budget_ms, recorder
+        self._dark, self._budget_ms, self._desk = dark, budget_ms, desk
         self.player = Player(live=self._live is not None)
         self._orders = Orders()
-        self._recording = ""
+        self._wants_pictures = self._live is not None
         self._theme()
         self.scenery = Scenery(server, dark)
         self.scenery.set_tracks(feed.tracks)
@@ -62,6 +56,8 @@ class App:
     def turn(self) -> None:
         """Wait for what comes, at most a frame; then show it."""
         begun_s = time.monotonic()
+        if self._live is not None and self._desk is not None:
+            self._live.offset_ns = self._desk.offset_ns
         if self.feed.poll(round(1e3 * FRAME_S) if self._live else 0, now_ns()):
             self.scenery.set_tracks(self.feed.tracks)
             self.player = self.player if self.player.live else self.player.at_edge(self.feed.span)
@@ -69,6 +65,7 @@ class App:
         now_s = time.monotonic()
         self.player = self.player.step(now_s - self._last_s, self.feed.span)
         self._last_s = now_s
+        self.scenery.want_pictures(self._wants_pictures and self.n_pages > 0)
         with self.server.atomic():
             self.scenery.show(self.player.cursor_s)
         self._update_panels(now_s)
@@ -78,6 +75,8 @@ class App:
 
     def close(self) -> None:
         """Stop serving and let go of the feed."""
+        if self._desk is not None:
+            self._desk.close()
         self.feed.close()
         with contextlib.suppress(RuntimeError):
             self.server.stop()
@@ -104,6 +103,14 @@ class App:
         """Let the view go along with the performer."""
         self.scenery.follow = on
 
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures while somebody looks at the page, or not at all."""
+        self._wants_pictures = wanted
+
+    def pictures(self) -> tuple[Image | None, ...]:
+        """Give the cameras' newest pictures, left first."""
+        return self.scenery.pictures()
+
     def set_apart(self, apart_m: float) -> None:
         """Put two takes so far apart."""
         self.scenery.set_apart(apart_m)
@@ -125,13 +132,16 @@ class App:
         add(HeadPanel())
         tabs = gui.add_tab_group()
         with tabs.add_tab("Now", viser.Icon.ACTIVITY):
-            if self._recorder is not None:
-                add(RecordPanel(self._orders, self._recorder.start, self._recorder.stop, self._set_recording))
+            if self._desk is not None:
+                add(RecordPanel(self._desk))
             add(NewsPanel())
         with tabs.add_tab("Scene", viser.Icon.EYE):
             add(ScenePanel(self, self._orders, self._dark, two=len(self.feed.tracks) > 1))
         with tabs.add_tab("Charts", viser.Icon.CHART_LINE):
             add(ChartsPanel(self._budget_ms))
+        if self._live is not None:
+            with tabs.add_tab("Cameras", viser.Icon.CAMERA):
+                add(CamerasPanel(self, self._orders))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH_PX)
         transport = gui.add_panel()
@@ -153,7 +163,7 @@ class App:
 
     def _view(self) -> View:
         """Give the app as the panels see it."""
-        tracks: Sequence = self.feed.tracks
+        tracks = self.feed.tracks
         silent = self._live.is_silent(now_ns()) if self._live is not None else False
         return View(
             tracks=tracks,
@@ -164,9 +174,5 @@ class App:
             waiting=self._live is not None and not len(tracks[0].history),
             address=self._live.address if self._live is not None else "",
             budget_ms=self._budget_ms,
-            recording="" if silent or self._recorder is None else self._recorder.file() or self._recording,
+            recording=self._desk.file if self._desk is not None and not silent else "",
         )
-
-    def _set_recording(self, file: str) -> None:
-        """Note what this page had recorded."""
-        self._recording = file

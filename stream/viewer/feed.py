@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from stream.messages import Message, PoseMessage, RigMessage, SkeletonMessage
+from capture.endpoints import KeySettings
+from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
 from stream.subscriber import Subscriber
 from stream.viewer.history import History
 from stream.viewer.player import Span
@@ -31,15 +32,19 @@ class Feed(Protocol):
 
 
 class LiveFeed:
-    """The stream at one address. keep_s: how much of it is kept; t_heard_ns: when the last pose came, 0 before the first."""
+    """The stream at one address.
 
-    def __init__(self, address: str, keep_s: float) -> None:
+    keep_s: how much of it is kept [s]; keys: as the settings have them; offset_ns: the publisher's clock less ours, 0 on one
+    machine; assign it once it is known.
+    """
+
+    def __init__(self, address: str, keep_s: float, keys: KeySettings | None = None) -> None:
         self.address, self._keep_s = address, keep_s
-        self._subscriber = Subscriber(address)
-        self._skeletons: dict[str, SkeletonMessage] = {}
-        self._rigs: dict[str, RigMessage] = {}
-        self.track = Track(address, History(keep_s))
-        self.t_heard_ns = 0
+        self._subscriber = Subscriber(address, keys=keys)
+        self._skeleton: SkeletonMessage | None = None
+        self.track = self._next = Track(address, History(keep_s))
+        self._t_heard_ns: int | None = None
+        self.offset_ns = 0
 
     @property
     def tracks(self) -> Sequence[Track]:
@@ -52,39 +57,39 @@ class LiveFeed:
         return Span(self.track.history.begin_s, self.track.history.end_s, grows=True)
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Take what has come; a pose of another session begins a new track."""
+        """Take what has come; the first pose of another session begins a new track."""
         renewed = False
         for message in self._subscriber.heard(timeout_ms):
-            renewed |= self._take(message, now_ns)
+            renewed |= self.take(message, now_ns)
         return renewed
 
     def is_silent(self, now_ns: int) -> bool:
         """Tell whether no pose has come for a while."""
-        return now_ns - self.t_heard_ns > SILENT_NS
+        return self._t_heard_ns is None or now_ns - self._t_heard_ns > SILENT_NS
 
     def close(self) -> None:
         """Close the socket."""
         self._subscriber.close()
 
-    def _take(self, message: Message, now_ns: int) -> bool:
-        """Take one message into the track it belongs to."""
-        renewed = False
+    def take(self, message: Message, now_ns: int) -> bool:
+        """Take one message into the track of its session; tell whether that is another one than before."""
         if isinstance(message, SkeletonMessage):
-            self._skeletons = {message.hash: message}  # a stream has one at a time
-        elif isinstance(message, RigMessage):
-            self._rigs = {message.session: message}
-        elif isinstance(message, PoseMessage):
-            self.t_heard_ns = now_ns
-            if message.session != self.track.session and len(self.track.history):
-                self.track, renewed = Track(self.address, History(self._keep_s)), True
-        self.track.take(message, now_ns, now_ns)
-        if isinstance(message, PoseMessage):
-            self._complete(message)
+            self._skeleton = message
+            self._next.take(message, 0)
+            return False
+        if message.session != self._next.session:
+            self._next = Track(self.address, History(self._keep_s), message.session, self._skeleton)
+        t_ns = _when(message, now_ns + self.offset_ns)
+        self._next.take(message, t_ns, now_ns + self.offset_ns)
+        if not isinstance(message, PoseMessage):
+            return False
+        self._t_heard_ns = now_ns
+        renewed, self.track = self._next is not self.track, self._next
         return renewed
 
-    def _complete(self, pose: PoseMessage) -> None:
-        """Give the track the skeleton and the rig that came before its first pose."""
-        if self.track.skeleton is None or self.track.skeleton.hash != pose.hash:
-            self.track.skeleton = self._skeletons.get(pose.hash)
-        if self.track.rig is None or self.track.rig.session != pose.session:
-            self.track.rig = self._rigs.get(pose.session)
+
+def _when(message: Message, now_ns: int) -> int:
+    """Give the publisher's time of a message: even, whenever it is heard."""
+    if isinstance(message, PoseMessage):
+        return message.t_publish_ns
+    return message.t_ns if isinstance(message, EventMessage | StatusMessage) else now_ns

@@ -9,12 +9,12 @@ from stream.messages import CameraReading, RigMessage
 from stream.viewer.stage_level import Level
 
 FRONT, SIDE, TOP, LEFT_CAMERA, RIGHT_CAMERA = VIEWS = ("Front", "Side", "Top", "Left camera", "Right camera")
-DISTANCE_M = 4.2
-TOP_M = 5.5
-MIDDLE_M = 0.95
-EYE_M = 0.55  # over the middle of the body
-FOV_RAD = 0.75
-ASIDE = 0.35  # the first look is from a little to the side, which tells depth
+HIGH_M, WIDE_M = 3.1, 2.1  # what should be seen of a performer; below, the player covers some of the picture
+TOP_WIDE_M = 3.6
+MIDDLE_M = 0.72
+EYE_M = 0.75  # over the middle
+FOV_RAD = 0.72
+ASIDE = 0.4  # the first look is from a little to the side, which tells depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,17 @@ class Look:
     fov_rad: float = FOV_RAD
 
 
-def look_from(view: str, root_m: Floats, rig: RigMessage | None, level: Level, apart_m: float = 0.0) -> Look:
+def distance_m(aspect: float, high_m: float, wide_m: float) -> float:
+    """Give from how far something so high and so wide is in a picture of that aspect (width by height)."""
+    half = np.tan(0.5 * FOV_RAD)
+    return float(0.5 * max(high_m / half, wide_m / (half * max(aspect, 0.1))))
+
+
+def look_from(view: str, root_m: Floats, rig: RigMessage | None, level: Level, aspect: float = 1.3, apart_m: float = 0.0) -> Look:
     """Give the look of a view at a performer whose hips are at root_m in the view.
 
-    apart_m: how wide more than one performer stands. A camera's view falls back to the front where there is no such camera.
+    aspect: width of the picture by its height; apart_m: how wide more than one performer stands. A camera's view falls back to
+    the front where there is no such camera.
     """
     cameras = rig.cameras if rig is not None else ()
     if view == LEFT_CAMERA and cameras:
@@ -40,20 +47,19 @@ def look_from(view: str, root_m: Floats, rig: RigMessage | None, level: Level, a
     target = np.array([root_m[0], MIDDLE_M, root_m[2]])
     front = facing(rig, root_m, level)
     side = np.array([front[2], 0.0, -front[0]])
-    distance_m = DISTANCE_M + apart_m
+    up = np.array([0.0, 1.0, 0.0])
     if view == TOP:
-        return Look(target + [0.0, TOP_M + apart_m, 0.0], target, -front)
-    if view == SIDE:
-        return Look(target + side * distance_m + [0.0, EYE_M, 0.0], target, np.array([0.0, 1.0, 0.0]))
-    return Look(target + front * distance_m + [0.0, EYE_M, 0.0], target, np.array([0.0, 1.0, 0.0]))
+        return Look(target + distance_m(aspect, TOP_WIDE_M, TOP_WIDE_M + apart_m) * up, target, -front)
+    out = side if view == SIDE else front
+    return Look(target + out * distance_m(aspect, HIGH_M, WIDE_M + apart_m) + EYE_M * up, target, up)
 
 
-def first_look(root_m: Floats, rig: RigMessage | None, level: Level, apart_m: float = 0.0) -> Look:
+def first_look(root_m: Floats, rig: RigMessage | None, level: Level, aspect: float = 1.3, apart_m: float = 0.0) -> Look:
     """Give the look that the page opens with: from the front, a little to the side."""
-    look = look_from(FRONT, root_m, rig, level, apart_m)
+    look = look_from(FRONT, root_m, rig, level, aspect, apart_m)
     out = look.position - look.look_at
     aside = np.array([out[2], 0.0, -out[0]]) * ASIDE
-    position = look.look_at + (out + aside) * np.array([1.0, 1.2, 1.0])
+    position = look.look_at + (out + aside) / np.sqrt(1.0 + ASIDE**2) * np.array([1.0, 1.3, 1.0])
     return Look(position, look.look_at, look.up)
 
 

@@ -14,7 +14,7 @@ from stream.viewer.view import View, set_html
 from stream.viewer.words import BAD, GOOD, box, pill
 
 SHOWN_S = 120.0
-HEIGHT_PX = 150
+HEIGHT_PX = 160
 # Okabe and Ito's hues, as in the scene: told apart by colour-blind eyes on light and dark.
 HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8c8c92", "#6a51a3", "#1b7837", "#a6611a")
 Data = tuple[NDArray[np.float64], ...]
@@ -25,11 +25,13 @@ class Chart:
     """One chart: lines over time, made anew only when there are other lines.
 
     table: from samples to the values of each line; filled: areas, of which the first named lies in front; dashed: names of lines
-    that are limits rather than measurements.
+    that are limits rather than measurements; top: where the axis ends, None: where the values do.
     """
 
-    def __init__(self, title: str, table: Table, filled: bool = False, dashed: Sequence[str] = ()) -> None:
-        self._title, self._table, self._filled, self._dashed = title, table, filled, dashed
+    def __init__(
+        self, title: str, table: Table, filled: bool = False, dashed: Sequence[str] = (), top: float | None = None
+    ) -> None:
+        self._title, self._table, self._filled, self._dashed, self._top = title, table, filled, dashed, top
         self._names: tuple[str, ...] = ()
         self._plot: viser.GuiUplotHandle | None = None
 
@@ -57,8 +59,11 @@ class Chart:
                 data,
                 (uplot.Series(label="s"), *(self._series(n, name) for n, name in enumerate(names))),
                 title=self._title,
-                scales={"x": uplot.Scale(time=False), "y": uplot.Scale(auto=True)},
-                axes=(uplot.Axis(size=26), uplot.Axis(size=42)),
+                scales={
+                    "x": uplot.Scale(time=False),
+                    "y": uplot.Scale(auto=True) if self._top is None else uplot.Scale(range=(0.0, self._top)),
+                },
+                axes=(uplot.Axis(size=32), uplot.Axis(size=48)),
                 legend=uplot.Legend(show=True, live=False),
                 height=HEIGHT_PX,
                 padding=(4, 10, 0, 0),
@@ -83,8 +88,8 @@ class ChartsPanel:
     def __init__(self, budget_ms: float) -> None:
         self._budget_ms = budget_ms
         self._charts = (
-            Chart("Latency, picture to page [ms]", self._latency, dashed=("budget",)),
-            Chart("Stages, one upon the other [ms]", stacked_stages, filled=True),
+            Chart("Latency, picture to page [ms]", self._latency, dashed=("budget",), top=2.0 * budget_ms),
+            Chart("Stages, one upon the other [ms]", stacked_stages, filled=True, top=1.25 * budget_ms),
             Chart("Rates [1/s]", rates),
             Chart("Between the cameras [ms]", lambda samples: {"skew": [s.skew_ms for s in samples]}),
             Chart("Markers from the body [mm]", residuals),

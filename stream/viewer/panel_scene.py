@@ -1,6 +1,7 @@
 """What is to be seen in the 3D scene and from where: parts of the body, cameras, floor, views, dark or light."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import viser
@@ -54,26 +55,33 @@ class ScenePanel:
         """Make the widgets."""
         with gui.add_folder("Look from"):
             for views in (VIEWS[:3], VIEWS[3:]):
-                buttons = gui.add_button_group("", tuple(views))
-                buttons.on_click(lambda event: self._give(lambda word=event.target.value: self._sight.look(word)))
-            follow = gui.add_checkbox("Follow the performer", False)
-            follow.on_update(lambda event: self._give(lambda on=event.target.value: self._sight.follow(on)))
+                gui.add_button_group("", tuple(views)).on_click(self._look)
+            self._box(gui, "Follow the performer", False, self._sight.follow)
         with gui.add_folder("Show"):
             for part, (label, on) in PARTS.items():
-                self._switch(gui.add_checkbox(label, on), part)
+                self._box(gui, label, on, partial(self._sight.switch, part))
             if self._two:
-                apart = gui.add_slider("Apart [m]", 0.0, 4.0, 0.1, APART_M)
-                apart.on_update(lambda event: self._give(lambda m=float(event.target.value): self._sight.set_apart(m)))
-        dark = gui.add_checkbox("Dark page", self._dark)
-        dark.on_update(lambda event: self._give(lambda on=event.target.value: self._sight.set_dark(on)))
+                gui.add_slider("Apart [m]", 0.0, 4.0, 0.1, APART_M).on_update(self._set_apart)
+        self._box(gui, "Dark page", self._dark, self._sight.set_dark)
 
     def update(self, view: View) -> None:
         """Nothing changes by itself."""
 
-    def _switch(self, box: viser.GuiInputHandle[bool], part: str) -> None:
-        """Let a box switch a part."""
-        box.on_update(lambda event: self._give(lambda on=event.target.value: self._sight.switch(part, on)))
+    def _box(self, gui: viser.GuiApi, label: str, on: bool, switch: Callable[[bool], None]) -> None:
+        """Make a box that switches something."""
 
-    def _give(self, order: Callable[[], None]) -> None:
-        """Order it in the app's thread."""
-        self._orders.give(order)
+        def switched(event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
+            wanted = bool(event.target.value)
+            self._orders.give(lambda: switch(wanted))
+
+        gui.add_checkbox(label, on).on_update(switched)
+
+    def _look(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Look from where a button says."""
+        word = str(event.target.value)
+        self._orders.give(lambda: self._sight.look(word))
+
+    def _set_apart(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Put two takes so far apart."""
+        apart_m = float(event.target.value)
+        self._orders.give(lambda: self._sight.set_apart(apart_m))

@@ -68,7 +68,7 @@ class TransportPanel:
             self._slider.max = end_s
         if abs(self._slider.min - begin_s) > 0.0:
             self._slider.min = begin_s
-        self._slider.value = min(max(round(player.cursor_s, 2), begin_s), end_s)
+        self._slider.value = min(max(round(player.cursor_s, 2), begin_s), end_s)  # type: ignore[misc]
 
     def _scrub(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         """Go where the slider was drawn to; changes of our own have no client."""

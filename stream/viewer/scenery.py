@@ -1,16 +1,18 @@
 """What the tracks look like in the 3D scene: a stage for each, the world around them, the cameras, and where to look from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import viser
 
 from database.rotations import Floats
-from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.framing import FOV_RAD, Look, first_look, look_from
+from stream.codec import encode
+from stream.messages import PoseMessage, RigMessage, SkeletonMessage
+from stream.viewer.framing import Look, first_look, look_from
 from stream.viewer.panel_scene import APART_M
 from stream.viewer.stage import Stage, StageOptions
+from stream.viewer.stage_cameras import Cameras, Image
 from stream.viewer.stage_colors import BODY, SECOND_BODY
 from stream.viewer.stage_level import Levelling
 from stream.viewer.stage_world import WORLD, World
@@ -19,6 +21,9 @@ from stream.viewer.track import Track
 FOLLOW_M = 0.35  # the performer moves freely so far before the view goes along
 FOLLOW_SHARE = 0.08
 LEAST_STEP_M = 1e-3
+USUAL_ASPECT = 1.3
+JUMP_S = 0.3  # farther than this in one turn is a jump: trails do not follow it
+LookAt = Callable[[float], Look]
 
 
 class Scenery:
@@ -35,6 +40,12 @@ class Scenery:
         self._levelling = Levelling(None)
         self._framed = False
         self._centre_m = np.zeros(3)
+        self._cursor_s = 0.0
+        self._cameras: Cameras | None = None
+        self._rig: RigMessage | None = None
+        self._cameras_on = True
+        self._pictures = False
+        self._world.axes = False
         self.follow = False
 
     def set_tracks(self, tracks: Sequence[Track]) -> None:
@@ -47,6 +58,12 @@ class Scenery:
 
     def show(self, cursor_s: float) -> None:
         """Bring the scene to a moment; what is shown already is not sent again."""
+        if not -1e-6 <= cursor_s - self._cursor_s <= JUMP_S:
+            for stage in self._stages:
+                if stage is not None:
+                    stage.trails.clear()
+        self._cursor_s = cursor_s
+        self._show_cameras()
         for n, track in enumerate(self._tracks):
             pose = track.shown(cursor_s)
             if pose is self._shown[n] or (pose is None and self._shown[n] is None):
@@ -61,12 +78,16 @@ class Scenery:
 
     def switch(self, part: str, on: bool) -> None:
         """Show a part of the scene or hide it."""
-        if part == "floor":
+        if part == "cameras":
+            self._cameras_on = on
+            if self._cameras is not None:
+                self._cameras.on = on
+        elif part == "floor":
             self._world.floor = on
         elif part == "axes":
             self._world.axes = on
         elif hasattr(self._options, part):
-            self._options = replace(self._options, **{part: on})
+            self._options = replace(self._options, **{part: on})  # type: ignore[arg-type]
             self._apply()
 
     def set_apart(self, apart_m: float) -> None:
@@ -80,14 +101,27 @@ class Scenery:
 
     def look(self, view: str) -> None:
         """Have all pages look from somewhere."""
-        root_m = self._root_m()
         rig = self._tracks[0].rig if self._tracks else None
-        self._turn_to(look_from(view, root_m, rig, self._world.level, self._width_m()))
+        level, root_m, apart_m = self._world.level, self._root_m(), self._width_m()
+        self._turn_to(lambda aspect: look_from(view, root_m, rig, level, aspect, apart_m))
 
     def welcome(self, client: viser.ClientHandle) -> None:
         """Let a page that has just come look at the performer."""
         if self._framed:
-            _aim(client, self._first_look())
+            _aim(client, self._first_look)
+
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures, or no longer."""
+        self._pictures = wanted
+        if self._cameras is not None:
+            self._cameras.pictures = wanted
+
+    def pictures(self) -> tuple[Image | None, ...]:
+        """Give the cameras' newest pictures with what was found in them, left first; None where there is none."""
+        if self._cameras is None or not self._tracks:
+            return ()
+        skeleton, pose = self._tracks[0].skeleton, self._shown[0]
+        return tuple(self._cameras.picture(n, skeleton, pose) for n in (0, 1))
 
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Give the stage of a track, made anew for another skeleton."""
@@ -121,21 +155,36 @@ class Scenery:
         if not self._framed:
             self._framed = True
             self._centre_m = self._root_m()
-            self._turn_to(self._first_look())
+            self._turn_to(self._first_look)
         elif self.follow:
             self._go_along()
 
-    def _first_look(self) -> Look:
+    def _first_look(self, aspect: float) -> Look:
         """Give the look that a page opens with."""
-        return first_look(self._root_m(), self._tracks[0].rig, self._world.level, self._width_m())
+        return first_look(self._root_m(), self._tracks[0].rig, self._world.level, aspect, self._width_m())
 
-    def _turn_to(self, look: Look) -> None:
+    def _turn_to(self, look_at: LookAt) -> None:
         """Have all pages, and those to come, look so."""
         self._centre_m = self._root_m()
-        camera = self._server.initial_camera
+        look, camera = look_at(USUAL_ASPECT), self._server.initial_camera
         camera.position, camera.look_at, camera.up, camera.fov = look.position, look.look_at, look.up, look.fov_rad
         for client in self._server.get_clients().values():
-            _aim(client, look)
+            _aim(client, look_at)
+
+    def _show_cameras(self) -> None:
+        """Keep the cameras of the first track in the scene, with their pictures."""
+        track = self._tracks[0] if self._tracks else None
+        if track is None or track.rig is None:
+            return
+        if self._cameras is None or not _same_rig(self._rig, track.rig):
+            if self._cameras is not None:
+                self._cameras.remove()
+            self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig, self._server.atomic)
+            self._cameras.on, self._cameras.pictures = self._cameras_on, self._pictures
+        self._rig = track.rig
+        if track.status is not None:
+            self._cameras.status(track.status)
+        self._cameras.turn()
 
     def _go_along(self) -> None:
         """Move the view after a performer who has left its middle, gently."""
@@ -163,10 +212,16 @@ class Scenery:
         return self._apart_m * (len(self._tracks) - 1)
 
 
-def _aim(client: viser.ClientHandle, look: Look) -> None:
-    """Have one page look so."""
+def _aim(client: viser.ClientHandle, look_at: LookAt) -> None:
+    """Have one page look so, as its picture is wide and high."""
+    look = look_at(client.camera.aspect)
     with client.atomic():
         client.camera.up_direction = look.up
         client.camera.position = look.position
         client.camera.look_at = look.look_at
-        client.camera.fov = look.fov_rad or FOV_RAD
+        client.camera.fov = look.fov_rad
+
+
+def _same_rig(one: RigMessage | None, other: RigMessage) -> bool:
+    """Tell whether two messages describe the same cameras: it comes again and again."""
+    return one is other or (one is not None and encode(replace(one, session="")) == encode(replace(other, session="")))

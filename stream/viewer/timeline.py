@@ -28,9 +28,10 @@ def legend_html(runs: Sequence[Run]) -> str:
     lengths = {state: sum(run.end_s - run.begin_s for run in runs if run.state == state) for state in WORDS}
     total_s = sum(lengths.values()) or 1.0
     present = [state for state in WORDS if any(run.state == state for run in runs)]
+    square = "display:inline-block;width:0.7em;height:0.7em;border-radius:2px;margin-right:0.35em"
     return "".join(
-        f'<span style="white-space:nowrap"><span style="display:inline-block;width:0.7em;height:0.7em;border-radius:2px;'
-        f'background:{COLORS[state]};margin-right:0.35em"></span>{escape(WORDS[state])} {100 * lengths[state] / total_s:.0f} %</span>'
+        f'<span style="white-space:nowrap"><span style="{square};background:{COLORS[state]}"></span>'
+        f"{escape(WORDS[state])} {100 * lengths[state] / total_s:.0f} %</span>"
         for state in present
     )
 

@@ -16,7 +16,7 @@ STATES = {
 }
 GOOD, BAD = "#12996f", "#d9480f"
 STYLE = """<style>
-.duo{font-size:0.86em;line-height:1.45;padding:0.15em 0.1em;overflow-wrap:anywhere}
+.duo{font-size:0.86em;line-height:1.45;padding:0.2em 0.75em;overflow-wrap:anywhere}
 .duo h4{margin:0;font-size:1.12em;font-weight:650}
 .duo .row{display:flex;justify-content:space-between;align-items:baseline;gap:0.6em;flex-wrap:wrap}
 .duo .tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:0.4em;margin-top:0.45em}

@@ -1,0 +1,222 @@
+"""Show the viewer: in this process (`duocap view`), or in one of its own beside a run (`open_viewer`)."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capture.endpoints import key_settings
+from config.errors import DuocapError
+from config.logs import LogSettings, current_logs, start_logs
+from config.settings import Settings
+from tools.dark import prefers_dark
+
+if TYPE_CHECKING:
+    from stream.viewer.feed import Feed
+    from stream.viewer.service_desk import ServiceDesk
+
+TITLE = "duocap"
+READY_S = 30.0
+STOP_S = 3.0
+SEEN_S = 5.0  # a page that is loaded anew is away for a moment
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """What to show; the settings say where and how. files: one or two recordings, none: the stream; browser: open the system's."""
+
+    settings: Settings
+    files: tuple[Path, ...] = ()
+    browser: bool = True
+
+
+class ViewerProcess:
+    """A viewer beside a run. url: its page; it ends with `close`, and in any case with the process that opened it."""
+
+    def __init__(self, plan: ViewPlan) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=viewer_main, args=(theirs, plan, current_logs()), name="duocap-viewer", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self.url = ""
+
+    def wait_ready(self, timeout_s: float = READY_S) -> str:
+        """Give the page's address once it is served. Raises ViewerError: it could not be."""
+        from stream.viewer.server import ViewerError
+
+        try:
+            if not self._pipe.poll(timeout_s):
+                raise ViewerError(f"its page was not ready within {timeout_s:g} s; is the machine busy? see --verbose")
+            kind, text = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise ViewerError("its process has ended before the page was ready; see --verbose") from error
+        if kind != "url":
+            raise ViewerError(text)
+        self.url = text
+        return self.url
+
+    def wait_unseen(self) -> None:
+        """Return when nobody looks any more: the last page has been closed, or none was ever opened."""
+        last_seen_s = time.monotonic()
+        while self._process.is_alive() and time.monotonic() - last_seen_s < SEEN_S:
+            with contextlib.suppress(EOFError, OSError):
+                while self._pipe.poll(0.2):
+                    kind, count = self._pipe.recv()
+                    if kind == "pages" and int(count) > 0:
+                        last_seen_s = time.monotonic()
+
+    def close(self) -> None:
+        """End the viewer."""
+        with contextlib.suppress(OSError):
+            self._pipe.send("stop")
+        self._process.join(STOP_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(STOP_S)
+        self._pipe.close()
+
+
+@contextlib.contextmanager
+def open_viewer(
+    settings: Settings, tell: Callable[[str], None], *, stay: bool = False, wanted: bool = True
+) -> Iterator[ViewerProcess | None]:
+    """Have a viewer of the stream while the block runs; yields None if it is not wanted or could not be opened: a run goes on.
+
+    stay: after the block, wait until the page is closed, or for Ctrl-C, so that the last minutes can be looked at again.
+    """
+    viewer = _opened(settings, tell) if wanted else None
+    try:
+        yield viewer
+        if viewer is not None and stay:
+            with contextlib.suppress(KeyboardInterrupt):
+                _linger(viewer, tell)
+    finally:
+        if viewer is not None:
+            viewer.close()
+
+
+def _opened(settings: Settings, tell: Callable[[str], None]) -> ViewerProcess | None:
+    """Open the viewer of the stream; say why not if it cannot be."""
+    viewer = ViewerProcess(ViewPlan(settings, browser=can_browse()))
+    try:
+        tell(f"viewer: {viewer.wait_ready()}")
+    except DuocapError as error:
+        viewer.close()
+        tell(f"without a viewer: {error}")
+        return None
+    return viewer
+
+
+def _linger(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
+    """Stay while somebody looks."""
+    tell(f"the last minutes can still be looked at: {viewer.url} (close the page or press Ctrl-C to end)")
+    viewer.wait_unseen()
+
+
+def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
+    """Serve the viewer until told to stop, or until the process that wanted it has gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
+    start_logs(logs, "viewer")
+    parent = multiprocessing.parent_process()
+    try:
+        viewer = _Viewer(plan)
+    except DuocapError as error:
+        pipe.send(("failed", " ".join(str(error).split())))
+        return
+    pipe.send(("url", viewer.url))
+    viewer.browse()
+    told_s = 0.0
+    with contextlib.suppress(EOFError, OSError):  # the other end of the pipe has gone
+        while not pipe.poll(0) and (parent is None or parent.is_alive()):
+            viewer.app.turn()
+            if time.monotonic() - told_s > 0.5:
+                told_s = time.monotonic()
+                pipe.send(("pages", viewer.app.n_pages))
+    viewer.app.close()
+    os._exit(0)  # threads of the web server may still wait for a browser that hangs
+
+
+def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
+    """Serve the viewer in this process until Ctrl-C. Raises DuocapError."""
+    from stream.viewer.server import LOOPBACK
+
+    viewer = _Viewer(plan)
+    try:
+        wanted = plan.settings.viewer.port
+        if wanted and viewer.port != wanted:
+            tell(f"port {wanted} is taken; using {viewer.port}")
+        if plan.settings.viewer.host not in LOOPBACK:
+            tell("anybody who reaches this machine can open the page; it asks for no password")
+        tell(f"viewer: {viewer.url} (Ctrl-C ends it)")
+        viewer.browse()
+        while True:
+            viewer.app.turn()
+    except KeyboardInterrupt:
+        tell("viewer ended")
+    finally:
+        viewer.app.close()
+
+
+class _Viewer:
+    """The app with its server, ready to turn."""
+
+    def __init__(self, plan: ViewPlan) -> None:
+        from stream.viewer.app import App
+        from stream.viewer.server import open_server, url_of
+
+        view, self._browser = plan.settings.viewer, plan.browser
+        feed = _feed(plan)
+        server = open_server(view.host, view.port, TITLE)
+        self.port = server.get_port()
+        self.url = url_of(view.host, self.port)
+        dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
+        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _desk(plan))
+
+    def browse(self) -> None:
+        """Open the page in the system's browser if that is wanted."""
+        if self._browser:
+            with contextlib.suppress(webbrowser.Error):
+                webbrowser.open(self.url)
+
+
+def _feed(plan: ViewPlan) -> "Feed":
+    """Open what is to be shown."""
+    from stream.viewer.feed import LiveFeed
+    from stream.viewer.takes import TakeFeed
+
+    stream = plan.settings.stream
+    if plan.files:
+        return TakeFeed(plan.files)
+    return LiveFeed(stream.address, 60.0 * plan.settings.viewer.history_minutes, key_settings(stream))
+
+
+def _desk(plan: ViewPlan) -> "ServiceDesk | None":
+    """Give the way to have the stream recorded; None for what is a recording itself, or where no service is named."""
+    from stream.viewer.service_desk import ServiceDesk
+
+    stream = plan.settings.stream
+    return None if plan.files or not stream.service else ServiceDesk(stream.service, key_settings(stream))
+
+
+def can_browse() -> bool:
+    """Tell whether there is a display to open a browser on."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
