@@ -1,0 +1,140 @@
+"""Malformed messages, noise and mutations of real ones, against every decoder and every socket that listens.
+
+    python -m benchmarks.fuzz [--messages 100000] [--seed 1] [--only NAME]... [--json F]
+
+For each: messages a second, how many were accepted and refused, and the memory of the process when it is warm (after a tenth of
+the messages, or a second) and at the end. A socket that ends connections (the publisher) or takes only well-formed frames (raw
+TCP) sees fewer messages than were sent. Anything but an accepted or a refused message ends the run with its traceback.
+"""
+
+import argparse
+import gc
+import json
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from time import monotonic, perf_counter
+
+import psutil
+
+from benchmarks.fuzz_messages import malformed_messages
+from benchmarks.fuzz_real import BLOBS, ORDERS, REPORTS, SESSION, STREAM
+from benchmarks.fuzz_sockets import SOCKETS
+from capture.control import Report, decode_order, decode_report
+from capture.wire import MalformedMessageError, decode_blobs
+from stream.codec import decode
+
+QUIET_S = 2.0  # the sender has ended, and nothing has come for so long
+WARM_S = 1.0
+COLUMNS = f"{'target':20s} {'sent':>8s} {'taken':>8s} {'/s':>7s} {'accepted':>9s} {'refused':>8s} {'MB warm':>8s} {'MB end':>7s}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one target. per_second: messages taken; memory is resident [MB]."""
+
+    target: str
+    sent: int
+    per_second: float
+    accepted: int
+    refused: int
+    warm_mb: float
+    end_mb: float
+
+    def __str__(self) -> str:
+        """Give a line of the table."""
+        return (
+            f"{self.target:20s} {self.sent:8d} {self.accepted + self.refused:8d} {self.per_second:7.0f} "
+            f"{self.accepted:9d} {self.refused:8d} {self.warm_mb:8.1f} {self.end_mb:7.1f}"
+        )
+
+
+def _report(payload: bytes) -> Report:
+    """Give the report of a message of the fuzzer's session."""
+    return decode_report(payload, SESSION)
+
+
+DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
+    "stream messages": (decode, STREAM),
+    "blobs": (decode_blobs, BLOBS),
+    "orders": (decode_order, ORDERS),
+    "reports": (_report, REPORTS),
+}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="benchmarks.fuzz", description="Malformed messages against decoders and sockets.")
+    parser.add_argument("--messages", type=int, default=100_000, help="to each target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=[*DECODERS, *SOCKETS], help="targets, otherwise all")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args(given)
+    print(COLUMNS)
+    found = []
+    for name in options.only or [*DECODERS, *SOCKETS]:
+        fuzz = fuzz_decoder if name in DECODERS else fuzz_socket
+        figures = fuzz(name, options.messages, options.seed)
+        found.append(asdict(figures))
+        print(figures, flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    return 0
+
+
+def fuzz_decoder(name: str, n_messages: int, seed: int) -> Figures:
+    """Give a decoder so many messages."""
+    decoder, real = DECODERS[name]
+    messages = malformed_messages(real, seed)
+    n_warm = n_messages // 10
+    accepted = _accepted(decoder, islice(messages, n_warm))
+    warm_mb, begin = memory_mb(), perf_counter()
+    accepted += _accepted(decoder, islice(messages, n_messages - n_warm))
+    rate = (n_messages - n_warm) / (perf_counter() - begin)
+    return Figures(name, n_messages, rate, accepted, n_messages - accepted, warm_mb, memory_mb())
+
+
+def _accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes]) -> int:
+    """Count the messages that a decoder takes; anything but a refusal comes through."""
+    accepted = 0
+    for message in messages:
+        try:
+            decoder(message)
+            accepted += 1
+        except MalformedMessageError:
+            pass
+    return accepted
+
+
+def fuzz_socket(name: str, n_messages: int, seed: int) -> Figures:
+    """Let another process send so many messages to a socket of ours."""
+    listen, send = SOCKETS[name]
+    target = listen()
+    sender = multiprocessing.get_context("spawn").Process(target=send, args=(target.address, n_messages, seed), daemon=True)
+    sender.start()
+    taken, warm_mb = (0, 0), 0.0
+    first, last = 0.0, monotonic()
+    while sender.is_alive() or monotonic() - last < QUIET_S:
+        now_taken = target.turn()
+        if now_taken != taken:
+            taken, last = now_taken, monotonic()
+            first = first or last
+        if not warm_mb and first and (sum(taken) > n_messages // 10 or monotonic() - first > WARM_S):
+            warm_mb = memory_mb()
+    sender.join()
+    end_mb = memory_mb()
+    target.close()
+    return Figures(name, n_messages, sum(taken) / max(last - first, 1e-3), *taken, warm_mb, end_mb)
+
+
+def memory_mb() -> float:
+    """Give the resident memory of this process."""
+    gc.collect()
+    return float(psutil.Process().memory_info().rss / 1e6)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
