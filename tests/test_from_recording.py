@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ class Tape:
     rig: RigMessage | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     skeletons: tuple[SkeletonMessage, ...] = ()
+    file: Path = Path("walk.mcap")
 
     @property
     def poses(self) -> tuple[PoseMessage, ...]:
@@ -60,7 +62,7 @@ def test_a_recording_gives_the_motion_that_was_published() -> None:
     tape = Tape(
         messages(),
         rig=rig_message(fakes.rig(), "run", np.array([0.0, -1.0, 0.0])),
-        metadata={"recorded": "2025-05-04T10:00:00+00:00"},
+        metadata={"when": "2025-05-04T10:00:00+00:00"},
     )
     take, expected = take_from_recording(tape), take_from_poses(SUBJECT.skeleton, poses(), SUBJECT.markers.names)
     np.testing.assert_allclose(take.seconds, expected.seconds, atol=1e-12)

@@ -12,10 +12,12 @@ from tools.arguments import (
     FPS,
     LEFT,
     MODEL,
+    RECORD,
     RIG,
     RIGHT,
     TIMESTAMPS,
     check_folders,
+    checked_recording,
     seconds_range,
     with_model,
 )
@@ -24,14 +26,19 @@ from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.subject import Subject
-    from tools.replay import ReplayResult
+    from stream.export.take import Take
 
 SubjectFile = Annotated[
     Path,
     typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
 ]
 Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
-Trc = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as TRC [mm].", show_default=False)]
+Trc = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write joint centres and markers as TRC [mm].", show_default=False)
+]
+C3d = Annotated[
+    Path | None, typer.Option("--c3d", metavar="FILE", help="Write joint centres and markers as C3D.", show_default=False)
+]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
 Glb = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a skinned body in motion as GLB.", show_default=False)]
 Vrma = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion for VRM avatars as VRMA.", show_default=False)]
@@ -68,6 +75,7 @@ def replay(
     realtime: Realtime = False,
     bvh: Bvh = None,
     trc: Trc = None,
+    c3d: C3d = None,
     csv: Csv = None,
     glb: Glb = None,
     vrma: Vrma = None,
@@ -78,11 +86,13 @@ def replay(
     model: MODEL = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
     vmc: VMC = None,
+    record: RECORD = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
     from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
     from calibration.subject_toml import read_subject
     from capture.recording import Recording, RecordingSpec
+    from stream.export.take import TakeInfo
     from stream.report import replay_report, write_report
     from tools.databases import open_or_default
     from tools.overlay import write_overlay
@@ -92,10 +102,12 @@ def replay(
     from tools.replay_sink import replay_sink
     from tools.replay_smooth import smoothed_result, with_smoothing
 
-    check_folders(bvh, trc, csv, glb, vrma, report, overlay)
+    check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
-    outputs = vmc_outputs(vmc)
+    if record and not publish:
+        raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
+    outputs, record = vmc_outputs(vmc), checked_recording(record)
     settings = with_smoothing(with_model(settings, model), smooth)
     side = ("left", "right").index(camera)
     cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
@@ -103,7 +115,7 @@ def replay(
     poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
-    with replay_sink(settings, performer, cameras, publish, outputs) as sink, progress_bar("replay") as progress:
+    with replay_sink(settings, performer, cameras, publish, outputs, record) as sink, progress_bar("replay") as progress:
         result = run_replay(
             recording,
             cameras,
@@ -117,8 +129,9 @@ def replay(
         )
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, smooth)
-    files = {"bvh": bvh, "trc": trc, "csv": csv, "glb": glb, "vrma": vrma}
-    _write_takes(result, performer, cameras.floor_known, {kind: file for kind, file in files.items() if file is not None})
+    files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
+    take = result.take(performer, TakeInfo(performer.name, source=Path(left).name, floor_known=cameras.floor_known))
+    _write_takes(take, performer, {kind: file for kind, file in files.items() if file is not None})
     if overlay is not None:
         with progress_bar("overlay") as progress:
             write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
@@ -127,20 +140,9 @@ def replay(
     typer.echo("\n".join(report_lines(summary)))
 
 
-def _write_takes(result: "ReplayResult", performer: "Subject", floor_known: bool, files: dict[str, Path]) -> None:
+def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:
     """Write the exports asked for: positions in the rig's own frame, what carries a body upright in any case."""
-    from stream.export.bvh import write_bvh
-    from stream.export.glb import write_glb
-    from stream.export.tables import write_csv
-    from stream.export.trc import write_trc
-    from stream.export.upright import upright
-    from stream.export.vrma import write_vrma
+    from tools.export import Wanted, write_take
 
-    in_place = {"trc": write_trc, "csv": write_csv}
-    on_its_feet = {"bvh": write_bvh, "glb": write_glb, "vrma": write_vrma}
-    take = result.take(performer)
-    for kind in in_place.keys() & files.keys():
-        in_place[kind](files[kind], take)
-    level = take if floor_known or not on_its_feet.keys() & files.keys() else upright(take, performer.up)
-    for kind in on_its_feet.keys() & files.keys():
-        on_its_feet[kind](files[kind], level)
+    for kind, file in files.items():
+        write_take(Wanted(file, kind), take, performer.up)

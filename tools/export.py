@@ -72,7 +72,7 @@ def format_of(file: Path) -> str:
     )
 
 
-def write_take(wanted: Wanted, take: "Take", up: "Floats | None", upright: bool | None) -> None:
+def write_take(wanted: Wanted, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
     """Write a take in one format.
 
     up: the world's up direction as far as known where the floor is not, (3,); upright: level the take if its floor is unknown;

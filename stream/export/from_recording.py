@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,10 @@ Progress = Callable[[int, int | None], None]
 
 class Recorded(Protocol):
     """What is asked of a recording; `stream.recording.Recording` is one."""
+
+    @property
+    def file(self) -> Path:
+        """Give where it is."""
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -93,8 +98,8 @@ def motion_from_recording(recording: Recorded, progress: Progress = lambda done,
     info = TakeInfo(
         subject=skeleton.subject,
         session=messages[0].session,
-        recorded=metadata.get("recorded", ""),
-        source=metadata.get("source", ""),
+        recorded=metadata.get("when", ""),
+        source=recording.file.name,
         floor_known=rig is None or rig.floor_known,
     )
     up = None if rig is None or rig.up_xyz is None else np.array(rig.up_xyz)
