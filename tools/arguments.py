@@ -37,6 +37,11 @@ MODEL = Annotated[
     ),
 ]
 
+RECORD = Annotated[
+    Path | None,
+    typer.Option("--record", metavar="FILE", help="Record the stream to a new file, such as walk.mcap.", show_default=False),
+]
+
 
 def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
     """Give the settings with the model asked for, which is stronger than what they say; None: as they are."""
@@ -48,6 +53,17 @@ def check_folders(*files: Path | None) -> None:
     for file in files:
         if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
             raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder that you may write to")
+
+
+def checked_recording(file: Path | None) -> Path | None:
+    """Give the file to record to as an absolute path with its suffix; raises DuocapError if it exists or has no folder."""
+    if file is None:
+        return None
+    file = (file if file.suffix.lower() == ".mcap" else file.with_name(file.name + ".mcap")).absolute()
+    check_folders(file)
+    if file.exists():
+        raise DuocapError(f"{file}: exists already, and a recording never replaces anything; choose another name")
+    return file
 
 
 def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:

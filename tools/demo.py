@@ -85,11 +85,12 @@ def run_demo(
     tell: Tell,
     progress: Progress,
     outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
 ) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
-    progress: receives the share done and the last state; outputs: hear every message beside the subscribers. Raises DuocapError
-    for what the user can mend.
+    progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
+    record to. Raises DuocapError for what the user can mend.
     """
     stage = show(seconds)
     tell("calibrating the performer from the T-pose")
@@ -107,7 +108,7 @@ def run_demo(
         )
         for camera in (0, 1)
     )
-    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs)
+    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
     with interrupt_on_sigterm(), Supervisor((cameras[0], cameras[1]), plan, session, tell) as run:
         run.wait_ready()
