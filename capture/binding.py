@@ -1,5 +1,6 @@
 """Bind a socket that other machines may reach, by the rule of capture.endpoints, with words for what can go wrong."""
 
+import errno
 from typing import Any
 
 import zmq
@@ -18,11 +19,11 @@ def bound(socket: "zmq.Socket[Any]", address: str, keys: KeySettings | None, set
     except zmq.ZMQError as error:
         words = {
             zmq.EADDRINUSE: f"port {plain.rpartition(':')[2]} is taken; end the program that has it, or set {setting} to another",
-            zmq.ENODEV: f"this machine has no such address; set {setting} to one that it has",
+            errno.ENODEV: f"this machine has no such address; set {setting} to one that it has",
             zmq.EADDRNOTAVAIL: f"this machine has no such address; set {setting} to one that it has",
-            zmq.EACCES: f"ports below 1024 are the system's; set {setting} to a higher one",
+            errno.EACCES: f"ports below 1024 are the system's; set {setting} to a higher one",
         }
-        what = words.get(error.errno, f"{error.strerror}; set {setting} to another")
+        what = words.get(error.errno or 0, f"{error.strerror}; set {setting} to another")
         raise EndpointError(f"{setting} {plain}: {what}") from error
     endpoint = socket.getsockopt(zmq.LAST_ENDPOINT)
     assert isinstance(endpoint, bytes)

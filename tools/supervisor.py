@@ -1,45 +1,43 @@
 """Start, watch and end the processes of a run: two cameras and the reconstruction.
 
 A camera process that dies or hangs is started again a few times; any other fault ends the run with one line. Whatever
-happens here, the children end too: they are told to, then made to, and they watch for this process to vanish.
+happens here, the children end too: they are told to, then made to, and they watch for this process to vanish. A camera node on
+another machine is waited for, whenever it is not there.
 """
 
 import contextlib
 import logging
-import multiprocessing
-import os
 import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from multiprocessing.context import SpawnProcess
+from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import Any
 
 import zmq
 
 from capture.clock import now_ns
 from capture.control import Order, Report, decode_report, encode_order
+from capture.endpoints import KeySettings
 from capture.lifeline import Link
+from capture.node import settings_details
+from capture.node_desk import NodeDesk
 from capture.process import CameraPlan, camera_main
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 from config.errors import DuocapError
 from config.logs import current_logs
+from config.settings import DetectorSettings
 from reconstruct.process import CAMERAS, ReconstructionPlan, reconstruction_main
+from tools.child import READY_S, Child
 
 log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
 MAX_RESTARTS = 3
-READY_S = 120.0
-HUNG_S = 5.0
 STOP_S = 4.0
 START_DELAY_NS = 300_000_000
-# Two cores must do: a pool of threads in each process would only have them fight.
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
+DESCRIBE_PERIOD_NS = 1_000_000_000
+SKEW_SHARE = 0.6  # of the frame time: pairs may be half of it apart, and a tenth for jitter
 
 
 class RunError(DuocapError):
@@ -50,22 +48,19 @@ class ProcessFaultError(Exception):
     """A process of the run failed in a way that is not the user's fault."""
 
 
-@dataclass(slots=True)
-class Child:
-    """One process and what is known of it. greeted: it can hear orders; counts: its last figures."""
+@dataclass(frozen=True, slots=True)
+class AwaitedNode:
+    """A camera that is a node on another machine: it is told the detector's settings."""
 
-    name: str
-    target: Callable[..., None]
-    plan: Any
-    process: SpawnProcess | None = None
-    address: str = ""
-    greeted: bool = False
-    ready: bool = False
-    ended: bool = False
-    last_heard_ns: int = 0
-    n_restarts: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    complaint: Report | None = None
+    detector: DetectorSettings
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntrance:
+    """Where camera nodes come in. address: of the control socket; keys: that they are asked for."""
+
+    address: str
+    keys: KeySettings | None = None
 
 
 def new_session() -> str:
@@ -76,34 +71,52 @@ def new_session() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: left and right; tell: receives news in words. Raises RunError for what the user can mend (the child's own
-    line), ProcessFaultError for what not.
+    cameras: left and right; tell: receives news in words; entrance: where camera nodes come in, if any is awaited. Raises
+    RunError for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an impossible
+    entrance.
     """
 
     def __init__(
         self,
-        cameras: tuple[CameraPlan, CameraPlan],
+        cameras: tuple[CameraPlan | AwaitedNode, CameraPlan | AwaitedNode],
         reconstruction: ReconstructionPlan,
         session: str,
         tell: Callable[[str], None] = log.info,
+        entrance: NodeEntrance | None = None,
     ) -> None:
         self._session, self._tell = session, tell
+        self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, reconstruction_main, reconstruction)}
+        for name, plan in zip(CAMERAS, cameras, strict=True):
+            self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
+        self._desk = self._open_desk(entrance)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 500)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         # A camera that is started again comes under the same name while its old connection may still linger.
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
-        self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, reconstruction_main, reconstruction)}
-        for name, plan in zip(CAMERAS, cameras, strict=True):
-            self.children[name] = Child(name, camera_main, plan)
-        self._t_start_ns = 0
+        self._mail = zmq.Poller()
+        for socket in self._sockets:
+            self._mail.register(socket, zmq.POLLIN)
+        self._t_start_ns = self._describe_due_ns = 0
         self.n_malformed = 0
 
+    def _open_desk(self, entrance: NodeEntrance | None) -> NodeDesk | None:
+        """Open the desk for the cameras that are nodes, if any is."""
+        welcomes = {child.name: settings_details(child.plan.detector) for child in self.nodes}
+        if not welcomes:
+            return None
+        entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
+        return NodeDesk(entrance.address, entrance.keys, self._session, welcomes)
+
+    @property
+    def _sockets(self) -> "list[zmq.Socket[bytes]]":
+        """Where reports come from."""
+        return [self._socket] if self._desk is None else [self._socket, self._desk.mail]
+
     def __enter__(self) -> "Supervisor":
-        with one_thread():
-            for child in self.children.values():
-                self._spawn(child)
+        for child in self.children.values():
+            self._spawn(child)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -114,18 +127,32 @@ class Supervisor:
         """The camera processes, left first."""
         return [self.children[name] for name in CAMERAS]
 
-    def wait_ready(self, timeout_s: float = READY_S) -> None:
-        """Return when every process is ready. Raises RunError, also when that takes longer than timeout_s."""
-        deadline_ns = now_ns() + int(timeout_s * 1e9)
-        while not all(child.ready for child in self.children.values()):
+    @property
+    def nodes(self) -> list[Child]:
+        """The cameras that are nodes."""
+        return [child for child in self.children.values() if child.is_node]
+
+    @property
+    def entrance(self) -> str:
+        """Where nodes come in, empty if none is awaited."""
+        return self._desk.address if self._desk is not None else ""
+
+    def wait_ready(self, timeout_s: float = READY_S, nodes_timeout_s: float = float("inf")) -> None:
+        """Return when every process is ready. Raises RunError, also when that takes too long; nodes may take forever."""
+        t_begin_ns = now_ns()
+        while waiting := [child for child in self.children.values() if not child.ready or child.away]:
             self.turn(100)
-            if now_ns() > deadline_ns:
-                waiting = ", ".join(child.name for child in self.children.values() if not child.ready)
-                raise RunError(f"not ready after {timeout_s:g} s: {waiting}; is the machine busy? see --verbose and try again")
+            late = [c.name for c in waiting if now_ns() - t_begin_ns > (nodes_timeout_s if c.is_node else timeout_s) * 1e9]
+            if late:
+                names, took_s = ", ".join(late), (now_ns() - t_begin_ns) * 1e-9
+                raise RunError(f"not ready after {took_s:.0f} s: {names}; is the machine busy? see --verbose and try again")
 
     def start(self) -> int:
         """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
         self._t_start_ns = now_ns() + START_DELAY_NS
+        rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
+        budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
+        self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
         for child in self.cameras:
             self._order_start(child)
         return self._t_start_ns
@@ -137,11 +164,13 @@ class Supervisor:
 
     def turn(self, timeout_ms: int) -> None:
         """Hear reports, waiting at most timeout_ms for the first, then look after every process; call it often."""
-        if self._socket.poll(timeout_ms):
-            while self._socket.poll(0):
-                self._hear(self._socket.recv_multipart(zmq.NOBLOCK))
+        if self._mail.poll(timeout_ms):
+            self._hear_all()
         for child in self.children.values():
-            self._look_after(child)
+            self._look_after_node(child) if child.is_node else self._look_after(child)
+        if now_ns() >= self._describe_due_ns:
+            self._describe_due_ns = now_ns() + DESCRIBE_PERIOD_NS
+            self._describe_cameras()
 
     def stop(self) -> None:
         """End all processes: ask, wait, then terminate and at last kill."""
@@ -152,44 +181,64 @@ class Supervisor:
             if child.process is not None:
                 if child.greeted:  # else it is still being born and has not heard the order
                     child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
-                _end(child)
+                child.end()
         self._socket.close()
+        if self._desk is not None:
+            self._desk.close()
 
     def _spawn(self, child: Child) -> None:
-        """Start a process."""
-        link = Link(child.name, self._address, self._session, current_logs())
-        child.greeted = child.ready = child.ended = False
-        child.last_heard_ns, child.complaint = now_ns(), None
-        child.process = multiprocessing.get_context("spawn").Process(
-            target=child.target, args=(link, child.plan), name=f"duocap-{child.name}", daemon=True
-        )
-        child.process.start()
+        """Start a process; a node is only waited for."""
+        if child.is_node:
+            child.forget()
+            child.away = True
+        else:
+            child.spawn(Link(child.name, self._address, self._session, current_logs()))
 
     def _order(self, child: Child, order: Order) -> None:
         """Send an order; one to a process that is not there is lost, as it should be."""
-        self._socket.send_multipart([child.name.encode(), encode_order(order)], zmq.NOBLOCK)
+        socket = self._desk.mail if child.is_node and self._desk is not None else self._socket
+        with contextlib.suppress(zmq.Again):
+            socket.send_multipart([child.name.encode(), encode_order(order)], zmq.NOBLOCK)
 
     def _order_start(self, child: Child) -> None:
         """Tell a camera when to start and where to send."""
-        self._order(child, Order("start", self._t_start_ns, self.children[RECONSTRUCTION].address))
+        reconstruction = self.children[RECONSTRUCTION]
+        address = str(reconstruction.details.get("nodes", "")) if child.is_node else reconstruction.address
+        self._order(child, Order("start", self._t_start_ns, address))
 
-    def _hear(self, parts: list[bytes]) -> None:
+    def _hear_all(self) -> None:
+        """Take all reports that have come."""
+        for socket in self._sockets:
+            while socket.poll(0):
+                self._hear(socket.recv_multipart(zmq.NOBLOCK), socket is not self._socket)
+
+    def _hear(self, parts: list[bytes], from_desk: bool) -> None:
         """Take one report."""
         try:
             child = self.children[parts[0].decode("ascii", "replace")]
             report = decode_report(parts[-1], self._session)
+            if child.is_node != from_desk:
+                raise MalformedMessageError(f"a report of {child.name} came from elsewhere; it was dropped")
         except (KeyError, MalformedMessageError) as error:
             self.n_malformed += 1
             log.debug("dropped a report: %s", error)
             return
         child.last_heard_ns, child.greeted = now_ns(), True
         child.counts.update(report.counts)
+        child.details.update(report.details)
+        self._take(child, report)
+
+    def _take(self, child: Child, report: Report) -> None:
+        """Do what a report asks for."""
         if report.kind == "hello":
-            child.address = report.text
+            child.address, child.ready, child.ended = report.text, False, False
         elif report.kind == "ready":
+            self._welcome_back(child)
             child.ready = True
             if self._t_start_ns and child.name in CAMERAS:
                 self._order_start(child)
+        elif report.kind == "beat":
+            self._welcome_back(child)
         elif report.kind == "ended":
             child.ended = True
         elif report.kind in ("failed", "fault"):
@@ -198,14 +247,14 @@ class Supervisor:
     def _look_after(self, child: Child) -> None:
         """Start a dead or hung camera again; raise for whatever cannot be mended so."""
         assert child.process is not None
-        hung = now_ns() - child.last_heard_ns > (HUNG_S if child.ready else READY_S) * 1e9
+        hung = child.hung(now_ns())
         if child.process.is_alive() and not hung:
             return
         if hung:
-            _end(child)
-        while self._socket.poll(50):  # its last words may still be on the way
-            self._hear(self._socket.recv_multipart(zmq.NOBLOCK))
-        words = child.complaint.text if child.complaint else _fate(child, hung)
+            child.end()
+        while self._mail.poll(50):  # its last words may still be on the way
+            self._hear_all()
+        words = child.fate(hung)
         if child.name in CAMERAS and self._t_start_ns and child.n_restarts < MAX_RESTARTS:
             self._restart(child, words)
         elif child.complaint is None or child.complaint.kind == "fault":
@@ -216,45 +265,35 @@ class Supervisor:
     def _restart(self, child: Child, words: str) -> None:
         """Start a camera process again and say so to the user and on the stream."""
         child.n_restarts += 1
-        text = f"{words}; starting it again ({child.n_restarts} of {MAX_RESTARTS})"
+        self._announce(f"{words}; starting it again ({child.n_restarts} of {MAX_RESTARTS})")
+        self._spawn(child)
+
+    def _look_after_node(self, child: Child) -> None:
+        """Say when a node fails or falls silent; it comes back by itself."""
+        if child.complaint is not None:
+            self._announce(f"{child.complaint.text}; waiting for it")
+            child.forget()
+            child.away = True
+        elif not child.away and child.hung(now_ns()):
+            child.away = True
+            self._announce(f"the {child.name} camera's node is out of reach; waiting for it")
+
+    def _welcome_back(self, child: Child) -> None:
+        """Note that a node is there."""
+        if child.is_node and child.away:
+            child.away = False
+            self._announce(f"the {child.name} camera's node is there")
+
+    def _announce(self, text: str) -> None:
+        """Tell the user and the stream."""
         self._tell(text)
         self._order(self.children[RECONSTRUCTION], Order("event", text=text))
-        with one_thread():
-            self._spawn(child)
 
-
-def _fate(child: Child, hung: bool) -> str:
-    """Say how a process ended that left no word."""
-    if hung:
-        return f"the {child.name} process has not answered for {HUNG_S if child.ready else READY_S:g} s"
-    code = child.process.exitcode if child.process is not None else None
-    how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
-    return f"the {child.name} process {how}"
-
-
-def _end(child: Child) -> None:
-    """Make a process end that does not end by itself."""
-    assert child.process is not None
-    for end in (child.process.terminate, child.process.kill):
-        if child.process.is_alive():
-            log.debug("ending %s by force", child.name)
-            end()
-            child.process.join(1.0)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit the numerical libraries of the processes started within to one thread; they read it when imported."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    def _describe_cameras(self) -> None:
+        """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
+        for child in self.cameras:
+            if details := child.described:
+                self._order(self.children[RECONSTRUCTION], Order("camera", text=child.name, details=details))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,248 @@
+"""A camera node: a camera's process on another machine than the reconstruction, that nobody there started.
+
+It says hello until a run wants it, opens its camera with the settings it is told, sends blobs stamped in the run's clock, and
+waits for the next run when that one ends. It captures on through a network that fails for a while.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from capture.clock import now_ns
+from capture.control import Details, Order
+from capture.endpoints import KeySettings
+from capture.node_line import NodeLine
+from capture.process import CameraPlan, CameraWorker, Detects
+from capture.sources import Source
+from config.errors import DuocapError
+from config.settings import DetectorSettings
+
+log = logging.getLogger(__name__)
+
+TURN_MS = 50
+HELLO_PERIOD_NS = 500_000_000
+READY_PERIOD_NS = 1_000_000_000
+PATIENCE_NS = 5_000_000_000  # without an answer, before the user is told
+GIVE_UP_NS = 60_000_000_000  # out of reach for so long: the camera is let go
+PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node. camera: 0 left, 1 right; address: of the run's control socket; others as in CameraPlan."""
+
+    camera: int
+    address: str
+    source: Callable[[], Source]
+    detector: Callable[[DetectorSettings, Source], Detects]
+    paced: bool
+    keys: KeySettings | None = None
+
+    @property
+    def name(self) -> str:
+        """Give the name of the camera."""
+        return SIDES[self.camera]
+
+
+class CameraNode:
+    """One node; call turn() often, from one thread, and close() at the end. tell: receives news in words.
+
+    Raises EndpointError, KeyFileError: the address is none, or its machine's key is not known.
+    """
+
+    def __init__(self, plan: NodePlan, tell: Callable[[str], None] = log.info) -> None:
+        self._plan, self._tell = plan, tell
+        self.line = NodeLine(plan.address, plan.keys)
+        self._opening: _Opening | None = None
+        self.worker: CameraWorker | None = None
+        self._hello_due_ns = self._ready_due_ns = 0
+        self._started = self._end_told = False
+        self._t_begin_ns = now_ns()
+        self._unreached = False
+        self._said = ""
+        self._say(f"{plan.name} camera: looking for the run at {plan.address}")
+
+    def turn(self, timeout_ms: int = TURN_MS) -> None:
+        """Do what is due, waiting at most timeout_ms for orders. Raises what is a bug of ours; a camera's failure is told."""
+        for order in self.line.orders(timeout_ms):
+            self._obey(order)
+        self._look_after_line()
+        if not self.line.session:
+            self._greet()
+            return
+        try:
+            self._work()
+        except DuocapError as error:
+            self._fail("failed", " ".join(str(error).split()))
+        except Exception as error:
+            self._fail("fault", f"{type(error).__name__}: {error}")
+            raise
+
+    def close(self) -> None:
+        """Tell the run that this node ends, and end."""
+        if self.line.session:
+            self.line.report("failed", f"the {self._plan.name} camera's node was ended there")
+        self._release()
+        self.line.close()
+
+    def _greet(self) -> None:
+        """Say hello now and then."""
+        now = now_ns()
+        if now >= self._hello_due_ns:
+            self._hello_due_ns = now + HELLO_PERIOD_NS
+            self.line.report("hello", self._plan.name)
+
+    def _obey(self, order: Order) -> None:
+        """Follow one order."""
+        if order.kind == "welcome" and not self.line.session:
+            self._join(order)
+        elif order.kind == "wait":
+            self._say(order.text)
+            self._leave()
+        elif order.kind == "stop" and self.line.session:
+            self._say("the run has ended; waiting for the next")
+            self._leave()
+            self._hello_due_ns = now_ns() + PAUSE_NS
+        elif order.kind == "start" and self.worker is not None and not self._started:
+            self._started = True
+            self.worker.start(blobs_address(order.address, self._plan.address), order.t_start_ns)
+            self._say("capturing")
+
+    def _join(self, order: Order) -> None:
+        """Become part of a run: open the camera as it wants it, without keeping the line waiting."""
+        self.line.session = order.text
+        settings = detector_settings(order.details)
+        plan = CameraPlan(
+            self._plan.camera,
+            self._plan.source,
+            lambda source: self._plan.detector(settings, source),
+            self._plan.paced,
+            clock=self.line.clock,
+            keys=self._plan.keys,
+        )
+        self._opening = _Opening(plan)
+        self._say(f"found the run {order.text}; opening the camera")
+
+    def _leave(self) -> None:
+        """Be in no run."""
+        self._release()
+        self.line.session = ""
+
+    def _work(self) -> None:
+        """Get ready, then report on the capturing."""
+        if self._opening is not None:
+            self.worker = self._opening.result()
+            if self.worker is None:
+                self.line.beat(dict)
+                return
+            self._opening = None
+        assert self.worker is not None
+        if self.worker.error is not None:
+            raise self.worker.error
+        self.line.beat(self.worker.counts)
+        now = now_ns()
+        # Repeated until the start comes: either of the two may get lost with a connection.
+        if not self._started and self.line.clock_known and now >= self._ready_due_ns:
+            self._ready_due_ns = now + READY_PERIOD_NS
+            self.line.report("ready", counts={**self.worker.announcement(), **self.line.clock_counts()})
+        if self.worker.ended.is_set() and not self._end_told:
+            self._end_told = True
+            self.line.report("ended", counts=self.worker.counts())
+
+    def _look_after_line(self) -> None:
+        """Tell when the run is out of reach and when it is back; let the camera go if it stays away."""
+        if self.line.reached:
+            if self._unreached:
+                self._unreached = False
+                self._say(f"{self._plan.address} answers again")
+            return
+        silence_ns = now_ns() - max(self.line.t_heard_ns, self._t_begin_ns)
+        if silence_ns > PATIENCE_NS and not self._unreached:
+            self._unreached = True
+            self._say(
+                f"{self._plan.address} does not answer: is `duocap run --{self._plan.name} node` running there, does a firewall "
+                "close the port, are the keys known on both sides? waiting"
+            )
+        if silence_ns > GIVE_UP_NS and self.line.session:
+            self._leave()
+
+    def _fail(self, kind: str, words: str) -> None:
+        """Tell here and there why there are no pictures, and try again in a while."""
+        self._say(words)
+        self.line.report(kind, f"{self._plan.name} camera's node: {words}")
+        self._leave()
+        self._hello_due_ns = now_ns() + PAUSE_NS
+
+    def _release(self) -> None:
+        """Let the camera go."""
+        if self._opening is not None:
+            self._opening.abandon()
+        if self.worker is not None:
+            self.worker.stop()
+            self.worker.source.close()
+        self.worker = self._opening = None
+        self._started = self._end_told = False
+        self._ready_due_ns = 0
+
+    def _say(self, words: str) -> None:
+        """Tell something once."""
+        if words != self._said:
+            self._said = words
+            self._tell(words)
+
+
+class _Opening:
+    """A camera that is being opened by a thread, since a driver may take its time."""
+
+    def __init__(self, plan: CameraPlan) -> None:
+        self._worker: CameraWorker | None = None
+        self._error: Exception | None = None
+        self._abandoned = False
+        self._lock = threading.Lock()
+        threading.Thread(target=self._run, args=(plan,), name="open-camera", daemon=True).start()
+
+    def _run(self, plan: CameraPlan) -> None:
+        """Open, or keep the error; nobody may want it any more."""
+        try:
+            worker = CameraWorker(plan)
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
+            self._error = error
+            return
+        with self._lock:
+            self._worker = worker
+            if self._abandoned:
+                worker.source.close()
+
+    def result(self) -> CameraWorker | None:
+        """Give the worker when it is there; raises what opening raised."""
+        if self._error is not None:
+            raise self._error
+        return self._worker
+
+    def abandon(self) -> None:
+        """Close the camera as soon as it is open."""
+        with self._lock:
+            self._abandoned = True
+            if self._worker is not None:
+                self._worker.source.close()
+
+
+def blobs_address(told: str, control: str) -> str:
+    """Give where to send blobs: the port the run told, at the host where it answers; its own name for itself may lead nowhere."""
+    return f"{control.rpartition(':')[0]}:{told.rpartition(':')[2]}"
+
+
+def settings_details(settings: DetectorSettings) -> Details:
+    """Give the detector's settings as details of an order."""
+    return {field.name: getattr(settings, field.name) for field in fields(settings)}
+
+
+def detector_settings(details: Details) -> DetectorSettings:
+    """Give the detector's settings that an order names; what it lacks or says in another kind keeps its default."""
+    default = DetectorSettings()
+    kinds = {field.name: type(getattr(default, field.name)) for field in fields(default)}
+    told = {name: details[name] for name, kind in kinds.items() if isinstance(details.get(name), kind)}
+    return DetectorSettings(**told)  # type: ignore[arg-type]

@@ -1,0 +1,115 @@
+"""One process of a run, or a camera node on another machine: what is known of it, how it is started and made to end."""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from capture.clock import now_ns
+from capture.control import Details, Report
+from capture.lifeline import Link
+
+log = logging.getLogger(__name__)
+
+READY_S = 120.0
+HUNG_S = 5.0
+NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "skipped", "unsent")
+# Two cores must do: a pool of threads in each process would only have them fight.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+@dataclass(slots=True)
+class Child:
+    """One process and what is known of it.
+
+    target: its main function, None for a camera node, which nobody here starts; greeted: it can hear orders; away: a node that
+    is out of reach; counts: its last figures; details: what else it told.
+    """
+
+    name: str
+    target: Callable[..., None] | None
+    plan: Any
+    process: SpawnProcess | None = None
+    address: str = ""
+    greeted: bool = False
+    ready: bool = False
+    ended: bool = False
+    away: bool = False
+    last_heard_ns: int = 0
+    n_restarts: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
+    complaint: Report | None = None
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a camera node."""
+        return self.target is None
+
+    @property
+    def described(self) -> Details:
+        """What the stream's status is to tell of a camera: its preview, and how a node and its clock are."""
+        details: Details = {name: value for name, value in self.details.items() if name == "preview"}
+        if self.is_node:
+            details["node"] = "away" if self.away else "ready" if self.ready else "opening"
+            details |= {name: self.counts[name] for name in NODE_FIGURES if name in self.counts}
+        return details
+
+    def forget(self) -> None:
+        """Begin anew: nothing was heard of it yet."""
+        self.greeted = self.ready = self.ended = self.away = False
+        self.last_heard_ns, self.complaint = now_ns(), None
+
+    def spawn(self, link: Link) -> None:
+        """Start the process."""
+        assert self.target is not None
+        self.forget()
+        self.process = multiprocessing.get_context("spawn").Process(
+            target=self.target, args=(link, self.plan), name=f"duocap-{self.name}", daemon=True
+        )
+        with one_thread():
+            self.process.start()
+
+    def hung(self, t_ns: int) -> bool:
+        """Tell whether it has been silent for too long."""
+        return t_ns - self.last_heard_ns > (HUNG_S if self.ready or self.is_node else READY_S) * 1e9
+
+    def fate(self, hung: bool) -> str:
+        """Say how it ended, in its own words if it left any."""
+        if self.complaint is not None:
+            return self.complaint.text
+        if hung:
+            return f"the {self.name} process has not answered for {HUNG_S if self.ready else READY_S:g} s"
+        code = self.process.exitcode if self.process is not None else None
+        how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
+        return f"the {self.name} process {how}"
+
+    def end(self) -> None:
+        """Make the process end that does not end by itself."""
+        assert self.process is not None
+        for end in (self.process.terminate, self.process.kill):
+            if self.process.is_alive():
+                log.debug("ending %s by force", self.name)
+                end()
+                self.process.join(1.0)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit the numerical libraries of the processes started within to one thread; they read it when imported."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
