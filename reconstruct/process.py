@@ -168,7 +168,7 @@ class Reconstruction:
         t_begin_ns = now_ns()
         pose = self._pipeline.step(pair)
         before = {
-            "read": sent.t_read_ns - sent.blobs.t_capture_ns,
+            "read": sent.t_read_ns - pair.t_capture_ns,  # from the pose's time, so that all stages add up
             "detect": sent.t_sent_ns - sent.t_read_ns,
             "transport": t_received_ns - sent.t_sent_ns,
             "wait": t_begin_ns - t_received_ns,

@@ -12,7 +12,7 @@ from database.kinematics import forward
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from tests import fakes
-from tools.demo_report import demo_report, joint_positions, latencies_ms, measured_poses, report_tables
+from tools.demo_report import budget_words, demo_report, joint_positions, latencies_ms, measured_poses, report_tables
 
 SKELETON = skeleton_message(fakes.subject())
 T0 = 10_000_000_000
@@ -54,6 +54,18 @@ def test_errors_shares_and_latencies() -> None:
     assert report.worst_joint == ("head", pytest.approx(50, abs=0.01))
     assert report.latency_ms["total"] == pytest.approx((8.45, 8.855, 8.891))
     assert report.latency_ms["solve"] == pytest.approx((0.001, 0.001, 0.001)) and "match" not in report.latency_ms
+
+
+def test_receipts_make_the_latency_whole_and_the_budget_judges_it() -> None:
+    messages = heard(10)
+    times = [message.t_publish_ns + 2_000_000 for message in messages]
+    arguments = (SKELETON, messages, truth, T0, (10, 10), (10, 10), times)
+    report = demo_report(*arguments, budget_ms=10.0)
+    assert report.latency_ms["received"] == pytest.approx((2.0, 2.0, 2.0))
+    assert report.latency_ms["total"] == pytest.approx((10.45, 10.855, 10.891))
+    assert list(report.latency_ms) == ["solve", "received", "total"]
+    assert budget_words(report.latency) == "p95 is 0.9 ms over the budget of 10 ms"
+    assert budget_words(demo_report(*arguments, budget_ms=11.0).latency) == "p95 is within the budget of 11 ms"
 
 
 def test_held_poses_count_once() -> None:

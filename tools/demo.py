@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from calibration.subject import Subject
+from capture.clock import now_ns
 from capture.detector import Detector
 from capture.endpoints import key_settings
 from capture.packets import Blobs, PairedBlobs
@@ -18,6 +19,7 @@ from config.settings import Settings
 from database.builtin import demo_performance
 from database.rotations import Floats
 from database.store import open_database
+from stream.latency import Receipt
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.outputs import OutputFactory
 from stream.subscriber import Subscriber
@@ -115,7 +117,7 @@ def run_demo(
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
-        poses = _listen(run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds))
+        receipts = _listen(run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds))
         counts = [child.counts for child in run.cameras]
     subscriber.close()
 
@@ -124,7 +126,8 @@ def run_demo(
 
     captured = (counts[0]["frames"], counts[1]["frames"])
     frames = (captured[0] + counts[0]["skipped"], captured[1] + counts[1]["skipped"])
-    return demo_report(skeleton, poses, truth, t_start_ns, frames, captured)
+    poses, times_ns = [receipt.pose for receipt in receipts], [receipt.t_received_ns or 0 for receipt in receipts]
+    return demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, settings.stream.budget_ms)
 
 
 def _advance(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
@@ -142,15 +145,15 @@ def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
     raise RunError(f"no skeleton came from the stream within {SKELETON_S:g} s; is the machine busy? see --verbose and try again")
 
 
-def _listen(run: Supervisor, subscriber: Subscriber, advance: Callable[[PoseMessage], None]) -> list[PoseMessage]:
-    """Collect poses until both sources have ended and a moment has passed."""
-    poses: list[PoseMessage] = []
+def _listen(run: Supervisor, subscriber: Subscriber, advance: Callable[[PoseMessage], None]) -> list[Receipt]:
+    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt."""
+    receipts: list[Receipt] = []
     settled = 0
     while settled < SETTLE_S * 1e3 / TURN_MS:
-        run.turn(TURN_MS)
+        new = [Receipt(message, now_ns()) for message in subscriber.heard(TURN_MS) if isinstance(message, PoseMessage)]
+        run.turn(0)
         settled += run.ended
-        new = [message for message in subscriber.heard() if isinstance(message, PoseMessage)]
-        poses += new
+        receipts += new
         if new:
-            advance(new[-1])
-    return poses
+            advance(new[-1].pose)
+    return receipts

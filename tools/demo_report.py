@@ -11,11 +11,10 @@ from config.joints import JOINTS
 from database.kinematics import charted, forward
 from database.rotations import Floats, matrix_from_quaternion
 from database.skeleton import Skeleton
+from stream.latency import Latency, Quantiles, Receipt, latency_of
 from stream.messages import PoseMessage, SkeletonMessage
 
 Truth = Callable[[Floats], Floats]
-STAGES = ("read", "detect", "transport", "wait", "match", "label", "solve", "finish", "publish")
-MS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class DemoReport:
 
     frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair;
     tracked: those in state tracking; error_mm: distance of their joints from the truth, mean, median and p95;
-    worst_joint: its name and mean; latency_ms: p50, p95, p99 by stage, `total` from grab to publish.
+    worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from grab to receipt.
     """
 
     frames: tuple[int, int]
@@ -33,7 +32,12 @@ class DemoReport:
     tracked: int
     error_mm: tuple[float, float, float]
     worst_joint: tuple[str, float]
-    latency_ms: dict[str, tuple[float, float, float]]
+    latency: Latency
+
+    @property
+    def latency_ms(self) -> dict[str, Quantiles]:
+        """p50, p95, p99 by stage [ms]."""
+        return self.latency.stages_ms
 
     @property
     def tracked_share(self) -> float:
@@ -65,12 +69,18 @@ def demo_report(
     t_start_ns: int,
     frames: tuple[int, int],
     captured: tuple[int, int],
+    t_received_ns: Sequence[int] | None = None,
+    budget_ms: float = 33.0,
 ) -> DemoReport:
     """Compare what was heard with the truth.
 
-    truth: joint positions (N, J, 3) [m] at seconds after the start (N,). Raises DuocapError: nothing was tracked.
+    truth: joint positions (N, J, 3) [m] at seconds after the start (N,); t_received_ns: when each was heard, if known; budget_ms:
+    for the latency. Raises DuocapError: nothing was tracked.
     """
     poses = measured_poses(heard)
+    times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns
+    received = {id(pose): t_ns for pose, t_ns in zip(heard, times, strict=True)}
+    receipts = [Receipt(pose, received[id(pose)]) for pose in poses]
     tracked = [pose for pose in poses if pose.state == "tracking"]
     if not tracked:
         raise DuocapError(f"no pose of {len(poses)} was tracked; is the machine too busy for two cameras at 60 Hz? try again")
@@ -85,20 +95,13 @@ def demo_report(
         tracked=len(tracked),
         error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
         worst_joint=(JOINTS[worst], float(by_joint[worst])),
-        latency_ms=latencies_ms(poses),
+        latency=latency_of(receipts, budget_ms),
     )
 
 
-def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, tuple[float, float, float]]:
+def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
     """Give p50, p95, p99 of each stage and from grab to publish [ms]."""
-    table = {stage: [pose.latency_ns[stage] for pose in poses if stage in pose.latency_ns] for stage in STAGES}
-    table["total"] = [pose.t_publish_ns - pose.t_capture_ns for pose in poses]
-    result = {}
-    for stage, values in table.items():
-        if values:
-            p50, p95, p99 = np.percentile(np.array(values) * MS, [50, 95, 99])
-            result[stage] = (float(p50), float(p95), float(p99))
-    return result
+    return latency_of((Receipt(pose) for pose in poses), budget_ms=0.0).stages_ms
 
 
 def report_tables(report: DemoReport) -> list[Table]:
@@ -110,9 +113,17 @@ def report_tables(report: DemoReport) -> list[Table]:
     mean, median, p95 = report.error_mm
     result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")
-    latency = Table("milliseconds", title="latency, grab to publish", title_justify="left")
+    end = "receipt" if "received" in report.latency_ms else "publish"
+    latency = Table("milliseconds", title=f"latency, grab to {end}", title_justify="left", caption=budget_words(report.latency))
     for name in ("p50", "p95", "p99"):
         latency.add_column(name, justify="right")
     for stage, values in report.latency_ms.items():
         latency.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else cell for cell in (stage, *values)))
     return [result, latency]
+
+
+def budget_words(latency: Latency) -> str:
+    """Say whether the latency keeps to its budget."""
+    if latency.is_over:
+        return f"p95 is {latency.over_ms:.1f} ms over the budget of {latency.budget_ms:g} ms"
+    return f"p95 is within the budget of {latency.budget_ms:g} ms"
