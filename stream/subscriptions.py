@@ -39,15 +39,19 @@ class Subscriptions:
         self._unknown: Counter[int] = Counter()
         self._recent: Counter[int] = Counter()
         self._cut: set[int] = set()
+        self._next_warning = 1
         self.n_subscriptions = self.n_malformed = self.n_cut = 0
 
     def taken(self) -> set[bytes]:
         """Take what came; give the topics that somebody newly wants."""
         wanted: set[bytes] = set()
+        ended = set(self._cut)
         for _ in range(MAX_TURN):
             try:
                 frame = self._socket.recv(zmq.NOBLOCK, copy=False)
             except zmq.Again:
+                # No more requests wait of connections that were ended before: their numbers stand for others from now on.
+                self._cut -= ended
                 break
             request = frame.bytes
             # Also tells that a subscriber left, and then of every topic it had.
@@ -72,12 +76,11 @@ class Subscriptions:
             self._shut(connection)
 
     def forgive(self) -> None:
-        """Begin to count requests anew; call this every second."""
-        if self._cut:
-            log.warning("subscribers asked for far too many topics and were disconnected, %d so far", self.n_cut)
+        """Begin to count the requests of a second anew; call this every second."""
         self._recent.clear()
-        # Until then the number may still stand on requests of the connection that was ended.
-        self._cut.clear()
+        if self.n_cut >= self._next_warning:
+            self._next_warning = 2 * self.n_cut
+            log.warning("subscribers asked for far too many topics and were disconnected, %d so far", self.n_cut)
 
     def _shut(self, connection: int) -> None:
         """End a connection if it still is one of ours; its subscriptions go with it."""
