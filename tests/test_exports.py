@@ -161,8 +161,9 @@ def test_csv_names_state_and_metres() -> None:
     assert rows[2]["rightHand.z"] == ""
 
 
-def test_frame_period_ignores_missing_frames() -> None:
-    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx((0.033 * 2 + 0.034 + 0.033) / 4)
+def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:
+    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
+    assert frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
     assert frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
 
 

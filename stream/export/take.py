@@ -12,6 +12,8 @@ from database.rotations import Floats, matrix_from_rotvec
 from database.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, State
 
+COUNTED_GAP = 4.5  # medians, up to which the number of missing frames is told by the length of the gap
+
 
 @dataclass(frozen=True, slots=True)
 class TakeInfo:
@@ -136,8 +138,9 @@ def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
 
 
 def frame_period_s(seconds: Floats) -> float:
-    """Give the time between frames: the mean of the gaps, without those where frames are missing (> 1.5 medians)."""
+    """Give the time between frames: gaps of a few periods count as so many, longer silences not at all."""
     gaps = np.diff(seconds)
     if not len(gaps):
         return 1.0 / 30.0
-    return float(gaps[gaps <= 1.5 * np.median(gaps)].mean())
+    gaps = gaps[gaps < COUNTED_GAP * np.median(gaps)]
+    return float(gaps.sum() / np.maximum(np.round(gaps / np.median(gaps)), 1.0).sum())
