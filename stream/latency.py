@@ -1,7 +1,7 @@
 """How long a pose takes, from the grab of its pictures to its receipt, stage by stage; pure, times are passed in.
 
 The stages follow each other without gaps, so that their sum is the total up to some microseconds: read (the picture is in
-memory), detect, transport (to the reconstruction), wait (for its turn), match, label, solve, finish, publish, received (by whoever
+memory), detect, transport (to the reconstruction), wait (its turn), match, label, solve, finish, publish, received (by whoever
 measures). Percentiles do not add up: those of the total are its own.
 """
 
