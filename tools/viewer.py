@@ -31,7 +31,7 @@ SEEN_S = 5.0  # a page that is loaded anew is away for a moment
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """What to show; the settings say where and how. files: one or two recordings, none: the stream; browser: open the system's."""
+    """What to show; the settings say where. files: one or two recordings, none: the stream; browser: open the system's."""
 
     settings: Settings
     files: tuple[Path, ...] = ()

@@ -1,6 +1,7 @@
 """The viewer's app: feeds in, the scene and the panels out, one thread for everything; the browser is never waited for."""
 
 import contextlib
+import io
 import time
 
 import viser
@@ -78,7 +79,8 @@ class App:
         if self._desk is not None:
             self._desk.close()
         self.feed.close()
-        with contextlib.suppress(RuntimeError):
+        # The library says on standard output that it stops.
+        with contextlib.suppress(RuntimeError), contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
     def play(self, change: Change) -> None:
@@ -131,16 +133,16 @@ class App:
 
         add(HeadPanel())
         tabs = gui.add_tab_group()
-        with tabs.add_tab("Now", viser.Icon.ACTIVITY):
+        with tabs.add_tab("Now"):
             if self._desk is not None:
                 add(RecordPanel(self._desk))
             add(NewsPanel())
-        with tabs.add_tab("Scene", viser.Icon.EYE):
+        with tabs.add_tab("Scene"):
             add(ScenePanel(self, self._orders, self._dark, two=len(self.feed.tracks) > 1))
-        with tabs.add_tab("Charts", viser.Icon.CHART_LINE):
+        with tabs.add_tab("Charts"):
             add(ChartsPanel(self._budget_ms))
         if self._live is not None:
-            with tabs.add_tab("Cameras", viser.Icon.CAMERA):
+            with tabs.add_tab("Cameras"):
                 add(CamerasPanel(self, self._orders))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH_PX)

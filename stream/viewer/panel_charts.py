@@ -152,10 +152,10 @@ def missed(samples: Sequence[Sample]) -> dict[str, list[float]]:
 def latency_html(sample: Sample, budget_ms: float) -> str:
     """Give the stages of the last second as a table, with the verdict on the budget: p95 counts."""
     late = sample.total_ms[1] > budget_ms
-    words = f"{sample.total_ms[1] - budget_ms:.1f} ms over" if late else "kept"
+    verdict = f"{sample.total_ms[1] - budget_ms:.0f} over {budget_ms:g}" if late else f"within {budget_ms:g}"
     rows = "".join(_row(name, values) for name, values in sample.latency_ms.items())
     return box(
-        f'<div class="row"><h4>Latency [ms]</h4>{pill(f"budget {budget_ms:g} ms {words}", BAD if late else GOOD)}</div>'
+        f'<div class="row"><h4>Latency [ms]</h4>{pill(verdict, BAD if late else GOOD)}</div>'
         "<table><tr><th>stage</th><th>p50</th><th>p95</th><th>p99</th></tr>"
         f"{rows}{_row('picture to page', sample.total_ms, bold=True)}</table>"
     )

@@ -125,10 +125,10 @@ def _tiles(view: View, sample: Sample | None) -> str:
     """Give the three figures that matter most."""
     time = tile("minutes", clock_text(view.cursor_s))
     if sample is None:
-        return time + tile("poses a second", "…") + tile("latency", "…")
+        return time + tile("poses / s", "…") + tile("latency", "…")
     late = sample.total_ms[1] > view.budget_ms
     return (
         time
-        + tile("poses a second", f"{sample.poses_hz:.1f}")
+        + tile("poses / s", f"{sample.poses_hz:.1f}")
         + tile(f"ms, budget {view.budget_ms:g}", f"{sample.total_ms[1]:.1f}", BAD if late else GOOD)
     )
