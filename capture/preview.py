@@ -5,6 +5,7 @@ frame and goes on; a thread of the preview's own shrinks it, makes a JPEG of it 
 """
 
 import logging
+import re
 import threading
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ MAX_SUBSCRIPTION_BYTES = 256
 FRAME_HEADERS = frozenset((0xC0, 0xC1, 0xC2))  # JPEG: baseline, extended, progressive
 BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD9)))  # without a length
 JOIN_S = 1.0
+LOOPBACK = r"tcp://127\.0\.0\.1:([0-9]{1,5})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,23 +185,22 @@ class PreviewPublisher:
 
 
 class PreviewSubscriber:
-    """Look at the previews at one address; only the newest is ever kept. Use it from one thread.
+    """Look at the previews at one address of this machine; only the newest is ever kept. Use it from one thread.
 
-    n_malformed: messages that were no previews.
+    n_malformed: messages that were no previews. Raises MalformedMessageError for any other address.
     """
 
     def __init__(self, address: str) -> None:
+        port = re.fullmatch(LOOPBACK, address)
+        if port is None or not 0 < int(port[1]) < 1 << 16:
+            raise MalformedMessageError(f"{address[:100]!r} is no address of previews; expected tcp://127.0.0.1:PORT")
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
         self._socket.setsockopt(zmq.CONFLATE, 1)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         self._socket.subscribe(b"")
         self.address, self.n_malformed = address, 0
-        try:
-            self._socket.connect(address)
-        except zmq.ZMQError as error:
-            self._socket.close(0)
-            raise MalformedMessageError(f"{address[:100]!r} is no address of previews; expected tcp://127.0.0.1:PORT") from error
+        self._socket.connect(address)
 
     def newest(self) -> Preview | None:
         """Give the newest preview if one has come since the last call; never waits."""

@@ -190,5 +190,11 @@ def test_garbage_on_the_socket_is_counted_and_nothing_else() -> None:
     assert subscriber.n_malformed == 1
     subscriber.close()
     publisher.close()
+
+
+@pytest.mark.parametrize(
+    "port", ["nonsense", "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://192.168.0.2:80", "tcp://127.0.0.1:1\n"]
+)
+def test_only_a_port_of_this_machine_is_an_address(port: str) -> None:
     with pytest.raises(MalformedMessageError, match="no address of previews"):
-        PreviewSubscriber("nonsense")
+        PreviewSubscriber(port)

@@ -69,10 +69,11 @@ class Stage:
             self._root = scene.add_frame(prefix, show_axes=False, visible=False)
             self._body = Body(scene, f"{prefix}/body", skeleton)
             self.trails = Trails(scene, f"{prefix}/trails", skeleton)
+            self._bones = BoneParts(scene, f"{prefix}/bones", skeleton)
             self._contacts = Contacts(scene, f"{prefix}/contacts", skeleton)
             self._parts: dict[str, Part] = {
                 "body": self._body,
-                "bones": BoneParts(scene, f"{prefix}/bones", skeleton),
+                "bones": self._bones,
                 "joints": JointParts(scene, f"{prefix}/joints", skeleton),
                 "markers": MarkerParts(scene, f"{prefix}/markers", skeleton),
                 "labels": Labels(scene, f"{prefix}/labels", skeleton),
@@ -114,8 +115,9 @@ class Stage:
             self._contacts.set_level(level)
 
     def set_ground(self, ground: Ground) -> None:
-        """Let trails fade to the floor's colour."""
+        """Take colours that read well on the floor."""
         with self._atomic():
+            self._bones.set_ground(ground)
             self.trails.set_ground(ground)
             self.trails.draw()
 

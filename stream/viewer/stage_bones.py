@@ -4,11 +4,10 @@ import numpy as np
 import viser
 
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import GREY, joint_colors, vertex_colors
+from stream.viewer.stage_colors import DARK, GREY, Ground, joint_colors, vertex_colors
 from stream.viewer.stage_pose import Joints, bones_of
 from stream.viewer.stage_shapes import bone, sphere
 
-BONE_COLOR = (224, 226, 232)
 JOINT_M = 0.017
 THICKNESS = 0.09  # of a bone's length
 THICKEST_M, THINNEST_M = 0.024, 0.008
@@ -29,11 +28,15 @@ class BoneParts:
             np.tile([1.0, 0.0, 0.0, 0.0], (len(length), 1)),
             np.zeros((len(length), 3)),
             batched_scales=np.stack([thick, length, thick], 1).astype(np.float32),
-            batched_colors=vertex_colors(BONE_COLOR),
+            batched_colors=vertex_colors(DARK.bone),
             lod="off",
             flat_shading=True,
             visible=False,
         )
+
+    def set_ground(self, ground: Ground) -> None:
+        """Take a colour that reads well before the floor."""
+        self._parts.batched_colors = vertex_colors(ground.bone)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Lay the bones where the joints are."""

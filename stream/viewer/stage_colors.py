@@ -21,6 +21,8 @@ ORANGE: Color = (230, 159, 0)
 VERMILION: Color = (213, 94, 0)
 PURPLE: Color = (204, 121, 167)
 PLUM: Color = (160, 60, 120)
+PALE: Color = (224, 226, 232)
+SLATE: Color = (92, 100, 116)
 GREY: Color = (140, 140, 146)
 
 BODY: Color = (96, 150, 196)
@@ -45,15 +47,16 @@ class Ground:
     left: Color
     right: Color
     middle: Color
+    bone: Color
 
     def side(self, name: str) -> Color:
         """Give the colour of the trail of a joint by its side."""
         return self.left if name.startswith("left") else self.right if name.startswith("right") else self.middle
 
 
-DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), left=SKY, right=ORANGE, middle=PURPLE)
+DARK = Ground(plane=(36, 38, 43), cell=(62, 65, 72), section=(104, 109, 120), left=SKY, right=ORANGE, middle=PURPLE, bone=PALE)
 LIGHT = Ground(
-    plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), left=BLUE, right=VERMILION, middle=(160, 60, 120)
+    plane=(244, 245, 247), cell=(218, 221, 226), section=(172, 177, 186), left=BLUE, right=VERMILION, middle=PLUM, bone=SLATE
 )
 
 
