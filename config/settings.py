@@ -15,6 +15,14 @@ class DetectorSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """Where camera nodes on other machines come in; only open while a run expects one."""
+
+    control: str = "tcp://127.0.0.1:5572"  # orders, reports and clocks; such as tcp://192.168.1.10:5572, with `duocap keys`
+    inbox: str = "tcp://127.0.0.1:5573"  # their blobs; nodes look for it at the host they found control at
+
+
+@dataclass(frozen=True, slots=True)
 class MatchSettings:
     """Epipolar matching of the two views."""
 
@@ -132,6 +140,7 @@ class Settings:
     """All settings of one run."""
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
+    capture: CaptureSettings = field(default_factory=CaptureSettings)
     match: MatchSettings = field(default_factory=MatchSettings)
     label: LabelSettings = field(default_factory=LabelSettings)
     solve: SolveSettings = field(default_factory=SolveSettings)

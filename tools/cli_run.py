@@ -1,0 +1,65 @@
+"""`duocap run`: live, from two cameras to the stream."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import DATABASE, FPS, MODEL, RECORD, RIG, checked_recording, with_model
+from tools.options import with_settings
+from tools.outputs import VMC, vmc_outputs
+
+CAMERA_HELP = "camera: a video file or folder of images, played in real time, or `node` for one on another machine (duocap node)."
+LEFT_CAMERA = Annotated[str, typer.Option("--left", metavar="CAM", help=f"Left {CAMERA_HELP}", show_default=False)]
+RIGHT_CAMERA = Annotated[str, typer.Option("--right", metavar="CAM", help="Right camera: likewise.", show_default=False)]
+SUBJECT = Annotated[
+    Path,
+    typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
+]
+HEADLESS = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+
+
+@with_settings
+def run(
+    settings: Settings,
+    left: LEFT_CAMERA,
+    right: RIGHT_CAMERA,
+    rig: RIG,
+    subject: SUBJECT,
+    database: DATABASE = None,
+    fps: FPS = None,
+    headless: HEADLESS = False,
+    vmc: VMC = None,
+    record: RECORD = None,
+    model: MODEL = None,
+) -> None:
+    """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
+    from calibration.rig_toml import read_rig
+    from calibration.subject_toml import read_subject
+    from database.default import default_database, default_database_path
+    from tools.run import LiveRun, run_live
+    from tools.run_report import status_line
+    from tools.viewer import open_viewer
+
+    if database is None:
+        default_database()  # made here, once, with its own words, rather than in a process that is waited for
+    what = LiveRun(
+        (left, right),
+        read_rig(rig),
+        read_subject(subject),
+        database or default_database_path(),
+        fps,
+        vmc_outputs(vmc),
+        checked_recording(record),
+    )
+    with open_viewer(settings, _note, stay=False, wanted=not headless):
+        report = run_live(
+            with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms()))
+        )
+    typer.echo("\n".join(report.lines()))
+
+
+def _note(words: str) -> None:
+    """Print a line on standard error."""
+    typer.echo(words, err=True)

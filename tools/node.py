@@ -1,0 +1,50 @@
+"""A camera node as a program: its camera's process here, its run on another machine."""
+
+import contextlib
+import re
+from collections.abc import Callable
+from functools import partial
+
+import cv2
+
+from capture.endpoints import EndpointError, key_settings
+from capture.node import CameraNode, NodePlan
+from config.settings import Settings
+from reconstruct.process import CAMERAS
+from tools.cameras import check_camera, is_recorded, open_camera
+from tools.live import open_detector
+from tools.supervisor import interrupt_on_sigterm
+
+PORT = 5572
+HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>\d{1,5}))?")
+
+
+def control_address(text: str) -> str:
+    """Give the address of HOST or HOST:PORT. Raises EndpointError for what is neither."""
+    match = HOST_PORT.fullmatch(text.strip())
+    if match is None:
+        raise EndpointError(f"--connect {text}: expected a host, or host and port such as 192.168.1.10:{PORT}")
+    return f"tcp://{match['host']}:{match['port'] or PORT}"
+
+
+def run_node(settings: Settings, camera: str, source: str, address: str, fps: float | None, tell: Callable[[str], None]) -> None:
+    """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
+    index = CAMERAS.index(camera)
+    check_camera(source, index, fps)
+    cv2.setNumThreads(1)
+    plan = NodePlan(
+        index,
+        address,
+        partial(open_camera, source, index, fps),
+        open_detector,
+        paced=is_recorded(source),
+        keys=key_settings(settings.stream),
+    )
+    node = CameraNode(plan, tell)
+    try:
+        with interrupt_on_sigterm(), contextlib.suppress(KeyboardInterrupt):
+            while True:
+                node.turn()
+    finally:
+        node.close()
+    tell("ended")

@@ -1,0 +1,103 @@
+"""A live run: two cameras here or on other machines, the reconstruction, and what a person wants to know meanwhile."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from capture.clock import now_ns
+from capture.endpoints import key_settings
+from config.settings import Settings
+from reconstruct.process import CAMERAS, ReconstructionPlan
+from stream.messages import EventMessage, PoseMessage, StatusMessage
+from stream.outputs import OutputFactory
+from stream.subscriber import Subscriber
+from tools.cameras import NODE, camera_plan, check_camera
+from tools.live import reconstruction_plan
+from tools.run_report import RunReport, RunTally
+from tools.supervisor import NodeEntrance, Supervisor, interrupt_on_sigterm, new_session
+
+TURN_MS = 10
+SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
+DEFAULT_FPS = 60.0  # until the cameras have said theirs
+SECOND_NS = 1_000_000_000
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What to run. cameras: left and right as the user named them; fps: of recordings, None for their own; record: a file."""
+
+    cameras: tuple[str, str]
+    rig: Rig
+    subject: Subject
+    database: Path
+    fps: float | None = None
+    outputs: Sequence[OutputFactory] = ()
+    record: Path | None = None
+
+
+def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Callable[[RunTally, StatusMessage], None]) -> RunReport:
+    """Run until both sources end or Ctrl-C, and report. tell: news in words; show: once a second.
+
+    Raises DuocapError for what the user can mend.
+    """
+    for camera, source in enumerate(what.cameras):
+        check_camera(source, camera, what.fps)
+    session, tally = new_session(), RunTally()
+    left, right = (camera_plan(source, camera, settings, what.fps) for camera, source in enumerate(what.cameras))
+    plan, entrance = planned(settings, what, session)
+    subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
+    try:
+        with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
+            _wait_ready(run, what, tell)
+            run.start()
+            tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
+            _listen(run, subscriber, tally, tell, show)
+    except KeyboardInterrupt:
+        if not tally.n_poses:
+            raise
+    finally:
+        subscriber.close()
+    return tally.report()
+
+
+def planned(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
+    """Plan the reconstruction, and where nodes come in if the run has any."""
+    fps = what.fps or DEFAULT_FPS
+    plan = reconstruction_plan(what.rig, what.subject, what.database, settings, session, fps, what.outputs, what.record)
+    if NODE not in what.cameras:
+        return plan, None
+    keys = key_settings(settings.stream)
+    return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
+
+
+def _wait_ready(run: Supervisor, what: LiveRun, tell: Tell) -> None:
+    """Say what is waited for, and wait."""
+    host = run.entrance.removeprefix("tcp://")
+    for name, source in zip(CAMERAS, what.cameras, strict=True):
+        if source == NODE:
+            tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
+    tell("getting ready")
+    run.wait_ready()
+
+
+def _listen(
+    run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Callable[[RunTally, StatusMessage], None]
+) -> None:
+    """Listen like a client until both sources have ended and a moment has passed."""
+    t_ended_ns = 0
+    while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS:
+        for message in subscriber.heard(TURN_MS):
+            if isinstance(message, PoseMessage):
+                tally.add(message, now_ns())
+            elif isinstance(message, StatusMessage):
+                tally.status = message
+                show(tally, message)
+                tally.next_second()
+            elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
+                tell(message.text)
+        run.turn(0)
+        t_ended_ns = t_ended_ns or (now_ns() if run.ended else 0)
