@@ -98,6 +98,7 @@ class Scenery:
     def set_dark(self, dark: bool) -> None:
         """Be dark or light."""
         self._world.set_dark(dark)
+        self._fit()
 
     def look(self, view: str) -> None:
         """Have all pages look from somewhere."""
@@ -131,7 +132,15 @@ class Scenery:
                 stage.remove()
             stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._own(n), self._server.atomic)
             self._stages[n] = stage
+            self._fit()
         return stage
+
+    def _fit(self) -> None:
+        """Fit the stages to the floor: colours that read well on it, contacts that lie on it."""
+        for stage in self._stages:
+            if stage is not None:
+                stage.set_ground(self._world.ground)
+                stage.set_level(self._world.level)
 
     def _own(self, n: int) -> StageOptions:
         """Give the options of one stage."""
@@ -149,9 +158,9 @@ class Scenery:
         assert track.skeleton is not None
         if not self._framed:
             self._levelling = Levelling(track.rig)
+        if self._levelling.add(track.skeleton, pose) or not self._framed:
             self._world.set_level(self._levelling.level)
-        if self._levelling.add(track.skeleton, pose):
-            self._world.set_level(self._levelling.level)
+            self._fit()
         if not self._framed:
             self._framed = True
             self._centre_m = self._root_m()
