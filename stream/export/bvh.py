@@ -4,6 +4,7 @@ ROOT OFFSET is zero and the hips' place is in its position channels alone: three
 Rotation channels are written in the order in which matrices multiply, "Yrotation Zrotation Xrotation" being R = Ry Rz Rx.
 """
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from database.skeleton import Skeleton
 from stream.export.even import evenly_timed, held
 from stream.export.take import Take, frame_period_s
 
+Triple = tuple[float, float, float]
+
 CM_PER_M = 100.0
+NEAR_RAD = math.pi / 4
 # The middle axis of an order must stay clear of 90 degrees. Knees, hips and elbows bend about X or Y and hardly about Z; an arm
 # that hangs has turned 90 degrees about Z from the T-pose, but hardly about X.
 LIMB_ORDER = (1, 2, 0)
@@ -37,7 +41,8 @@ def bvh_text(take: Take) -> str:
     lines = ["HIERARCHY", *_joint_lines(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
     lines.append(f"Frame Time: {frame_period_s(even.seconds):.9f}")
     values = _channel_values(even)
-    lines += [" ".join(f"{value:.6f}" for value in row) for row in values]
+    cells = " ".join(["%.6f"] * values.shape[1])
+    lines += [cells % tuple(row) for row in values.tolist()]
     return "\n".join(lines) + "\n"
 
 
@@ -60,21 +65,30 @@ def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
     regular = cosine > 1e-9
     x = np.where(regular, np.arctan2(-R[:, b, c], R[:, c, c]), np.arctan2(R[:, c, b], R[:, b, b]))
     z = np.where(regular, np.arctan2(-R[:, a, b], R[:, a, a]), 0.0)
-    angles = np.stack([x, y, z], axis=-1)
-    for n in range(1, len(angles)):
-        angles[n] = _closest(angles[n], angles[n - 1], bool(regular[n]))
-    return angles
+    # Plain numbers: one frame depends on the one before, and arrays of three are slow.
+    found = list(zip(x.tolist(), y.tolist(), z.tolist(), strict=True))
+    for n, is_regular in enumerate(regular.tolist()):
+        if n:
+            found[n] = _closest(found[n], found[n - 1], is_regular)
+    return np.array(found, float).reshape(-1, 3)
 
 
-def _closest(angles: Floats, before: Floats, regular: bool) -> Floats:
+def _closest(angles: Triple, before: Triple, regular: bool) -> Triple:
     """Give the triple equal in rotation to `angles` that lies closest to `before`."""
-    x, y, _ = angles
+    x, y, z = angles
+    if regular and abs(x - before[0]) < NEAR_RAD and abs(y - before[1]) < NEAR_RAD and abs(z - before[2]) < NEAR_RAD:
+        return angles  # the others are half a turn away in two angles
     if not regular:
         # R depends on x + sign(y) z alone; keep the former z.
-        angles = np.array([x - np.sign(y) * before[2], y, before[2]])
-    other = np.array([angles[0] + np.pi, np.pi - angles[1], angles[2] + np.pi])
-    candidates = [v + 2 * np.pi * np.round((before - v) / (2 * np.pi)) for v in (angles, other)]
-    return np.asarray(min(candidates, key=lambda v: float(np.abs(v - before).sum())))
+        x, z = x - math.copysign(before[2], y * before[2]), before[2]
+    plain, other = _near((x, y, z), before), _near((x + math.pi, math.pi - y, z + math.pi), before)
+    return min(plain, other, key=lambda v: abs(v[0] - before[0]) + abs(v[1] - before[1]) + abs(v[2] - before[2]))
+
+
+def _near(angles: Triple, before: Triple) -> Triple:
+    """Give angles less whole turns, each within half a turn of the one before."""
+    x, y, z = (v + math.tau * round((w - v) / math.tau) for v, w in zip(angles, before, strict=True))
+    return x, y, z
 
 
 def _channel_values(take: Take) -> Floats:
