@@ -1,5 +1,6 @@
 """Who reaches a socket: loopback without keys, other addresses only with keys, and then only those admitted."""
 
+import socket as network
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import zmq
 
+from benchmarks.fuzz_sockets import GREETING, READY
 from capture import endpoints
 from capture.endpoints import EndpointError, KeySettings, is_loopback, key_settings, secure_client, secure_server
 from capture.keys import (
@@ -181,3 +183,20 @@ def test_keyed_sockets_do_not_keep_their_context_from_ending(tmp_path: Path) -> 
     Publisher("tcp://127.0.0.1:0", context, KeySettings(tmp_path / "own")).close()
     context.term()  # would hang for ever if the doorkeeper's socket stayed
     assert context.closed
+
+
+def test_a_peer_that_never_answers_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "HEARTBEAT_MS", 50)
+    monkeypatch.setattr(endpoints, "SILENCE_MS", 200)
+    publisher = Publisher("tcp://127.0.0.1:0")
+    alive = Subscriber(publisher.address)
+    host, port = publisher.address.removeprefix("tcp://").split(":")
+    with network.create_connection((host, int(port)), timeout=10.0) as dead:
+        dead.sendall(GREETING + READY)
+        received = bytearray()
+        while part := dead.recv(4096):  # ends when the publisher closes the connection
+            received += part
+    assert b"PING" in received
+    assert heard_by(alive, publisher, 10.0)
+    alive.close()
+    publisher.close()
