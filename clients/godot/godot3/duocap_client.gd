@@ -54,7 +54,7 @@ func _take_skeleton(content):
 	if not _is_skeleton(content):
 		n_malformed += 1
 		return
-	if skeleton != null and skeleton.hash == content["hash"]:
+	if skeleton != null and skeleton["hash"] == content["hash"]:
 		return
 	var offsets = []
 	for row in content["offsets_m"]:
@@ -92,7 +92,7 @@ func _take_pose(content):
 	if not _is_pose(content):
 		n_malformed += 1
 		return false
-	if content["hash"] != skeleton.hash:
+	if content["hash"] != skeleton["hash"]:
 		return false
 	if pose != null and pose.raw["session"] == content["session"] and content["seq"] > pose.seq:
 		n_missed += content["seq"] - pose.seq - 1 - _n_overtaken
@@ -117,7 +117,7 @@ func _is_pose(content):
 		return false
 	if content["schema"] != 1 or not _is_numbers(content.get("root_m"), 3):
 		return false
-	return content["hash"] != skeleton.hash or content["rotations_xyzw"].size() == 16 * skeleton.names.size()
+	return content["hash"] != skeleton["hash"] or content["rotations_xyzw"].size() == 16 * skeleton.names.size()
 
 
 func _has_types(content, types):
@@ -143,7 +143,7 @@ func _rotations(bytes):
 	var stream = StreamPeerBuffer.new()
 	stream.data_array = bytes
 	var rotations = []
-	for _joint in range(bytes.size() / 16):
+	for _joint in range(0, bytes.size(), 16):
 		var x = stream.get_float()
 		var y = stream.get_float()
 		var z = stream.get_float()

@@ -110,7 +110,10 @@ func _shake_hands():
 
 
 func _obey(command):
-	var name = command.subarray(1, command[0]).get_string_from_ascii() if command.size() > command[0] else ""
+	var n_letters = command[0]
+	if n_letters == 0 or command.size() <= n_letters:
+		return
+	var name = command.subarray(1, n_letters).get_string_from_ascii()
 	if name == "READY" and _stage == HANDSHAKE:
 		for topic in _topics:
 			var request = PoolByteArray([1])
