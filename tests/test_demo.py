@@ -8,10 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
+from stream.latency import STAGES
 from stream.publisher import Publisher
+from stream.recording import open_recording
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,6 +46,26 @@ def test_the_demo_tracks_and_reports() -> None:
     assert frames == 480 and poses >= 240
     assert share * frames / poses >= 0.97 and mean_mm <= 40.0 and p95_ms <= 150.0
     assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path) -> None:
+    file = tmp_path / "demo.mcap"
+    process = started(free_address(), "--seconds", "5", "--record", str(file), "--set", "stream.service=")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert "received" in out and "budget" in out
+    recording = open_recording(file)
+    assert recording.notes == () and recording.n_lost == 0 and recording.rig is not None and recording.statuses
+    assert [pose.seq for pose in recording.poses] == list(range(len(recording.poses)))
+    measured = [pose for pose in recording.poses if "solve" in pose.latency_ns]
+    rest_ms = np.array([p.t_publish_ns - p.t_capture_ns - sum(p.latency_ns.values()) for p in measured]) * 1e-6
+    # What no stage tells of is a few lines of code between them; a busy machine may stop there, but not usually.
+    assert set(measured[0].latency_ns) == set(STAGES) - {"decode", "received"}
+    assert rest_ms.min() >= 0.0 and np.median(rest_ms) < 0.5
+    again = started(free_address(), "--seconds", "5", "--record", str(file))
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 1 and "exists already" in err.strip().splitlines()[-1]
 
 
 @pytest.mark.slow

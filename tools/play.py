@@ -1,0 +1,92 @@
+"""Play a recording as if live: the same publisher, outputs and service as a run, with a clock that goes on."""
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from capture.clock import now_ns
+from capture.endpoints import key_settings
+from config.settings import StreamSettings
+from stream.messages import PoseMessage
+from stream.outlet import Outlet
+from stream.outputs import OutputFactory, open_outputs
+from stream.playback import Span, Step, played, played_status, steps
+from stream.publisher import Publisher
+from stream.recording import Recording
+
+TURN_S = 0.02
+SECOND_NS = 1_000_000_000
+
+Progress = Callable[[int, int | None], None]
+
+
+@contextlib.contextmanager
+def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[OutputFactory] = ()) -> Iterator[Outlet]:
+    """Give an outlet with its service and outputs. Raises StreamError, EndpointError, and what the outputs raise."""
+    made = open_outputs(outputs)
+    try:
+        publisher = Publisher(settings.address, keys=key_settings(settings))
+    except BaseException:
+        for output in made:
+            output.close()
+        raise
+    outlet = Outlet(publisher, session, made)
+    try:
+        outlet.open_service(settings)
+        yield outlet
+    finally:
+        outlet.close()
+
+
+class Player:
+    """Publish what is due of one recording, and a status each second. n_played: poses so far."""
+
+    def __init__(self, recording: Recording, session: str, outlet: Outlet) -> None:
+        self._recording, self._session, self._outlet = recording, session, outlet
+        self._recent: deque[int] = deque(maxlen=4096)
+        self._status_due_ns = 0
+        self._pose: PoseMessage | None = None
+        self.n_played = 0
+
+    def begin(self) -> None:
+        """Publish skeleton and rig."""
+        self._outlet.publish(self._recording.skeleton)
+        if self._recording.rig is not None:
+            self._outlet.publish(replace(self._recording.rig, session=self._session))
+
+    def publish(self, step: Step, t_ns: int) -> None:
+        """Publish what a step brings, as of t_ns."""
+        if step.event is not None:
+            self._outlet.event(t_ns, step.event.kind, step.event.text)
+        if step.pose is not None:
+            self._pose = self._recording.poses[step.pose]
+            self._outlet.publish(played(self._pose, self._session, step.seq_offset, t_ns))
+            self._recent.append(t_ns)
+            self.n_played += 1
+        self.serve(t_ns)
+
+    def serve(self, t_ns: int) -> None:
+        """Attend to whoever joins; tell the state each second."""
+        self._outlet.serve(t_ns)
+        if self._pose is not None and t_ns >= self._status_due_ns:
+            self._status_due_ns = t_ns + SECOND_NS
+            rate_hz = float(sum(1 for t in self._recent if t_ns - t < SECOND_NS))
+            self._outlet.publish(played_status(self._recording, self._pose, self._session, t_ns, rate_hz))
+
+
+def play(recording: Recording, span: Span, outlet: Outlet, session: str, *, speed: float, loop: bool, progress: Progress) -> int:
+    """Play a span of a recording in real time, `speed` times as fast; gives how many poses were published."""
+    player = Player(recording, session, outlet)
+    player.begin()
+    begun_ns = now_ns()
+    for step in steps(recording, span, speed, loop):
+        due_ns = begun_ns + step.after_ns
+        while (left_s := (due_ns - now_ns()) * 1e-9) > 0.0:
+            if left_s > TURN_S:
+                player.serve(now_ns())
+            time.sleep(min(left_s, TURN_S))
+        player.publish(step, now_ns())
+        progress(player.n_played, None if loop else len(span))
+    return player.n_played
