@@ -63,7 +63,7 @@ class CameraNode:
         self._t_begin_ns = now_ns()
         self._unreached = False
         self._said = ""
-        self._say(f"{plan.name} camera: looking for the run at {plan.address}")
+        self._say(f"looking for the run at {plan.address}")
 
     def turn(self, timeout_ms: int = TURN_MS) -> None:
         """Do what is due, waiting at most timeout_ms for orders. Raises what is a bug of ours; a camera's failure is told."""

@@ -48,7 +48,11 @@ class NodeLine:
         self._socket.setsockopt(zmq.SNDHWM, 16)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 200)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2000)
-        self._socket.connect(secure_client(self._socket, address, keys))
+        try:
+            self._socket.connect(secure_client(self._socket, address, keys))
+        except Exception:
+            self._socket.close(0)
+            raise
         self.session = ""
         self.clock = RunClock()
         self.filter = ClockFilter()

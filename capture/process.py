@@ -145,8 +145,8 @@ class CameraWorker:
         socket.setsockopt(zmq.LINGER, 0)
         # Across a network: what cannot be delivered now is of no use later, and a peer that comes back begins with the present.
         socket.setsockopt(zmq.IMMEDIATE, 1)
-        socket.connect(secure_client(socket, address, self._plan.keys))
         try:
+            socket.connect(secure_client(socket, address, self._plan.keys))
             self._capture(socket, Pace(t_start_ns, self.source.fps))
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
             self.error = error

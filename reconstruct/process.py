@@ -90,7 +90,11 @@ class Inbox:
         self._socket.setsockopt(zmq.LINGER, 0)
         self.address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
         # Keys count from the next bind on: the loopback address stays as it is.
-        self.nodes_address = bound(self._socket, nodes, keys, "capture.inbox") if nodes else ""
+        try:
+            self.nodes_address = bound(self._socket, nodes, keys, "capture.inbox") if nodes else ""
+        except Exception:
+            self._socket.close(0)
+            raise
         self.n_malformed = 0
 
     def drain(self, timeout_ms: int) -> list[tuple[SentBlobs, int]]:

@@ -176,6 +176,8 @@ class Supervisor:
         """End all processes: ask, wait, then terminate and at last kill."""
         for child in self.children.values():
             self._order(child, Order("stop"))
+        if self._desk is not None:
+            self._desk.close()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
             if child.process is not None:
@@ -183,8 +185,6 @@ class Supervisor:
                     child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
                 child.end()
         self._socket.close()
-        if self._desk is not None:
-            self._desk.close()
 
     def _spawn(self, child: Child) -> None:
         """Start a process; a node is only waited for."""
