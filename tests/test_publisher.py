@@ -5,8 +5,8 @@ import time
 import pytest
 import zmq
 
+from capture.endpoints import EndpointError
 from stream.codec import decode, encode
-from stream.keys import EndpointError
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.publisher import Publisher, StreamError
 from tests.test_codec import POSE, SKELETON
