@@ -34,9 +34,7 @@ def pose(k: int) -> PoseMessage:
     """Give the k-th pose, published 5 + k ms after its capture."""
     t_ns = T0 + TIMES_MS[k] * MS
     state, root_m = ("tracking", "coasting", "lost")[k % 3], (0.1 * k, 1.0, float(-k))
-    return replace(
-        POSE, seq=SEQS[k], state=state, t_publish_ns=t_ns, t_capture_ns=t_ns - (5 + k) * MS, root_m=(0.1 * k, 1.0, float(-k))
-    )
+    return replace(POSE, seq=SEQS[k], state=state, t_publish_ns=t_ns, t_capture_ns=t_ns - (5 + k) * MS, root_m=root_m)
 
 
 @pytest.fixture
