@@ -2,9 +2,8 @@
 
     python -m benchmarks.viewer --minutes 10
 
-A walking figure is published at 60 Hz; `duocap view` shows it to a headless Chromium (software rendering, unless the machine has a
-graphics card that a headless browser can use). Every ten seconds one line; at the end the growth of memory by a straight line
-through the second half.
+A walking figure is published at 60 Hz; `duocap view` shows it to a headless Chromium, which draws by software. Every ten seconds
+one line; at the end the growth of memory, by a straight line through the second half.
 """
 
 import argparse
@@ -109,9 +108,7 @@ def report(rows: list[dict[str, float]]) -> None:
         print(f"{key}: median {np.median([row[key] for row in rows]):.2f}, worst {min(row[key] for row in rows):.2f}")
     for key in ("viewer_mb", "browser_mb", "script_mb"):
         values = [row[key] for row in rows]
-        print(
-            f"{key}: {values[0]:.0f} at first, {values[-1]:.0f} at last, {slope(minutes, values):+.2f} a minute in the second half"
-        )
+        print(f"{key}: {values[0]:.0f} at first, {values[-1]:.0f} at last, {slope(minutes, values):+.2f} a minute")
 
 
 if __name__ == "__main__":

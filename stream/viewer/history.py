@@ -71,7 +71,7 @@ class History:
         self._count_missed(pose.seq)
         self._extend_runs(t_s, pose.state)
         self._last = (self._n_gone + len(self._times_s) - 1, pose)
-        if len(self._times_s) % TRIM_EVERY == 0:
+        if (self._n_gone + len(self._times_s)) % TRIM_EVERY == 0:
             self._trim(t_s - self._keep_s)
         return t_s
 
