@@ -99,10 +99,12 @@ class Recording:
             for source in sources:
                 source.close()
 
-    def pairs(self, clock: Callable[[], int] = lambda: 0) -> Iterator[tuple[PairedBlobs, int, int]]:
+    def pairs(
+        self, clock: Callable[[], int] = lambda: 0, watch: Callable[[Frame, Blobs], None] = lambda frame, blobs: None
+    ) -> Iterator[tuple[PairedBlobs, int, int]]:
         """Detect markers and pair them in time; with each pair the nanoseconds decoding and detecting took.
 
-        With one camera the right view of every pair is empty.
+        With one camera the right view of every pair is empty. watch: receives each frame with its blobs.
         """
         if self.backgrounds is None:
             self.learn_background()
@@ -115,6 +117,8 @@ class Recording:
             t1 = clock()
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
+            for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
+                watch(frame, seen)
             pairs = [lone_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, pairing)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1

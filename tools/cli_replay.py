@@ -101,6 +101,7 @@ def replay(
     from tools.replay_report import report_lines
     from tools.replay_sink import replay_sink
     from tools.replay_smooth import smoothed_result, with_smoothing
+    from tools.replay_watch import replay_watch
 
     check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:
@@ -115,7 +116,11 @@ def replay(
     poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
-    with replay_sink(settings, performer, cameras, publish, outputs, record) as sink, progress_bar("replay") as progress:
+    with (
+        replay_sink(settings, performer, cameras, publish, outputs, record) as sink,
+        replay_watch(sink, 1 if right is None else 2, settings.stream.preview) as watch,
+        progress_bar("replay") as progress,
+    ):
         result = run_replay(
             recording,
             cameras,
@@ -124,6 +129,7 @@ def replay(
             settings,
             hidden=hide or (),
             sink=sink,
+            watch=watch,
             realtime=realtime,
             progress=progress,
         )

@@ -11,7 +11,7 @@ from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.check import check_rig_fits
 from capture.clock import now_ns
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import Blobs, Frame, MarkerFrame, PairedBlobs
 from capture.recording import Recording
 from config.errors import DuocapError
 from config.settings import Settings
@@ -21,6 +21,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
 from stream.export.take import Take, TakeInfo, take_from_poses
+from tools.replay_watch import ReplayWatch
 
 N_CHECKED = 40
 Progress = Callable[[int, int | None], None]
@@ -67,6 +68,7 @@ def replay(
     *,
     hidden: Sequence[str] = (),
     sink: Sink | None = None,
+    watch: ReplayWatch | None = None,
     realtime: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> ReplayResult:
@@ -81,7 +83,7 @@ def replay(
     check_recording(recording, rig)
     result = ReplayResult(hidden_mm={name: [] for name in hidden})
     begun_ns = now_ns()
-    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(now_ns)):
+    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(now_ns, watch.frame if watch is not None else _unseen)):
         taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
         _wait_until(taken_ns)
         pose = pipeline.step(pair)
@@ -91,11 +93,17 @@ def replay(
             # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
             sink.pose(replace(pose, t_capture_ns=taken_ns))
             sink.serve(now_ns())
+        if watch is not None:
+            watch.pose(pose)
         progress(n + 1, recording.n_frames)
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
     return result
+
+
+def _unseen(frame: Frame, blobs: Blobs) -> None:
+    """Let nobody watch."""
 
 
 def check_recording(recording: Recording, rig: Rig) -> None:
