@@ -241,7 +241,7 @@ def test_an_unknown_host_is_named_in_one_line() -> None:
         (":4000", "127.0.0.1", 4000, True),
         ("[fe80::1%eth0]:4000", "fe80::1%eth0", 4000, True),
         ("studio-pc.local:39540", "studio-pc.local", 39540, True),
-        ("vseeface", "127.0.0.1", 39540, True),
+        ("vseeface", "127.0.0.1", 39539, True),
         ("VMC4UE", "127.0.0.1", 39539, False),
         ("vmc4ue@10.0.0.7", "10.0.0.7", 39539, False),
         ("vseeface@[::1]:5", "::1", 5, True),

@@ -33,7 +33,7 @@ class VmcTarget:
 
 # Ports that the applications listen at unless told otherwise; docs/vmc.md says where that is known from.
 PRESETS = {
-    "vseeface": VmcTarget(port=39540),
+    "vseeface": VmcTarget(),
     "evmc4u": VmcTarget(),
     "vmc4ue": VmcTarget(upper_chest=False),
     "warudo": VmcTarget(),
