@@ -137,7 +137,7 @@ def measure_scene(seconds: float, browser: bool) -> None:
 
 def measure_browser(server: viser.ViserServer, stage: Stage, poses: list, seconds: float) -> None:  # type: ignore[type-arg]
     """Print the browser's own frame rate with and without a moving body."""
-    for name in ("nothing", "body", "default", "everything"):
+    for name in ("nothing", "default", "everything"):
         stage.options = OPTIONS[name]
         words = [program("node"), "-e", RATE, program("chromium"), f"http://127.0.0.1:{server.get_port()}", str(seconds)]
         modules = node_modules("playwright-core")
