@@ -17,6 +17,7 @@ from calibration.subject_toml import read_subject
 from capture.simulated_scene import SimulatedScene
 from config.joints import JOINTS
 from database.builtin import body, builtin_clip
+from database.c3d import read_c3d
 from database.read import read_clip
 from database.rotations import matrix_from_rotvec
 from database.store import write_database
@@ -146,7 +147,7 @@ def test_subject_is_the_performer(session: Session) -> None:
 
 
 def test_replay_writes_everything(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {kind: tmp_path / f"motion.{kind}" for kind in ("bvh", "trc", "csv")}
+    files = {kind: tmp_path / f"motion.{kind}" for kind in ("bvh", "trc", "c3d", "csv")}
     wanted = [word for kind, path in files.items() for word in (f"--{kind}", path)]
     result = duocap(
         capsys, *session.replay_words(*wanted, "--report", tmp_path / "r.json", "--hide", "left_elbow", "--hide", "right_toe")
@@ -177,6 +178,11 @@ def test_replay_writes_everything(session: Session, tmp_path: Path, capsys: pyte
     assert clip.n_frames == len(rows) and clip.fps == pytest.approx(FPS, rel=0.01)
     trc = files["trc"].read_text(encoding="utf-8").splitlines()
     assert trc[0].startswith("PathFileType") and len([line for line in trc[5:] if line.strip()]) == len(rows)
+    points = read_c3d(files["c3d"])
+    assert len(points.valid) == len(rows) and points.labels[: len(JOINTS)] == JOINTS
+    seen = dict(zip(points.labels, points.valid.mean(axis=0), strict=True))
+    assert seen["left_elbow"] == 0.0 and seen["right_toe"] == 0.0
+    assert max(seen[name] for name in points.labels[len(JOINTS) :]) > 0.5
 
 
 def test_overlay_is_a_video_of_both_views(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
