@@ -43,7 +43,7 @@ def test_the_parser_takes_it_from_there() -> None:
     assert seen == [[""], [""], ["godot", ":5"], None]
 
 
-@pytest.mark.parametrize("command", ["demo", "replay"])
+@pytest.mark.parametrize("command", ["demo", "replay", "play", "run"])
 def test_the_commands_have_it(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         application(command)([command, "--help"], prog_name="duocap")

@@ -26,6 +26,7 @@ class Sender:
         self._told = False
         self._reopen_due_ns = 0
         self._socket: socket.socket | None = self._opened()
+        log.info("VMC goes to %s", target)
 
     def send(self, datagrams: Iterable[bytes | bytearray], t_ns: int) -> None:
         """Send datagrams; what cannot be sent at once is dropped and counted. t_ns: now."""
@@ -68,14 +69,16 @@ class Sender:
 
     def _opened(self) -> socket.socket | None:
         """Give a socket that sends to the target and nowhere else; None while the system refuses one."""
-        opened = socket.socket(self._family, socket.SOCK_DGRAM)
+        opened: socket.socket | None = None
         try:
+            opened = socket.socket(self._family, socket.SOCK_DGRAM)
             opened.setblocking(False)
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             opened.connect(self._address)
         except OSError as error:
-            opened.close()
             log.debug("VMC to %s: %s", self._target, error)
+            if opened is not None:
+                opened.close()
             return None
         return opened
 
