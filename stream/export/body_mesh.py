@@ -4,7 +4,7 @@ A solid melted together of lofts around the bones (`body_mesh_shape`) is meshed 
 that follows the joints by the lofts' nearness (`body_mesh_weights`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from database.rotations import Floats
-from stream.export.body_mesh_shape import REQUIRED, Solid, person, sticks
-from stream.export.body_mesh_surface import closed_surface
+from stream.export.body_mesh_shape import REQUIRED, person, sticks
+from stream.export.body_mesh_surface import Lines, closed_surface
 from stream.export.body_mesh_weights import skin
 
-MARGIN_M = 0.30
-STEP_M, FINE_M = 0.022, 0.0125
+SIZE_M = 1.55  # from hand to hand of a person of 1.75 m
+COARSENESS = 1.15
+STICKS = 1.0 / 80.0
 CACHED = 8
 
 
@@ -74,32 +75,41 @@ def rest_places_m(parents: Sequence[int], offsets_m: ArrayLike) -> Floats:
 def _made(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: tuple[tuple[float, ...], ...]) -> BodyMesh:
     """Make the mesh."""
     rest = rest_places_m(parents, offsets_m)
-    human = set(REQUIRED) <= set(names)
-    solid = person(dict(zip(names, rest, strict=True))) if human else sticks(names, parents, rest)
-    vertices, faces, normals = closed_surface(solid.distance_m, _lines(solid, names, rest, human))
+    at = dict(zip(names, rest, strict=True)) if set(REQUIRED) <= set(names) else None
+    solid = sticks(names, parents, rest) if at is None else person(at)
+    vertices, faces, normals = closed_surface(solid.distance_m, _grid(at, rest))
     joints, weights = skin(solid, vertices, faces, names, rest)
     return BodyMesh(np.ascontiguousarray(vertices), np.ascontiguousarray(normals), faces, joints, weights)
 
 
-def _lines(solid: Solid, names: tuple[str, ...], rest_m: Floats, human: bool) -> tuple[Floats, Floats, Floats]:
-    """Give the lines of the grid: closer where hands, head and feet are, which have the small forms."""
-    low, high = rest_m.min(axis=0) - MARGIN_M, rest_m.max(axis=0) + MARGIN_M
-    scale = max(float(np.ptp(rest_m, axis=0).max()), 0.1) / 1.55
-    if not human:
-        return tuple(np.arange(a, b, STEP_M * scale) for a, b in zip(low, high, strict=True))  # type: ignore[return-value]
-    at = dict(zip(names, rest_m, strict=True))
-    left, right = at["leftHand"], at["rightHand"]
-    fine_x = [(left[0] - 0.02, left[0] + 0.25), (right[0] - 0.25, right[0] + 0.02), (-0.07 * scale, 0.07 * scale)]
-    fine_y = [(at["head"][1] - 0.06 * scale, at["head"][1] + 0.12 * scale), (left[1] - 0.03, left[1] + 0.03)]
-    x = _spaced(low[0], high[0], fine_x, scale)
-    y = _spaced(low[1], high[1], fine_y, scale)
-    return x, y, _spaced(low[2], high[2], [(-0.01 * scale, 0.16 * scale)], scale)
+def _grid(at: Mapping[str, Floats] | None, rest_m: Floats) -> Lines:
+    """Give the lines of the grid: even for sticks; for a person (at: joints by name) closer where forms are small or bend."""
+    size = max(float(np.ptp(rest_m, axis=0).max()), 0.1)
+    low, high = rest_m.min(axis=0) - 0.2 * size, rest_m.max(axis=0) + 0.2 * size
+    if at is None:
+        x, y, z = (_spaced(a, b, [(0.0, STICKS * size)]) for a, b in zip(low, high, strict=True))
+        return x, y, z
+    s = COARSENESS * size / SIZE_M
+    steps_x, steps_y = [(0.0, 0.013 * s), (0.12 * s, 0.017 * s)], [(at["head"][1], 0.0105 * s)]
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        shoulder, elbow, hand = (at[side + part][0] for part in ("UpperArm", "LowerArm", "Hand"))
+        steps_x += [(shoulder, 0.018 * s), (0.5 * (shoulder + elbow), 0.03 * s), (elbow, 0.016 * s)]
+        steps_x += [(0.5 * (elbow + hand), 0.026 * s), (hand, 0.013 * s), (hand + sign * 0.2 * s, 0.009 * s)]
+        hip, knee, ankle, wrist = (at[side + part][1] for part in ("UpperLeg", "LowerLeg", "Foot", "Hand"))
+        steps_y += [(ankle, 0.013 * s), (0.5 * (ankle + knee), 0.03 * s), (knee, 0.017 * s), (0.5 * (knee + hip), 0.03 * s)]
+        steps_y += [
+            (hip, 0.018 * s),
+            (0.5 * (hip + wrist), 0.024 * s),
+            (wrist - 0.03 * s, 0.011 * s),
+            (wrist + 0.03 * s, 0.010 * s),
+        ]
+    x, y = _spaced(low[0], high[0], steps_x), _spaced(low[1], high[1], steps_y)
+    return x, y, _spaced(low[2], high[2], [(-0.07 * s, 0.017 * s), (-0.03 * s, 0.012 * s), (0.13 * s, 0.012 * s)])
 
 
-def _spaced(low: float, high: float, fine: list[tuple[float, float]], scale: float) -> Floats:
-    """Give coordinates from low to high, FINE_M apart within the given parts and STEP_M elsewhere, gently changing."""
-    even = np.linspace(low, high, 2000)
-    away = np.min([np.maximum(np.maximum(a - even, even - b), 0.0) for a, b in fine], axis=0)
-    step = scale * np.minimum(FINE_M + 0.15 * away / scale, STEP_M)
-    count = np.cumsum((even[1] - even[0]) / step)
-    return np.interp(np.arange(int(count[-1])), count, even)
+def _spaced(low: float, high: float, steps_m: Sequence[tuple[float, float]]) -> Floats:
+    """Give coordinates from low to high whose steps go over from one (place, step) to the next."""
+    even = np.linspace(low, high, 4000)
+    places, steps = np.array(sorted(steps_m)).T
+    count = np.cumsum((even[1] - even[0]) / np.interp(even, places, steps))
+    return np.interp(np.arange(1, int(count[-1])), count, even)

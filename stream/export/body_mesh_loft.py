@@ -11,6 +11,7 @@ from database.rotations import Floats
 
 PROFILE_KNOTS = 25
 TINY = 1e-9
+REACH_M, FAR_M = 0.2, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,16 @@ class Loft:
     soft_m: float
 
     def distance_m(self, points_m: Floats) -> Floats:
-        """Give about the distance to the surface, negative inside: (N, 3) -> (N,).
+        """Give about the distance to the surface, negative inside: (N, 3) -> (N,); FAR_M where it is surely beyond REACH_M."""
+        middle = self.start_m + 0.5 * self.length_m * self.frame[2]
+        around = 0.5 * self.length_m + max(*self.caps_m, float(np.abs(self.profile_m).sum(axis=0).max())) + REACH_M
+        near = ((points_m - middle) ** 2).sum(axis=1) < around**2
+        distances = np.full(len(points_m), FAR_M)
+        distances[near] = self._near_m(points_m[near])
+        return distances
+
+    def _near_m(self, points_m: Floats) -> Floats:
+        """Give about the distance to the surface.
 
         With rho = |(u / w, v / d, e / c)|_p, e the way beyond the ends, the surface is rho = 1 and the distance to first
         order (rho - 1) / |grad rho|.

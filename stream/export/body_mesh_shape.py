@@ -53,10 +53,11 @@ class Solid:
 def person(places: Places) -> Solid:
     """Give the shape of a humanoid; places: joints of the rest pose by VRM name, (3,) [m], at least those of REQUIRED."""
     at = _with_defaults(places)
+    joints = frozenset(places)
     ankle = 0.5 * (at["leftFoot"] + at["rightFoot"])
     size = float(np.linalg.norm(at["head"] - ankle)) / HEAD_OVER_ANKLE_M
-    head, hollows = _head(at, size**0.6)  # heads of children are large
-    sides = tuple((*_leg(at, side, size), *_arm(at, side, size)) for side in SIDES)
+    head, hollows = _head(at, joints, size**0.6)  # heads of children are large
+    sides = tuple((*_leg(at, joints, side, size), *_arm(at, joints, side, size)) for side in SIDES)
     return Solid((*_trunk(at, size), *head), sides, hollows, 0.008 * size)
 
 
@@ -101,22 +102,22 @@ def _trunk(at: Places, size: float) -> list[Loft]:
     s, h, c = size, size * (0.5 + 0.5 * hip_ratio), size * (0.4 + 0.6 * chest_ratio)
     start, end = hip - 0.050 * s * Y, at["neck"] - 0.005 * s * Y
     rows = [
-        (0.00, 0.100 * h, 0.080 * s, -0.012 * s),
-        (0.10, 0.148 * h, 0.103 * s, -0.012 * s),
-        (0.22, 0.147 * h, 0.102 * s, -0.008 * s),
-        (0.33, 0.135 * h, 0.094 * s, 0.000),
-        (0.44, 0.126 * s, 0.088 * s, 0.004 * s),
-        (0.56, 0.134 * c, 0.094 * s, 0.006 * s),
-        (0.72, 0.152 * c, 0.106 * s, 0.004 * s),
-        (0.83, 0.155 * c, 0.105 * s, -0.004 * s),
-        (0.92, 0.128 * c, 0.088 * s, -0.014 * s),
-        (1.00, 0.080 * s, 0.058 * s, -0.018 * s),
+        (0.00, 0.090 * h, 0.078 * s, -0.012 * s),
+        (0.10, 0.136 * h, 0.098 * s, -0.012 * s),
+        (0.22, 0.149 * h, 0.100 * s, -0.008 * s),
+        (0.33, 0.139 * h, 0.093 * s, 0.000),
+        (0.46, 0.124 * s, 0.087 * s, 0.004 * s),
+        (0.58, 0.131 * c, 0.094 * s, 0.006 * s),
+        (0.72, 0.150 * c, 0.105 * s, 0.006 * s),
+        (0.83, 0.150 * c, 0.101 * s, -0.003 * s),
+        (0.92, 0.114 * c, 0.078 * s, -0.012 * s),
+        (1.00, 0.054 * s, 0.046 * s, -0.014 * s),
     ]
-    parts = [loft(TRUNK, start, end, Z, rows, (0.05 * s, 0.03 * s), melt_m=0.03 * s, soft_m=0.06 * s, power=2.3)]
+    parts = [loft(TRUNK, start, end, Z, rows, (0.05 * s, 0.035 * s), melt_m=0.03 * s, soft_m=0.06 * s, power=2.3)]
     for side in SIDES:
         x = X if side == "left" else -X
-        breast = start + 0.75 * (end - start) + 0.068 * c * x + 0.070 * s * Z
-        parts.append(_pillow(TRUNK, breast, (0.074 * c, 0.050 * s, 0.042 * s), 0.05 * s))
+        breast = start + 0.77 * (end - start) + 0.066 * c * x + 0.046 * s * Z
+        parts.append(_pillow(TRUNK, breast, (0.072 * c, 0.052 * s, 0.046 * s), 0.07 * s))
         seat = hip + 0.070 * h * x - 0.020 * s * Y - 0.062 * s * Z
         parts.append(_pillow(TRUNK, seat, (0.075 * h, 0.080 * s, 0.062 * s), 0.05 * s))
     return parts
@@ -128,7 +129,7 @@ def _pillow(joint: str, middle: Floats, half_m: tuple[float, float, float], melt
     return loft(joint, middle, middle + 1e-6 * Y, Z, [(0, x, z), (1, x, z)], (y, y), melt_m=melt_m, soft_m=soft_m)
 
 
-def _head(at: Places, s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
+def _head(at: Places, joints: frozenset[str], s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
     """Give neck, skull, face, nose and ears, and the hollows of the eyes."""
     base, top = at["neck"], at["head"]
     soft = 0.03 * s
@@ -136,35 +137,36 @@ def _head(at: Places, s: float) -> tuple[list[Loft], tuple[Loft, ...]]:
     def place(x: float, y: float, z: float) -> Floats:
         return np.asarray(top + s * np.array([x, y, z]))
 
-    middle = "upperNeck" if "upperNeck" in at else "neck"
+    lower = "neck" if "neck" in joints else TRUNK
+    upper = "upperNeck" if "upperNeck" in joints else lower
+    half = base + 0.5 * (top - base)
     r = 0.056 * s
-    neck = [(0, 1.15 * r, 1.1 * r), (0.5, r, r), (1, r, r)]
+    neck = [(0.0, 1.3 * r, 1.2 * r), (1.0, r, r)]
     parts = [
-        loft("neck", base - 0.03 * s * Y, base + 0.5 * (top - base), Z, neck[:1] + [(1, r, r)], (0.02, 0.01), melt_m=0.04 * s,
-             soft_m=soft),
-        loft(middle, base + 0.5 * (top - base), place(0, 0.03, 0.0), Z, neck[1:], (0.01, 0.02), melt_m=0.02 * s, soft_m=soft),
+        loft(lower, base - 0.045 * s * Y, half, Z, neck, (0.03 * s, 0.01 * s), melt_m=0.06 * s, soft_m=soft),
+        loft(upper, half, place(0, 0.03, 0), Z, [(0, r, r), (1, r, r)], (0.01 * s, 0.02 * s), melt_m=0.02 * s, soft_m=soft),
         _pillow("head", place(0, 0.090, 0.006), (0.074 * s, 0.090 * s, 0.094 * s), 0.02 * s, soft),
         loft("head", place(0, 0.075, 0.040), place(0, -0.020, 0.055), Z,
              [(0, 0.062 * s, 0.052 * s), (0.5, 0.056 * s, 0.050 * s), (1, 0.034 * s, 0.036 * s)],
              (0.03 * s, 0.022 * s), melt_m=0.03 * s, soft_m=soft, power=2.2),
-        loft("head", place(0, 0.062, 0.092), place(0, 0.022, 0.108), Z,
+        loft("head", place(0, 0.062, 0.092), place(0, 0.022, 0.103), Z,
              [(0, 0.009 * s, 0.009 * s), (1, 0.015 * s, 0.013 * s)], (0.008 * s, 0.007 * s), melt_m=0.014 * s, soft_m=soft),
     ]  # fmt: skip
     for x in (X, -X):
-        parts.append(_pillow("head", place(0, 0.045, -0.004) + 0.075 * s * x, (0.012 * s, 0.032 * s, 0.020 * s), 0.012 * s, soft))
+        parts.append(_pillow("head", place(0, 0.045, -0.004) + 0.075 * s * x, (0.010 * s, 0.028 * s, 0.018 * s), 0.012 * s, soft))
     hollows = [
         _pillow("head", place(0, 0.062, 0.112) + 0.031 * s * x, (0.019 * s, 0.014 * s, 0.020 * s), 0.03 * s) for x in (X, -X)
     ]
     return parts, tuple(hollows)
 
 
-def _leg(at: Places, side: str, size: float) -> list[Loft]:
+def _leg(at: Places, joints: frozenset[str], side: str, size: float) -> list[Loft]:
     """Give thigh, shin with its calf, foot and toes."""
     hip, knee, ankle, ball = (at[side + part] for part in ("UpperLeg", "LowerLeg", "Foot", "Toes"))
     s = size
     thigh = [
-        (0.00, 0.082, 0.090, 0.000),
-        (0.20, 0.081, 0.088, 0.002),
+        (0.00, 0.076, 0.086, 0.000),
+        (0.20, 0.079, 0.087, 0.002),
         (0.55, 0.070, 0.076, 0.006),
         (0.85, 0.057, 0.062, 0.004),
         (1.00, 0.053, 0.058, 0.002),
@@ -178,13 +180,13 @@ def _leg(at: Places, side: str, size: float) -> list[Loft]:
         (1.00, 0.035, 0.042, -0.004),
     ]
     parts = [
-        loft(side + "UpperLeg", hip, knee, Z, scaled(thigh, s), (0.07 * s, 0.045 * s), melt_m=0.03 * s, soft_m=0.07 * s),
-        loft(side + "LowerLeg", knee, ankle, Z, scaled(shin, s), (0.045 * s, 0.03 * s), melt_m=0.02 * s, soft_m=0.055 * s),
+        loft(side + "UpperLeg", hip, knee, Z, scaled(thigh, s), (0.11 * s, 0.045 * s), melt_m=0.05 * s, soft_m=0.085 * s),
+        loft(side + "LowerLeg", knee, ankle, Z, scaled(shin, s), (0.045 * s, 0.03 * s), melt_m=0.02 * s, soft_m=0.075 * s),
     ]
-    return [*parts, *_foot(at, side, ankle, ball, size)]
+    return [*parts, *_foot(joints, side, ankle, ball, size)]
 
 
-def _foot(at: Places, side: str, ankle: Floats, ball: Floats, s: float) -> list[Loft]:
+def _foot(joints: frozenset[str], side: str, ankle: Floats, ball: Floats, s: float) -> list[Loft]:
     """Give heel to ball, instep and toes, flat on the ground below."""
     ahead = ball - ankle
     ahead = ahead - (ahead @ Y) * Y
@@ -198,23 +200,23 @@ def _foot(at: Places, side: str, ankle: Floats, ball: Floats, s: float) -> list[
     toes = [(0, 0.046 * s, 0.023 * s, 0.002 * s), (0.6, 0.043 * s, 0.017 * s, -0.004 * s), (1, 0.032 * s, 0.013 * s, -0.008 * s)]
     axis, front = level + 0.028 * s * Y, level + length * ahead + 0.028 * s * Y
     instep = [(0, 0.034 * s, 0.040 * s), (0.5, 0.034 * s, 0.034 * s), (1, 0.038 * s, 0.022 * s)]
-    soft = 0.035 * s
+    soft = 0.03 * s
     foot = side + "Foot"
     parts = [
         loft(foot, axis - 0.035 * s * ahead, front, Y, rows, (0.026 * s, 0.02 * s), melt_m=0.02 * s, soft_m=soft, power=2.5),
         loft(foot, level + 0.75 * high * Y, front - 0.25 * length * ahead, Y, instep, (0.02 * s, 0.02 * s), melt_m=0.03 * s,
              soft_m=soft),
     ]  # fmt: skip
-    joint = side + "Toes" if side + "Toes" in at else foot
+    joint = side + "Toes" if side + "Toes" in joints else foot
     tip = front + 0.052 * s * ahead
     return [*parts, loft(joint, front, tip, Y, toes, (0.02 * s, 0.022 * s), melt_m=0.012 * s, soft_m=soft, power=2.5)]
 
 
-def _arm(at: Places, side: str, size: float) -> list[Loft]:
+def _arm(at: Places, joints: frozenset[str], side: str, size: float) -> list[Loft]:
     """Give the slope from neck to shoulder, the shoulder, upper arm, forearm and hand."""
     shoulder, elbow, wrist = (at[side + part] for part in ("UpperArm", "LowerArm", "Hand"))
     s = size
-    joint = side + "Shoulder" if side + "Shoulder" in at else TRUNK
+    joint = side + "Shoulder" if side + "Shoulder" in joints else TRUNK
     middle = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
     inner = at["neck"] + 0.02 * s * Y + 0.1 * (shoulder - middle) - 0.012 * s * Z
     outer = shoulder + 0.012 * s * Y - 0.12 * (shoulder - middle)
@@ -222,7 +224,7 @@ def _arm(at: Places, side: str, size: float) -> list[Loft]:
     upper = [(0.00, 0.054, 0.056), (0.15, 0.053, 0.056), (0.50, 0.043, 0.048), (0.85, 0.038, 0.041), (1.00, 0.037, 0.040)]
     fore = [(0.00, 0.037, 0.040), (0.22, 0.040, 0.044), (0.60, 0.033, 0.037), (0.90, 0.024, 0.031), (1.00, 0.022, 0.031)]
     return [
-        loft(joint, inner, outer, Z, scaled(slope, s), (0.02 * s, 0.03 * s), melt_m=0.05 * s, soft_m=0.06 * s),
+        loft(joint, inner, outer, Z, scaled(slope, s), (0.02 * s, 0.03 * s), melt_m=0.07 * s, soft_m=0.06 * s),
         loft(side + "UpperArm", shoulder, elbow, Z, scaled(upper, s), (0.045 * s, 0.034 * s), melt_m=0.045 * s, soft_m=0.06 * s),
         loft(side + "LowerArm", elbow, wrist, Z, scaled(fore, s), (0.034 * s, 0.02 * s), melt_m=0.016 * s, soft_m=0.045 * s),
         *_hand(side, elbow, wrist, s),
@@ -239,12 +241,12 @@ def _hand(side: str, elbow: Floats, wrist: Floats, s: float) -> list[Loft]:
         return np.asarray(wrist + s * (out * along + higher * up + front * ahead))
 
     palm = [(0, 0.021, 0.031), (0.4, 0.020, 0.039), (1, 0.016, 0.043)]
-    fingers = [(0, 0.015, 0.042), (0.5, 0.012, 0.039), (0.85, 0.010, 0.032), (1, 0.009, 0.024)]
+    fingers = [(0, 0.016, 0.042), (0.5, 0.014, 0.039), (0.80, 0.012, 0.034), (1, 0.011, 0.018)]
     thumb = [(0, 0.017, 0.017), (0.6, 0.013, 0.013), (1, 0.011, 0.011)]
     joint, soft, thick = side + "Hand", 0.03 * s, 0.014 * s
     return [
         loft(joint, wrist, place(0.095, -0.003, 0.002), Z, scaled(palm, s), (0.015 * s, 0.012 * s), melt_m=thick, soft_m=soft),
-        loft(joint, place(0.085, -0.003, 0.002), place(0.178, -0.010, 0.0), Z, scaled(fingers, s), (0.01 * s, 0.011 * s),
+        loft(joint, place(0.085, -0.003, 0.002), place(0.178, -0.010, 0.0), Z, scaled(fingers, s), (0.01 * s, 0.013 * s),
              melt_m=0.008 * s, soft_m=soft),
         loft(joint, place(0.035, -0.008, 0.026), place(0.098, -0.016, 0.071), up, scaled(thumb, s), (0.012 * s, 0.011 * s),
              melt_m=0.014 * s, soft_m=soft),

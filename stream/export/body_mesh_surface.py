@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from database.rotations import Floats
 
+Lines = tuple[Floats, Floats, Floats]
 Distance = Callable[[Floats], Floats]
 Bools = NDArray[np.bool_]
 Faces = NDArray[np.int32]
 
 CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
 EDGES = [(i, i | bit) for i in range(8) for bit in (4, 2, 1) if not i & bit]
-COARSE = 4  # fine cells along the side of a coarse one
-STEPS = 3
+COARSE = 3  # fine cells along the side of a coarse one
+STEPS = 2
 
 
 def _connected(corners: int) -> bool:
@@ -46,7 +47,7 @@ def _ambiguous(code: int) -> bool:
 AMBIGUOUS = np.array([_ambiguous(code) for code in range(256)])
 
 
-def closed_surface(distance: Distance, lines_m: tuple[Floats, Floats, Floats]) -> tuple[Floats, Faces, Floats]:
+def closed_surface(distance: Distance, lines_m: Lines) -> tuple[Floats, Faces, Floats]:
     """Mesh the surface where the distance is 0: vertices (V, 3), faces (F, 3), outward unit normals (V, 3).
 
     lines_m: the coordinates of the grid's lines along x, y and z, rising; the solid must lie well within.
@@ -63,7 +64,7 @@ def closed_surface(distance: Distance, lines_m: tuple[Floats, Floats, Floats]) -
     return vertices, faces, gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-12)
 
 
-def _sampled(distance: Distance, lines_m: tuple[Floats, Floats, Floats]) -> Floats:
+def _sampled(distance: Distance, lines_m: Lines) -> Floats:
     """Give the distance at all points of the grid; far from the surface that of a point nearby, which has the same sign."""
     coarse = tuple(line[::COARSE] for line in lines_m)
     around = distance(_points(coarse)).reshape([len(line) for line in coarse])
@@ -100,7 +101,7 @@ def _filled(inside: Bools) -> Bools:
         inside[tuple((cells[:, None] + CORNERS).reshape(-1, 3).T)] = True
 
 
-def _nets(values: Floats, inside: Bools, lines_m: tuple[Floats, Floats, Floats]) -> tuple[Floats, Faces]:
+def _nets(values: Floats, inside: Bools, lines_m: Lines) -> tuple[Floats, Faces]:
     """Give a vertex for each crossed cell, amid its crossed edges, and two faces for each crossed edge of the grid."""
     codes = _codes(inside)
     crossed = (codes > 0) & (codes < 255)

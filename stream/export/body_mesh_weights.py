@@ -10,7 +10,7 @@ from stream.export.body_mesh_shape import SIDES, TRUNK, Solid
 
 MIDDLE_M = 0.02  # how far over the middle a side's limbs pull at skin
 FOREIGN = 1e-4
-SMOOTHING = 4
+SMOOTHING = 8
 AT_MOST = 4
 SPINE = ("hips", "spine", "chest", "upperChest", "neck")
 
