@@ -44,7 +44,7 @@ const { chromium } = require('playwright-core');
 """
 
 
-def shoot(server: viser.ViserServer, file: Path, size: tuple[int, int] = (1280, 720), wait_s: float = 12.0) -> str:
+def shoot(server: viser.ViserServer, file: Path, size: tuple[int, int] = (1280, 720), wait_s: float = 20.0) -> str:
     """Take a picture of what a browser shows; give what its console complained of."""
     script = ["-e", SHOOT.replace("[, , chrome", "[, chrome"), program("chromium"), f"http://127.0.0.1:{server.get_port()}"]
     modules = node_modules("playwright-core")
