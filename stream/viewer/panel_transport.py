@@ -35,7 +35,9 @@ class TransportPanel:
     def build(self, gui: viser.GuiApi) -> None:
         """Make the widgets."""
         self._strip = gui.add_html("")
-        self._slider = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, hint="Drag to another moment")
+        step_s = 0.1 if self._live else 0.01
+        self._slider = gui.add_slider("Time [s]", 0.0, 1.0, step_s, 0.0, hint="Drag to another moment")
+        self._digits = 1 if self._live else 2
         words = ("Pause", "Live") if self._live else ("Pause", "Start")
         self._buttons = gui.add_button_group("Play", (words[0], "−1 s", "+1 s", words[1]))
         self._speed = gui.add_slider("Speed", MIN_SPEED, MAX_SPEED, 0.1, 1.0, hint="Of what is not live")
@@ -63,12 +65,12 @@ class TransportPanel:
 
     def _follow(self, span: Span, player: Player) -> None:
         """Bring the slider to the cursor; its ends only now and then, and never inside its value."""
-        begin_s, end_s = round(span.begin_s, 2), round(max(span.end_s, span.begin_s + 0.01), 2)
+        begin_s, end_s = round(span.begin_s, self._digits), round(max(span.end_s, span.begin_s + 0.1), self._digits)
         if self._slider.max != end_s:
             self._slider.max = end_s
-        if abs(self._slider.min - begin_s) > 0.0:
+        if self._slider.min != begin_s:
             self._slider.min = begin_s
-        self._slider.value = min(max(round(player.cursor_s, 2), begin_s), end_s)  # type: ignore[misc]
+        self._slider.value = min(max(round(player.cursor_s, self._digits), begin_s), end_s)  # type: ignore[misc]
 
     def _scrub(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         """Go where the slider was drawn to; changes of our own have no client."""
