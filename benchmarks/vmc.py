@@ -14,11 +14,22 @@ from dataclasses import replace
 import numpy as np
 from pythonosc.osc_message_builder import OscMessageBuilder
 
-from benchmarks.fuzz_real import POSE, SKELETON
+from benchmarks.fuzz_real import POSE
+from benchmarks.fuzz_real import SKELETON as SMALL
+from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from stream.messages import PoseMessage
 from stream.vmc.composer import Composer
 from stream.vmc.output import MIN_PERIOD_NS, VmcOutput
 from stream.vmc.target import VmcTarget
+
+SKELETON = replace(
+    SMALL,
+    names=JOINTS,
+    parents=PARENTS,
+    offsets_m=np.full((N_JOINTS, 3), 0.1),
+    rest_xyzw=np.tile([0.0, 0.0, 0.0, 1.0], (N_JOINTS, 1)),
+    humanoid=dict(VRM_BONE),
+)
 
 
 def main(given: Sequence[str] | None = None) -> int:
