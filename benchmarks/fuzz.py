@@ -21,11 +21,13 @@ from time import monotonic, perf_counter
 import psutil
 
 from benchmarks.fuzz_messages import malformed_messages
-from benchmarks.fuzz_real import BLOBS, ORDERS, REPORTS, SESSION, STREAM
+from benchmarks.fuzz_real import BLOBS, ORDERS, REPORTS, SESSION, STREAM, recording_bytes
 from benchmarks.fuzz_sockets import SOCKETS
 from capture.control import Report, decode_order, decode_report
 from capture.wire import MalformedMessageError, decode_blobs
 from stream.codec import decode
+from stream.recorder import RecordingError
+from stream.recording import recording_of
 
 QUIET_S = 2.0  # the sender has ended, and nothing has come for so long
 WARM_S = 1.0
@@ -57,11 +59,23 @@ def _report(payload: bytes) -> Report:
     return decode_report(payload, SESSION)
 
 
+def _recording(data: bytes) -> None:
+    """Open a recording and read all of it."""
+    try:
+        recording = recording_of(data, Path("fuzz.mcap"))
+    except RecordingError as error:
+        raise MalformedMessageError(str(error)) from error
+    for pose in recording.poses:
+        assert pose.hash
+    assert recording.skeleton is not None and len(list(recording.payloads())) >= len(recording.poses)
+
+
 DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
     "stream messages": (decode, STREAM),
     "blobs": (decode_blobs, BLOBS),
     "orders": (decode_order, ORDERS),
     "reports": (_report, REPORTS),
+    "recordings": (_recording, (recording_bytes(),)),
 }
 
 

@@ -1,7 +1,10 @@
 """One real message of every kind, for the fuzzer to spoil: stream, blobs, orders, reports and requests."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
+import msgpack
 import numpy as np
 
 from capture.control import Order, Report, encode_order, encode_report
@@ -17,6 +20,7 @@ from stream.messages import (
     SkeletonMessage,
     StatusMessage,
 )
+from stream.recorder import Recorder
 
 SESSION = "6f1c5d2a9b3e"
 _HASH = "0123456789abcdef"
@@ -64,4 +68,23 @@ STREAM = tuple(encode(message) for message in (SKELETON, RIG, POSE, POSE, STATUS
 BLOBS = (encode_blobs(SentBlobs(Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1]), 1100, 1200)),)
 ORDERS = (encode_order(Order("start", 2**50, "tcp://127.0.0.1:5")), encode_order(Order("event", text="news")))
 REPORTS = (encode_report(Report("beat", SESSION, "text", {"frames": 7, "skipped": -1})),)
+QUESTIONS = tuple(
+    bytes(msgpack.packb({"schema": 1, "id": 7, **rest}))
+    for rest in (
+        {"request": "clock", "t0_ns": 2**50},
+        {"request": "record", "on": True, "name": "walk 1"},
+        {"request": "record", "on": False, "name": None},
+        {"request": "info"},
+    )
+)
 REQUESTS = (b"\x01pose ", b"\x01", b"\x01skeleton ", b"\x00pose ", b"\x01status")
+
+
+def recording_bytes() -> bytes:
+    """Give the file of a small recording."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder(Path(folder) / "real.mcap", {"subject": "somebody", "session": SESSION})
+        for number, payload in enumerate(STREAM):
+            recorder.write(payload, number)
+        recorder.close()
+        return recorder.file.read_bytes()

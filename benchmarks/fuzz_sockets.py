@@ -2,17 +2,22 @@
 
 import contextlib
 import socket as network
+import tempfile
 from collections.abc import Callable
 from itertools import islice
-from time import monotonic_ns
+from pathlib import Path
+from time import monotonic_ns, sleep
 from typing import Protocol
 
 import zmq
 
 from benchmarks.fuzz_messages import malformed_messages
-from benchmarks.fuzz_real import BLOBS, POSE, REQUESTS, SKELETON, STREAM
+from benchmarks.fuzz_real import BLOBS, POSE, QUESTIONS, REQUESTS, SKELETON, STREAM
 from reconstruct.process import Inbox
 from stream.publisher import Publisher
+from stream.recording_switch import RecordingSwitch
+from stream.service import MAX_REQUEST_BYTES as MAX_QUESTION_BYTES
+from stream.service import Service
 from stream.subscriber import Subscriber
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(16) + b"\x00" + bytes(31)  # ZMTP 3.1
@@ -90,6 +95,23 @@ class InboxTarget:
         self._inbox.close()
 
 
+class ServiceTarget:
+    """The service, with no stream to record."""
+
+    def __init__(self) -> None:
+        self._service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), Path(tempfile.gettempdir()), dict)
+        self.address = self._service.address
+
+    def turn(self) -> tuple[int, int]:
+        """Let its own thread work."""
+        sleep(0.01)
+        return self._service.n_answered, self._service.n_malformed
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._service.close()
+
+
 def send_requests(address: str, n_messages: int, seed: int) -> None:
     """Ask a publisher for topics; since it ends connections that ask for nonsense, many of them ask a little."""
     messages = malformed_messages(REQUESTS, seed)
@@ -125,6 +147,24 @@ def send_blobs(address: str, n_messages: int, seed: int) -> None:
             socket.send(message, zmq.SNDMORE if number % 50 == 0 and number + 1 < n_messages else 0)
 
 
+def send_questions(address: str, n_messages: int, seed: int) -> None:
+    """Ask a service nonsense, also in several parts, and read no answer; what is too long ends a connection of its own."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.setsockopt(zmq.LINGER, WAIT_MS)
+        socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
+        socket.connect(address)
+        for number, message in enumerate(islice(malformed_messages(QUESTIONS, seed), n_messages)):
+            if len(message) > MAX_QUESTION_BYTES:
+                with context.socket(zmq.DEALER) as other:
+                    other.setsockopt(zmq.LINGER, JOINED_MS)
+                    other.connect(address)
+                    other.send(message)
+                continue
+            if number % 50 == 0:
+                socket.send(b"", zmq.SNDMORE)
+            socket.send(message)
+
+
 def send_raw(address: str, n_messages: int, seed: int) -> None:
     """Write bytes that are no ZMTP, or its greeting and then none, on many connections."""
     host, port = address.removeprefix("tcp://").split(":")
@@ -142,6 +182,8 @@ SOCKETS: dict[str, tuple[Callable[[], Target], Callable[[str, int, int], None]]]
     "publisher": (PublisherTarget, send_requests),
     "publisher, raw TCP": (PublisherTarget, send_raw),
     "subscriber": (SubscriberTarget, send_stream),
+    "service": (ServiceTarget, send_questions),
+    "service, raw TCP": (ServiceTarget, send_raw),
     "inbox": (InboxTarget, send_blobs),
     "inbox, raw TCP": (InboxTarget, send_raw),
 }

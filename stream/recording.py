@@ -157,6 +157,11 @@ def open_recording(file: Path) -> Recording:
         data = file.read_bytes()
     except OSError as error:
         raise RecordingError(f"{file}: cannot be read ({reason(error)}); give a file that duocap recorded") from error
+    return recording_of(data, file)
+
+
+def recording_of(data: bytes, file: Path) -> Recording:
+    """Open the bytes of a recording; file: what to call it. Raises RecordingError, as `open_recording` does."""
     if not data:
         raise RecordingError(f"{file}: is empty: the run ended before anything was recorded; record anew")
     records = read_records(data, str(file))

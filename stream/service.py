@@ -49,13 +49,14 @@ class ServiceError(DuocapError):
 class Service:
     """Answer requests at one address until closed.
 
-    info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach. n_malformed:
-    requests that were dropped. Raises ServiceError: the address is taken or none; EndpointError, KeyFileError: keys are missing.
+    info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach. n_answered:
+    requests that were followed, or refused in words; n_malformed: those that were dropped. Raises ServiceError: the address is
+    taken or none; EndpointError, KeyFileError: keys are missing.
     """
 
     def __init__(self, address: str, switch: RecordingSwitch, folder: Path, info: Info, keys: KeySettings | None = None) -> None:
         self._switch, self._folder, self._info = switch, folder, info
-        self.n_malformed = 0
+        self.n_malformed = self.n_answered = 0
         self._stopping: list[tuple[Envelope, dict[str, Any], Recorder]] = []
         self._ending = threading.Event()
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
@@ -124,13 +125,15 @@ class Service:
                 reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
             elif kind == "record":
                 self._record(envelope, reply, content)
-                return
             else:
                 reply["error"] = f"unknown request {kind[:20]!r}, expected clock, record or info"
-            self._send(envelope, reply)
+            if kind != "record":
+                self._send(envelope, reply)
         except MalformedMessageError as error:
             self.n_malformed += 1
             log.debug("%s", error)
+        else:
+            self.n_answered += 1
 
     def _record(self, envelope: Envelope, reply: dict[str, Any], content: dict[str, Any]) -> None:
         """Start or stop recording; the answer to a stop waits for the file."""
