@@ -1,6 +1,6 @@
 """OSC datagrams whose numbers change and whose text does not: encoded once by python-osc, then patched in place.
 
-Encoding a pose anew takes python-osc most of a millisecond; writing the numbers into what it made takes some microseconds. VMC's
+Encoding a pose anew takes python-osc some 0.2 ms; writing the numbers into what it made takes a tenth of that. VMC's
 receivers test types strictly: numbers are `f`, or `i` where the protocol says int, never `d` or `h`.
 """
 
