@@ -1,5 +1,6 @@
 """`duocap replay`: two recorded videos in, or one, full-body motion out."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -85,6 +86,7 @@ def replay(
     smooth: Smooth = 0.0,
     model: MODEL = None,
     publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
+    view: Annotated[bool, typer.Option("--view", help="Watch in the browser; goes well with --realtime.")] = False,
     vmc: VMC = None,
     record: RECORD = None,
 ) -> None:
@@ -102,6 +104,7 @@ def replay(
     from tools.replay_sink import replay_sink
     from tools.replay_smooth import smoothed_result, with_smoothing
     from tools.replay_watch import replay_watch
+    from tools.viewer import open_viewer
 
     check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:
@@ -116,34 +119,35 @@ def replay(
     poses = open_or_default(database)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
-    with (
-        replay_sink(settings, performer, cameras, publish, outputs, record) as sink,
-        replay_watch(sink, 1 if right is None else 2, settings.stream.preview) as watch,
-        progress_bar("replay") as progress,
-    ):
-        result = run_replay(
-            recording,
-            cameras,
-            performer,
-            poses,
-            settings,
-            hidden=hide or (),
-            sink=sink,
-            watch=watch,
-            realtime=realtime,
-            progress=progress,
-        )
-    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
-    result = smoothed_result(result, performer, smooth)
-    files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
-    take = result.take(performer, TakeInfo(performer.name, source=Path(left).name, floor_known=cameras.floor_known))
-    _write_takes(take, performer, {kind: file for kind, file in files.items() if file is not None})
-    if overlay is not None:
-        with progress_bar("overlay") as progress:
-            write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
-    if report is not None:
-        write_report(report, summary)
-    typer.echo("\n".join(report_lines(summary)))
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=view and publish):
+        with (
+            replay_sink(settings, performer, cameras, publish, outputs, record) as sink,
+            replay_watch(sink, 1 if right is None else 2, settings.stream.preview) as watch,
+            progress_bar("replay") as progress,
+        ):
+            result = run_replay(
+                recording,
+                cameras,
+                performer,
+                poses,
+                settings,
+                hidden=hide or (),
+                sink=sink,
+                watch=watch,
+                realtime=realtime,
+                progress=progress,
+            )
+        summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+        result = smoothed_result(result, performer, smooth)
+        files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
+        take = result.take(performer, TakeInfo(performer.name, source=Path(left).name, floor_known=cameras.floor_known))
+        _write_takes(take, performer, {kind: file for kind, file in files.items() if file is not None})
+        if overlay is not None:
+            with progress_bar("overlay") as progress:
+                write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
+        if report is not None:
+            write_report(report, summary)
+        typer.echo("\n".join(report_lines(summary)))
 
 
 def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:

@@ -32,6 +32,7 @@ class ViewerError(DuocapError):
 def open_server(host: str, port: int, title: str) -> viser.ViserServer:
     """Serve at host and port, or the next free port; see `get_port`. Raises ViewerError: no port is free, or no such host."""
     found = free_port(host, port)
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # who hangs up in the middle is not worth a traceback
     # The library prints a notice of its own; ours is printed by the command.
     with contextlib.redirect_stdout(io.StringIO()), _own_pages_only(host):
         server = viser.ViserServer(host, found, label=title, verbose=False)
