@@ -37,7 +37,7 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(prefix="duocap-browser-", ignore_cleanup_errors=True)
         arguments = [*ARGUMENTS, f"--user-data-dir={self._folder.name}", f"--window-size={size[0]},{size[1]}", "about:blank"]
         self.process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._socket = connect(self._page_address(), max_size=None, open_timeout=START_S)
+        self._socket = connect(self._page_address(), max_size=None, open_timeout=START_S, ping_interval=None)
         self._number = 0
         self.requests: list[str] = []
         self.complaints: list[str] = []

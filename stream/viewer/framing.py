@@ -9,9 +9,9 @@ from stream.messages import CameraReading, RigMessage
 from stream.viewer.stage_level import Level
 
 FRONT, SIDE, TOP, LEFT_CAMERA, RIGHT_CAMERA = VIEWS = ("Front", "Side", "Top", "Left camera", "Right camera")
-HIGH_M, WIDE_M = 3.1, 2.1  # what should be seen of a performer; below, the player covers some of the picture
+HIGH_M, WIDE_M = 3.4, 2.7  # what should be seen of a performer; below, the player covers some of the picture
 TOP_WIDE_M = 3.6
-MIDDLE_M = 0.72
+MIDDLE_M = 0.6
 EYE_M = 0.75  # over the middle
 FOV_RAD = 0.72
 ASIDE = 0.4  # the first look is from a little to the side, which tells depth
