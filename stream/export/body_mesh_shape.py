@@ -218,14 +218,14 @@ def _arm(at: Places, joints: frozenset[str], side: str, size: float) -> list[Lof
     s = size
     joint = side + "Shoulder" if side + "Shoulder" in joints else TRUNK
     middle = 0.5 * (at["leftUpperArm"] + at["rightUpperArm"])
-    inner = at["neck"] + 0.02 * s * Y + 0.1 * (shoulder - middle) - 0.012 * s * Z
+    inner = at["neck"] + 0.004 * s * Y + 0.1 * (shoulder - middle) - 0.012 * s * Z
     outer = shoulder + 0.012 * s * Y - 0.12 * (shoulder - middle)
-    slope = [(0, 0.036, 0.050), (0.5, 0.036, 0.052), (1, 0.044, 0.054)]
+    slope = [(0, 0.034, 0.046), (0.5, 0.037, 0.052), (1, 0.044, 0.054)]
     upper = [(0.00, 0.054, 0.056), (0.15, 0.053, 0.056), (0.50, 0.043, 0.048), (0.85, 0.038, 0.041), (1.00, 0.037, 0.040)]
     fore = [(0.00, 0.037, 0.040), (0.22, 0.040, 0.044), (0.60, 0.033, 0.037), (0.90, 0.024, 0.031), (1.00, 0.022, 0.031)]
     return [
-        loft(joint, inner, outer, Z, scaled(slope, s), (0.02 * s, 0.03 * s), melt_m=0.07 * s, soft_m=0.06 * s),
-        loft(side + "UpperArm", shoulder, elbow, Z, scaled(upper, s), (0.045 * s, 0.034 * s), melt_m=0.045 * s, soft_m=0.06 * s),
+        loft(joint, inner, outer, Z, scaled(slope, s), (0.05 * s, 0.03 * s), melt_m=0.07 * s, soft_m=0.06 * s),
+        loft(side + "UpperArm", shoulder, elbow, Z, scaled(upper, s), (0.045 * s, 0.034 * s), melt_m=0.07 * s, soft_m=0.06 * s),
         loft(side + "LowerArm", elbow, wrist, Z, scaled(fore, s), (0.034 * s, 0.02 * s), melt_m=0.016 * s, soft_m=0.045 * s),
         *_hand(side, elbow, wrist, s),
     ]
