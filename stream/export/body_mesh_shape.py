@@ -17,7 +17,7 @@ SIDES = ("left", "right")
 LIMBS = ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm", "Hand")
 REQUIRED = ("hips", "spine", "head", *(side + limb for side in SIDES for limb in LIMBS))  # as in VRM
 TRUNK = "trunk"  # in place of a joint: the spine, shared out by height
-HEAD_OVER_ANKLE_M, HIP_M, SHOULDER_M, HAND_M = 1.501, 0.091, 0.192, 0.189
+HEAD_OVER_ANKLE_M, HIP_M, SHOULDER_M = 1.501, 0.091, 0.192
 
 
 @dataclass(frozen=True, slots=True)
