@@ -121,8 +121,8 @@ def port_owner(port: int) -> tuple[str, bool]:
 
 
 def _program(process: Any) -> tuple[str, bool]:
-    """Give name and number of a program, and whether it or one that started it is a duocap."""
-    lineage = [process, *process.parents()]
+    """Give name and number of a program, and whether it or the one that started it is a duocap."""
+    lineage = [process, *process.parents()[:1]]
     ours = any("duocap" in word or "tools.launch" in word for one in lineage for word in one.cmdline()[:4])
     return f"{process.name()}, process {process.pid}", ours
 
