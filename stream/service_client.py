@@ -30,9 +30,10 @@ class ServiceClient:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_ANSWER_BYTES)
-        self._socket.setsockopt(zmq.IMMEDIATE, 0)
         try:
-            self._socket.connect(secure_client(self._socket, address, keys))
+            plain = secure_client(self._socket, address, keys)
+            self._socket.setsockopt(zmq.HEARTBEAT_IVL, 0)  # a request that gets no answer tells as much
+            self._socket.connect(plain)
         except BaseException:
             self._socket.close(0)
             raise

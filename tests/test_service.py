@@ -1,5 +1,7 @@
 """The service socket: answers at once, recordings switched while a stream runs, noise dropped and counted."""
 
+import contextlib
+import multiprocessing
 import random
 import time
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from stream.publisher import Publisher
 from stream.recorder import RecordingError
 from stream.recording import open_recording
 from stream.recording_names import check_name, recording_file, recordings_folder
+from stream.recording_switch import RecordingSwitch
 from stream.service import Service, ServiceError
 from stream.service_client import ServiceClient
 from stream.subscriber import Subscriber
@@ -205,6 +208,37 @@ def test_a_flood_does_not_hold_the_stream_up(outlet: Outlet) -> None:
     spent = time.monotonic() - start
     socket.close()
     assert n_sent > 100 and spent < 5.0
+
+
+def flood_and_vanish(folder: Path) -> None:
+    """Flood a service whose answers take long, break the connection, and ask again; the body of a process that may abort."""
+    switch = RecordingSwitch("s1")
+
+    def info() -> dict[str, str]:
+        time.sleep(0.01)
+        return {"session": "s1"}
+
+    service = Service("tcp://127.0.0.1:0", switch, folder, info)
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.connect(service.address)
+        deadline = time.monotonic() + 0.5
+        while time.monotonic() < deadline:
+            with contextlib.suppress(zmq.Again):
+                socket.send(msgpack.packb({"request": "info", "id": 1}), zmq.NOBLOCK)
+    time.sleep(2.5)  # heartbeats, if there were any, come each second
+    client = ServiceClient(service.address, timeout_ms=20_000)
+    assert client.info()["session"] == "s1"
+    client.close()
+    service.close()
+
+
+@pytest.mark.slow
+def test_a_flood_that_breaks_off_does_not_end_the_process(tmp_path: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=flood_and_vanish, args=(tmp_path,), daemon=True)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
 
 
 BAD_NAMES = ["", " ", "..", "../x", "a/b", "a\\b", "C:x", ".hidden", "end.", " lead", "*"]
