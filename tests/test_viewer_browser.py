@@ -221,9 +221,9 @@ def test_a_page_loaded_anew_while_live_shows_the_same(browser: Browser, served: 
     browser.open(served.url)
     browser.wait("the new page", lambda: browser.evaluate("window.before === undefined && document.body !== null"))
     browser.wait("the performer", lambda: "session s1, live" in browser.text(), 90.0)
+    browser.wait("something to see", lambda: bool(scene(browser).std() > 5.0))
     before = scene(browser)
     browser.wait("a movement", lambda: difference(before, scene(browser)) > 0.005)
-    assert before.std() > 5.0
 
 
 def test_nothing_was_complained_of(browser: Browser) -> None:

@@ -18,6 +18,7 @@ from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
 from tools.dark import prefers_dark
+from tools.supervisor import interrupt_on_sigterm
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed
@@ -149,9 +150,15 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
 
 def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Serve the viewer in this process until Ctrl-C. Raises DuocapError."""
+    viewer = _Viewer(plan)
+    with interrupt_on_sigterm():
+        _show(viewer, plan, tell)
+
+
+def _show(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
+    """Turn the app until interrupted."""
     from stream.viewer.server import LOOPBACK
 
-    viewer = _Viewer(plan)
     try:
         wanted = plan.settings.viewer.port
         if wanted and viewer.port != wanted:
