@@ -136,21 +136,12 @@ def test_a_running_stream_is_described_with_its_latency_cameras_and_clocks() -> 
     patient = replace(chosen, stream=replace(chosen.stream, budget_ms=10_000.0))
     clock_figures = {"clock_offset_ns": 10**12, "clock_error_ns": 9_000_000, "rtt_ns": 18_000_000}
     seen: dict[str, dict[str, int | float | str]] = {
-        "left": {
-            "state": "live",
-            "fps": 60.0,
-            "node": "ready",
-            "clock_offset_ns": 10**12,
-            "clock_error_ns": 9_000_000,
-            "rtt_ns": 18_000_000,
-        },
+        "left": {"state": "live", "fps": 60.0, "node": "ready", **clock_figures},
         "right": {"state": "silent", "fps": 0.0},
     }
     with running(chosen, seen):
         found = [f for f in examine_network(chosen) if f.area == "stream"]
-        ours = [
-            f for f in examine_network(replace(chosen, stream=replace(chosen.stream, budget_ms=10_000.0))) if f.area == "stream"
-        ]
+        ours = [f for f in examine_network(patient) if f.area == "stream"]
     text = "\n".join(f.text for f in found)
     assert "session s1, subject Ann" in text and not hinders(found)
     offset = next(f.figures for f in found if f.figures and "clock_error_ns" in f.figures and "fps" not in f.figures)

@@ -40,11 +40,11 @@ def run_node(settings: Settings, camera: str, source: str, address: str, fps: fl
         paced=is_recorded(source),
         keys=key_settings(settings.stream),
     )
-    node = CameraNode(plan, tell)
-    try:
-        with interrupt_on_sigterm(), contextlib.suppress(KeyboardInterrupt):
+    with interrupt_on_sigterm(), contextlib.suppress(KeyboardInterrupt):
+        node = CameraNode(plan, tell)
+        try:
             while True:
                 node.turn()
-    finally:
-        node.close()
+        finally:
+            node.close()
     tell("ended")
