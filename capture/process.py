@@ -13,7 +13,7 @@ import zmq
 
 from capture.clock import now_ns
 from capture.control import Order
-from capture.endpoints import KeySettings, secure_client
+from capture.endpoints import KeySettings, is_loopback, secure_client
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
@@ -143,9 +143,9 @@ class CameraWorker:
         socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUSH)
         socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
         socket.setsockopt(zmq.LINGER, 0)
-        # Across a network: what cannot be delivered now is of no use later, and a peer that comes back begins with the present.
-        socket.setsockopt(zmq.IMMEDIATE, 1)
         try:
+            # Across a network, what cannot be delivered now is of no use later: a peer that comes back begins with the present.
+            socket.setsockopt(zmq.IMMEDIATE, 0 if is_loopback(address) else 1)
             socket.connect(secure_client(socket, address, self._plan.keys))
             self._capture(socket, Pace(t_start_ns, self.source.fps))
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
