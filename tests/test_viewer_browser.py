@@ -126,8 +126,8 @@ def still(browser: Browser) -> np.ndarray:
 
 
 def test_the_page_moves_and_asks_nobody_else(browser: Browser, served: Served) -> None:
+    browser.wait("something to see", lambda: bool(scene(browser).std() > 5.0))
     before = scene(browser)
-    assert before.std() > 5.0, "there is something to see"
     browser.wait("a movement", lambda: difference(before, scene(browser)) > 0.005)
     keep(browser, "live")
     host = served.url.removeprefix("http://")
