@@ -11,9 +11,11 @@ import cv2
 import numpy as np
 import pytest
 
+from stream.recording import open_recording
 from stream.viewer.app import App
 from stream.viewer.feed import LiveFeed
 from stream.viewer.server import open_server
+from stream.viewer.service_desk import ServiceDesk
 from tests.browser import Browser
 from tests.judges import program
 from tests.viewer_stream import WalkingStream
@@ -22,37 +24,15 @@ pytestmark = [pytest.mark.judge, pytest.mark.slow]
 SCENE = (40, 200, 700, 300)  # of 1280 x 720, clear of panels and notices
 
 
-class Desk:
-    """Records as the service would; refuses the name that is there already."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file, self.offset_ns, self._folder = "", 0, folder
-
-    def start(self, name: str | None) -> str:
-        from stream.service import ServiceError
-
-        if name == "there":
-            raise ServiceError("there.mcap: is there already; choose another name")
-        self.file = str(self._folder / f"{name or 'take'}.mcap")
-        return self.file
-
-    def stop(self) -> str:
-        file, self.file = self.file, ""
-        Path(file).write_bytes(b"recorded")
-        return file
-
-    def close(self) -> None:
-        pass
-
-
 class Served:
     """The app in a thread of its own, on a stream of somebody who walks."""
 
-    def __init__(self, stream: WalkingStream, folder: Path) -> None:
+    def __init__(self, stream: WalkingStream) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        self.app = App(open_server("127.0.0.1", port, "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, Desk(folder))
+        desk = ServiceDesk(stream.service)
+        self.app = App(open_server("127.0.0.1", port, "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, desk)
         self.url = f"http://127.0.0.1:{self.app.server.get_port()}"
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -75,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Served]:
-    with WalkingStream() as stream:
-        served = Served(stream, folder)
+    with WalkingStream(recordings=folder) as stream:
+        served = Served(stream)
         yield served
         served.close()
 
@@ -179,12 +159,15 @@ def test_the_mouse_turns_the_view(browser: Browser) -> None:
 def test_a_recording_is_started_and_stopped_by_its_button(browser: Browser, folder: Path) -> None:
     press(browser, "Now")
     press(browser, "Record")
-    browser.wait("the file's name", lambda: str(folder / "take.mcap") in browser.text())
+    browser.wait("the file's name", lambda: f"Recording to {folder}" in browser.text())
     browser.wait("the button", lambda: "Stop recording" in browser.text())
     keep(browser, "recording")
     press(browser, "Stop recording")
     browser.wait("the end", lambda: "Recorded:" in browser.text())
-    assert (folder / "take.mcap").read_bytes() == b"recorded"
+    (file,) = folder.glob("*.mcap")
+    recording = open_recording(file)
+    assert recording.skeleton.subject == "Ann" and len(recording.poses) > 5
+    assert str(file) in browser.text(), "the page names it"
 
 
 def test_the_views_and_parts_of_the_scene_change_the_picture(browser: Browser) -> None:

@@ -1,13 +1,16 @@
 """A stream for the viewer's tests: somebody who walks in a circle, waves, is lost for a moment, and is seen by two cameras."""
 
+import os
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from capture.clock import now_ns
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
+from config.settings import StreamSettings
 from database.builtin.bodies import body
 from stream.messages import (
     CameraReading,
@@ -19,7 +22,9 @@ from stream.messages import (
     SkeletonMessage,
     StatusMessage,
 )
+from stream.outlet import Outlet
 from stream.publisher import Publisher
+from stream.viewer.server import free_port
 
 MARKERS = ("chest", "left_hand", "right_hand", "left_foot", "right_foot")
 HZ = 60
@@ -118,17 +123,25 @@ def performance(session: str, seconds: float) -> list[tuple[int, Message]]:
 
 @dataclass
 class WalkingStream:
-    """Publish the performance in a thread until closed. worst_s: the longest that a publish took."""
+    """Publish the performance in a thread until closed, as a run does; recordings: the folder, None: no service.
+
+    worst_s: the longest that a publish took; service: the address of requests.
+    """
 
     address: str = "tcp://127.0.0.1:0"
     session: str = "s1"
     worst_s: float = 0.0
     seq: int = 0
+    recordings: Path | None = None
+    service: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> "WalkingStream":
-        self._publisher = Publisher(self.address)
+        self._publisher = Outlet(Publisher(self.address), self.session)
         self.address = self._publisher.address
+        if self.recordings is not None:
+            self.service = f"tcp://127.0.0.1:{free_port('127.0.0.1', 40000 + os.getpid() % 9000)}"
+            self._publisher.open_service(StreamSettings(service=self.service, recordings=str(self.recordings)))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self
