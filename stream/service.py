@@ -65,11 +65,7 @@ class Service:
                 self._socket.setsockopt(option, BUFFER_MESSAGES)
             self._socket.setsockopt(zmq.LINGER, LINGER_MS)
             self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
-            plain = secure_server(self._socket, address, keys)
-            # libzmq 4.3.5 aborts the process if a heartbeat is due on a connection that broke while its messages wait, and a
-            # flood makes them wait. A dead client costs nothing here until TCP's own keepalive ends it.
-            self._socket.setsockopt(zmq.HEARTBEAT_IVL, 0)
-            self._socket.bind(plain)
+            self._socket.bind(secure_server(self._socket, address, keys))
         except DuocapError:
             self._socket.close(0)
             raise

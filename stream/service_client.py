@@ -31,9 +31,7 @@ class ServiceClient:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_ANSWER_BYTES)
         try:
-            plain = secure_client(self._socket, address, keys)
-            self._socket.setsockopt(zmq.HEARTBEAT_IVL, 0)  # a request that gets no answer tells as much
-            self._socket.connect(plain)
+            self._socket.connect(secure_client(self._socket, address, keys))
         except BaseException:
             self._socket.close(0)
             raise

@@ -1,10 +1,13 @@
 """Who reaches a socket: loopback without keys, other addresses only with keys, and then only those admitted."""
 
+import multiprocessing
 import socket as network
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import zmq
 
@@ -185,18 +188,60 @@ def test_keyed_sockets_do_not_keep_their_context_from_ending(tmp_path: Path) -> 
     assert context.closed
 
 
-def test_a_peer_that_never_answers_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "HEARTBEAT_MS", 50)
-    monkeypatch.setattr(endpoints, "SILENCE_MS", 200)
+def is_connected(port: int) -> bool:
+    """Tell whether a socket of this process is connected to another one's port."""
+    connections = psutil.Process().net_connections("tcp")
+    return any(c.raddr and c.raddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in connections)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits how long data may stay unacknowledged")
+def test_a_peer_that_takes_nothing_any_more_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "SILENCE_MS", 300)
     publisher = Publisher("tcp://127.0.0.1:0")
     alive = Subscriber(publisher.address)
     host, port = publisher.address.removeprefix("tcp://").split(":")
-    with network.create_connection((host, int(port)), timeout=10.0) as dead:
+    with network.socket() as dead:
+        dead.setsockopt(network.SOL_SOCKET, network.SO_RCVBUF, 4096)
+        dead.connect((host, int(port)))
         dead.sendall(GREETING + READY)
-        received = bytearray()
-        while part := dead.recv(4096):  # ends when the publisher closes the connection
-            received += part
-    assert b"PING" in received
+        assert dead.recv(10, network.MSG_WAITALL)  # a subscription before the greeting's answer is refused
+        time.sleep(0.1)
+        dead.sendall(b"\x00\x06\x01pose ")
+        own_port, deadline = dead.getsockname()[1], time.monotonic() + 20.0
+        while publisher.n_subscriptions < 2 and time.monotonic() < deadline:
+            publisher.serve(time.monotonic_ns())
+        assert is_connected(own_port)
+        while is_connected(own_port) and time.monotonic() < deadline:
+            for _ in range(200):
+                publisher.publish(POSE)
+            publisher.serve(time.monotonic_ns())
+            time.sleep(0.02)
+        assert not is_connected(own_port)
     assert heard_by(alive, publisher, 10.0)
     alive.close()
     publisher.close()
+
+
+def stop_reading_and_outlive_the_publisher(address: str) -> None:
+    """Let a subscriber's buffer fill while its publisher dies; the body of a process that may abort."""
+    subscriber = Subscriber(address)
+    time.sleep(6.0)
+    subscriber.close()
+
+
+@pytest.mark.slow
+def test_a_subscriber_with_a_full_buffer_outlives_its_publisher() -> None:
+    publisher = Publisher("tcp://127.0.0.1:0")
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=stop_reading_and_outlive_the_publisher, args=(publisher.address,), daemon=True)
+    process.start()
+    begun = time.monotonic()
+    while process.is_alive() and time.monotonic() < begun + 30 and publisher.n_subscriptions == 0:
+        publisher.serve(time.monotonic_ns())
+        time.sleep(0.01)
+    for _ in range(3000):
+        publisher.publish(POSE)
+        time.sleep(0.0005)
+    publisher.close()
+    process.join(60)
+    assert process.exitcode == 0
