@@ -150,8 +150,8 @@ def _is_this_machine(host: str) -> bool:
 def _notice_dead_peers(socket: "zmq.Socket[Any]", host: str) -> None:
     """Drop peers whose machine or network died: nothing else ends a TCP connection that nobody closes.
 
-    TCP itself asks (keepalive where nothing is sent, a limit on what stays unacknowledged where something is). ZMTP's heartbeats are
-    not used: libzmq 4.3.5 aborts the process when one is due on a connection that broke while its messages waited to be read.
+    TCP itself asks (keepalive where nothing is sent, a limit on what stays unacknowledged where something is). ZMTP's heartbeats
+    are not used: libzmq 4.3.5 aborts the process when one is due on a connection that broke while its messages waited to be read.
     """
     if host.startswith("["):
         socket.setsockopt(zmq.IPV6, 1)
