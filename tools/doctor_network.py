@@ -2,12 +2,12 @@
 
 import contextlib
 import errno
-import importlib
 import socket
 import time
 from typing import Any
 
 import numpy as np
+import psutil
 
 from capture.clock import now_ns
 from capture.endpoints import EndpointError, is_loopback, key_settings
@@ -109,10 +109,6 @@ def is_taken(host: str, port: int) -> bool:
 
 def port_owner(port: int) -> tuple[str, bool]:
     """Give which program listens at a port, empty where that cannot be known, and whether it is a duocap."""
-    try:
-        psutil = importlib.import_module("psutil")  # not among the packages duocap needs
-    except ImportError:
-        return "", False
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
@@ -120,7 +116,7 @@ def port_owner(port: int) -> tuple[str, bool]:
     return "", False
 
 
-def _program(process: Any) -> tuple[str, bool]:
+def _program(process: psutil.Process) -> tuple[str, bool]:
     """Give name and number of a program, and whether it or the one that started it is a duocap."""
     lineage = [process, *process.parents()[:1]]
     ours = any("duocap" in word or "tools.launch" in word for one in lineage for word in one.cmdline()[:4])
