@@ -111,7 +111,7 @@ def port_owner(port: int) -> tuple[str, bool]:
     """Give which program listens at a port, empty where that cannot be known, and whether it is a duocap."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port and connection.pid:
                 return _program(psutil.Process(connection.pid))
     return "", False
 
