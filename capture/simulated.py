@@ -117,5 +117,3 @@ class SimulatedCamera:
             place = rng.uniform(0.05, 0.95, 2) * self.size
             spot = np.diag(rng.uniform(1.0, 3.0, 2) ** 2)
             draw_marker(background, np.repeat(place[None], 3, axis=0), spot, np.full(3, rng.uniform(200.0, 500.0)), 0.5)
-
-

@@ -22,9 +22,7 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(
-            f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds"
-        ) from error
+        raise SourceError(f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds") from error
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if header not in (ONE, TWO):
         raise SourceError(

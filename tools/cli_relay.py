@@ -15,7 +15,7 @@ Origins = Annotated[
 
 
 @with_settings
-def relay(settings: Settings, port: Port = 5572, origin: Origins = None) -> None:
+def relay(settings: Settings, port: Port = 5574, origin: Origins = None) -> None:
     """Hand a running stream on to browsers over WebSocket, on this machine."""
     import asyncio
 

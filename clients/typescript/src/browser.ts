@@ -7,7 +7,7 @@ const RETRY_MS = 1000;
 /** Hear the stream, again after every interruption; give what is known of it and a function that ends it. */
 export function connect(
   onPose: (skeleton: Skeleton, pose: Pose) => void,
-  url = "ws://127.0.0.1:5572",
+  url = "ws://127.0.0.1:5574",
 ): { newest: Newest; close: () => void } {
   const newest = new Newest(onPose);
   let socket: WebSocket;
