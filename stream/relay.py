@@ -24,7 +24,6 @@ from config.errors import DuocapError, reason
 
 log = logging.getLogger(__name__)
 
-DEFAULT_PORT = 5574
 LAST_VALUES = (b"skeleton", b"rig", b"status", b"pose")  # of these, only the newest matters
 EVENTS_KEPT = 100
 MAX_CONNECTIONS = 64
