@@ -17,6 +17,7 @@ from capture.endpoints import key_settings
 from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
+from tools.child import one_thread
 from tools.dark import prefers_dark
 from tools.supervisor import interrupt_on_sigterm
 
@@ -28,6 +29,7 @@ TITLE = "duocap"
 READY_S = 30.0
 STOP_S = 3.0
 SEEN_S = 5.0  # a page that is loaded anew is away for a moment
+ASK_S, ANSWER_S = 0.2, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class ViewerProcess:
         self._process = context.Process(
             target=viewer_main, args=(theirs, plan, current_logs()), name="duocap-viewer", daemon=True
         )
-        self._process.start()
+        with one_thread():
+            self._process.start()
         theirs.close()
         self.url = ""
 
@@ -70,12 +73,12 @@ class ViewerProcess:
     def wait_unseen(self) -> None:
         """Return when nobody looks any more: the last page has been closed, or none was ever opened."""
         last_seen_s = time.monotonic()
-        while self._process.is_alive() and time.monotonic() - last_seen_s < SEEN_S:
-            with contextlib.suppress(EOFError, OSError):
-                while self._pipe.poll(0.2):
-                    kind, count = self._pipe.recv()
-                    if kind == "pages" and int(count) > 0:
-                        last_seen_s = time.monotonic()
+        with contextlib.suppress(EOFError, OSError):  # the viewer has ended
+            while time.monotonic() - last_seen_s < SEEN_S:
+                self._pipe.send("pages")
+                if self._pipe.poll(ANSWER_S) and int(self._pipe.recv()) > 0:
+                    last_seen_s = time.monotonic()
+                time.sleep(ASK_S)
 
     def close(self) -> None:
         """End the viewer."""
@@ -126,7 +129,10 @@ def _linger(viewer: ViewerProcess, tell: Callable[[str], None]) -> None:
 
 
 def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
-    """Serve the viewer until told to stop, or until the process that wanted it has gone."""
+    """Serve the viewer until told to stop, or until the process that wanted it has gone.
+
+    It only answers: a pipe that nobody reads fills up within minutes, and whoever writes to it then waits for ever.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")
     parent = multiprocessing.parent_process()
@@ -137,13 +143,13 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
         return
     pipe.send(("url", viewer.url))
     viewer.browse()
-    told_s = 0.0
     with contextlib.suppress(EOFError, OSError):  # the other end of the pipe has gone
-        while not pipe.poll(0) and (parent is None or parent.is_alive()):
+        while parent is None or parent.is_alive():
             viewer.app.turn()
-            if time.monotonic() - told_s > 0.5:
-                told_s = time.monotonic()
-                pipe.send(("pages", viewer.app.n_pages))
+            if pipe.poll(0):
+                if pipe.recv() != "pages":
+                    break
+                pipe.send(viewer.app.n_pages)
     viewer.app.close()
     os._exit(0)  # threads of the web server may still wait for a browser that hangs
 
