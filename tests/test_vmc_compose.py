@@ -26,11 +26,11 @@ from tests.vmc_world import PARENT, bones, decoded, in_world
 PERSON = subject()
 BODY = skeleton_message(PERSON)
 ROOT = np.array([0.3, 0.9, -1.7])
-# /VMC/Ext/Bone/Pos, ",sfffffff", "LeftUpperLeg", then -0.09, -0.05, 0 and 0, -0.6, -0, -0.8 as big-endian float32.
+# /VMC/Ext/Bone/Pos, ",sfffffff", "LeftUpperLeg", then -0.09, -0.05, 0 and 0, -0.6, 0, -0.8 as big-endian float32.
 LEFT_UPPER_LEG = (
     b"/VMC/Ext/Bone/Pos\0\0\0,sfffffff\0\0\0LeftUpperLeg\0\0\0\0"
     b"\xbd\xb8\x51\xec\xbd\x4c\xcc\xcd\x00\x00\x00\x00"
-    b"\x00\x00\x00\x00\xbf\x19\x99\x9a\x80\x00\x00\x00\xbf\x4c\xcc\xcd"
+    b"\x00\x00\x00\x00\xbf\x19\x99\x9a\x00\x00\x00\x00\xbf\x4c\xcc\xcd"
 )
 # A bundle for at once: 36 bytes of state (loaded, calibrated, normal, tracked), 20 bytes of time (12.5).
 HEARTBEAT = (

@@ -1,10 +1,11 @@
 """Poses as VMC: root, bones, state and time, in that order, as OSC bundles.
 
-Our axes become Unity's by a mirror of x (docs/conventions.md): performers face +Z in both, their left is at +X here and -X there.
+Our axes become Unity's (`stream.axes`): performers face +Z in both, their left is at +X here and -X there.
 The root stays at the origin and the hips carry the motion, as SlimeVR sends it: some receivers ignore the root. State and time
 come last, since receivers that gather a frame end it with either.
 """
 
+from stream.axes import UNITY
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.vmc.bones import folded, product, sent_bones
 from stream.vmc.datagrams import Datagrams, MessageForm
@@ -49,16 +50,17 @@ class Composer:
         forms = [MessageForm("/VMC/Ext/Bone/Pos", (bone.name,), TRANSFORM) for bone in self.bones]
         self._datagrams = Datagrams([ROOT_FORM, *forms, STATE_FORM, TIME_FORM])
         self._datagrams.put(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-        self._offsets_m: list[list[float]] = skeleton.offsets_m.tolist()
+        self._offsets: list[list[float]] = UNITY.positions(skeleton.offsets_m).tolist()
 
     def put_pose(self, pose: PoseMessage, placement: Placement = LEVEL) -> None:
         """Write a pose, placed in the receiver's world."""
-        rotations: list[list[float]] = pose.rotations_xyzw.tolist()
-        offsets_m = [list(placement.place(pose.root_m)), *self._offsets_m[1:]]
-        rotations[0] = list(product(placement.turn_xyzw, rotations[0]))
+        rotations: list[list[float]] = UNITY.quaternions(pose.rotations_xyzw).tolist()
+        root = product(placement.turn_xyzw, pose.rotations_xyzw[0].tolist())
+        rotations[0] = UNITY.quaternions(root).tolist()
+        offsets = [UNITY.positions(placement.place(pose.root_m)).tolist(), *self._offsets[1:]]
         for number, bone in enumerate(self.bones):
-            (x, y, z), (qx, qy, qz, qw) = folded(bone.chain, offsets_m, rotations)
-            self._datagrams.put(1 + number, -x, y, z, qx, -qy, -qz, qw)
+            place, turn = folded(bone.chain, offsets, rotations)
+            self._datagrams.put(1 + number, *place, *turn)
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
         """Give the last pose with the state and the time since the start [s], valid until the next call."""
