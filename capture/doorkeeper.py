@@ -60,7 +60,7 @@ def _reply(request: list[bytes]) -> list[bytes]:
     if name is None:
         log.info("a client without an admitted key was turned away")
     status = ADMITTED if name is not None else REFUSED
-    return [version, request_id, *status, (name or "").encode(), b""]
+    return [version, request_id, *status, (name or "").encode("utf-8", "replace"), b""]
 
 
 def _client_of(request: list[bytes]) -> str | None:

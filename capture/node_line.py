@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import zmq
 
+from capture.binding import connected
 from capture.clock import now_ns
 from capture.clock_offset import ClockFilter, ClockMap, ClockSample
 from capture.control import Details, Order, Report, decode_order, encode_report
-from capture.endpoints import KeySettings, secure_client
+from capture.endpoints import KeySettings
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 
 log = logging.getLogger(__name__)
@@ -48,11 +49,7 @@ class NodeLine:
         self._socket.setsockopt(zmq.SNDHWM, 16)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 200)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2000)
-        try:
-            self._socket.connect(secure_client(self._socket, address, keys))
-        except Exception:
-            self._socket.close(0)
-            raise
+        connected(self._socket, address, keys)
         self.session = ""
         self.clock = RunClock()
         self.filter = ClockFilter()

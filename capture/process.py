@@ -11,9 +11,10 @@ from typing import Protocol
 
 import zmq
 
+from capture.binding import connected
 from capture.clock import now_ns
 from capture.control import Order
-from capture.endpoints import KeySettings, is_loopback, secure_client
+from capture.endpoints import KeySettings, is_loopback
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
@@ -146,7 +147,7 @@ class CameraWorker:
         try:
             # Across a network, what cannot be delivered now is of no use later: a peer that comes back begins with the present.
             socket.setsockopt(zmq.IMMEDIATE, 0 if is_loopback(address) else 1)
-            socket.connect(secure_client(socket, address, self._plan.keys))
+            connected(socket, address, self._plan.keys)
             self._capture(socket, Pace(t_start_ns, self.source.fps))
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
             self.error = error

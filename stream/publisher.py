@@ -5,6 +5,7 @@ A small send buffer drops for a slow subscriber instead of letting it fall behin
 
 import zmq
 
+from capture.binding import address_of
 from capture.endpoints import KeySettings, secure_server
 from config.errors import DuocapError
 from stream.codec import encode
@@ -49,8 +50,7 @@ class Publisher:
         except zmq.ZMQError as error:
             self._socket.close(0)
             raise StreamError(_bind_fault(address, error)) from error
-        endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
-        self.address = endpoint.decode().rstrip("\0") if isinstance(endpoint, bytes) else address
+        self.address = address_of(self._socket)
         self._subscriptions = Subscriptions(self._socket)
 
     @property

@@ -18,7 +18,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from capture.endpoints import KeySettings, secure_client
+from capture.binding import connected
+from capture.endpoints import KeySettings
 from capture.wire import MAX_MESSAGE_BYTES
 from config.errors import DuocapError, reason
 
@@ -164,7 +165,7 @@ class StreamReader:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         for topic in (*LAST_VALUES, b"event"):
             self._socket.subscribe(topic + b" ")
-        self._socket.connect(secure_client(self._socket, address, keys))
+        connected(self._socket, address, keys)
         self._thread = threading.Thread(target=self._read, name="relay", daemon=True)
         self._thread.start()
 

@@ -19,6 +19,7 @@ from typing import Any
 import msgpack
 import zmq
 
+from capture.binding import address_of
 from capture.clock import now_ns
 from capture.endpoints import KeySettings, secure_server
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
@@ -74,8 +75,7 @@ class Service:
             raise ServiceError(
                 f"{address}: requests cannot be taken there ({error.strerror or error}); see stream.service"
             ) from error
-        endpoint: object = self._socket.getsockopt(zmq.LAST_ENDPOINT)
-        self.address = endpoint.decode().rstrip("\0") if isinstance(endpoint, bytes) else address
+        self.address = address_of(self._socket)
         self._thread = threading.Thread(target=self._run, name="service", daemon=True)
         self._thread.start()
 
@@ -91,6 +91,10 @@ class Service:
                 self._turn()
             except zmq.ZMQError as error:
                 log.debug("the service's socket: %s", error)
+                self._ending.wait(PAUSE_S)
+            except Exception as error:  # whatever a request meets, the next one is answered
+                log.warning("a request could not be answered: %s: %s", type(error).__name__, error)
+                log.debug("the fault", exc_info=True)
                 self._ending.wait(PAUSE_S)
         self._socket.close()
 

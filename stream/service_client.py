@@ -5,9 +5,10 @@ from typing import Any
 import msgpack
 import zmq
 
+from capture.binding import connected
 from capture.clock import now_ns
 from capture.clock_offset import ClockFilter, ClockSample
-from capture.endpoints import KeySettings, secure_client
+from capture.endpoints import KeySettings
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
 from stream.service import MAX_REQUEST_BYTES, SCHEMA, ServiceError
 
@@ -30,11 +31,7 @@ class ServiceClient:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_ANSWER_BYTES)
-        try:
-            self._socket.connect(secure_client(self._socket, address, keys))
-        except BaseException:
-            self._socket.close(0)
-            raise
+        connected(self._socket, address, keys)
 
     def clock_offset(self, rounds: int = CLOCK_ROUNDS) -> int:
         """Give the publisher's clock minus ours [ns], after some more round trips; `clock` holds the error bound."""

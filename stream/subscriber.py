@@ -2,9 +2,9 @@
 
 import zmq
 
-from capture.endpoints import KeySettings, secure_client
+from capture.binding import connected
+from capture.endpoints import KeySettings
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
-from config.errors import DuocapError
 from stream.codec import decode
 from stream.messages import Message
 
@@ -32,11 +32,7 @@ class Subscriber:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         for topic in topics:
             self._socket.subscribe(topic.encode())
-        try:
-            self._socket.connect(secure_client(self._socket, address, keys))
-        except DuocapError:
-            self._socket.close()
-            raise
+        connected(self._socket, address, keys)
         self.n_malformed = 0
 
     def heard(self, timeout_ms: int = 0) -> list[Message]:

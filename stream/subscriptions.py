@@ -11,6 +11,7 @@ from collections import Counter
 
 import zmq
 
+from capture.binding import address_of
 from stream.codec import TOPIC_OF
 
 log = logging.getLogger(__name__)
@@ -84,8 +85,7 @@ class Subscriptions:
 
     def _shut(self, connection: int) -> None:
         """End a connection if it still is one of ours; its subscriptions go with it."""
-        endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT)
-        port = endpoint.rstrip(b"\0").rpartition(b":")[2].decode() if isinstance(endpoint, bytes) else ""
+        port = address_of(self._socket).rpartition(":")[2]
         with contextlib.suppress(OSError):
             peer = network.socket(fileno=connection)
             try:
