@@ -15,7 +15,8 @@ from stream.viewer.stage import Stage, StageOptions
 from stream.viewer.stage_colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_pose import bones_of, joints_of, tip_m
-from stream.viewer.stage_shapes import bone, ring, sphere
+from stream.viewer.stage_shapes import bone, ring
+from stream.viewer.stage_skin import rest_places_m
 from stream.viewer.stage_trails import LENGTH_NS, STEP_NS, Trail
 from stream.viewer.stage_world import WORLD, World
 from tests.stage_motion import as_state, performer, poses_of, skeleton_and_rig
@@ -96,17 +97,42 @@ def test_everything_stands_in_the_scene_as_posed(server: viser.ViserServer, stag
         np.testing.assert_allclose([b.position for b in body.bones], p, atol=3e-5)
         quaternions = np.array([b.wxyz for b in body.bones])
         np.testing.assert_allclose(matrix_from_quaternion(np.roll(quaternions, -1, axis=1)), G, atol=1e-4)
-        np.testing.assert_allclose(node(server, "joints").batched_positions, p, atol=1e-5)
-        markers = node(server, "markers")
-        for m, marker in enumerate(pose.markers):
-            np.testing.assert_allclose(markers.batched_positions[m], marker.measured or marker.xyz, atol=1e-5)
-            assert tuple(markers.batched_colors[m]) == tuple(vertex_colors(marker_color(marker)))
+        np.testing.assert_allclose([node(server, f"joints/{name}").position for name in SKELETON.names], p, atol=3e-5)
+        for marker in pose.markers:
+            ball = node(server, f"markers/{marker.name}")
+            np.testing.assert_allclose(ball.position, marker.measured or marker.xyz, atol=3e-5)
+            assert ball.visible and tuple(ball.color) == marker_color(marker)
             label_m = np.add(marker.measured or marker.xyz, (0.0, 0.04, 0.0))
             np.testing.assert_allclose(node(server, f"labels/{marker.name}").position, label_m, atol=1e-5)
         contacts = node(server, "contacts")
         assert contacts.batched_scales.tolist() == [1.0, 1.0, 0.0, 0.0]
         foot = p[SKELETON.names.index("leftFoot")]
         np.testing.assert_allclose(contacts.batched_positions[0], (foot[0], 0.004, foot[2]), atol=1e-3)
+
+
+def test_bones_are_carried_by_the_joints(server: viser.ViserServer, stage: Stage) -> None:
+    """Skin the spindles by hand: both ends of every bone lie where the pose has them."""
+    mesh, bones = node(server, "bones"), bones_of(SKELETON)
+    rest, carried = np.asarray(mesh.vertices, float).reshape(len(bones.joint), -1, 3), []
+    stage.show(POSES[20])
+    G, p = truth(POSES[20])
+    begin_m = np.array([bone.position for bone in mesh.bones])
+    np.testing.assert_allclose(begin_m, p, atol=3e-5)
+    rest_m = rest_places_m(SKELETON)
+    for joint, vertices in zip(bones.joint, rest, strict=True):
+        carried.append(p[joint] + (vertices - rest_m[joint]) @ G[joint].T)
+    tops = np.array([vertices[0] for vertices in carried])
+    tips = p[bones.joint] + np.einsum("bij,bj->bi", G[bones.joint] @ bones.turn, bones.length_m[:, None] * [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(tops, tips, atol=1e-5)
+    np.testing.assert_allclose([vertices[-1] for vertices in carried], p[bones.joint], atol=1e-5)
+
+
+def test_a_marker_that_a_pose_does_not_have_is_not_there(server: viser.ViserServer, stage: Stage) -> None:
+    gone, *rest = POSES[0].markers
+    stage.show(replace(POSES[0], markers=tuple(rest)))
+    assert not node(server, f"markers/{gone.name}").visible and node(server, f"markers/{rest[0].name}").visible
+    stage.show(POSES[0])
+    assert node(server, f"markers/{gone.name}").visible
 
 
 def test_what_is_off_costs_nothing_and_is_right_when_it_comes_on(
@@ -119,7 +145,8 @@ def test_what_is_off_costs_nothing_and_is_right_when_it_comes_on(
         stage.show(pose)
     assert sent.messages == []
     stage.options = replace(stage.options, bones=True, markers=True)
-    np.testing.assert_allclose(node(server, "markers").batched_positions[3], POSES[-1].markers[3].xyz, atol=1e-5)
+    last = POSES[-1].markers[3]
+    np.testing.assert_allclose(node(server, f"markers/{last.name}").position, last.measured or last.xyz, atol=3e-5)
     assert node(server, "bones").visible and not node(server, "body").visible
 
 
@@ -130,8 +157,9 @@ def test_a_frame_is_few_messages(server: viser.ViserServer, stage: Stage, monkey
     for pose in POSES[1:]:
         stage.show(pose)
     per_frame = len(sent.messages) / len(POSES[1:])
-    assert per_frame <= 2 * len(SKELETON.names) + 4, "two messages a bone, and few for all the rest"
-    others = [m for m in sent.messages if not type(m).__name__.startswith("SetBone")]
+    n_markers = len(SKELETON.markers)
+    assert per_frame <= 2 * len(SKELETON.names) + n_markers + 4, "two a bone, one a marker, and few for all the rest"
+    others = [m for m in sent.messages if not type(m).__name__.startswith(("SetBone", "SetPosition"))]
     assert len(others) / len(POSES[1:]) <= 4
     sent.messages.clear()
     stage.show(POSES[-1])
@@ -195,15 +223,11 @@ def test_trails_hold_two_seconds_and_begin_anew_after_a_jump() -> None:
     assert len(trail.segments()[0]) == 0
 
 
-@pytest.mark.parametrize("shape", [sphere(0.5), bone()])
-def test_solids_are_closed_and_look_outwards(shape) -> None:  # type: ignore[no-untyped-def]
+def test_a_bone_is_closed_and_looks_outwards() -> None:
+    shape = bone()
     corners = shape.vertices_m[shape.faces].astype(float)
-    volume = np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6.0
-    assert volume > 0
-    if shape.vertices_m[:, 1].min() < 0:
-        assert 0.9 * np.pi / 6.0 < volume < np.pi / 6.0
-    else:
-        assert shape.vertices_m[:, 1].max() == 1.0 and shape.vertices_m[:, 1].min() == 0.0
+    assert np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() > 0
+    assert shape.vertices_m[:, 1].max() == 1.0 and shape.vertices_m[:, 1].min() == 0.0
 
 
 def test_a_ring_is_seen_from_above() -> None:

@@ -1,12 +1,13 @@
-"""Bones and joints as two objects of many equal parts; the joints' colours tell what each pose knows of them."""
+"""Bones and joints of a body; the joints' colours tell what each pose knows of them."""
 
 import numpy as np
 import viser
 
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import DARK, GREY, Ground, joint_colors, vertex_colors
+from stream.viewer.stage_colors import DARK, Ground, joint_colors
 from stream.viewer.stage_pose import Joints, bones_of
-from stream.viewer.stage_shapes import bone, sphere
+from stream.viewer.stage_shapes import bone
+from stream.viewer.stage_skin import Balls, Skin, rest_places_m
 
 JOINT_M = 0.017
 THICKNESS = 0.09  # of a bone's length
@@ -14,80 +15,71 @@ THICKEST_M, THINNEST_M = 0.024, 0.008
 
 
 class BoneParts:
-    """The bones of one body: spindles from joint to joint, one object."""
+    """The bones of one body: spindles from joint to joint, one mesh that the joints carry."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        self._bones = bones_of(skeleton)
-        length = self._bones.length_m
-        thick = np.clip(THICKNESS * length, THINNEST_M, THICKEST_M)
-        shape = bone()
-        self._parts = scene.add_batched_meshes_simple(
+        bones, shape = bones_of(skeleton), bone()
+        thick = np.clip(THICKNESS * bones.length_m, THINNEST_M, THICKEST_M)
+        sizes = np.stack([thick, bones.length_m, thick], 1)
+        n_corners, begins_m = len(shape.vertices_m), rest_places_m(skeleton)[bones.joint]
+        vertices_m = np.einsum("bij,bvj->bvi", bones.turn, sizes[:, None] * shape.vertices_m) + begins_m[:, None]
+        faces = shape.faces + n_corners * np.arange(len(sizes), dtype=np.uint32)[:, None, None]
+        weights = np.eye(len(skeleton.names))[np.repeat(bones.joint, n_corners)]
+        self._skin = Skin(
+            scene,
             name,
-            shape.vertices_m,
-            shape.faces,
-            np.tile([1.0, 0.0, 0.0, 0.0], (len(length), 1)),
-            np.zeros((len(length), 3)),
-            batched_scales=np.stack([thick, length, thick], 1).astype(np.float32),
-            batched_colors=vertex_colors(DARK.bone),
-            lod="off",
+            skeleton,
+            vertices_m.reshape(-1, 3).astype(np.float32),
+            faces.reshape(-1, 3),
+            weights,
+            color=DARK.bone,
             flat_shading=True,
             visible=False,
         )
+        self._mesh = self._skin.mesh
 
     def set_ground(self, ground: Ground) -> None:
         """Take a colour that reads well before the floor."""
-        self._parts.batched_colors = vertex_colors(ground.bone)
+        self._mesh.color = ground.bone
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
         """Lay the bones where the joints are."""
-        self._parts.batched_positions = joints.place_m[self._bones.joint].astype(np.float32)
-        self._parts.batched_wxyzs = self._bones.wxyz(joints).astype(np.float32)
+        self._skin.show(joints)
 
     @property
     def on(self) -> bool:
         """Whether they are to be seen."""
-        return bool(self._parts.visible)
+        return bool(self._mesh.visible)
 
     @on.setter
     def on(self, on: bool) -> None:
-        self._parts.visible = on
+        self._mesh.visible = on
 
     def remove(self) -> None:
         """Take the bones out of the scene."""
-        self._parts.remove()
+        self._mesh.remove()
 
 
 class JointParts:
-    """The joints of one body: spheres coloured by source and confidence, one object."""
+    """The joints of one body: balls coloured by source and confidence."""
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
-        n_joints = len(skeleton.names)
-        shape = sphere(JOINT_M)
-        self._parts = scene.add_batched_meshes_simple(
-            name,
-            shape.vertices_m,
-            shape.faces,
-            np.tile([1.0, 0.0, 0.0, 0.0], (n_joints, 1)),
-            np.zeros((n_joints, 3)),
-            batched_colors=np.tile(np.array(GREY, np.uint8), (n_joints, 1)),
-            lod="off",
-            visible=False,
-        )
+        self._balls = Balls(scene, name, skeleton.names, JOINT_M)
+        self._all = np.ones(len(skeleton.names), bool)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
-        """Lay the spheres on the joints."""
-        self._parts.batched_positions = joints.place_m.astype(np.float32)
-        self._parts.batched_colors = vertex_colors(joint_colors(pose))
+        """Lay the balls on the joints."""
+        self._balls.show(joints.place_m, [(r, g, b) for r, g, b in joint_colors(pose).tolist()], self._all)
 
     @property
     def on(self) -> bool:
         """Whether they are to be seen."""
-        return bool(self._parts.visible)
+        return bool(self._balls.root.visible)
 
     @on.setter
     def on(self, on: bool) -> None:
-        self._parts.visible = on
+        self._balls.root.visible = on
 
     def remove(self) -> None:
         """Take the joints out of the scene."""
-        self._parts.remove()
+        self._balls.root.remove()

@@ -4,10 +4,11 @@ import numpy as np
 import viser
 
 from stream.messages import PoseMessage, SkeletonMessage
-from stream.viewer.stage_colors import CONTACT, INFERRED, marker_color, vertex_colors
+from stream.viewer.stage_colors import CONTACT, INFERRED, Color, marker_color, vertex_colors
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_pose import Joints, wxyz_from_matrix
-from stream.viewer.stage_shapes import ring, sphere
+from stream.viewer.stage_shapes import ring
+from stream.viewer.stage_skin import Balls
 
 MARKER_M = 0.022
 LABEL_UP_M = 0.04
@@ -18,53 +19,39 @@ NO_TURN = (1.0, 0.0, 0.0, 0.0)
 
 
 class MarkerParts:
-    """The markers of one body: spheres, one object.
+    """The markers of one body: a ball each.
 
     A measured marker stands where it was seen, the others where the pose has them.
     """
 
     def __init__(self, scene: viser.SceneApi, name: str, skeleton: SkeletonMessage) -> None:
         self._index = {marker: m for m, marker in enumerate(skeleton.markers)}
-        n_markers = len(skeleton.markers)
-        shape = sphere(MARKER_M)
-        self._place_m = np.zeros((max(n_markers, 1), 3), np.float32)
-        self._parts = scene.add_batched_meshes_simple(
-            name,
-            shape.vertices_m,
-            shape.faces,
-            np.tile(NO_TURN, (len(self._place_m), 1)),
-            self._place_m,
-            batched_scales=np.zeros(len(self._place_m), np.float32),
-            batched_colors=np.tile(np.array(INFERRED, np.uint8), (len(self._place_m), 1)),
-            lod="off",
-            visible=False,
-        )
+        self._balls = Balls(scene, name, skeleton.markers, MARKER_M)
+        self._place_m = np.zeros((len(skeleton.markers), 3))
+        self._colors: list[Color] = [INFERRED] * len(skeleton.markers)
 
     def show(self, pose: PoseMessage, joints: Joints) -> None:
-        """Lay the spheres on the markers; what a pose does not have is not there."""
-        n_parts = len(self._place_m)
-        size, colors = np.zeros(n_parts, np.float32), np.tile(np.array(INFERRED, np.uint8), (n_parts, 1))
+        """Lay the balls on the markers; what a pose does not have is not there."""
+        there = np.zeros(len(self._place_m), bool)
         for marker in pose.markers:
             m = self._index.get(marker.name)
             if m is not None:
                 self._place_m[m] = marker.measured or marker.xyz
-                size[m], colors[m] = 1.0, marker_color(marker)
-        self._parts.batched_positions = self._place_m
-        self._parts.batched_scales = size
-        self._parts.batched_colors = vertex_colors(colors)
+                there[m], self._colors[m] = True, marker_color(marker)
+        self._balls.show(self._place_m, self._colors, there)
 
     @property
     def on(self) -> bool:
         """Whether they are to be seen."""
-        return bool(self._parts.visible)
+        return bool(self._balls.root.visible)
 
     @on.setter
     def on(self, on: bool) -> None:
-        self._parts.visible = on
+        self._balls.root.visible = on
 
     def remove(self) -> None:
         """Take the markers out of the scene."""
-        self._parts.remove()
+        self._balls.root.remove()
 
 
 class Labels:

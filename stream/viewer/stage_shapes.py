@@ -1,4 +1,4 @@
-"""The small meshes that the scene repeats: a sphere, a bone, a ring."""
+"""The small meshes that the scene repeats: a bone, a ring."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,6 @@ class Shape:
 
     vertices_m: NDArray[np.float32]
     faces: NDArray[np.uint32]
-
-
-def sphere(radius_m: float, around: int = 16, down: int = 10) -> Shape:
-    """Give a sphere about the origin, its poles on the y axis."""
-    polar = np.linspace(0.0, np.pi, down + 1)
-    rings = np.stack([np.sin(polar), np.cos(polar)], 1)
-    return Shape(*_lathe(radius_m * rings, around))
 
 
 def bone(waist: float = 0.2) -> Shape:
