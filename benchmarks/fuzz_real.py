@@ -81,10 +81,12 @@ REQUESTS = (b"\x01pose ", b"\x01", b"\x01skeleton ", b"\x00pose ", b"\x01status"
 
 
 def recording_bytes() -> bytes:
-    """Give the file of a small recording."""
+    """Give the file of a small recording, the same at every call."""
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "real.mcap", {"subject": "somebody", "session": SESSION})
-        for number, payload in enumerate(STREAM):
-            recorder.write(payload, number)
+        with recorder._changed:  # its thread finds all messages at once and makes one chunk of them, however busy the machine
+            for number, payload in enumerate(STREAM):
+                recorder.write(payload, number)
+            recorder.finish()
         recorder.close()
         return recorder.file.read_bytes()

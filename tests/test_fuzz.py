@@ -38,7 +38,7 @@ def test_decoders_refuse_with_one_kind_of_error(name: str) -> None:
     for message in real:
         decoder(message)
     refused = refusals(decoder, islice(malformed_messages(real, seed=7), N))
-    assert N * 0.8 < refused < N, "most are malformed, and some are real enough to go deep into the decoder"
+    assert N * 0.6 < refused < N, "most are malformed, and some are real enough to go deep into the decoder"
 
 
 def test_malformed_messages_are_the_same_for_a_seed_and_of_every_kind() -> None:
