@@ -24,9 +24,7 @@ LeaveOut = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, with a warning.")]
 Processes = Annotated[int, typer.Option(help="How many files are read at once.")]
-NoGraph = Annotated[
-    bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")
-]
+NoGraph = Annotated[bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A database.")]
 LEAVE_OUT = "--leave-out"
 

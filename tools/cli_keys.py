@@ -25,9 +25,7 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="A public key: a .key fi
 @with_settings
 def make(
     settings: Settings,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace keys that are there; others then need the new ones.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace keys that are there; others then need the new ones.")] = False,
 ) -> None:
     """Make this machine's key pairs, one to publish with and one to listen with."""
     from capture.keys import make_pairs
