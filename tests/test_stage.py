@@ -10,11 +10,12 @@ from viser import _messages
 
 from database.kinematics import forward
 from database.rotations import matrix_from_quaternion, matrix_from_rotvec
+from stream.joints import joints_of
 from stream.messages import PoseMessage
 from stream.viewer.stage import Stage, StageOptions
 from stream.viewer.stage_colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
 from stream.viewer.stage_level import Level
-from stream.viewer.stage_pose import bones_of, joints_of, tip_m
+from stream.viewer.stage_pose import bones_of, tip_m
 from stream.viewer.stage_shapes import bone, ring
 from stream.viewer.stage_skin import rest_places_m
 from stream.viewer.stage_trails import LENGTH_NS, STEP_NS, Trail

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from database.rotations import Floats, matrix_from_quaternion, matrix_from_rotvec, quaternion_from_matrix, rotvec_from_matrix
+from stream.joints import joints_of
 from stream.messages import PoseMessage, RigMessage
 from stream.viewer.stage_level import N_SAMPLES, Level, Levelling, level_from_rig
-from stream.viewer.stage_pose import joints_of
 from tests.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
 PERSON = performer()

@@ -9,13 +9,14 @@ from typing import Protocol
 
 import viser
 
+from stream.joints import Joints, joints_of
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_body import Body
 from stream.viewer.stage_bones import BoneParts, JointParts
 from stream.viewer.stage_colors import BODY, Color, Ground
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_markers import Contacts, Labels, MarkerParts
-from stream.viewer.stage_pose import Atomic, Joints, joints_of
+from stream.viewer.stage_pose import Atomic
 from stream.viewer.stage_trails import Trails
 
 

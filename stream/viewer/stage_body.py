@@ -4,9 +4,9 @@ import numpy as np
 import viser
 
 from stream.export.body_mesh import body_mesh
+from stream.joints import Joints
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_colors import BODY, Color, body_color
-from stream.viewer.stage_pose import Joints
 from stream.viewer.stage_skin import Skin
 
 LOST_OPACITY = 0.35

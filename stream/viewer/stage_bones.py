@@ -3,9 +3,10 @@
 import numpy as np
 import viser
 
+from stream.joints import Joints
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_colors import DARK, Ground, joint_colors
-from stream.viewer.stage_pose import Joints, bones_of
+from stream.viewer.stage_pose import bones_of
 from stream.viewer.stage_shapes import bone
 from stream.viewer.stage_skin import Balls, Skin, rest_places_m
 

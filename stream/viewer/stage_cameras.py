@@ -15,9 +15,10 @@ from calibration.camera import Camera
 from capture.preview import Preview, PreviewSubscriber
 from capture.wire import MalformedMessageError
 from database.rotations import Floats, matrix_from_rotvec
+from stream.joints import joints_of, wxyz_from_matrix
 from stream.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.viewer.stage_colors import LEFT, RIGHT, Color, marker_color, side_color
-from stream.viewer.stage_pose import Atomic, joints_of, wxyz_from_matrix
+from stream.viewer.stage_pose import Atomic
 
 Image = NDArray[np.uint8]
 NAMES = ("left", "right")

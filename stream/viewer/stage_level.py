@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from database.rotations import Floats, matrix_from_rotvec, rotation_between
+from stream.joints import Joints, joints_of, wxyz_from_matrix
 from stream.messages import PoseMessage, RigMessage, SkeletonMessage
-from stream.viewer.stage_pose import Joints, joints_of, wxyz_from_matrix
 
 UP = (0.0, 1.0, 0.0)
 N_SAMPLES = 60

@@ -3,10 +3,10 @@
 import numpy as np
 import viser
 
+from stream.joints import Joints, wxyz_from_matrix
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_colors import CONTACT, INFERRED, Color, marker_color, vertex_colors
 from stream.viewer.stage_level import Level
-from stream.viewer.stage_pose import Joints, wxyz_from_matrix
 from stream.viewer.stage_shapes import ring
 from stream.viewer.stage_skin import Balls
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from viser import _messages
 
 from database.rotations import Floats
+from stream.joints import Joints
 from stream.messages import SkeletonMessage
 from stream.viewer.stage_colors import GREY, Color
-from stream.viewer.stage_pose import Joints
 
 LEAST_CHANGE = 2e-5  # of a quaternion's part, or in metres: what nobody sees is not sent
 ROUNDNESS = 2

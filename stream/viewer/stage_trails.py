@@ -7,9 +7,9 @@ import viser
 from numpy.typing import NDArray
 
 from database.rotations import Floats
+from stream.joints import Joints
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_colors import DARK, Ground, vertex_colors
-from stream.viewer.stage_pose import Joints
 
 TRAILED = ("hips", "leftHand", "rightHand", "leftFoot", "rightFoot")
 LENGTH_NS = 2_000_000_000

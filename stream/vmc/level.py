@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from database.rotations import Floats, matrix_from_rotvec, quaternion_from_matrix, rotation_between
+from stream.joints import joints_of
 from stream.messages import PoseMessage, RigMessage, SkeletonMessage
-from stream.vmc.bones import Place, Quaternion, product, turned
+from stream.vmc.bones import Place, Quaternion, turned
 
 UP = np.array([0.0, 1.0, 0.0])
 MIN_LEVEL_SINE = 0.1  # a camera that looks nearly straight up or down tells no heading
@@ -41,7 +42,7 @@ def placement_of(rig: RigMessage | None, skeleton: SkeletonMessage, first: PoseM
     if rig is None or rig.floor_known:
         return LEVEL
     turn = upright_turn(rig)
-    places = [turned(turn, place) for place in joint_places_m(skeleton, first)]
+    places = [turned(turn, place) for place in joints_of(skeleton, first).place_m.tolist()]
     return Placement(turn, (-places[0][0], -min(place[1] for place in places), -places[0][2]))
 
 
@@ -56,18 +57,6 @@ def upright_turn(rig: RigMessage) -> Quaternion:
         back = _unit(back)
         turn = np.stack([np.cross(up, back), up, back])
     return tuple(quaternion_from_matrix(turn).tolist())
-
-
-def joint_places_m(skeleton: SkeletonMessage, pose: PoseMessage) -> list[Place]:
-    """Give where the joints of a pose are, in the rig's world."""
-    local, offsets = pose.rotations_xyzw.tolist(), skeleton.offsets_m.tolist()
-    rotations: list[Quaternion] = [local[0]]
-    places: list[Place] = [pose.root_m]
-    for joint, parent in enumerate(skeleton.parents[1:], start=1):
-        rotations.append(product(rotations[parent], local[joint]))
-        x, y, z = turned(rotations[parent], offsets[joint])
-        places.append((places[parent][0] + x, places[parent][1] + y, places[parent][2] + z))
-    return places
 
 
 def _unit(vector: ArrayLike) -> Floats:
