@@ -2,7 +2,6 @@
 
 import csv
 import json
-import socket
 import sys
 import threading
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from database.tpose import median_skeleton, tpose_clips
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.subscriber import Subscriber
 from tests.people import walk
+from tests.ports import free_address
 from tools.launch import main
 from tools.simulate import Simulation, simulate
 
@@ -240,9 +240,7 @@ def test_one_video_cannot_measure_a_performer(session: Session, capsys: pytest.C
 
 
 def test_replay_publishes_as_if_live(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    address = free_address()
     heard: list[object] = []
     done = threading.Event()
 

@@ -23,6 +23,7 @@ from stream.vmc.output import VmcOutput
 from stream.vmc.target import VmcTarget
 from tests.godot_judge import JUDGES, PROJECT, Judge
 from tests.judges import python_with
+from tests.ports import free_port
 from tests.test_vmc_compose import BODY, PERSON, message_of
 from tests.vmc_world import PARENT
 
@@ -257,9 +258,7 @@ def test_another_body_is_moved_by_the_retargeting_rule(is_rest: bool, tmp_path: 
 
 
 def test_godot_gets_the_same_places_from_vmc() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
+    port = free_port(socket.SOCK_DGRAM)
     judge = Judge(JUDGES / "vmc.gd", f"--port={port}", "--frames=30", f"--parents={json.dumps(PARENT)}")
     while "listening" not in judge.printed() and judge.running():
         time.sleep(STEP_S)

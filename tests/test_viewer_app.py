@@ -16,11 +16,16 @@ from stream.messages import EventMessage
 from stream.recorder import Recorder
 from stream.viewer.app import App
 from stream.viewer.feed import SILENT_NS, LiveFeed
-from stream.viewer.framing import LEFT_CAMERA, TOP, camera_look, distance_m, first_look, look_from
+from stream.viewer.framing import LEFT_CAMERA, TOP, camera_look, distance_m, first_look, in_the_way, look_from
+from stream.viewer.history import History
 from stream.viewer.player import Span
+from stream.viewer.scenery import Scenery
 from stream.viewer.server import ViewerError, free_port, is_own_page, open_server, url_of
 from stream.viewer.stage_level import Level
+from stream.viewer.stage_world import WORLD
 from stream.viewer.takes import TakeFeed
+from stream.viewer.track import Track
+from tests.ports import free_port as any_free_port
 from tests.test_codec import POSE, SKELETON
 from tests.viewer_stream import WalkingStream, performance, pose, rig, skeleton
 from tools.dark import is_dark
@@ -28,10 +33,7 @@ from tools.dark import is_dark
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found: int = probe.getsockname()[1]
-        return found
+    return any_free_port()
 
 
 def turned(app: App, condition: Callable[[], bool]) -> None:
@@ -176,6 +178,38 @@ def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:
             depth, half = ray @ forward, np.tan(look.fov_rad / 2)
             assert depth > 1.0 and abs(ray @ up) < depth * half and abs(ray @ right) < depth * half * aspect
         assert look.position[2] > root[2], "from where the cameras are"
+
+
+def test_no_camera_stands_before_the_eye_at_first() -> None:
+    """Four metres before the performer, as most rigs are: the eye itself would be just behind the cameras."""
+    root, places = np.array([0.0, 0.95, 0.0]), [np.array([-1.0, 1.2, 4.5]), np.array([1.0, 1.2, 4.5])]
+    look = first_look(root, rig("s"), Level(), 1.33)
+    assert not any(in_the_way(look, place, 1.33) for place in places)
+    assert in_the_way(look, look.position + 0.2 * (look.look_at - look.position), 1.33)
+    assert not in_the_way(look, look.look_at, 1.33) and not in_the_way(look, 2 * look.position - look.look_at, 1.33)
+
+
+def test_the_world_goes_along_with_a_performer_who_walks_away(port: int) -> None:
+    server = open_server("127.0.0.1", port, "test")
+    scenery, track = Scenery(server, True), Track("t", History(60.0), skeleton=skeleton(), rig=rig("s"))
+    try:
+        for n in range(120):
+            walking = replace(pose("s", n, n * 16_000_000 + 1), root_m=(0.02 * n, 0.95, 0.0))
+            track.take(walking, walking.t_publish_ns)
+        scenery.set_tracks((track,))
+        scenery.show(0.0)
+        for n in range(120):
+            scenery.show(n * 0.016)
+        placed = server.scene.get_handle_by_name(WORLD)
+        assert placed is not None
+        assert 0.0 < 2.38 + placed.position[0] < 0.7, "in the scene the performer is near the middle"
+        assert placed.position[1] == 0.0 and placed.position[2] == pytest.approx(0.0)
+        scenery.follow = False
+        before = tuple(placed.position)
+        scenery.show(0.0)
+        assert tuple(placed.position) == before
+    finally:
+        server.stop()
 
 
 def test_a_narrow_picture_is_taken_from_farther_away() -> None:

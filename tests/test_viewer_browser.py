@@ -1,7 +1,6 @@
 """Chromium judges the viewer: it opens, turns, pauses, scrubs, records, loads anew while live, and asks nobody else."""
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from stream.viewer.server import open_server
 from stream.viewer.service_desk import ServiceDesk
 from tests.browser import Browser
 from tests.judges import program
+from tests.ports import free_port
 from tests.viewer_stream import WalkingStream
 
 pytestmark = [pytest.mark.judge, pytest.mark.slow]
@@ -28,11 +28,8 @@ class Served:
     """The app in a thread of its own, on a stream of somebody who walks."""
 
     def __init__(self, stream: WalkingStream) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         desk = ServiceDesk(stream.service)
-        self.app = App(open_server("127.0.0.1", port, "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, desk)
+        self.app = App(open_server("127.0.0.1", free_port(), "duocap"), LiveFeed(stream.address, 60.0), True, 33.0, desk)
         self.url = f"http://127.0.0.1:{self.app.server.get_port()}"
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

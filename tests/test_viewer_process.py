@@ -1,21 +1,18 @@
 """The viewer beside a run, in its real process: it says where its page is, speaks only when asked, and ends when told to."""
 
-import socket
 from dataclasses import replace
 
 import pytest
 
 from config.settings import Settings, StreamSettings, ViewerSettings
+from tests.ports import free_address
 from tools import viewer
 
 
 def test_a_viewer_beside_a_run_keeps_quiet_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says unasked nobody reads while the run goes on: some minutes of that would fill the pipe and stop the page."""
     monkeypatch.setattr(viewer, "SEEN_S", 0.5)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-    stream = replace(StreamSettings(), address=address, service="")
+    stream = replace(StreamSettings(), address=free_address(), service="")
     settings = replace(Settings(), stream=stream, viewer=replace(ViewerSettings(), port=0))
     process = viewer.ViewerProcess(viewer.ViewPlan(settings, browser=False))
     try:

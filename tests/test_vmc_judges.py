@@ -15,6 +15,7 @@ import pytest
 from stream.vmc.output import VmcOutput
 from stream.vmc.target import VmcTarget
 from tests.judges import program
+from tests.ports import free_address, free_port
 from tests.test_codec import POSE, SKELETON
 from tests.vmc_world import PARENT
 
@@ -22,12 +23,6 @@ pytestmark = [pytest.mark.judge, pytest.mark.skipif(os.name == "nt", reason="lib
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(r"^(?:[0-9a-f]+\.[0-9a-f]+ )?(/\S+) (\w+) (.*)$")
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 class Dump:
@@ -82,7 +77,7 @@ def test_oscdump_reads_the_numbers_that_were_sent(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_oscdump_reads_every_message_of_a_demo(tmp_path: Path) -> None:
     dump = Dump(tmp_path)
-    address = f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    address = free_address()
     words = ["demo", "--headless", "--seconds", "4", "--set", f"stream.address={address}", "--vmc", f"127.0.0.1:{dump.port}"]
     done = subprocess.run([sys.executable, "-m", "tools.launch", *words], cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
