@@ -45,15 +45,22 @@ class Span:
 def span_of(recording: Recording, from_s: float | None, to_s: float | None) -> Span:
     """Give the poses of a part of a recording, in seconds from its first. Raises PlaybackError: there are none."""
     times_ns = recording.t_publish_ns
-    begin_ns = int(times_ns[0]) + round((from_s or 0.0) * 1e9)
-    end_ns = int(times_ns[-1]) if to_s is None else int(times_ns[0]) + round(to_s * 1e9)
+    begin_ns = int(times_ns[0]) + _ns(from_s or 0.0)
+    end_ns = int(times_ns[-1]) if to_s is None else int(times_ns[0]) + _ns(to_s)
     first, last = (int(np.searchsorted(times_ns, begin_ns)), int(np.searchsorted(times_ns, end_ns, side="right")))
     if first >= last:
         asked = f"from {from_s or 0:g} to {recording.duration_s if to_s is None else to_s:g} s"
-        raise PlaybackError(f"{recording.file}: nothing to play {asked}; the recording is {recording.duration_s:.2f} s long")
+        raise PlaybackError(
+            f"{recording.file}: nothing to play {asked}; the recording is {recording.duration_s:.2f} s long, choose other times"
+        )
     part = times_ns[first:last]
     period_ns = int(np.median(np.diff(part))) if len(part) > 1 else 1_000_000_000 // 60
     return Span(first, last, int(part[0]), int(part[-1]) + max(period_ns, 1_000_000))
+
+
+def _ns(seconds: float) -> int:
+    """Give seconds in ns, at most a year: infinity has no whole number."""
+    return round(min(seconds, 3.2e7) * 1e9)
 
 
 def steps(recording: Recording, span: Span, speed: float, loop: bool) -> Iterator[Step]:

@@ -75,7 +75,7 @@ def test_parts_begin_at_zero_with_their_markers() -> None:
     part = between(motion, 0.1, 0.3)
     assert part.seconds.tolist() == pytest.approx([0.0, 0.15, 0.2]) and part.root_m.tolist() == motion.root_m[1:4].tolist()
     assert part.markers is not None and part.markers.point_m[:, 0, 0].tolist() == [1.0, 2.0, 3.0]
-    with pytest.raises(DuocapError, match=r"between 0\.5 and 0\.9 seconds; the take lasts from 0 to 0\.4"):
+    with pytest.raises(DuocapError, match=r"nothing is left from 0\.5 to 0\.9 s; the recording is 0\.4"):
         between(motion, 0.5, 0.9)
 
 

@@ -116,6 +116,13 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("duocap ")
 
 
+def test_arguments_are_in_capitals_without_braces(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["probe", "--help"], ["group", "only", "--help"]):
+        duocap(*words)
+        out = capsys.readouterr().out
+        assert "[OPTIONS] WORD\n" in out and "{" not in out
+
+
 def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run Python with `folder` before the project on its path."""
     path = os.pathsep.join([str(folder), str(ROOT)])

@@ -146,3 +146,9 @@ def test_ctrl_c_ends_a_loop_cleanly(recording: Recording) -> None:
     _, err = process.communicate(timeout=30)
     guard.cancel()
     assert process.returncode == 130 and "Traceback" not in err
+
+
+def test_an_end_beyond_all_is_the_end_of_the_recording(recording: Recording) -> None:
+    assert span_of(recording, None, float("inf")) == span_of(recording, None, 1e9)
+    with pytest.raises(PlaybackError, match="choose other times"):
+        span_of(recording, float("inf"), None)

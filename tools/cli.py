@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tools.command import Command
 from tools.outputs import with_bare_vmc
 
 VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
@@ -71,9 +72,11 @@ def application(asked_for: str | None) -> typer.Typer:
             module.app.info.no_args_is_help = True
             if module.app.registered_callback is None:
                 module.app.callback()(_group)  # keeps a group a group even while it has a single command
+            for command in module.app.registered_commands:
+                command.cls = Command
             app.add_typer(module.app, name=name, help=entry.help)
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name, cls=Command)(getattr(module, name))
     return app
 
 

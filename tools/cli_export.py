@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 MAX_FPS = 1000.0
 
-RecordingFile = Annotated[Path, typer.Argument(help="What was recorded: a file .mcap.", show_default=False)]
+RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap).", show_default=False)]
 Out = Annotated[
     list[Path] | None,
     typer.Option("--out", metavar="FILE", help="Write this file, its format by its name; repeatable.", show_default=False),
@@ -80,7 +80,8 @@ def _check(files: list[Wanted], smooth: float, fps: float | None, from_s: float,
     if fps is not None and not 0.0 < fps <= MAX_FPS:
         raise DuocapError(f"--fps {fps:g}: must be above 0 and at most {MAX_FPS:g}")
     if not 0.0 <= from_s < (float("inf") if to_s is None else to_s):
-        raise DuocapError(f"--from {from_s:g} --to {to_s}: the times must be from 0 on, the second after the first")
+        asked = f"--from {from_s:g}" + ("" if to_s is None else f" --to {to_s:g}")
+        raise DuocapError(f"{asked}: the times must be from 0 on, the second after the first")
 
 
 def _motion(file: Path) -> "RecordedMotion":

@@ -16,9 +16,11 @@ RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A reco
 Speed = Annotated[float, typer.Option("--speed", min=0.01, max=100.0, help="How many times as fast as it was.")]
 Loop = Annotated[bool, typer.Option("--loop", help="Begin again at the end, until Ctrl-C.")]
 From = Annotated[
-    float | None, typer.Option("--from", metavar="S", min=0.0, help="Begin at this second of it.", show_default=False)
+    float | None, typer.Option("--from", metavar="SECONDS", min=0.0, help="Leave out what was before.", show_default=False)
 ]
-To = Annotated[float | None, typer.Option("--to", metavar="S", min=0.0, help="End at this second of it.", show_default=False)]
+To = Annotated[
+    float | None, typer.Option("--to", metavar="SECONDS", min=0.0, help="Leave out what comes after.", show_default=False)
+]
 
 
 @with_settings

@@ -45,7 +45,8 @@ class Wanted:
 def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[Wanted]:
     """Give what is to be written: each file in the format named for it, or told by its name; without files beside the recording.
 
-    Raises DuocapError: neither file nor format, an unknown one, or several of both that do not match in number.
+    Raises DuocapError: neither file nor format, an unknown one, or several of both that do not match in
+    number; the recording itself, or a file twice.
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
@@ -53,12 +54,23 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
     if not out and not formats:
         raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
     if not out:
-        return [Wanted(recording.with_suffix(FORMATS[name].suffix), name) for name in formats]
+        return _apart(recording, [Wanted(recording.with_suffix(FORMATS[name].suffix), name) for name in formats])
     if not formats:
-        return [Wanted(file, format_of(file)) for file in out]
+        return _apart(recording, [Wanted(file, format_of(file)) for file in out])
     if len(formats) != len(out):
         raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
-    return [Wanted(file, name) for file, name in zip(out, formats, strict=True)]
+    return _apart(recording, [Wanted(file, name) for file, name in zip(out, formats, strict=True)])
+
+
+def _apart(recording: Path, files: list[Wanted]) -> list[Wanted]:
+    """Give the files if each is written once and none is the recording itself. Raises DuocapError."""
+    seen = {recording.resolve()}
+    for wanted in files:
+        if (place := wanted.file.resolve()) in seen:
+            what = "is the recording itself" if place == recording.resolve() else "would be written twice"
+            raise DuocapError(f"{wanted.file}: {what}; choose another name with --out")
+        seen.add(place)
+    return files
 
 
 def format_of(file: Path) -> str:

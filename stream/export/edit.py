@@ -16,7 +16,8 @@ def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
     kept = np.flatnonzero((take.seconds >= from_s - 1e-9) & (take.seconds <= to_s + 1e-9))
     if not len(kept):
         end_s = float(take.seconds[-1]) if len(take) else 0.0
-        raise DuocapError(f"no frame between {from_s:g} and {to_s:g} seconds; the take lasts from 0 to {end_s:.3f}")
+        asked = f"from {from_s:g} s on" if np.isinf(to_s) else f"from {from_s:g} to {to_s:g} s"
+        raise DuocapError(f"nothing is left {asked}; the recording is {end_s:.2f} s long, choose other times")
     markers = take.markers
     if markers is not None:
         markers = MarkerTracks(markers.names, markers.point_m[kept], markers.valid[kept])
