@@ -194,7 +194,7 @@ def test_the_world_goes_along_with_a_performer_who_walks_away(port: int) -> None
     scenery, track = Scenery(server, True), Track("t", History(60.0), skeleton=skeleton(), rig=rig("s"))
     try:
         for n in range(120):
-            walking = replace(pose("s", n, n * 16_000_000 + 1), root_m=(0.02 * n, 0.95, 0.0))
+            walking = replace(pose("s", n, 10**9 + n * 16_000_000), root_m=(0.02 * n, 0.95, 0.0))
             track.take(walking, walking.t_publish_ns)
         scenery.set_tracks((track,))
         scenery.show(0.0)

@@ -14,7 +14,9 @@ TOP_WIDE_M = 3.6
 MIDDLE_M = 0.6
 EYE_M = 0.75  # over the middle
 FOV_RAD = 0.72
-ASIDE = 0.4  # the first look is from a little to the side, which tells depth
+ASIDES = (0.4, 0.7, -0.7, 1.0, -1.0, 1.5, -1.5)  # tangents: the first look is from a little to the side, which tells depth
+NEAR_M = 2.5
+DRAWN_M = 0.45  # how far from its centre a camera is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,34 @@ def look_from(view: str, root_m: Floats, rig: RigMessage | None, level: Level, a
 
 
 def first_look(root_m: Floats, rig: RigMessage | None, level: Level, aspect: float = 1.3, apart_m: float = 0.0) -> Look:
-    """Give the look that the page opens with: from the front, a little to the side."""
-    look = look_from(FRONT, root_m, rig, level, aspect, apart_m)
+    """Give the look that the page opens with: from the front and so far to the side that no camera stands before the eye."""
+    front = look_from(FRONT, root_m, rig, level, aspect, apart_m)
+    looks = [_aside(front, tangent) for tangent in ASIDES]
+    places = [level.to_view(place_of(camera)) for camera in rig.cameras] if rig is not None else []
+    return next((look for look in looks if not any(in_the_way(look, place, aspect) for place in places)), looks[0])
+
+
+def _aside(look: Look, tangent: float) -> Look:
+    """Go around what is looked at."""
     out = look.position - look.look_at
-    aside = np.array([out[2], 0.0, -out[0]]) * ASIDE
-    position = look.look_at + (out + aside) / np.sqrt(1.0 + ASIDE**2) * np.array([1.0, 1.3, 1.0])
+    aside = np.array([out[2], 0.0, -out[0]]) * tangent
+    position = look.look_at + (out + aside) / np.sqrt(1.0 + tangent**2) * np.array([1.0, 1.3, 1.0])
     return Look(position, look.look_at, look.up)
+
+
+def in_the_way(look: Look, place_m: Floats, aspect: float) -> bool:
+    """Tell whether a camera drawn at place_m would cover a good part of the picture: near the eye and in sight of it."""
+    forward = look.look_at - look.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, look.up)
+    right = right / np.linalg.norm(right)
+    ray = place_m - look.position
+    depth_m, half = float(ray @ forward), float(np.tan(0.5 * look.fov_rad))
+    if not -DRAWN_M < depth_m < NEAR_M:
+        return False
+    reach_m = max(depth_m, 0.0) * half
+    up = np.cross(right, forward)
+    return bool(abs(ray @ right) < reach_m * aspect + DRAWN_M and abs(ray @ up) < reach_m + DRAWN_M)
 
 
 def facing(rig: RigMessage | None, root_m: Floats, level: Level) -> Floats:

@@ -56,7 +56,7 @@ class ScenePanel:
         with gui.add_folder("Look from"):
             for views in (VIEWS[:3], VIEWS[3:]):
                 gui.add_button_group("", tuple(views)).on_click(self._look)
-            self._box(gui, "Follow the performer", False, self._sight.follow)
+            self._box(gui, "Follow the performer", True, self._sight.follow)
         with gui.add_folder("Show"):
             for part, (label, on) in PARTS.items():
                 self._box(gui, label, on, partial(self._sight.switch, part))

@@ -20,6 +20,7 @@ from stream.viewer.track import Track
 
 FOLLOW_M = 0.35  # the performer moves freely so far before the view goes along
 FOLLOW_SHARE = 0.08
+FAR_M = 1.5  # from there the view goes along at once: the slider was drawn, or another take begins
 LEAST_STEP_M = 1e-3
 USUAL_ASPECT = 1.3
 JUMP_S = 0.3  # farther than this in one turn is a jump: trails do not follow it
@@ -39,14 +40,13 @@ class Scenery:
         self._shown: list[PoseMessage | None] = []
         self._levelling = Levelling(None)
         self._framed = False
-        self._centre_m = np.zeros(3)
         self._cursor_s = 0.0
         self._cameras: Cameras | None = None
         self._rig: RigMessage | None = None
         self._cameras_on = True
         self._pictures = False
         self._world.axes = False
-        self.follow = False
+        self.follow = True
 
     def set_tracks(self, tracks: Sequence[Track]) -> None:
         """Show other tracks; the same performer's stage is kept."""
@@ -109,7 +109,7 @@ class Scenery:
     def welcome(self, client: viser.ClientHandle) -> None:
         """Let a page that has just come look at the performer."""
         if self._framed:
-            _aim(client, self._first_look)
+            _aim(client, self._beside(self._first_look))
 
     def want_pictures(self, wanted: bool) -> None:
         """Have the cameras send pictures, or no longer."""
@@ -163,7 +163,7 @@ class Scenery:
             self._fit()
         if not self._framed:
             self._framed = True
-            self._centre_m = self._root_m()
+            self._world.set_centre(self._root_m())
             self._turn_to(self._first_look)
         elif self.follow:
             self._go_along()
@@ -174,11 +174,19 @@ class Scenery:
 
     def _turn_to(self, look_at: LookAt) -> None:
         """Have all pages, and those to come, look so."""
-        self._centre_m = self._root_m()
-        look, camera = look_at(USUAL_ASPECT), self._server.initial_camera
+        look, camera = self._beside(look_at)(USUAL_ASPECT), self._server.initial_camera
         camera.position, camera.look_at, camera.up, camera.fov = look.position, look.look_at, look.up, look.fov_rad
         for client in self._server.get_clients().values():
-            _aim(client, look_at)
+            _aim(client, self._beside(look_at))
+
+    def _beside(self, look_at: LookAt) -> LookAt:
+        """Give the look in the scene, whose middle moves with the performer."""
+
+        def look(aspect: float) -> Look:
+            found, centre_m = look_at(aspect), self._world.centre_m
+            return replace(found, position=found.position - centre_m, look_at=found.look_at - centre_m)
+
+        return look
 
     def _show_cameras(self) -> None:
         """Keep the cameras of the first track in the scene, with their pictures."""
@@ -196,20 +204,15 @@ class Scenery:
         self._cameras.turn()
 
     def _go_along(self) -> None:
-        """Move the view after a performer who has left its middle, gently."""
-        ahead = (self._root_m() - self._centre_m) * [1.0, 0.0, 1.0]
-        excess_m = float(np.linalg.norm(ahead)) - FOLLOW_M
-        if excess_m <= 0.0:
+        """Bring a performer who has left the middle back to it, gently; the world moves, so the pages' cameras are theirs."""
+        ahead = (self._root_m() - self._world.centre_m) * [1.0, 0.0, 1.0]
+        distance_m = float(np.linalg.norm(ahead))
+        if distance_m > FAR_M:
+            self._world.set_centre(self._world.centre_m + ahead)
             return
-        step = ahead / np.linalg.norm(ahead) * excess_m * FOLLOW_SHARE
-        if np.linalg.norm(step) < LEAST_STEP_M:
-            return
-        self._centre_m = self._centre_m + step
-        for client in self._server.get_clients().values():
-            position, look_at = client.camera.position + step, client.camera.look_at + step
-            with client.atomic():
-                client.camera.position = position
-                client.camera.look_at = look_at
+        step = ahead / max(distance_m, FOLLOW_M) * (distance_m - FOLLOW_M) * FOLLOW_SHARE
+        if distance_m > FOLLOW_M and np.linalg.norm(step) > LEAST_STEP_M:
+            self._world.set_centre(self._world.centre_m + step)
 
     def _root_m(self) -> Floats:
         """Give where the first performer's hips are in the view, between the two of them if there are two."""

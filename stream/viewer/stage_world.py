@@ -1,12 +1,15 @@
 """What stands in the scene whoever performs: light, floor with a grid in metres, axes, and the level of the world."""
 
+import numpy as np
 import viser
 
+from database.rotations import Floats
 from stream.viewer.stage_colors import DARK, LIGHT, Ground
 from stream.viewer.stage_level import Level
 
 WORLD = "/world"
 FLOOR_M = 12.0
+SECTION_M = 1.0
 AXES_M = 0.35
 
 
@@ -17,6 +20,7 @@ class World:
         self._server, self._scene = server, server.scene
         self._scene.set_up_direction("+y")
         self.level = Level()
+        self.centre_m: Floats = np.zeros(3)
         self._world = self._scene.add_frame(WORLD, show_axes=False)
         self._axes = self._scene.add_frame(
             f"{WORLD}/axes", axes_length=AXES_M, axes_radius=0.008, origin_radius=0.016, visible=True
@@ -35,13 +39,31 @@ class World:
         if dark != self.dark:
             self.dark = dark
             self._floor = self._grid(self.ground)
+            self._lay()
 
     def set_level(self, level: Level) -> None:
         """Level the view."""
         self.level = level
         with self._server.atomic():
             self._world.wxyz = level.wxyz
-            self._world.position = (0.0, level.lift_m, 0.0)
+            self._place()
+
+    def set_centre(self, centre_m: Floats) -> None:
+        """Bring a place of the view, (3,) of which x and z count, to the middle of the floor: the floor has no end then."""
+        self.centre_m = np.asarray(centre_m) * [1.0, 0.0, 1.0]
+        with self._server.atomic():
+            self._place()
+            self._lay()
+
+    def _place(self) -> None:
+        """Put the world where level and centre say."""
+        x, y, z = np.array([0.0, self.level.lift_m, 0.0]) - self.centre_m
+        self._world.position = (float(x), float(y), float(z))
+
+    def _lay(self) -> None:
+        """Move the floor along by less than a section: its lines stand still in the world."""
+        x, _, z = -(self.centre_m % SECTION_M)
+        self._floor.position = (float(x), 0.0, float(z))
 
     @property
     def axes(self) -> bool:
@@ -69,7 +91,7 @@ class World:
             height=FLOOR_M,
             plane="xz",
             cell_size=0.5,
-            section_size=1.0,
+            section_size=SECTION_M,
             cell_color=ground.cell,
             section_color=ground.section,
             cell_thickness=0.7,

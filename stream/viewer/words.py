@@ -19,7 +19,7 @@ STYLE = """<style>
 .duo{font-size:0.86em;line-height:1.45;padding:0.2em 0.75em;overflow-wrap:anywhere}
 .duo h4{margin:0;font-size:1.12em;font-weight:650}
 .duo .row{display:flex;justify-content:space-between;align-items:baseline;gap:0.6em;flex-wrap:wrap}
-.duo .tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:0.4em;margin-top:0.45em}
+.duo .tiles{display:grid;grid-template-columns:repeat(3,1fr);gap:0.4em;margin:0.45em 0 0.6em}
 .duo .tile{background:rgba(128,128,128,0.12);border-radius:6px;padding:0.3em 0.5em;min-width:0}
 .duo .tile b{display:block;font-size:1.15em;font-variant-numeric:tabular-nums;white-space:nowrap}
 .duo .dim{opacity:0.68;font-size:0.88em}
