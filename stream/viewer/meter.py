@@ -1,19 +1,16 @@
 """Figures of a stream, one sample a second: poses, cameras' rates, latency by stage, skew, marker residuals, poses missed."""
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from stream.latency import TOTAL, Quantiles, Receipt, latency_of, quantiles, stages_of
 from stream.messages import PoseMessage, StatusMessage
 
 PERIOD_S = 1.0
 MAX_SAMPLES = 3600
 MS = 1e-6
-# In the order a frame passes them; a stage that is not named here comes last.
-STAGES = ("read", "decode", "detect", "transport", "wait", "match", "label", "solve", "finish", "publish", "received")
-Quantiles = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Meter:
     """Turn poses and status into samples."""
 
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
-    _poses: list[tuple[PoseMessage, int]] = field(default_factory=list)
+    _poses: list[Receipt] = field(default_factory=list)
     _begin_s: float = 0.0
     _cameras_hz: dict[str, float] = field(default_factory=dict)
 
@@ -54,39 +51,25 @@ class Meter:
             self._poses.clear()
         if not self._poses:
             self._begin_s = t_s
-        self._poses.append((pose, pose.t_publish_ns if t_received_ns is None else t_received_ns))
+        self._poses.append(Receipt(pose, t_received_ns))
 
     def _sample(self, t_s: float, n_missed: int) -> Sample:
         """Sum up the poses since the last sample."""
-        poses = [pose for pose, _ in self._poses]
-        total_ms = [(received_ns - pose.t_capture_ns) * MS for pose, received_ns in self._poses]
-        stages = {name: [pose.latency_ns[name] * MS for pose in poses if name in pose.latency_ns] for name in stage_names(poses)}
-        received_ms = [(received_ns - pose.t_publish_ns) * MS for pose, received_ns in self._poses]
-        if any(received_ms):
-            stages["received"] = received_ms
+        poses = [receipt.pose for receipt in self._poses]
+        stages_ms = latency_of(self._poses, 0.0).stages_ms
+        # Cameras that are silent leave poses that only hold the last one; their age is all there is to say.
+        total_ms = stages_ms.pop(TOTAL, None) or quantiles([stages_of(receipt)[TOTAL] for receipt in self._poses])
         residuals_mm = [1e3 * m.residual for pose in poses for m in pose.markers if m.residual is not None]
         return Sample(
             t_s=t_s,
             poses_hz=len(poses) / max(t_s - self._begin_s, 1e-3),
-            latency_ms={name: quantiles(values) for name, values in stages.items()},
-            total_ms=quantiles(total_ms),
+            latency_ms=stages_ms,
+            total_ms=total_ms,
             skew_ms=float(np.median([pose.skew_ns * MS for pose in poses])),
             residual_mm=float(np.median(residuals_mm)) if residuals_mm else None,
             n_missed=n_missed,
             cameras_hz=self._cameras_hz,
         )
-
-
-def stage_names(poses: Sequence[PoseMessage]) -> list[str]:
-    """Give the stages that poses tell of, in the order of the way."""
-    named = {name for pose in poses for name in pose.latency_ns}
-    return [name for name in STAGES if name in named] + sorted(named - set(STAGES))
-
-
-def quantiles(values: Sequence[float]) -> Quantiles:
-    """Give p50, p95 and p99."""
-    p50, p95, p99 = np.percentile(np.asarray(values), [50, 95, 99])
-    return float(p50), float(p95), float(p99)
 
 
 def camera_rates(status: StatusMessage) -> dict[str, float]:
