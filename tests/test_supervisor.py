@@ -20,16 +20,10 @@ from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage,
 from stream.publisher import Publisher
 from stream.sink import StreamSink
 from tests import fakes
+from tests.ports import free_address
 from tools.supervisor import ProcessFaultError, RunError, Supervisor, new_session
 
 BUDGET_NS = 9_000_000
-
-
-def free_address() -> str:
-    publisher = Publisher("tcp://127.0.0.1:0")
-    publisher.close()
-    time.sleep(0.05)
-    return publisher.address
 
 
 LEFT, RIGHT = partial(fakes.CountingSource, 0), partial(fakes.CountingSource, 1)

@@ -36,10 +36,11 @@ def play(
     """Publish a recording on the stream as if it were live: poses, status, whatever was recorded."""
     from stream.playback import span_of
     from stream.recording import open_recording
+    from tools.interrupt import interrupt_on_sigterm
     from tools.play import open_outlet
     from tools.play import play as run_play
     from tools.progress import progress_bar
-    from tools.supervisor import interrupt_on_sigterm, new_session
+    from tools.supervisor import new_session
 
     outputs = vmc_outputs(vmc)
     opened = open_recording(recording)
@@ -47,6 +48,6 @@ def play(
         logger.warning("%s: %s", recording, note)
     span, session = span_of(opened, from_s, to_s), new_session()
     with interrupt_on_sigterm(), open_outlet(settings.stream, session, outputs) as outlet, progress_bar("playing") as progress:
-        logger.info("streaming at %s", outlet.address)
+        typer.echo(f"streaming at {outlet.address}", err=True)
         n_played = run_play(opened, span, outlet, session, speed=speed, loop=loop, progress=progress)
     typer.echo(f"{n_played} poses of {opened.skeleton.subject} played")

@@ -12,8 +12,8 @@ from capture.node import CameraNode, NodePlan
 from config.settings import Settings
 from reconstruct.process import CAMERAS
 from tools.cameras import check_camera, is_recorded, open_camera
+from tools.interrupt import interrupt_on_sigterm
 from tools.live import open_detector
-from tools.supervisor import interrupt_on_sigterm
 
 PORT = 5572
 HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>\d{1,5}))?")

@@ -14,9 +14,10 @@ from stream.messages import EventMessage, PoseMessage, StatusMessage
 from stream.outputs import OutputFactory
 from stream.subscriber import Subscriber
 from tools.cameras import NODE, camera_plan, check_camera
+from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
 from tools.run_report import RunReport, RunTally
-from tools.supervisor import NodeEntrance, Supervisor, interrupt_on_sigterm, new_session
+from tools.supervisor import NodeEntrance, Supervisor, new_session
 
 TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine

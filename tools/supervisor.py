@@ -8,11 +8,9 @@ another machine is waited for, whenever it is not there.
 import contextlib
 import logging
 import secrets
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import TracebackType
 
 import zmq
 
@@ -294,20 +292,3 @@ class Supervisor:
         for child in self.cameras:
             if details := child.described:
                 self._order(self.children[RECONSTRUCTION], Order("camera", text=child.name, details=details))
-
-
-@contextlib.contextmanager
-def interrupt_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C does, so that the processes started within are ended in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

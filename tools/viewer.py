@@ -19,7 +19,7 @@ from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
 from tools.child import one_thread
 from tools.dark import prefers_dark
-from tools.supervisor import interrupt_on_sigterm
+from tools.interrupt import interrupt_on_sigterm
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed
@@ -219,7 +219,7 @@ def _desk(plan: ViewPlan) -> "ServiceDesk | None":
     from stream.viewer.service_desk import ServiceDesk
 
     stream = plan.settings.stream
-    return None if plan.files or not stream.service else ServiceDesk(stream.service, key_settings(stream))
+    return None if plan.files or not stream.service else ServiceDesk(stream.service, key_settings(stream), stream.address)
 
 
 def can_browse() -> bool:
