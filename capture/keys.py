@@ -141,7 +141,10 @@ def key_of_text(text: str) -> bytes:
     """Give the public key that a user names, by 40 characters or by a file. Raises KeyFileError."""
     if len(text) == 40 and not Path(text).exists():
         return _checked(text, "the key")
-    return public_key(Path(text))
+    file = Path(text)
+    if "secret" in dict(KEY.findall(_read(file, "give a .key file of another duocap, or its 40 characters"))):
+        raise KeyFileError(f"{file}: holds a secret key, which nobody else should have; give the file without _secret")
+    return public_key(file)
 
 
 def _checked(text: str, where: object) -> bytes:

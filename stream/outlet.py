@@ -47,7 +47,7 @@ class Outlet:
             folder = recordings_folder(settings.recordings)
             self._service = Service(settings.service, self._switch, folder, self._info, key_settings(settings))
         except DuocapError as error:
-            log.warning("no service: %s", error)
+            log.warning("nothing can be recorded from the viewer or by clients: %s", error)
 
     def record(self, file: Path) -> None:
         """Record from now on to a new file. Raises RecordingError."""

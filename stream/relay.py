@@ -5,6 +5,7 @@ to reach this machine's ports, so pages of other sites are refused unless their 
 """
 
 import asyncio
+import errno
 import logging
 import re
 import threading
@@ -97,7 +98,8 @@ class Relay:
                 max_queue=1,
             )
         except OSError as error:
-            raise RelayError(f"{host}:{port}: cannot listen there ({reason(error)}); choose another with --port") from error
+            why = f"port {port} is taken" if error.errno == errno.EADDRINUSE else reason(error)
+            raise RelayError(f"{host}:{port}: cannot listen there ({why}); choose another with --port") from error
         return int(next(iter(self._server.sockets)).getsockname()[1])
 
     async def close(self) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 import msgpack
 import zmq
 
-from capture.binding import address_of
+from capture.binding import bound
 from capture.clock import now_ns
-from capture.endpoints import KeySettings, secure_server
+from capture.endpoints import KeySettings
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
 from config.errors import DuocapError
 from stream.recorder import Recorder
@@ -51,8 +51,8 @@ class Service:
     """Answer requests at one address until closed.
 
     info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach. n_answered:
-    requests that were followed, or refused in words; n_malformed: those that were dropped. Raises ServiceError: the address is
-    taken or none; EndpointError, KeyFileError: keys are missing.
+    requests that were followed, or refused in words; n_malformed: those that were dropped. Raises EndpointError: the address
+    is taken, none, or needs keys; KeyFileError: they cannot be read.
     """
 
     def __init__(self, address: str, switch: RecordingSwitch, folder: Path, info: Info, keys: KeySettings | None = None) -> None:
@@ -66,16 +66,10 @@ class Service:
                 self._socket.setsockopt(option, BUFFER_MESSAGES)
             self._socket.setsockopt(zmq.LINGER, LINGER_MS)
             self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
-            self._socket.bind(secure_server(self._socket, address, keys))
+            self.address = bound(self._socket, address, keys, "stream.service")
         except DuocapError:
             self._socket.close(0)
             raise
-        except zmq.ZMQError as error:
-            self._socket.close(0)
-            raise ServiceError(
-                f"{address}: requests cannot be taken there ({error.strerror or error}); see stream.service"
-            ) from error
-        self.address = address_of(self._socket)
         self._thread = threading.Thread(target=self._run, name="service", daemon=True)
         self._thread.start()
 

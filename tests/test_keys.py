@@ -63,6 +63,13 @@ def test_keys_are_not_overwritten_unless_forced(tmp_path: Path) -> None:
     assert own_pair(tmp_path, PUBLISHER).public != before.public
 
 
+def test_a_secret_key_that_was_handed_on_is_refused(tmp_path: Path) -> None:
+    make_pairs(tmp_path)
+    with pytest.raises(KeyFileError, match=r"holds a secret key.*without _secret"):
+        key_of_text(str(tmp_path / "client.key_secret"))
+    assert key_of_text(str(tmp_path / "client.key")) == own_pair(tmp_path, CLIENT).public
+
+
 def test_peers_are_added_listed_and_removed(tmp_path: Path) -> None:
     key, other = zmq.curve_keypair()[0], zmq.curve_keypair()[0]
     add_public_key(tmp_path, CLIENTS, "laptop", key)

@@ -25,6 +25,7 @@ from stream.recording_switch import RecordingSwitch
 from stream.service import Service, ServiceError
 from stream.service_client import ServiceClient
 from stream.subscriber import Subscriber
+from stream.viewer.service_desk import ServiceDesk
 from tests.test_codec import POSE, RIG, SKELETON, STATUS
 from tests.test_outputs import Notebook
 
@@ -86,6 +87,18 @@ def test_info_names_what_runs(outlet: Outlet, client: ServiceClient) -> None:
     assert info["stream"] == outlet.address and info["service"] == client.address and info["version"]
 
 
+def test_a_page_does_not_record_another_stream_than_its_own(outlet: Outlet, tmp_path: Path) -> None:
+    desk = ServiceDesk(address_of(outlet), stream="tcp://127.0.0.1:1")
+    with pytest.raises(ServiceError, match=f"belongs to the stream at {outlet.address}.*stream.service of their own"):
+        desk.start("walk")
+    assert not (tmp_path / "kept" / "walk.mcap").exists()
+    desk.close()
+    own = ServiceDesk(address_of(outlet), stream=outlet.address.replace("127.0.0.1", "localhost"))
+    assert Path(own.start("walk")) == tmp_path / "kept" / "walk.mcap"
+    own.stop()
+    own.close()
+
+
 def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: ServiceClient, tmp_path: Path) -> None:
     listener = Subscriber(outlet.address, ("event", "status"))
     outlet.publish(replace(POSE, seq=0))
@@ -138,7 +151,8 @@ def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path) ->
 def test_a_taken_port_costs_the_service_not_the_run(outlet: Outlet, caplog: pytest.LogCaptureFixture) -> None:
     other = Outlet(Publisher("tcp://127.0.0.1:0"), "s2")
     other.open_service(StreamSettings(service=address_of(outlet)))
-    assert "no service" in caplog.text and address_of(outlet) in caplog.text
+    port = address_of(outlet).rpartition(":")[2]
+    assert "nothing can be recorded" in caplog.text and f"port {port} is taken" in caplog.text
     listener = Subscriber(other.address, ("status",))
     deadline = time.monotonic() + 5
     heard: list[object] = []

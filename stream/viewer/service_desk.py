@@ -2,9 +2,11 @@
 
 import logging
 import threading
+from collections.abc import Mapping
 
 from capture.endpoints import KeySettings
 from config.errors import DuocapError
+from stream.service import ServiceError
 from stream.service_client import ServiceClient
 
 log = logging.getLogger(__name__)
@@ -16,11 +18,12 @@ ASK_MS = 1000
 class ServiceDesk:
     """Start and stop recordings, and know what is recorded and how far the publisher's clock is from ours.
 
+    stream: address of what the page shows; a service that belongs to another stream is not asked to record.
     file: of the recording that runs, "" if none; offset_ns: the publisher's clock less ours, 0 until it has answered.
     """
 
-    def __init__(self, address: str, keys: KeySettings | None = None) -> None:
-        self._address, self._keys = address, keys
+    def __init__(self, address: str, keys: KeySettings | None = None, stream: str = "") -> None:
+        self._address, self._keys, self._stream = address, keys, stream
         self.file = ""
         self.offset_ns = 0
         self._ending = threading.Event()
@@ -31,6 +34,7 @@ class ServiceDesk:
         """Have a recording begin; gives its file. For any thread. Raises DuocapError: refused, or nobody answers."""
         client = ServiceClient(self._address, self._keys)
         try:
+            self._check(client.info())
             self.file = client.record_start(name)
             return self.file
         finally:
@@ -40,6 +44,7 @@ class ServiceDesk:
         """Have it end; gives the file when it is complete. Raises as `start` does."""
         client = ServiceClient(self._address, self._keys)
         try:
+            self._check(client.info())
             file = client.record_stop()
             self.file = ""
             return file
@@ -51,6 +56,15 @@ class ServiceDesk:
         self._ending.set()
         self._thread.join(2.0 * ASK_MS * 1e-3)
 
+    def _check(self, info: Mapping[str, object]) -> None:
+        """Raise ServiceError if what answers is not what the page shows: two runs on a machine, with one service for both."""
+        theirs = str(info.get("stream", ""))
+        if self._stream and theirs and theirs.rpartition(":")[2] != self._stream.rpartition(":")[2]:
+            raise ServiceError(
+                f"the service at {self._address} belongs to the stream at {theirs}, not to this one; "
+                "start this run and its viewer with a stream.service of their own"
+            )
+
     def _ask(self) -> None:
         """Ask again and again; the body of the thread."""
         try:
@@ -60,7 +74,9 @@ class ServiceDesk:
             return
         while not self._ending.wait(PERIOD_S):
             try:
-                self.file = str(client.info().get("recording", "") or "")
+                info = client.info()
+                self._check(info)
+                self.file = str(info.get("recording", "") or "")
                 self.offset_ns = client.clock_offset()
             except DuocapError:
                 self.file = ""  # nobody there, or nobody there yet
