@@ -101,6 +101,11 @@ class Publisher:
         self._socket.send(payload, zmq.NOBLOCK)
 
 
+def check_address(address: str, keys: KeySettings | None = None) -> None:
+    """Raise what a Publisher would raise at an address: it is taken, none, or needs keys. It is free again a moment later."""
+    Publisher(address, keys=keys).close()
+
+
 def _configure(socket: "zmq.Socket[bytes]") -> None:
     """Set small buffers, so that nobody's slowness costs memory."""
     # Verbose: also tell of a second subscriber to a topic, who needs the skeleton as much as the first.

@@ -31,16 +31,19 @@ def demo(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from capture.endpoints import key_settings
     from database.default import default_database, default_database_path
+    from stream.publisher import check_address
     from tools.demo import run_demo
     from tools.demo_report import report_tables
     from tools.viewer import open_viewer
 
     outputs, record = vmc_outputs(vmc), checked_recording(record)
+    check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
     console, notes = Console(), Console(stderr=True)
     with open_viewer(settings, notes.print, stay=True, wanted=not headless):
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
-        with Progress(*columns, console=notes, transient=True) as bars:
+        with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bars:
             task = bars.add_task("built-in motions", total=None)
             default_database(lambda done, total, name: bars.update(task, completed=done, total=total or None))
             bars.remove_task(task)
@@ -56,3 +59,5 @@ def demo(
             )
         for table in report_tables(report):
             console.print(table)
+        if record is not None:
+            notes.print(f"recorded: {record}", soft_wrap=True)

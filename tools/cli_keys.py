@@ -27,7 +27,10 @@ def make(
     settings: Settings,
     force: Annotated[bool, typer.Option("--force", help="Replace keys that are there; others then need the new ones.")] = False,
 ) -> None:
-    """Make this machine's key pairs, one to publish with and one to listen with."""
+    """Make this machine's keys.
+
+    One pair to publish with, one to listen with.
+    """
     from capture.keys import make_pairs
 
     folder = _folder(settings)
@@ -40,7 +43,10 @@ def make(
 @app.command()
 @with_settings
 def add(settings: Settings, name: Annotated[str, typer.Argument(help="What you call the client.")], key: Key) -> None:
-    """Admit a client to this machine's stream; counts from its next connection on."""
+    """Admit a client to this machine's stream.
+
+    It counts from its next connection on.
+    """
     from capture.keys import CLIENTS, add_public_key, key_of_text
 
     typer.echo(f"{name} is admitted: {add_public_key(_folder(settings), CLIENTS, name, key_of_text(key))}")
@@ -49,7 +55,10 @@ def add(settings: Settings, name: Annotated[str, typer.Argument(help="What you c
 @app.command()
 @with_settings
 def remove(settings: Settings, name: Annotated[str, typer.Argument(help="A client, as `duocap keys list` shows it.")]) -> None:
-    """Admit a client no longer; a connection that it has lasts until it ends."""
+    """Admit a client no longer.
+
+    A connection that it has lasts until it ends.
+    """
     from capture.keys import CLIENTS, remove_public_key
 
     remove_public_key(_folder(settings), CLIENTS, name)
@@ -59,7 +68,10 @@ def remove(settings: Settings, name: Annotated[str, typer.Argument(help="A clien
 @app.command()
 @with_settings
 def trust(settings: Settings, host: Annotated[str, typer.Argument(help="As in the address you connect to.")], key: Key) -> None:
-    """Know another machine by the public key of its publisher, to connect to it."""
+    """Know another machine by its publisher's public key.
+
+    It is asked for when you connect to that machine.
+    """
     from capture.keys import SERVERS, add_public_key, key_of_text
 
     typer.echo(f"{host} is known by its key: {add_public_key(_folder(settings), SERVERS, host, key_of_text(key))}")
@@ -68,7 +80,10 @@ def trust(settings: Settings, host: Annotated[str, typer.Argument(help="As in th
 @app.command("list")
 @with_settings
 def list_keys(settings: Settings) -> None:
-    """Show this machine's public keys, the clients admitted and the machines known."""
+    """Show this machine's keys and whom it knows.
+
+    Public keys only: its own, those of clients it admits and of machines it connects to.
+    """
     from capture.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, has_own_pair, own_pair, public_keys
 
     folder = _folder(settings)
