@@ -99,12 +99,15 @@ class CameraWorker:
     """The reading thread of one camera; counts may be read from outside at any time."""
 
     def __init__(self, plan: CameraPlan) -> None:
-        self.source = plan.source()
-        self._first = self.source.read()
-        if self._first is not None:
-            plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
-        self._detector = plan.detector(self.source)
-        self._plan = plan
+        self._plan, self.source = plan, plan.source()
+        try:
+            self._first = self.source.read()
+            if self._first is not None:
+                plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
+            self._detector = plan.detector(self.source)
+        except BaseException:
+            self.source.close()  # a node tries again in this very process, and needs the camera for that
+            raise
         self._preview = PreviewPublisher() if plan.preview else None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None

@@ -119,6 +119,21 @@ def test_an_error_of_the_source_is_kept_for_the_main_thread() -> None:
     assert isinstance(worker.error, ZeroDivisionError)
 
 
+def test_a_camera_whose_first_picture_fails_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node tries again in the same process: a camera still held would be busy for ever."""
+    closed: list[str] = []
+    monkeypatch.setattr(fakes.BrokenSource, "close", lambda self: closed.append("source"))
+
+    def broken() -> fakes.BrokenSource:
+        source = fakes.BrokenSource(0)
+        source._index = 10
+        return source
+
+    with pytest.raises(ZeroDivisionError):
+        CameraWorker(CameraPlan(0, broken, fakes.corner, paced=True))
+    assert closed == ["source"]
+
+
 def test_a_stuck_source_does_not_hold_the_stop() -> None:
     worker = CameraWorker(CameraPlan(0, lambda: fakes.StuckSource(0), fakes.corner, paced=False))
     worker.start("tcp://127.0.0.1:9", 0)

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from stream.latency import STAGES
 from stream.publisher import Publisher
 from stream.recording import open_recording
+from tests.ports import free_address
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,13 +23,6 @@ def started(address: str, *arguments: str) -> subprocess.Popen[str]:
     """Start `duocap demo` with its stream at `address`."""
     command = [sys.executable, "-m", "tools.launch", "demo", "--headless", "--set", f"stream.address={address}", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def free_address() -> str:
-    publisher = Publisher("tcp://127.0.0.1:0")
-    publisher.close()
-    time.sleep(0.05)
-    return publisher.address
 
 
 @pytest.mark.slow

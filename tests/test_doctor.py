@@ -20,7 +20,7 @@ from reconstruct.pose import State
 from reconstruct.process import RunStatus
 from stream.sink import StreamSink
 from tests import fakes
-from tests.test_supervisor import free_address
+from tests.ports import free_address
 from tools.cli import application
 from tools.doctor import Verdict, bad, good, hinders, lines, note, plain
 from tools.doctor_machine import cameras, numbers, opencv, packages, writable

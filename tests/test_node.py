@@ -21,7 +21,8 @@ from reconstruct.process import ReconstructionPlan
 from stream.messages import EventMessage, PoseMessage, StatusMessage
 from stream.sink import StreamSink
 from tests import fakes
-from tests.test_supervisor import BUDGET_NS, Client, free_address, turns
+from tests.ports import free_address
+from tests.test_supervisor import BUDGET_NS, Client, turns
 from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
 
 S = 1_000_000_000

@@ -13,7 +13,8 @@ from reconstruct.process import ReconstructionPlan, RunStatus
 from stream.messages import StatusMessage
 from stream.sink import StreamSink
 from tests import fakes
-from tests.test_supervisor import BUDGET_NS, Client, free_address, turns
+from tests.ports import free_address
+from tests.test_supervisor import BUDGET_NS, Client, turns
 from tools.replay_watch import ReplayWatch
 from tools.supervisor import Supervisor, new_session
 
