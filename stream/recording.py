@@ -90,9 +90,13 @@ class Poses(Sequence[PoseMessage]):
     def __getitem__(self, item: int | slice) -> PoseMessage | tuple[PoseMessage, ...]:
         if isinstance(item, slice):
             return tuple(self[i] for i in range(*item.indices(len(self))))
-        message = decode(self._index.payload(int(self._rows[item])))
+        message = decode(self.payload(item))
         assert isinstance(message, PoseMessage)
         return message
+
+    def payload(self, n: int) -> bytes:
+        """Give a pose as it was published."""
+        return self._index.payload(int(self._rows[n]))
 
 
 class Recording:

@@ -132,6 +132,32 @@ def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Pat
         app.close()
 
 
+def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: Path) -> None:
+    feed = TakeFeed([record(tmp_path / "a.mcap", "a", 2.5)])
+    (track,) = feed.tracks
+    assert feed.span.end_s == pytest.approx(149 / 60, abs=0.02) and track.session == "a" and not track.meter.samples
+    assert {run.state for run in track.history.runs} == {"tracking"}
+    for t_s in (2.0, 0.5, 1.0):
+        shown = track.shown(t_s)
+        assert shown is not None and shown.seq == pytest.approx(60 * t_s, abs=1)
+    for _ in range(2000):
+        feed.poll(0, 0)
+    assert [round(sample.t_s) for sample in track.meter.samples] == [1, 2]
+    assert track.meter.samples[-1].poses_hz == pytest.approx(60.0, rel=0.05)
+    assert track.meter.samples[-1].cameras_hz == {"left": 59.8, "right": 60.1}
+    feed.close()
+
+
+def test_poses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "torn.mcap", {"subject": "Ann"})
+    for n, (t_ns, message) in enumerate(performance("a", 0.5)):
+        recorder.write(b"pose " + b"\xff" * 9 if n == 12 else encode(message), t_ns)
+    recorder.close()
+    feed = TakeFeed([tmp_path / "torn.mcap"])
+    assert len(feed.tracks[0].history) == 29
+    assert all(feed.tracks[0].shown(n / 60) is not None for n in range(30))
+
+
 def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.mcap").write_bytes(b"nothing of the kind")
     with pytest.raises(DuocapError, match=r"x\.mcap"):

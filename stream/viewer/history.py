@@ -65,14 +65,19 @@ class History:
 
     def add(self, pose: PoseMessage, t_ns: int) -> float:
         """Take a pose that came at t_ns; give its time [s]. One that seems older than the last counts as of the same moment."""
-        t_s = max(self.seconds(t_ns), self.end_s)
-        self._times_s.append(t_s)
         self._payloads.append(encode(pose))
-        self._count_missed(pose.seq)
-        self._extend_runs(t_s, pose.state)
+        t_s = self._note(pose.seq, pose.state, t_ns)
         self._last = (self._n_gone + len(self._times_s) - 1, pose)
         if (self._n_gone + len(self._times_s)) % TRIM_EVERY == 0:
             self._trim(t_s - self._keep_s)
+        return t_s
+
+    def _note(self, seq: int, state: str, t_ns: int) -> float:
+        """Note when a pose was and what it says of the tracking; give its time [s]."""
+        t_s = max(self.seconds(t_ns), self.end_s)
+        self._times_s.append(t_s)
+        self._count_missed(seq)
+        self._extend_runs(t_s, state)
         return t_s
 
     def index_at(self, t_s: float) -> int | None:
@@ -87,10 +92,14 @@ class History:
         if index is None:
             return None
         if self._last is None or self._last[0] != index:
-            message = decode(self._payloads[index - self._n_gone])
-            assert isinstance(message, PoseMessage)
-            self._last = (index, message)
+            self._last = (index, self._decoded(index))
         return self._last[1]
+
+    def _decoded(self, index: int) -> PoseMessage:
+        """Give the pose of a number."""
+        message = decode(self._payloads[index - self._n_gone])
+        assert isinstance(message, PoseMessage)
+        return message
 
     def _count_missed(self, seq: int) -> None:
         """Count the poses between this one and the last that never came."""

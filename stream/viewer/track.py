@@ -1,7 +1,6 @@
 """One performance as the viewer knows it: skeleton, rig, poses, figures and news, from the stream or from a recording."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stream.messages import EventMessage, Message, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
@@ -58,6 +57,3 @@ class Track:
         if pose is None or self.skeleton is None or pose.hash != self.skeleton.hash:
             return None
         return pose
-
-
-Progress = Callable[[int, int | None], None]
