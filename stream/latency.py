@@ -51,11 +51,6 @@ class Latency:
         return self.over_ms > 0.0
 
 
-def received_at(pose: PoseMessage, t_ns: int, offset_ns: int = 0) -> Receipt:
-    """Note that a pose came at t_ns of this machine's clock; offset_ns: the publisher's clock minus this one."""
-    return Receipt(pose, t_ns + offset_ns)
-
-
 def latency_of(receipts: Iterable[Receipt], budget_ms: float) -> Latency:
     """Sum up poses; those that only hold an earlier one while the cameras are silent are left out."""
     measured = [receipt for receipt in receipts if set(receipt.pose.latency_ns) - HELD_STAGES]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stream.latency import STAGES, Latency, Receipt, latency_of, received_at, stages_of
+from stream.latency import STAGES, Latency, Receipt, latency_of, stages_of
 from tests.test_codec import POSE
 
 MS = 1_000_000
@@ -48,7 +48,7 @@ def test_without_receipts_the_way_ends_at_publishing() -> None:
 def test_the_offset_of_the_clocks_is_taken_out() -> None:
     # The publisher's clock shows 5 s more than ours: what came at 3.0125 s of ours came at 8.0125 s of its own.
     pose = replace(POSE, t_capture_ns=8_000 * MS, t_publish_ns=8_010 * MS, latency_ns={"solve": 10 * MS})
-    assert stages_of(received_at(pose, 3_012_500_000, 5_000 * MS)) == {
+    assert stages_of(Receipt(pose, 3_012_500_000 + 5_000 * MS)) == {
         "solve": 10 * MS,
         "received": 2_500_000,
         "total": 12_500_000,
