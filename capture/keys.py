@@ -60,7 +60,9 @@ def make_pairs(folder: Path, force: bool = False) -> dict[str, bytes]:
             (folder / kind).mkdir(mode=0o700, exist_ok=True)
         return {name: _make_pair(folder, name) for name in (PUBLISHER, CLIENT)}
     except OSError as error:
-        raise KeyFileError(f"{folder}: keys cannot be written there ({reason(error)}); choose another folder") from error
+        raise KeyFileError(
+            f"{folder}: keys cannot be written there ({reason(error)}); choose another folder with --set stream.keys=FOLDER"
+        ) from error
 
 
 def _make_pair(folder: Path, name: str) -> bytes:
@@ -103,7 +105,9 @@ def add_public_key(folder: Path, kind: str, name: str, public: bytes) -> Path:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise KeyFileError(f"{file.parent}: cannot be made ({reason(error)}); choose another folder") from error
+        raise KeyFileError(
+            f"{file.parent}: cannot be made ({reason(error)}); choose another folder with --set stream.keys=FOLDER"
+        ) from error
     atomic_write(file, _text(public, f"public key of {name}"))
     return file
 
