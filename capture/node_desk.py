@@ -141,7 +141,10 @@ class NodeDesk:
         if answer is not None:
             self._send(parts[0], encode_order(answer))
         if passed_on is not None:
-            self._inner.send_multipart([passed_on[0].encode(), encode_report(passed_on[1])])
+            try:
+                self._inner.send_multipart([passed_on[0].encode(), encode_report(passed_on[1])], zmq.NOBLOCK)
+            except zmq.Again:
+                log.debug("the supervisor does not read; a node's report was dropped")
 
     def _send(self, node: bytes, order: bytes) -> None:
         """Send an order to a node; one to a node that is not there, or does not read, is lost, as it should be."""

@@ -77,8 +77,12 @@ class Subscriptions:
             self._shut(connection)
 
     def forgive(self) -> None:
-        """Begin to count the requests of a second anew; call this every second."""
+        """Begin to count the requests of a second anew, and pardon one unknown topic each; call this every second.
+
+        A number that ZeroMQ gives to a later connection does not carry the former one's guilt for long.
+        """
         self._recent.clear()
+        self._unknown = Counter({connection: n - 1 for connection, n in self._unknown.items() if n > 1})
         if self.n_cut >= self._next_warning:
             self._next_warning = 2 * self.n_cut
             log.warning("subscribers asked for far too many topics and were disconnected, %d so far", self.n_cut)

@@ -152,3 +152,18 @@ def test_an_end_beyond_all_is_the_end_of_the_recording(recording: Recording) -> 
     assert span_of(recording, None, float("inf")) == span_of(recording, None, 1e9)
     with pytest.raises(PlaybackError, match="choose other times"):
         span_of(recording, float("inf"), None)
+
+
+def test_a_damaged_pose_is_left_out_of_what_is_played(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "damaged.mcap", {})
+    payloads = [encode(SKELETON), *(encode(pose(k)) for k in range(4))]
+    payloads[3] = payloads[3].replace(b"\xa5state", b"\xa5stale")  # whole in the file, but no pose
+    for number, payload in enumerate(payloads):
+        recorder.write(payload, T0 + number * MS)
+    recorder.close()
+    heard = Notebook()
+    damaged = open_recording(recorder.file)
+    with open_outlet(StreamSettings("tcp://127.0.0.1:0", service=""), "again", [lambda: heard]) as outlet:
+        n_played = play(damaged, span_of(damaged, None, None), outlet, "again", speed=4.0, loop=False, progress=lambda *_: None)
+    assert n_played == 3
+    assert [message.seq for message, _, _ in heard.taken if isinstance(message, PoseMessage)] == [100, 101, 105]

@@ -1,6 +1,7 @@
 """Play a recording as if live: the same publisher, outputs and service as a run, with a clock that goes on."""
 
 import contextlib
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from dataclasses import replace
 
 from capture.clock import now_ns
 from capture.endpoints import key_settings
+from capture.wire import MalformedMessageError
 from config.settings import StreamSettings
 from stream.messages import PoseMessage
 from stream.outlet import Outlet
@@ -15,6 +17,8 @@ from stream.outputs import OutputFactory, open_outputs
 from stream.playback import Span, Step, played, played_status, steps
 from stream.publisher import Publisher
 from stream.recording import Recording
+
+log = logging.getLogger(__name__)
 
 TURN_S = 0.02
 SECOND_NS = 1_000_000_000
@@ -61,11 +65,19 @@ class Player:
         if step.event is not None:
             self._outlet.event(t_ns, step.event.kind, step.event.text)
         if step.pose is not None:
-            self._pose = self._recording.poses[step.pose]
-            self._outlet.publish(played(self._pose, self._session, step.seq_offset, t_ns))
-            self._recent.append(t_ns)
-            self.n_played += 1
+            self._publish_pose(step.pose, step.seq_offset, t_ns)
         self.serve(t_ns)
+
+    def _publish_pose(self, index: int, seq_offset: int, t_ns: int) -> None:
+        """Publish one pose; one that is damaged is left out, and its number shows as a gap."""
+        try:
+            self._pose = self._recording.poses[index]
+        except MalformedMessageError as error:
+            log.warning("pose %d of the recording is damaged and left out (%s)", index, error)
+            return
+        self._outlet.publish(played(self._pose, self._session, seq_offset, t_ns))
+        self._recent.append(t_ns)
+        self.n_played += 1
 
     def serve(self, t_ns: int) -> None:
         """Attend to whoever joins; tell the state each second."""
