@@ -114,7 +114,7 @@ def test_where_a_node_connects_to(text: str, address: str) -> None:
     assert control_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "a b:", "host:port", "fe80::1", "http://x"])
+@pytest.mark.parametrize("text", ["", "a b:", "host:port", "fe80::1", "http://x", "host:99999", "host:0"])
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(EndpointError, match="expected a host"):
         control_address(text)

@@ -37,11 +37,14 @@ def run(
     """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.rig_toml import read_rig
     from calibration.subject_toml import read_subject
+    from capture.endpoints import key_settings
     from database.default import default_database, default_database_path
+    from stream.publisher import check_address
     from tools.run import LiveRun, run_live
     from tools.run_report import status_line
     from tools.viewer import open_viewer
 
+    check_address(settings.stream.address, key_settings(settings.stream))
     if database is None:
         default_database()  # made here, once, with its own words, rather than in a process that is waited for
     what = LiveRun(

@@ -22,7 +22,7 @@ HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>
 def control_address(text: str) -> str:
     """Give the address of HOST or HOST:PORT. Raises EndpointError for what is neither."""
     match = HOST_PORT.fullmatch(text.strip())
-    if match is None:
+    if match is None or not 0 < int(match["port"] or PORT) < 65536:
         raise EndpointError(f"--connect {text}: expected a host, or host and port such as 192.168.1.10:{PORT}")
     return f"tcp://{match['host']}:{match['port'] or PORT}"
 

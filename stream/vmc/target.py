@@ -62,5 +62,4 @@ def vmc_target(text: str) -> VmcTarget:
 
 def looks_like_target(word: str) -> bool:
     """Tell whether a word of a command line is the value of --vmc and not an argument that follows it."""
-    name = word.partition("@")[0].lower()
-    return (name in PRESETS and ("@" in word or name == word.lower())) or ADDRESS.match(word) is not None
+    return word.lower() in PRESETS or ("@" in word and not word.startswith("-")) or ADDRESS.match(word) is not None
