@@ -73,7 +73,8 @@ def application(asked_for: str | None) -> typer.Typer:
             if module.app.registered_callback is None:
                 module.app.callback()(_group)  # keeps a group a group even while it has a single command
             for command in module.app.registered_commands:
-                command.cls = Command
+                if not (command.cls and issubclass(command.cls, Command)):  # one with a class of its own keeps it
+                    command.cls = Command
             app.add_typer(module.app, name=name, help=entry.help)
         else:
             app.command(name, cls=Command)(getattr(module, name))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from config.settings import Settings
+from tools.command import Command
 from tools.options import with_settings
 
 app = typer.Typer()
@@ -40,7 +40,7 @@ def repeated(words: list[str]) -> list[str]:
     return out
 
 
-class _ListCommand(TyperCommand):
+class _ListCommand(Command):
     """A command whose --leave-out takes several values at once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
