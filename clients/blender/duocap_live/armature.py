@@ -87,19 +87,19 @@ def apply_pose(armature: bpy.types.Object, skeleton: Skeleton, pose: Pose) -> No
         bone.rotation_mode = "QUATERNION"
         bone.rotation_quaternion = rest.inverted() @ local @ rest
         if parent < 0:
-            bone.location = rest.inverted() @ (to_blender(pose.root_m) * hips_ratio(bone, skeleton) - bone.bone.head_local)
+            bone.location = rest.inverted() @ (to_blender(pose.root_m) * hips_ratio(armature, skeleton) - bone.bone.head_local)
 
 
-def hips_ratio(hips: bpy.types.PoseBone, skeleton: Skeleton) -> float:
-    """Give how much higher the armature's hips are above its feet than the performer's."""
-    ours = _height([place.z for place in rest_places(skeleton)])
-    theirs = _height([hips.bone.head_local.z] + [bone.head_local.z for bone in hips.bone.children_recursive])
+def hips_ratio(armature: bpy.types.Object, skeleton: Skeleton) -> float:
+    """Give how high the armature's hips are above its left foot, relative to the performer's."""
+    named = {bone: joint for joint, bone in enumerate(skeleton.names)}
+    hips, foot = bone_of(armature, skeleton, 0), bone_of(armature, skeleton, named.get("leftFoot", 0))
+    if hips is None or foot is None:
+        return 1.0
+    places = rest_places(skeleton)
+    ours = places[0].z - places[named.get("leftFoot", 0)].z
+    theirs = hips.bone.head_local.z - foot.bone.head_local.z
     return theirs / ours if ours > MIN_BONE_M and theirs > MIN_BONE_M else 1.0
-
-
-def _height(z: list[float]) -> float:
-    """Give how far the first of some heights is above the lowest."""
-    return z[0] - min(z)
 
 
 def keyframe(armature: bpy.types.Object, frame: float) -> None:

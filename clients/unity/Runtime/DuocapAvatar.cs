@@ -52,7 +52,7 @@ namespace Duocap
             rest = new Quaternion[count];
             rotations = new Quat[count];
             places = new Vec3[count];
-            float hips = 0, lowest = float.MaxValue;
+            float hips = 0, foot = 0;
             for (int j = 0; j < count; j++)
             {
                 string vrm;
@@ -62,9 +62,9 @@ namespace Duocap
                 if (bones[j] == null) continue;
                 Vector3 place = Rest(bones[j], tpose, out rest[j]);
                 if (j == 0) hips = place.y;
-                lowest = Mathf.Min(lowest, place.y);
+                if (Kinematics.IsLeftFoot(skeleton, j)) foot = place.y;
             }
-            scale = (hips - lowest) / Mathf.Max(0.1f, Kinematics.HipsHeight(skeleton));
+            scale = Mathf.Max(0.1f, hips - foot) / Mathf.Max(0.1f, Kinematics.HipsHeight(skeleton));
             bound = skeleton;
         }
 

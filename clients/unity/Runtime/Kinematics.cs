@@ -50,18 +50,23 @@ namespace Duocap
             }
         }
 
-        /// How high the hips are above the lowest joint in the rest pose [m].
+        /// How high the hips are above the left foot in the rest pose [m].
         public static float HipsHeight(Skeleton skeleton)
         {
             var heights = new List<float>();
-            float lowest = 0;
             for (int j = 0; j < skeleton.Names.Count; j++)
             {
                 int parent = skeleton.Parents[j];
                 heights.Add(parent < 0 ? 0 : heights[parent] + skeleton.Offsets[j].Y);
-                lowest = heights[j] < lowest ? heights[j] : lowest;
+                if (IsLeftFoot(skeleton, j)) return -heights[j];
             }
-            return -lowest;
+            return 0;
+        }
+
+        public static bool IsLeftFoot(Skeleton skeleton, int joint)
+        {
+            string vrm;
+            return skeleton.Humanoid.TryGetValue(skeleton.Names[joint], out vrm) && vrm == "leftFoot";
         }
     }
 }
