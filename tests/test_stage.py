@@ -10,6 +10,7 @@ from viser import _messages
 
 from database.kinematics import forward
 from database.rotations import matrix_from_quaternion, matrix_from_rotvec
+from stream.export.body_mesh import rest_places_m
 from stream.joints import joints_of
 from stream.messages import PoseMessage
 from stream.viewer.stage import Stage, StageOptions
@@ -17,7 +18,6 @@ from stream.viewer.stage_colors import INFERRED, MEASURED, ONE_VIEW, body_color,
 from stream.viewer.stage_level import Level
 from stream.viewer.stage_pose import bones_of, tip_m
 from stream.viewer.stage_shapes import bone, ring
-from stream.viewer.stage_skin import rest_places_m
 from stream.viewer.stage_trails import LENGTH_NS, STEP_NS, Trail
 from stream.viewer.stage_world import WORLD, World
 from tests.stage_motion import as_state, performer, poses_of, skeleton_and_rig
@@ -119,7 +119,7 @@ def test_bones_are_carried_by_the_joints(server: viser.ViserServer, stage: Stage
     G, p = truth(POSES[20])
     begin_m = np.array([bone.position for bone in mesh.bones])
     np.testing.assert_allclose(begin_m, p, atol=3e-5)
-    rest_m = rest_places_m(SKELETON)
+    rest_m = rest_places_m(SKELETON.parents, SKELETON.offsets_m)
     for joint, vertices in zip(bones.joint, rest, strict=True):
         carried.append(p[joint] + (vertices - rest_m[joint]) @ G[joint].T)
     tops = np.array([vertices[0] for vertices in carried])

@@ -3,12 +3,13 @@
 import numpy as np
 import viser
 
+from stream.export.body_mesh import rest_places_m
 from stream.joints import Joints
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.viewer.stage_colors import DARK, Ground, joint_colors
 from stream.viewer.stage_pose import bones_of
 from stream.viewer.stage_shapes import bone
-from stream.viewer.stage_skin import Balls, Skin, rest_places_m
+from stream.viewer.stage_skin import Balls, Skin
 
 JOINT_M = 0.017
 THICKNESS = 0.09  # of a bone's length
@@ -22,7 +23,7 @@ class BoneParts:
         bones, shape = bones_of(skeleton), bone()
         thick = np.clip(THICKNESS * bones.length_m, THINNEST_M, THICKEST_M)
         sizes = np.stack([thick, bones.length_m, thick], 1)
-        n_corners, begins_m = len(shape.vertices_m), rest_places_m(skeleton)[bones.joint]
+        n_corners, begins_m = len(shape.vertices_m), rest_places_m(skeleton.parents, skeleton.offsets_m)[bones.joint]
         vertices_m = np.einsum("bij,bvj->bvi", bones.turn, sizes[:, None] * shape.vertices_m) + begins_m[:, None]
         faces = shape.faces + n_corners * np.arange(len(sizes), dtype=np.uint32)[:, None, None]
         weights = np.eye(len(skeleton.names))[np.repeat(bones.joint, n_corners)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from viser import _messages
 
 from database.rotations import Floats
+from stream.export.body_mesh import rest_places_m
 from stream.joints import Joints
 from stream.messages import SkeletonMessage
 from stream.viewer.stage_colors import GREY, Color
@@ -40,7 +41,10 @@ class Skin:
         weights: Floats,
         **look: Any,
     ) -> None:
-        self._wxyz, self._place_m = np.tile([1.0, 0.0, 0.0, 0.0], (len(skeleton.names), 1)), rest_places_m(skeleton)
+        self._wxyz, self._place_m = (
+            np.tile([1.0, 0.0, 0.0, 0.0], (len(skeleton.names), 1)),
+            rest_places_m(skeleton.parents, skeleton.offsets_m),
+        )
         self.mesh = scene.add_mesh_skinned(
             name, vertices_m, faces, bone_wxyzs=self._wxyz, bone_positions=self._place_m, skin_weights=weights, **look
         )
@@ -116,12 +120,3 @@ def bone_setter(mesh: viser.MeshSkinnedHandle) -> BoneSetter:
             api._queue_scene_message(position(name, bone, tuple(place_m.tolist())))
 
     return directly
-
-
-def rest_places_m(skeleton: SkeletonMessage) -> Floats:
-    """Give the joints of the rest pose with the root at the origin, (J, 3)."""
-    places = np.zeros((len(skeleton.parents), 3))
-    for joint, parent in enumerate(skeleton.parents):
-        if parent >= 0:
-            places[joint] = places[parent] + skeleton.offsets_m[joint]
-    return places
