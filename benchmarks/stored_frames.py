@@ -9,7 +9,7 @@ import numpy as np
 from capture.detector import Detector
 from capture.packets import Blobs, Frame
 from capture.simulated import SimulatedCamera
-from capture.sources import Source
+from capture.sources import Facts, Source, Stamp
 from config.settings import DetectorSettings
 
 QUALITY = 90  # of JPEG; webcams are about there
@@ -43,6 +43,7 @@ class StoredCamera:
         self.name, self.size, self.fps = f"stored {camera}", stored.size, stored.fps
         self.n_frames: int | None = stored.n_shown
         self.truncated = False
+        self.stamp, self.facts = Stamp.FILE, Facts()
         raw = np.load(stored.file(camera))
         # Copies of bytes: imencode's own arrays would be taken apart by every slice.
         self._images = [_compressed(image) for image in raw] if stored.jpeg else list(raw)

@@ -7,8 +7,8 @@ import msgpack
 
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
 
-ORDERS = ("start", "stop", "status", "event", "camera", "welcome", "wait", "clock")
-REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "clock")
+ORDERS = ("start", "stop", "status", "event", "camera", "tune", "record", "sync", "welcome", "wait", "clock")
+REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "event", "ask", "clock")
 MAX_TEXT = 4000
 MAX_DETAILS = 64
 
@@ -22,6 +22,8 @@ class Order:
 
     start at t_start_ns, sending to `address` (the reconstruction: cameras start; details: `budget_ns`, largest skew of a pair);
     stop; report now (status); publish an event `text`; camera: `details` of the camera `text`, for the stream's status.
+    To cameras also: tune, settings by name as `details`; record to the folder `text`, no longer where it is empty. To the
+    reconstruction: sync, find the cameras' time offset in the way `text`.
     To camera nodes also: welcome to the session `text` with the detector's settings as `details`; wait, for the reason `text`;
     clock: `details` t0_ns, t1_ns, t2_ns of a round trip.
     """
@@ -37,6 +39,8 @@ class Order:
 class Report:
     """What a process tells: hello (with its address), ready, beat (alive), ended (its source), failed or fault (user's or ours).
 
+    event: news in `text`, for the user and the stream; ask: that the process `text` be given the order `details["order"]`, with
+    the detail `text` as its text and the other details as its own: how a request to the service reaches a camera.
     session: the run it belongs to; counts: figures by name; details: what else is to be known of it, such as `preview`. A camera
     node's hello names its camera, and `clock` asks for the time with the count t0_ns.
     """

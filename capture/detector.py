@@ -24,6 +24,7 @@ PIXEL_NOISE = 2.0  # grey levels, of a webcam in MJPG
 SIGMA_FLOOR_PX = 0.06  # what compression and sampling leave of even the brightest marker
 SHAPE_SHARE = 0.03  # of the radius: a marker is not lit evenly
 MERGED_SHARE = 1.0  # of the radius, for each unit of elongation: two markers in one, or one blurred by motion
+LIGHT_STEP = 16  # the mean brightness of an image is that of every so many-th pixel
 CUT_SHARE = 0.5  # of the radius: a marker cut by the edge of the image shows only a part
 
 
@@ -190,4 +191,5 @@ def _packed(frame: Frame, raw: RawBlobs) -> Blobs:
         np.ascontiguousarray(raw.sums[:, AREA]),
         np.ascontiguousarray(raw.color_rgb),
         center_sigma_px(raw, size),
+        float(frame.image[::LIGHT_STEP, ::LIGHT_STEP].mean()),
     )

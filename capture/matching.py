@@ -32,7 +32,7 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
     """
     left, right = pair.left, pair.right
     distance = epipolar_distances(rig, left.points_px, right.points_px)
-    tolerance = settings.max_epipolar_px + settings.skew_px_s * abs(pair.skew_ns) * 1e-9
+    tolerance = settings.max_epipolar_px + settings.skew_px_s * abs(pair.unmoved_ns) * 1e-9
     i, j = np.nonzero(distance <= tolerance)
     point, covariance = triangulate(rig, left.points_px[i], right.points_px[j], left.sigma_px[i], right.sigma_px[j])
     depth = depths_m(rig, point)
@@ -143,4 +143,4 @@ def _assigned(
 def with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:
     """Add what calibration and time skew contribute to every blob's uncertainty."""
     left, right = (replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)) for blobs in (pair.left, pair.right))
-    return PairedBlobs(left, right)
+    return PairedBlobs(left, right, pair.apart_ns)

@@ -20,12 +20,16 @@ def _lock(*arrays: NDArray[np.generic]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One image of one camera: BGR uint8 (height, width, 3), stamped when it was captured."""
+    """One image of one camera: BGR uint8 (height, width, 3), stamped when it was captured.
+
+    jpeg: the bytes it came as, where the camera itself compresses, so that it can be recorded as it is; None elsewhere.
+    """
 
     camera: int
     index: int
     t_capture_ns: int
     image: NDArray[np.uint8]
+    jpeg: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Blobs:
     """Markers as one camera sees them, in raw (distorted) pixels.
 
     points_px: centres, (N, 2); area_px: (N,); color_rgb: mean colour 0-255, (N, 3); sigma_px: standard
-    deviation of the centre, (N,).
+    deviation of the centre, (N,); light: mean brightness of the whole image, 0-255, which a flash lifts in both views.
     """
 
     camera: int
@@ -43,6 +47,7 @@ class Blobs:
     area_px: Floats
     color_rgb: Floats
     sigma_px: Floats
+    light: float = 0.0
 
     def __post_init__(self) -> None:
         _lock(self.points_px, self.area_px, self.color_rgb, self.sigma_px)
@@ -53,14 +58,23 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class PairedBlobs:
-    """Both cameras' blobs at one moment; skew_ns is right minus left."""
+    """Both cameras' blobs at one moment.
+
+    apart_ns: how much later the right camera looked, where the blobs were brought to one moment since; None: as the stamps say.
+    """
 
     left: Blobs
     right: Blobs
+    apart_ns: int | None = None
 
     @property
     def skew_ns(self) -> int:
         """How much later the right camera looked."""
+        return self.right.t_capture_ns - self.left.t_capture_ns if self.apart_ns is None else self.apart_ns
+
+    @property
+    def unmoved_ns(self) -> int:
+        """How far apart in time the views still are, right minus left: 0 where the blobs were brought to one moment."""
         return self.right.t_capture_ns - self.left.t_capture_ns
 
     @property

@@ -6,7 +6,7 @@ One thread reads and detects; the main thread answers the supervisor, so that a 
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import zmq
@@ -34,6 +34,16 @@ class Detects(Protocol):
 
     def step(self, frame: Frame) -> Blobs:
         """Give the blobs of one frame."""
+
+
+class Taker(Protocol):
+    """Takes every frame with its blobs, in the reading thread: a recorder of pictures, a watch on health; it never waits."""
+
+    def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
+        """Take a frame; its image is not changed any more. t_read_ns: when it was in memory."""
+
+    def close(self) -> None:
+        """Finish, when no more frames come."""
 
 
 class Clock(Protocol):
@@ -65,7 +75,8 @@ class CameraPlan:
 
     camera: 0 left, 1 right; source, detector: made inside the process, so picklable; paced: a recording or simulation, whose
     frames are released at their stamps after the start, as a camera would; its stamps count from 0; preview: publish small
-    pictures for whoever looks; clock: of the machine that reconstructs; keys: for sending blobs to other machines.
+    pictures for whoever looks; clock: of the machine that reconstructs; keys: for sending blobs to other machines; takers: get
+    every frame, picklable factories.
     """
 
     camera: int
@@ -75,6 +86,7 @@ class CameraPlan:
     preview: bool = False
     clock: Clock = field(default_factory=OwnClock)
     keys: KeySettings | None = None
+    takers: tuple[Callable[[Source], Taker], ...] = ()
 
 
 class Pace:
@@ -109,6 +121,7 @@ class CameraWorker:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
         self._preview = PreviewPublisher() if plan.preview else None
+        self._takers = [make(self.source) for make in plan.takers]
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._n_frames = self._n_sent = self._n_skipped = self._n_unsent = 0
@@ -156,6 +169,8 @@ class CameraWorker:
             self.error = error
         finally:
             self.source.close()
+            for taker in self._takers:
+                taker.close()
             self.ended.set()
             socket.close(500)
 
@@ -176,7 +191,7 @@ class CameraWorker:
             if self._stop.wait(max(0, pace.due_ns(frame) - clock.now_ns()) / 1e9):
                 return
         stamp_ns = pace.due_ns(frame) if self._plan.paced else clock.of(frame.t_capture_ns)
-        frame = Frame(frame.camera, frame.index, stamp_ns, frame.image)
+        frame = replace(frame, t_capture_ns=stamp_ns)
         self._n_frames += 1
         t_read_ns = clock.now_ns()
         blobs = self._detector.step(frame)
@@ -187,6 +202,8 @@ class CameraWorker:
             self._n_unsent += 1
         if self._preview is not None:
             self._preview.offer(frame, blobs)
+        for taker in self._takers:
+            taker.take(frame, blobs, t_read_ns)
 
 
 def camera_main(link: Link, plan: CameraPlan) -> None:

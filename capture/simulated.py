@@ -11,6 +11,7 @@ from capture.render_marker import draw_marker
 from capture.render_rays import visibility
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
+from capture.sources import Facts, Stamp
 from config.markers import MarkerSet
 from database.rotations import Floats
 
@@ -60,6 +61,7 @@ class SimulatedCamera:
         self._scene, self._index, self._camera, self._epoch_ns = scene, camera, self.performer.rig.cameras[camera], epoch_ns
         self.name = f"simulated {('left', 'right')[camera]}"
         self.size, self.fps, self.truncated = self._camera.size, scene.fps, False
+        self.stamp, self.facts = Stamp.FILE, Facts()
         self.times_s = shutter_times(scene, camera, self.performer.duration_s)
         self.n_frames: int | None = len(self.times_s)
         self._next, self._open = 0, True

@@ -5,6 +5,7 @@ Another module can add a kind of its own with `register_source`.
 
 import re
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -20,12 +21,28 @@ DEFAULT_FPS = 30.0
 NS = 1_000_000_000
 
 
+Facts = dict[str, int | float | str]
+
+
+class Stamp(StrEnum):
+    """Where the time of a frame comes from, best first."""
+
+    DRIVER = "driver"  # the camera's driver, on this machine's clock
+    SENDER = "sender"  # whoever sent it over the network, its clock brought to ours
+    READ = "read"  # when it was handed over
+    FILE = "file"  # a list of stamps or the frame rate of a recording
+
+
 @runtime_checkable
 class Source(Protocol):
     """Frames of one camera, in order of time.
 
     size: width, height [px]; n_frames: how many it announces, None where that is unknown; truncated: it ended, or will end,
-    before that.
+    before that; stamp: what its frames' times are; facts: what is to be known of it, in words and figures: how the device is
+    really set, where it is otherwise than asked, what was dropped; empty for recordings.
+
+    A camera's `read` waits for the next frame, for a few seconds at most, and raises SourceError when none comes any more: the
+    camera is gone, and whoever reads closes it and opens it anew. `close` may be called by another thread and ends the waiting.
     """
 
     name: str
@@ -33,6 +50,8 @@ class Source(Protocol):
     fps: float
     n_frames: int | None
     truncated: bool
+    stamp: Stamp
+    facts: Facts
 
     def read(self) -> Frame | None:
         """Give the next frame, or None at the end."""
@@ -105,6 +124,7 @@ class VideoFile:
         self.fps = fps or (rate if 0.1 <= rate <= 1000.0 else DEFAULT_FPS)
         self.n_frames = announced if 0 < announced < 1 << 31 else None
         self.truncated = False
+        self.stamp, self.facts = Stamp.FILE, Facts()
         self._stamps = _Stamps(self.fps, seconds)
 
     def read(self) -> Frame | None:
@@ -159,6 +179,7 @@ class ImageFolder:
         self.fps = fps or DEFAULT_FPS
         self.n_frames: int | None = len(self._files)
         self.truncated = False
+        self.stamp, self.facts = Stamp.FILE, Facts()
         self._stamps = _Stamps(self.fps, seconds)
 
     def read(self) -> Frame | None:

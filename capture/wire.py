@@ -98,6 +98,7 @@ def encode_blobs(sent: SentBlobs) -> bytes:
         "area_px": packed(blobs.area_px),
         "color_rgb": packed(blobs.color_rgb),
         "sigma_px": packed(blobs.sigma_px),
+        "light": blobs.light,
     }
     return bytes(msgpack.packb(content, use_bin_type=True))
 
@@ -119,5 +120,14 @@ def decode_blobs(payload: bytes) -> SentBlobs:
         area_px=np.ascontiguousarray(area_px),
         color_rgb=color_rgb,
         sigma_px=np.ascontiguousarray(sigma_px),
+        light=_light_of(content),
     )
     return SentBlobs(blobs, int_of(content, "t_read_ns"), int_of(content, "t_sent_ns"))
+
+
+def _light_of(content: dict[str, Any]) -> float:
+    """Give the mean brightness of an image, 0 from a camera node that does not tell it; raises MalformedMessageError."""
+    light = float(field_of(content, "light", (int, float))) if "light" in content else 0.0
+    if not 0.0 <= light <= 255.0:
+        raise MalformedMessageError(f"field 'light' must be within 0 and 255, got {light}; the message was dropped")
+    return light

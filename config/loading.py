@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from config.errors import SettingsError, reason
-from config.settings import Settings
+from config.settings import Settings, Signed
 
 T = TypeVar("T")
 _UNIONS = (Union, types.UnionType)
@@ -34,7 +34,7 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
 
 def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
     """Fill the settings dataclass `kind` from a table; keys that are absent keep their defaults."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     values = {}
     for key, raw in table.items():
         where = f"{prefix}{key}"
@@ -55,7 +55,7 @@ def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = ""
 def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
     """List every setting by its dotted name."""
     keys: list[str] = []
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in get_type_hints(kind, include_extras=True).items():
         keys += known_keys(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]
     return tuple(keys)
 
@@ -120,6 +120,8 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
 
 def _value(hint: Any, raw: Any, where: str) -> Any:
     """Give `raw` as the type `hint` says, or raise SettingsError."""
+    signed = hint is Signed
+    hint = float if signed else hint
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         if raw not in args:
@@ -134,8 +136,8 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     value = float(raw) if hint is float and type(raw) is int else raw
     if type(value) is not hint:
         raise SettingsError(f"{where} must be {_kind(hint)}, got {raw!r}")
-    if hint in (int, float) and not 0 <= value < math.inf:
-        raise SettingsError(f"{where} must be 0 or more and finite, got {raw!r}")
+    if hint in (int, float) and not (math.isfinite(value) and (signed or value >= 0)):
+        raise SettingsError(f"{where} must be {'' if signed else '0 or more and '}finite, got {raw!r}")
     return value
 
 

@@ -1,7 +1,9 @@
 """Every setting, typed and frozen, one section a stage; config/defaults.toml documents them."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+Signed = Annotated[float, "may be negative"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +14,32 @@ class DetectorSettings:
     k_sigma: float = 6.0  # foreground is further than this many standard deviations from the background
     min_difference: float = 12.0  # and at least this many grey levels of 255
     min_area_px: float = 3.0  # smaller spots are noise
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSettings:
+    """What is asked of a webcam; what it does otherwise is told. Numbers are the driver's own."""
+
+    backend: str = "auto"  # of OpenCV: v4l2, dshow, msmf, avfoundation; auto: the best of the system
+    width: int = 640  # of the images [px]; the nearest the camera has
+    height: int = 480  # likewise
+    fps: float = 60.0  # the nearest rate the camera has
+    fourcc: str = "MJPG"  # pixel format on the cable; MJPG lets two cameras share one USB port
+    exposure: str = "auto"  # auto or a number; short for reflecting markers, which then do not smear
+    gain: str = "auto"  # auto or a number
+    white_balance: str = "auto"  # auto or a temperature [K]
+    focus: str = "auto"  # auto or a number
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSettings:
+    """The two cameras' clocks and shutters."""
+
+    interpolate: bool = True  # bring each camera's markers to the moment of the pair
+    estimate: bool = True  # follow offset and drift of the right camera's stamps by the epipolar error
+    offset_ms: Signed = 0.0  # by how much the right camera's stamps are late, as far as it is known beforehand
+    row_time_left_us: float = 0.0  # rolling shutter: time from one row to the next, 0: all rows at once
+    row_time_right_us: float = 0.0  # the same for the right camera
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +168,8 @@ class Settings:
     """All settings of one run."""
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
+    camera: CameraSettings = field(default_factory=CameraSettings)
+    time: TimeSettings = field(default_factory=TimeSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     match: MatchSettings = field(default_factory=MatchSettings)
     label: LabelSettings = field(default_factory=LabelSettings)

@@ -7,7 +7,7 @@ When pairs stop coming, the last pose is held as `coasting` and soon called `los
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -19,8 +19,9 @@ from capture.control import Details, Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import PairedBlobs
-from capture.pairing import Pairing
+from capture.synchronise import Synchroniser
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
+from config.settings import TimeSettings
 from reconstruct.pose import JointSource, Pose, State
 
 log = logging.getLogger(__name__)
@@ -124,9 +125,9 @@ class Reconstruction:
     budget_ns: largest skew of a pair. Drops: late, unpaired (no partner in time), overrun (a newer pair was there already).
     """
 
-    def __init__(self, pipeline: Steps, sink: Sink, budget_ns: int) -> None:
+    def __init__(self, pipeline: Steps, sink: Sink, budget_ns: int, time: TimeSettings | None = None) -> None:
         self._pipeline, self._sink = pipeline, sink
-        self._pairing = Pairing(budget_ns)
+        self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
         self._last: Pose | None = None
         self._t_last_pair_ns = 0
         self._t_said_ns = 0
@@ -146,19 +147,19 @@ class Reconstruction:
 
     def pair_within(self, budget_ns: int) -> None:
         """Set the largest skew of a pair, which is known once the cameras are open."""
-        self._pairing.budget_ns = budget_ns
+        self._synchroniser.pair_within(budget_ns)
 
     @property
     def counts(self) -> dict[str, int]:
         """Give counts since the start, for the supervisor."""
-        return {"poses": self._n_poses, "pairs": self._pairing.counts.pairs, "overrun": self._n_overrun}
+        return {"poses": self._n_poses, "pairs": self._synchroniser.counts.pairs, "overrun": self._n_overrun}
 
     def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Take what came; step on the newest pairs it completes; look after silence."""
         pairs: deque[tuple[PairedBlobs, SentBlobs, int]] = deque(maxlen=BACKLOG)
         for sent, t_received_ns in received:
             self._seen[sent.blobs.camera].add(t_received_ns)
-            pair = self._pairing.push(sent.blobs)
+            pair = self._synchroniser.push(sent.blobs)
             if pair is not None:
                 self._n_overrun += len(pairs) == BACKLOG
                 pairs.append((pair, sent, t_received_ns))
@@ -211,7 +212,7 @@ class Reconstruction:
         if t_ns < self._status_due_ns:
             return
         self._status_due_ns = t_ns + STATUS_PERIOD_NS
-        counts = self._pairing.counts
+        counts = self._synchroniser.counts
         skew = np.array(self._skews_ns, float)
         rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(CAMERAS, self._seen, strict=True)}
         self._sink.status(
@@ -273,7 +274,7 @@ class ReconstructionPlan:
     """The reconstruction process: pipeline and sink are made inside it, so picklable.
 
     budget_ns: largest skew of a pair, until the supervisor knows better; nodes: address for the blobs of camera nodes, empty
-    where none is expected; keys: that are asked for there.
+    where none is expected; keys: that are asked for there; time: of the cameras' clocks.
     """
 
     pipeline: Callable[[], Steps]
@@ -281,6 +282,7 @@ class ReconstructionPlan:
     budget_ns: int
     nodes: str = ""
     keys: KeySettings | None = None
+    time: TimeSettings = field(default_factory=TimeSettings)
 
 
 def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
@@ -294,7 +296,7 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     lifeline.report("hello", inbox.address, details={"nodes": inbox.nodes_address})
     pipeline = plan.pipeline()
     pipeline.warm()
-    run = Reconstruction(pipeline, sink, plan.budget_ns)
+    run = Reconstruction(pipeline, sink, plan.budget_ns, plan.time)
     lifeline.report("ready")
     while not any(_obey(order, run, sink) for order in lifeline.orders(0)):
         run.turn(inbox.drain(TURN_MS), now_ns())

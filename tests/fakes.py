@@ -9,6 +9,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.subject import Subject
 from capture.packets import Blobs, Frame, PairedBlobs
+from capture.sources import Facts, Stamp
 from config.errors import SourceError
 from config.joints import N_JOINTS
 from config.markers import MarkerSet
@@ -21,6 +22,7 @@ class CountingSource:
 
     def __init__(self, camera: int, fps: float = 60.0, n_frames: int | None = None) -> None:
         self.name, self.size, self.fps, self.n_frames, self.truncated = "fake", (32, 24), fps, n_frames, False
+        self.stamp, self.facts = Stamp.FILE, Facts()
         self._camera, self._index = camera, 0
 
     def read(self) -> Frame | None:

@@ -6,6 +6,7 @@ from scenes import frame_of, paint_disc, shot
 
 from capture.background import MIN_SIGMA, _quantiles, images_between, is_dark, learn_background, robust_background, sample_images
 from capture.packets import Frame
+from capture.sources import Facts, Stamp
 from config.errors import SourceError
 
 
@@ -13,6 +14,7 @@ class Still:
     """A source of images held in memory."""
 
     name, size, fps, truncated = "still", (4, 3), 30.0, False
+    stamp, facts = Stamp.FILE, Facts()
 
     def __init__(self, n: int) -> None:
         self.n_frames: int | None = n

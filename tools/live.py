@@ -76,4 +76,5 @@ def reconstruction_plan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
         sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record),
         budget_ns=round(0.6e9 / fps),
+        time=settings.time,
     )

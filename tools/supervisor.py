@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
 MAX_RESTARTS = 3
+PASSED_ON = ("tune", "record", "sync")  # orders that one process may ask to be given to another
 STOP_S = 4.0
 START_DELAY_NS = 300_000_000
 DESCRIBE_PERIOD_NS = 1_000_000_000
@@ -241,6 +242,18 @@ class Supervisor:
             child.ended = True
         elif report.kind in ("failed", "fault"):
             child.complaint = report
+        elif report.kind == "event":
+            self._announce(report.text)
+        elif report.kind == "ask":
+            self._pass_on(report)
+
+    def _pass_on(self, report: Report) -> None:
+        """Give an order that one process asks for to another, or to all cameras where it names none."""
+        details = dict(report.details)
+        order = Order(str(details.pop("order", "")), text=str(details.pop("text", "")), details=details)
+        if order.kind in PASSED_ON:
+            for name in [report.text] if report.text in self.children else CAMERAS:
+                self._order(self.children[name], order)
 
     def _look_after(self, child: Child) -> None:
         """Start a dead or hung camera again; raise for whatever cannot be mended so."""
