@@ -1,0 +1,345 @@
+"""A network camera on loopback for tests and benchmarks: JPEGs as MJPEG over HTTP, at a rate, with faults to be switched on.
+
+`MjpegServer` plays in threads of this process, `MjpegProcess` in a process of its own. Both have `url`, `faults` and `stop()`:
+
+    with MjpegServer(jpegs, fps=60.0) as server:
+        source = open_source(server.url, 0)
+        server.set(stalled=True)
+"""
+
+import base64
+import contextlib
+import multiprocessing
+import random
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from types import TracebackType
+
+import cv2
+import numpy as np
+
+PATH = "/video"
+NAME, PASSWORD = "ann", "s3cret!"
+SEND_BUFFER_BYTES = 1 << 16  # of the socket: a reader that sleeps is noticed soon
+REQUEST_BYTES = 65536
+REPLIES = ("stream", "html", "401", "404", "redirect", "jpeg", "silence", "endless_header", "endless_part", "garbage")
+BOUNDARIES = ("plain", "quoted", "dashed", "missing", "colon")
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What goes wrong from now on, until it is set back.
+
+    To streams that run: jitter_s, drop, corrupt: each picture comes later by up to so much, is left out, is damaged, with this
+    share; stalled: the connection stays, nothing comes; half_rate; frozen: the same picture again and again; black, overexposed;
+    resized: pictures of half the size; length: of each part as announced, "right", "absent" or "wrong".
+    To new connections: refuse: none is taken; reply: one of REPLIES; boundary: one of BOUNDARIES; password: asked for;
+    stamp_step_s: added to the stamps, as after a restart of the sender.
+    """
+
+    jitter_s: float = 0.0
+    drop: float = 0.0
+    corrupt: float = 0.0
+    stalled: bool = False
+    half_rate: bool = False
+    frozen: bool = False
+    black: bool = False
+    overexposed: bool = False
+    resized: bool = False
+    length: str = "right"
+    refuse: bool = False
+    reply: str = "stream"
+    boundary: str = "plain"
+    password: bool = False
+    stamp_step_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Play:
+    """What is played. stamps: an X-Timestamp with every part, of a clock that runs drift_ppm fast, from stamp_epoch_s on."""
+
+    jpegs: Sequence[bytes]
+    fps: float = 30.0
+    loop: bool = True
+    stamps: bool = False
+    drift_ppm: float = 0.0
+    stamp_epoch_s: float = 1000.0
+    seed: int = 0
+    port: int = 0
+    faults: Faults = field(default_factory=Faults)
+
+
+class MjpegServer:
+    """Plays to every client what a camera would: the picture of the moment, at the rate; who is slow misses some.
+
+    n_clients: connections taken so far; n_sent: pictures sent; captured_s: when (time.perf_counter) each of the last was "seen".
+    """
+
+    def __init__(self, jpegs: Sequence[bytes] = (), fps: float = 30.0, play: Play | None = None, **more: object) -> None:
+        """Begin to listen. more: fields of Play, and of Faults to begin with."""
+        known = {name: value for name, value in more.items() if name in Faults.__dataclass_fields__}
+        rest = {name: value for name, value in more.items() if name not in known}
+        self.play = play or Play(jpegs, fps, faults=Faults(**known), **rest)  # type: ignore[arg-type]
+        self.faults = self.play.faults
+        self.n_clients = self.n_sent = 0
+        self._stop, self._lock = threading.Event(), threading.Lock()
+        self._clients: list[socket.socket] = []
+        self._t0_s = time.perf_counter()
+        self._special = _special(self.play.jpegs[0]) if self.play.jpegs else {}
+        self._port = self.play.port
+        self._listener: socket.socket | None = None
+        self._listen()
+        self.set()
+
+    def __enter__(self) -> "MjpegServer":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where it plays."""
+        return f"http://127.0.0.1:{self._port}{PATH}"
+
+    @property
+    def url_with_password(self) -> str:
+        """Where it plays, with the name and password it asks for if `password` is set."""
+        return f"http://{NAME}:{PASSWORD.replace('!', '%21')}@127.0.0.1:{self._port}{PATH}"
+
+    def set(self, **faults: object) -> None:
+        """Switch faults on or off."""
+        self.faults = replace(self.faults, **faults)  # type: ignore[arg-type]
+        if self.faults.refuse and self._listener is not None:
+            listener, self._listener = self._listener, None
+            _shut(listener)
+            self.disconnect()
+        elif not self.faults.refuse and self._listener is None:
+            self._listen()
+
+    def disconnect(self) -> None:
+        """End every connection there is."""
+        with self._lock:
+            for client in self._clients:
+                _shut(client)
+            self._clients.clear()
+
+    def stop(self) -> None:
+        """End everything."""
+        self._stop.set()
+        if self._listener is not None:
+            _shut(self._listener)
+        self.disconnect()
+
+    def captured_s(self, index: int) -> float:
+        """Give the moment, by time.perf_counter, at which picture `index` is due."""
+        return self._t0_s + index / self.play.fps
+
+    def _listen(self) -> None:
+        """Take connections in a thread."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self._port))
+        listener.listen(8)
+        self._port, self._listener = listener.getsockname()[1], listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Serve every client in a thread of its own."""
+        while not self._stop.is_set():
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+            with self._lock:
+                self._clients.append(client)
+            self.n_clients += 1
+            threading.Thread(target=self._serve, args=(client, self.n_clients), daemon=True).start()
+
+    def _serve(self, client: socket.socket, number: int) -> None:
+        """Answer one client."""
+        with contextlib.suppress(OSError):
+            request = _request(client)
+            answer = self._answer(request)
+            if answer:
+                client.sendall(answer)
+                _shut(client)
+            elif self.faults.reply == "stream":
+                client.sendall(_http("200 OK", _announced(self.faults.boundary), b"", length=False))
+                self._stream(client, random.Random(1000 * self.play.seed + number))
+            else:
+                self._misbehave(client)
+        with self._lock:
+            if client in self._clients:
+                self._clients.remove(client)
+        _shut(client)
+
+    def _answer(self, request: bytes) -> bytes:
+        """Give a whole answer that is no stream, or nothing where the client gets a stream or worse."""
+        reply, token = self.faults.reply, base64.b64encode(f"{NAME}:{PASSWORD}".encode())
+        if reply == "401" or (self.faults.password and b"Basic " + token not in request):
+            return _http("401 Unauthorized", "text/html", b"<h1>401</h1>", 'WWW-Authenticate: Basic realm="camera"\r\n')
+        if reply == "404" or PATH.encode() not in request.split(b"\r\n")[0]:
+            if reply == "redirect":
+                return _http("302 Found", "text/html", b"", f"Location: {PATH}\r\n")
+            return _http("404 Not Found", "text/html", b"<h1>not here</h1>")
+        if reply == "html":
+            return _http("200 OK", "text/html; charset=utf-8", b"<html><title>IP Camera</title><img src=/video></html>")
+        return _http("200 OK", "image/jpeg", self.play.jpegs[0]) if reply == "jpeg" else b""
+
+    def _misbehave(self, client: socket.socket) -> None:
+        """Be silent, or pour out what never ends, until the client has enough."""
+        reply = self.faults.reply
+        if reply in ("endless_part", "garbage"):
+            client.sendall(_http("200 OK", _announced("plain"), b"", length=False))
+        filler = {
+            "endless_header": b"HTTP/1.0 200 OK\r\n" + b"X-Filler: " + b"a" * 60000,
+            "endless_part": b"--frame\r\nContent-Type: image/jpeg\r\n\r\n" + b"\xff\xd8" + b"a" * 60000,
+            "garbage": bytes(random.Random(7).randrange(256) for _ in range(60000)),
+        }.get(reply)
+        while not self._stop.is_set() and filler is not None:
+            client.sendall(filler)
+            filler = filler[-60000:]
+        self._stop.wait()
+
+    def _stream(self, client: socket.socket, chance: random.Random) -> None:
+        """Send the picture of the moment again and again."""
+        index = int((time.perf_counter() - self._t0_s) * self.play.fps) + 1
+        if not self.play.loop:
+            index, self._t0_s = 0, time.perf_counter()
+        while self.play.loop or index < len(self.play.jpegs):
+            faults = self.faults
+            late_s = chance.random() * faults.jitter_s
+            if self._stop.wait(max(0.0, self.captured_s(index) + late_s - time.perf_counter())):
+                return
+            skipped = faults.stalled or chance.random() < faults.drop or (faults.half_rate and index % 2 == 1)
+            if not skipped:
+                client.sendall(self._part(index, faults, chance))
+                self.n_sent += 1
+            due = int((time.perf_counter() - self._t0_s) * self.play.fps)
+            index = max(index + 1, due) if self.play.loop else index + 1
+
+    def _part(self, index: int, faults: Faults, chance: random.Random) -> bytes:
+        """Give one part of the stream, boundary and all."""
+        jpeg = self.play.jpegs[0 if faults.frozen else index % len(self.play.jpegs)]
+        for name in ("black", "overexposed", "resized"):
+            jpeg = self._special[name] if getattr(faults, name) else jpeg
+        if chance.random() < faults.corrupt:
+            half = len(jpeg) // 2
+            jpeg = jpeg[:20] + bytes(chance.randrange(1, 255) for _ in range(40)) + jpeg[60:half] if index % 2 else b"\xff\xd8no"
+        head = b"--frame\r\nContent-Type: image/jpeg\r\n"
+        if faults.length != "absent":
+            head += b"Content-Length: %d\r\n" % (len(jpeg) + (0 if faults.length == "right" else 1000 if index % 2 else -1000))
+        if self.play.stamps:
+            seconds = self.play.stamp_epoch_s + faults.stamp_step_s + index / self.play.fps * (1.0 + 1e-6 * self.play.drift_ppm)
+            head += b"X-Timestamp: %.6f\r\n" % seconds
+        return head + b"\r\n" + jpeg + b"\r\n"
+
+
+class MjpegProcess:
+    """The same server in a process of its own, whose work is not on the account of whoever measures."""
+
+    def __init__(self, play: Play) -> None:
+        self.faults = play.faults
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve_elsewhere, args=(theirs, play), name="camera server", daemon=True)
+        self.process.start()
+        theirs.close()
+        self.url, self.url_with_password = self._pipe.recv()
+
+    def __enter__(self) -> "MjpegProcess":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def set(self, **faults: object) -> None:
+        """Switch faults on or off."""
+        self._pipe.send(("set", faults))
+        self._pipe.recv()
+
+    def disconnect(self) -> None:
+        """End every connection there is."""
+        self._pipe.send(("disconnect", {}))
+        self._pipe.recv()
+
+    def stop(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self.process.join(2.0)
+        if self.process.is_alive():
+            self.process.terminate()
+
+
+def _serve_elsewhere(pipe: Connection, play: Play) -> None:
+    """Serve until the other end of the pipe goes."""
+    with MjpegServer(play=play) as server, contextlib.suppress(EOFError, OSError):
+        pipe.send((server.url, server.url_with_password))
+        while True:
+            what, faults = pipe.recv()
+            server.set(**faults) if what == "set" else server.disconnect()
+            pipe.send(server.n_sent)
+
+
+def _shut(sock: socket.socket) -> None:
+    """Close a socket so that whoever waits at it, here or there, is woken."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
+
+
+def _request(client: socket.socket) -> bytes:
+    """Read one request."""
+    request = b""
+    while b"\r\n\r\n" not in request and len(request) < REQUEST_BYTES:
+        more = client.recv(4096)
+        if not more:
+            raise ConnectionResetError
+        request += more
+    return request
+
+
+def _http(status: str, content: str, body: bytes, more: str = "", length: bool = True) -> bytes:
+    """Give an answer in HTTP 1.0, as small cameras give it."""
+    head = f"HTTP/1.0 {status}\r\nServer: test camera\r\nCache-Control: no-cache\r\n{more}"
+    return (
+        head + f"Content-Type: {content}\r\n" + (f"Content-Length: {len(body)}\r\n" if length else "") + "\r\n"
+    ).encode() + body
+
+
+def _announced(boundary: str) -> str:
+    """Announce the boundary `--frame` in one of the ways cameras do."""
+    return "multipart/x-mixed-replace" + {
+        "plain": ";boundary=frame",
+        "quoted": '; boundary="frame"; charset=x',
+        "dashed": "; boundary=--frame",
+        "missing": "",
+        "colon": "; Boundary = frame",
+    }.get(boundary, f";boundary={boundary}")
+
+
+def _special(jpeg: bytes) -> dict[str, bytes]:
+    """Give what a camera shows that is black, overexposed or changed its size."""
+    image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+    if image is None:
+        return {"black": jpeg, "overexposed": jpeg, "resized": jpeg}
+    small = np.ascontiguousarray(image[: image.shape[0] // 2, : image.shape[1] // 2])
+    return {
+        "black": encoded(np.zeros_like(image)),
+        "overexposed": encoded(np.full_like(image, 255)),
+        "resized": encoded(small),
+    }
+
+
+def encoded(image: np.ndarray, quality: int = 90) -> bytes:
+    """Give an image as JPEG."""
+    ok, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    assert ok
+    return data.tobytes()
