@@ -5,15 +5,16 @@ import math
 import tomllib
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from config.errors import SettingsError, reason
-from config.settings import Settings, Signed
+from config.settings import INTERNAL, Control, Settings, SideSettings, Signed
 
 T = TypeVar("T")
 _UNIONS = (Union, types.UnionType)
+SIDES = ("left", "right")
 
 
 def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Settings:
@@ -29,35 +30,70 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
         key, value = _parse_set(text)
         build(Settings, _nested(key, value), f"--set {text}")
         _put(table, key, value)
-    return build(Settings, table, "settings")
+    return replace(build(Settings, table, "settings"), given=frozenset(_paths(table)))
 
 
 def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
     """Fill the settings dataclass `kind` from a table; keys that are absent keep their defaults."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     values = {}
     for key, raw in table.items():
         where = f"{prefix}{key}"
         if key not in hints:
             unknown = ".".join([where, *_first_path(raw)])
             raise SettingsError(f"{source}: unknown setting {unknown!r}; {_hint(unknown)}")
-        hint = hints[key]
-        if is_dataclass(hint):
-            if not isinstance(raw, dict):
-                raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {_listed(hint, where)}")
-            section: Any = hint
-            values[key] = build(section, raw, source, f"{where}.")
-        else:
-            values[key] = _value(hint, raw, f"{source}: {where}")
+        section = _section(hints[key])
+        if section is None:
+            values[key] = _value(hints[key], raw, f"{source}: {where}")
+            continue
+        if not isinstance(raw, dict):
+            raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {_listed(section, where)}")
+        built = build(section, raw, source, f"{where}.")
+        # Of what is otherwise for one camera only the given values count: the others are those of both cameras.
+        values[key] = built if is_dataclass(hints[key]) else {name: getattr(built, name) for name in raw}
     return kind(**values)
 
 
+def settings_table(settings: Settings) -> dict[str, Any]:
+    """Give settings as the table that `load_settings` reads from TOML, complete; what is internal is left out."""
+    table = asdict(settings)
+    del table["given"]
+    for side in SIDES:
+        del table[side]["name"]
+        table[side] = {section: values for section, values in table[side].items() if values}
+    return table
+
+
 def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
-    """List every setting by its dotted name."""
+    """List every setting by its dotted name; those of one camera are the same again and not in it."""
     keys: list[str] = []
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        keys += known_keys(hint, f"{prefix}{name}.") if is_dataclass(hint) else [prefix + name]
+    for name, hint in _hints(kind).items():
+        if hint is SideSettings:
+            continue
+        section = _section(hint)
+        keys += known_keys(section, f"{prefix}{name}.") if section is not None else [prefix + name]
     return tuple(keys)
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Give the types of a section's settings by name, without what is none."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint for name, hint in hints.items() if INTERNAL not in getattr(hint, "__metadata__", ())}
+
+
+def _section(hint: Any) -> Any:
+    """Give the dataclass of a section, or of a section's changes for one camera; None for a value."""
+    if is_dataclass(hint):
+        return hint
+    return next((kind for kind in getattr(hint, "__metadata__", ()) if is_dataclass(kind)), None)
+
+
+def _paths(table: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Give the dotted names of all values of nested tables."""
+    paths: list[str] = []
+    for key, value in table.items():
+        paths += _paths(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+    return paths
 
 
 def _first_path(raw: Any) -> list[str]:
@@ -74,12 +110,13 @@ def _listed(kind: Any, prefix: str) -> str:
 
 def _hint(key: str) -> str:
     """Say what was probably meant: the same key in another section, else the closest name."""
-    keys = known_keys()
-    same = [known for known in keys if known.rpartition(".")[2] == key.rpartition(".")[2]]
-    close = same or difflib.get_close_matches(key, keys, 1, 0.5)
+    side = next((f"{side}." for side in SIDES if key.startswith(f"{side}.")), "")
+    own, keys = key.removeprefix(side), known_keys(SideSettings) if side else known_keys()
+    same = [known for known in keys if known.rpartition(".")[2] == own.rpartition(".")[2]]
+    close = same or difflib.get_close_matches(own, keys, 1, 0.5)
     if close:
-        return f"the closest one is {close[0]!r}"
-    return "known sections: " + ", ".join(sorted({known.partition(".")[0] for known in keys}))
+        return f"the closest one is {side + close[0]!r}"
+    return "known sections: " + ", ".join(sorted({side + known.partition(".")[0] for known in keys}))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -120,6 +157,8 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
 
 def _value(hint: Any, raw: Any, where: str) -> Any:
     """Give `raw` as the type `hint` says, or raise SettingsError."""
+    if hint is Control:
+        return _control(raw, where)
     signed = hint is Signed
     hint = float if signed else hint
     origin, args = get_origin(hint), get_args(hint)
@@ -139,6 +178,18 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
     if hint in (int, float) and not (math.isfinite(value) and (signed or value >= 0)):
         raise SettingsError(f"{where} must be {'' if signed else '0 or more and '}finite, got {raw!r}")
     return value
+
+
+def _control(raw: Any, where: str) -> str:
+    """Give a camera's control as text: auto, or a number, which may be written as one."""
+    text = raw.strip() if isinstance(raw, str) else repr(raw)
+    try:
+        fits = text == "auto" or (not isinstance(raw, bool) and math.isfinite(float(text)))
+    except ValueError:
+        fits = False
+    if not fits:
+        raise SettingsError(f"{where} must be auto or a number, got {raw!r}")
+    return text
 
 
 def _sequence(args: tuple[Any, ...], raw: Any, where: str) -> tuple[Any, ...]:

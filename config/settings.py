@@ -1,9 +1,12 @@
 """Every setting, typed and frozen, one section a stage; config/defaults.toml documents them."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
+Control = Annotated[str, "auto or a number"]
+Changes = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,10 @@ class CameraSettings:
     height: int = 480  # likewise
     fps: float = 60.0  # the nearest rate the camera has
     fourcc: str = "MJPG"  # pixel format on the cable; MJPG lets two cameras share one USB port
-    exposure: str = "auto"  # auto or a number; short for reflecting markers, which then do not smear
-    gain: str = "auto"  # auto or a number
-    white_balance: str = "auto"  # auto or a temperature [K]
-    focus: str = "auto"  # auto or a number
+    exposure: Control = "auto"  # auto or a number; short for reflecting markers, which then do not smear
+    gain: Control = "auto"  # auto or a number
+    white_balance: Control = "auto"  # auto or a temperature [K]
+    focus: Control = "auto"  # auto or a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,23 @@ class TimeSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """Where camera nodes on other machines come in; only open while a run expects one."""
+    """Where camera nodes on other machines come in, open only while a run expects one; and what was tuned by hand."""
 
     control: str = "tcp://127.0.0.1:5572"  # orders, reports and clocks; such as tcp://192.168.1.10:5572, with `duocap keys`
     inbox: str = "tcp://127.0.0.1:5573"  # their blobs; nodes look for it at the host they found control at
+    tuned: str = ""  # file of what was tuned in the viewer, by camera; empty: the user's own
+
+
+@dataclass(frozen=True, slots=True)
+class SideSettings:
+    """What is otherwise for one camera than the sections of the same name say for both; holds only what is given, checked.
+
+    name: of the camera, by which tuned values are kept, empty where it is not known.
+    """
+
+    detector: Annotated[Changes, DetectorSettings] = field(default_factory=dict)
+    camera: Annotated[Changes, CameraSettings] = field(default_factory=dict)
+    name: Annotated[str, INTERNAL] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +181,7 @@ class ViewerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of one run."""
+    """All settings of one run. given: the dotted names of those that a file or the command line gave."""
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
     camera: CameraSettings = field(default_factory=CameraSettings)
@@ -178,3 +194,6 @@ class Settings:
     filter: FilterSettings = field(default_factory=FilterSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
     viewer: ViewerSettings = field(default_factory=ViewerSettings)
+    left: SideSettings = field(default_factory=SideSettings)
+    right: SideSettings = field(default_factory=SideSettings)
+    given: Annotated[frozenset[str], INTERNAL] = field(default=frozenset(), compare=False, repr=False)

@@ -19,6 +19,9 @@ HEAD = """# Every setting of duocap with its default and its meaning.
 # Copy what you want to change into a file of your own and give it with --config FILE,
 # or change single values with --set section.key=value, such as --set detector.k_sigma=5.
 # A key that does not exist and a value of another type are errors.
+#
+# What is to be otherwise for one camera goes into sections of the same keys that begin with left or right, such as
+# [left.detector] or --set right.camera.exposure=-6; there are [left.detector], [left.camera], [right.detector], [right.camera].
 """
 FIELD = re.compile(r"^    (\w+):[^#\n]*#\s*(.+)$", re.MULTILINE)
 
@@ -27,6 +30,8 @@ def defaults_text() -> str:
     """Give the text of defaults.toml; a field without a comment gets none."""
     blocks = [HEAD]
     for name, kind in get_type_hints(settings.Settings).items():
+        if kind is settings.SideSettings or not is_dataclass(kind):  # the same keys again, and none of the user's
+            continue
         blocks.append(f"# {inspect.cleandoc(kind.__doc__ or '').splitlines()[0]}\n[{name}]\n{_section(kind)}")
     return "\n".join(blocks)
 
