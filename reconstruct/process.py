@@ -22,6 +22,7 @@ from capture.packets import PairedBlobs
 from capture.synchronise import Synchroniser
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
 from config.settings import TimeSettings
+from reconstruct.journal import Journal, NoJournal
 from reconstruct.pose import JointSource, Pose, State
 
 log = logging.getLogger(__name__)
@@ -121,6 +122,9 @@ class Inbox:
 
 class Reconstruction:
     """What happens between the inbox and the sink; time is passed in.
+
+    Poses follow from `obey` and `turn`, their arguments and their order alone (the clock is asked for latencies only): a journal
+    of these is what a recorded session is replayed from, to the bit.
 
     budget_ns: largest skew of a pair. Drops: late, unpaired (no partner in time), overrun (a newer pair was there already).
     """
@@ -269,12 +273,18 @@ def _held(pose: Pose, state: State) -> Pose:
     )
 
 
+def no_journal(sink: Sink) -> Journal:
+    """Write nothing down."""
+    return NoJournal()
+
+
 @dataclass(frozen=True, slots=True)
 class ReconstructionPlan:
     """The reconstruction process: pipeline and sink are made inside it, so picklable.
 
     budget_ns: largest skew of a pair, until the supervisor knows better; nodes: address for the blobs of camera nodes, empty
-    where none is expected; keys: that are asked for there; time: of the cameras' clocks.
+    where none is expected; keys: that are asked for there; time: of the cameras' clocks; journal: where all that poses follow
+    from is written down, found at the sink.
     """
 
     pipeline: Callable[[], Steps]
@@ -283,6 +293,7 @@ class ReconstructionPlan:
     nodes: str = ""
     keys: KeySettings | None = None
     time: TimeSettings = field(default_factory=TimeSettings)
+    journal: Callable[[Sink], Journal] = no_journal
 
 
 def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
@@ -296,10 +307,12 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     lifeline.report("hello", inbox.address, details={"nodes": inbox.nodes_address})
     pipeline = plan.pipeline()
     pipeline.warm()
-    run = Reconstruction(pipeline, sink, plan.budget_ns, plan.time)
+    run, journal = Reconstruction(pipeline, sink, plan.budget_ns, plan.time), plan.journal(sink)
     lifeline.report("ready")
-    while not any(_obey(order, run, sink) for order in lifeline.orders(0)):
-        run.turn(inbox.drain(TURN_MS), now_ns())
+    while not any(_obeyed(order, run, sink, journal) for order in lifeline.orders(0)):
+        received, t_ns = inbox.drain(TURN_MS), now_ns()
+        journal.turn(received, t_ns)
+        run.turn(received, t_ns)
         t_ns = now_ns()
         sink.serve(t_ns)
         run.report(t_ns, inbox.n_malformed)
@@ -308,8 +321,14 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     sink.close()
 
 
-def _obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
-    """Follow one order; True for stop."""
+def _obeyed(order: Order, run: Reconstruction, sink: Sink, journal: Journal) -> bool:
+    """Write an order down and follow it; True for stop."""
+    journal.order(order, now_ns())
+    return obey(order, run, sink)
+
+
+def obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
+    """Follow one order; True for stop. A replay gives the orders of its journal once more."""
     if order.kind == "event":
         sink.event(now_ns(), "process", order.text)
     elif order.kind == "camera":
