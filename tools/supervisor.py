@@ -98,6 +98,7 @@ class Supervisor:
         for socket in self._sockets:
             self._mail.register(socket, zmq.POLLIN)
         self._t_start_ns = self._describe_due_ns = 0
+        self._record_to = ""
         self.n_malformed = 0
 
     def _open_desk(self, entrance: NodeEntrance | None) -> NodeDesk | None:
@@ -156,6 +157,12 @@ class Supervisor:
             self._order_start(child)
         return self._t_start_ns
 
+    def record(self, folder: str) -> None:
+        """Have the cameras here record their pictures to a folder, also after a restart; empty: no longer."""
+        self._record_to = folder
+        for child in self.cameras:
+            self._order_record(child)
+
     @property
     def ended(self) -> bool:
         """Whether both sources have come to their end."""
@@ -205,6 +212,11 @@ class Supervisor:
         address = str(reconstruction.details.get("nodes", "")) if child.is_node else reconstruction.address
         self._order(child, Order("start", self._t_start_ns, address))
 
+    def _order_record(self, child: Child) -> None:
+        """Tell a camera where to record; nodes keep their pictures to themselves."""
+        if not child.is_node:
+            self._order(child, Order("record", text=self._record_to))
+
     def _hear_all(self) -> None:
         """Take all reports that have come."""
         for socket in self._sockets:
@@ -234,6 +246,8 @@ class Supervisor:
         elif report.kind == "ready":
             self._welcome_back(child)
             child.ready = True
+            if self._record_to and child.name in CAMERAS:
+                self._order_record(child)
             if self._t_start_ns and child.name in CAMERAS:
                 self._order_start(child)
         elif report.kind == "beat":
