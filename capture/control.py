@@ -11,6 +11,7 @@ ORDERS = ("start", "stop", "status", "event", "camera", "tune", "record", "sync"
 REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "event", "ask", "clock")
 MAX_TEXT = 4000
 MAX_DETAILS = 64
+TUNING = "tuning"  # details of a camera that begin so are settings in force: tuning.detector.k_sigma
 
 Detail = int | float | str
 Details = dict[str, Detail]
@@ -50,6 +51,20 @@ class Report:
     text: str
     counts: dict[str, int]
     details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a process wants another one told: the report `ask`. process: its name, empty for both cameras; order: its kind."""
+
+    process: str
+    order: str
+    text: str = ""
+    details: Details = field(default_factory=dict)
+
+    def report_details(self) -> Details:
+        """Give the details of the report."""
+        return {**self.details, "order": self.order, "text": self.text}
 
 
 def encode_order(order: Order) -> bytes:

@@ -15,7 +15,7 @@ import zmq
 
 from capture.binding import bound
 from capture.clock import now_ns
-from capture.control import Details, Order
+from capture.control import Ask, Details, Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import PairedBlobs
@@ -74,6 +74,9 @@ class Sink(Protocol):
 
     def serve(self, t_ns: int) -> None:
         """Attend to whoever joins."""
+
+    def asks(self) -> list[Ask]:
+        """Give what other processes are to be told because somebody asked the service for it, once."""
 
     def close(self) -> None:
         """Let the last of it leave."""
@@ -315,6 +318,8 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
         run.turn(received, t_ns)
         t_ns = now_ns()
         sink.serve(t_ns)
+        for ask in sink.asks():
+            lifeline.report("ask", ask.process, details=ask.report_details())
         run.report(t_ns, inbox.n_malformed)
         lifeline.beat(lambda: {**run.counts, "malformed": inbox.n_malformed})
     inbox.close()

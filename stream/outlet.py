@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from capture.clock import now_ns
+from capture.control import Ask
 from capture.endpoints import key_settings
 from config.errors import DuocapError
 from config.settings import StreamSettings
@@ -20,6 +21,7 @@ from stream.recording_names import recordings_folder
 from stream.recording_switch import RecordingSwitch
 from stream.report import versions
 from stream.service import Service
+from stream.tuning import TuningBook
 
 log = logging.getLogger(__name__)
 
@@ -33,21 +35,30 @@ class Outlet:
         self._outputs: list[Output] = [self._switch, *outputs]
         self._service: Service | None = None
         self._subject = ""
+        self._tuning: TuningBook | None = None
 
     @property
     def address(self) -> str:
         """Where the stream is."""
         return self._publisher.address
 
-    def open_service(self, settings: StreamSettings) -> None:
-        """Answer requests at `settings.service`; where that cannot be the run goes on without, and the log says so."""
+    def open_service(self, settings: StreamSettings, tuning: TuningBook | None = None) -> None:
+        """Answer requests at `settings.service`; where that cannot be the run goes on without, and the log says so.
+
+        tuning: of the run's cameras, None where what is streamed has none.
+        """
         if not settings.service:
             return
+        self._tuning = tuning
         try:
             folder = recordings_folder(settings.recordings)
-            self._service = Service(settings.service, self._switch, folder, self._info, key_settings(settings))
+            self._service = Service(settings.service, self._switch, folder, self._info, key_settings(settings), tuning)
         except DuocapError as error:
             log.warning("nothing can be recorded from the viewer or by clients: %s", error)
+
+    def asks(self) -> list[Ask]:
+        """Give what the service was asked for that other processes have to do, once."""
+        return [] if self._tuning is None else self._tuning.asks()
 
     def record(self, file: Path) -> None:
         """Record from now on to a new file. Raises RecordingError."""

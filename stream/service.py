@@ -7,6 +7,10 @@ the answer repeats; an answer has `error`, in words, where the request could not
     clock   t0_ns                        -> t0_ns, t_received_ns, t_sent_ns: stamps of this machine's clock
     record  on, name (nil: by the time)  -> file; with on = false sent when the file is complete
     info                                 -> session, subject, version, stream, service, recording, n_malformed
+    tune    camera, values by setting    -> camera; `left`, `right` or empty for both; stream/tuning.py says what values
+    sync    way: flash or jump           -> way; what was found is told in an event
+    save_tuned                           -> file, note
+    settings                             -> left, right: what each camera was asked for, by setting
 """
 
 import logging
@@ -27,6 +31,7 @@ from config.errors import DuocapError
 from stream.recorder import Recorder
 from stream.recording_names import recording_file
 from stream.recording_switch import RecordingSwitch
+from stream.tuning import REQUESTS, TuningBook, answer
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +56,21 @@ class Service:
     """Answer requests at one address until closed.
 
     info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach. n_answered:
-    requests that were followed, or refused in words; n_malformed: those that were dropped. Raises EndpointError: the address
+    requests that were followed, or refused in words; n_malformed: those that were dropped; tuning: of the cameras, None where
+    there are none. Raises EndpointError: the address
     is taken, none, or needs keys; KeyFileError: they cannot be read.
     """
 
-    def __init__(self, address: str, switch: RecordingSwitch, folder: Path, info: Info, keys: KeySettings | None = None) -> None:
-        self._switch, self._folder, self._info = switch, folder, info
+    def __init__(
+        self,
+        address: str,
+        switch: RecordingSwitch,
+        folder: Path,
+        info: Info,
+        keys: KeySettings | None = None,
+        tuning: TuningBook | None = None,
+    ) -> None:
+        self._switch, self._folder, self._info, self._tuning = switch, folder, info, tuning
         self.n_malformed = self.n_answered = 0
         self._stopping: list[tuple[Envelope, dict[str, Any], Recorder]] = []
         self._ending = threading.Event()
@@ -123,8 +137,10 @@ class Service:
                 reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
             elif kind == "record":
                 self._record(envelope, reply, content)
+            elif kind in REQUESTS:
+                reply |= self._tuned(kind, content)
             else:
-                reply["error"] = f"unknown request {kind[:20]!r}, expected clock, record or info"
+                reply["error"] = f"unknown request {kind[:20]!r}, expected {', '.join(('clock', 'record', 'info', *REQUESTS))}"
             if kind != "record":
                 self._send(envelope, reply)
         except MalformedMessageError as error:
@@ -149,6 +165,17 @@ class Service:
             raise
         except DuocapError as error:
             self._send(envelope, reply | {"error": str(error)})
+
+    def _tuned(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the answer to a request about the cameras."""
+        try:
+            if self._tuning is None:
+                raise ServiceError("what is streamed here are no cameras that could be tuned")
+            return answer(self._tuning, kind, content)
+        except MalformedMessageError:
+            raise
+        except DuocapError as error:
+            return {"error": str(error)}
 
     def _send(self, envelope: Envelope, reply: dict[str, Any]) -> None:
         """Send an answer; whoever does not take it goes without."""

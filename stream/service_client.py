@@ -1,5 +1,6 @@
 """A client of the service socket: ask the publishing process for its clock, for recordings and for what runs there."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgpack
@@ -10,6 +11,7 @@ from capture.clock import now_ns
 from capture.clock_offset import ClockFilter, ClockSample
 from capture.endpoints import KeySettings
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from config.loading import SIDES
 from stream.service import MAX_REQUEST_BYTES, SCHEMA, ServiceError
 
 TIMEOUT_MS = 2000
@@ -52,6 +54,28 @@ class ServiceClient:
     def info(self) -> dict[str, Any]:
         """Give session, subject, version, addresses and the recording of what runs there."""
         return self._ask("info")[0]
+
+    def tune(self, camera: str, values: Mapping[str, int | float | str | None]) -> None:
+        """Change settings of a running camera, `left`, `right` or both where it is empty: {"detector.k_sigma": 5.0}.
+
+        A control of the camera is a text, "camera.exposure": "-6" or "auto"; None takes a setting back to what it is without
+        tuning; "background": "learn" has the background learned anew.
+        """
+        self._ask("tune", camera=camera, values=dict(values))
+
+    def sync(self, way: str) -> None:
+        """Have the cameras' time offset found by a `flash` or a `jump`; an event tells what was found."""
+        self._ask("sync", way=way)
+
+    def save_tuned(self) -> tuple[str, str]:
+        """Keep what was tuned for later runs; gives the file on the publisher's machine, and in words what will not count."""
+        content = self._ask("save_tuned")[0]
+        return str(field_of(content, "file", str)), str(field_of(content, "note", str))
+
+    def settings(self) -> dict[str, dict[str, int | float | str]]:
+        """Give what each camera was asked for, by setting."""
+        content = self._ask("settings")[0]
+        return {side: dict(field_of(content, side, dict)) for side in SIDES}
 
     def close(self) -> None:
         """Close the socket."""

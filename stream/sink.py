@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
+from capture.control import TUNING, Ask, Details
 from capture.endpoints import KeySettings
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
@@ -71,7 +73,7 @@ class StreamSink:
                 drops=status.drops,
                 skew_ns=status.skew_ns,
                 calibration=self._calibration,
-                cameras=dict(status.cameras),
+                cameras={name: told(details) for name, details in status.cameras.items()},
             )
         )
 
@@ -83,6 +85,18 @@ class StreamSink:
         """Send the skeleton to whoever joined."""
         self.outlet.serve(t_ns)
 
+    def asks(self) -> list[Ask]:
+        """Give what the service was asked for that other processes have to do."""
+        return self.outlet.asks()
+
     def close(self) -> None:
         """Let the last messages leave."""
         self.outlet.close()
+
+
+def told(details: Details) -> dict[str, Any]:
+    """Give what is known of a camera with its settings in force as a map of their own, `tuning`."""
+    begin = f"{TUNING}."
+    tuning = {key.removeprefix(begin): value for key, value in details.items() if key.startswith(begin)}
+    others: dict[str, Any] = {key: value for key, value in details.items() if not key.startswith(begin)}
+    return {**others, TUNING: tuning} if tuning else others

@@ -5,6 +5,7 @@ import pytest
 import zmq
 
 from capture.clock import now_ns
+from capture.control import Ask
 from capture.packets import Blobs
 from capture.wire import SentBlobs, encode_blobs
 from reconstruct.pose import JointSource, Pose, State
@@ -34,6 +35,9 @@ class Record:
 
     def serve(self, t_ns: int) -> None:
         pass
+
+    def asks(self) -> list[Ask]:
+        return []
 
     def close(self) -> None:
         pass

@@ -16,6 +16,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.process import ReconstructionPlan
 from stream.outputs import OutputFactory, open_outputs
 from stream.sink import StreamSink
+from stream.tuning import TuningBook
 
 
 def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
@@ -35,8 +36,11 @@ def open_sink(
     session: str,
     outputs: Sequence[OutputFactory] = (),
     record: Path | None = None,
+    cameras: bool = False,
 ) -> StreamSink:
     """Make the stream's sink with its outputs and service, in whatever process; record: a file to record to at once.
+
+    cameras: there are some that run and can be tuned.
 
     Raises StreamError, RecordingError and what the outputs raise.
     """
@@ -51,7 +55,7 @@ def open_sink(
     try:
         if record is not None:
             sink.outlet.record(record)
-        sink.outlet.open_service(settings.stream)
+        sink.outlet.open_service(settings.stream, TuningBook(settings) if cameras else None)
     except BaseException:
         sink.close()
         raise
@@ -74,7 +78,7 @@ def reconstruction_plan(
     """
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record),
+        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record, cameras=True),
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
     )

@@ -1,0 +1,124 @@
+"""Requests to tune: checked, remembered by camera, passed on once, saved by name; taking back; answers of the service."""
+
+from pathlib import Path
+
+import pytest
+
+from capture.control import Ask, Report, decode_report, encode_report
+from capture.wire import MalformedMessageError
+from config.errors import DuocapError, SettingsError
+from config.loading import load_settings
+from config.per_camera import read_tuned, save_tuned, settings_of, with_tuned
+from config.settings import Settings
+from stream.tuning import MAX_WAITING, TuningBook, TuningError, answer
+
+NAMES = ("C270", "phone")
+
+
+def tuned_settings(file: Path, *sets: str) -> Settings:
+    return with_tuned(load_settings(None, [f"capture.tuned={file}", *sets]), NAMES, lambda words: None)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tuned.toml"
+
+
+def test_one_camera_is_asked_and_the_other_left_alone(file: Path) -> None:
+    book = TuningBook(tuned_settings(file, "right.detector.k_sigma=9"))
+    book.tune("left", {"detector.k_sigma": 5, "camera.exposure": -6, "background": "learn"})
+    assert book.asks() == [Ask("left", "tune", "", {"detector.k_sigma": 5.0, "camera.exposure": "-6", "relearn": 1})]
+    assert book.asks() == []
+    asked = book.asked()
+    assert (asked["left"]["detector.k_sigma"], asked["right"]["detector.k_sigma"]) == (5.0, 9.0)
+    assert (asked["left"]["camera.exposure"], asked["left"]["detector.mode"]) == ("-6", "auto")
+    book.tune("", {"detector.mode": "dark"})
+    assert [ask.process for ask in book.asks()] == ["left", "right"]
+
+
+def test_taking_back_gives_what_is_without_tuning(file: Path) -> None:
+    save_tuned(file, {"C270": {"detector": {"k_sigma": 7.0, "min_area_px": 2.0}, "camera": {}}})
+    settings = tuned_settings(file, "detector.min_difference=20")
+    assert settings_of(settings, 0).detector.k_sigma == 7.0
+    book = TuningBook(settings)
+    assert book.asked()["left"]["detector.k_sigma"] == 7.0
+    book.tune("left", {"detector.k_sigma": None, "detector.min_difference": 30})
+    assert book.asks()[0].details == {"detector.k_sigma": 6.0, "detector.min_difference": 30.0}
+    path, note = book.save()
+    assert path == file
+    assert note == "given by --config or --set, which is stronger: detector.min_difference"
+    assert read_tuned(file) == {"C270": {"detector": {"min_area_px": 2.0, "min_difference": 30.0}, "camera": {}}}
+
+
+def test_what_is_saved_is_there_in_the_next_run(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    book.tune("left", {"detector.k_sigma": 5, "camera.gain": "3"})
+    book.tune("right", {"detector.k_sigma": 4})
+    book.save()
+    again = tuned_settings(file)
+    assert (settings_of(again, 0).detector.k_sigma, settings_of(again, 0).camera.gain) == (5.0, "3")
+    assert settings_of(again, 1).detector.k_sigma == 4.0
+    TuningBook(again).save()  # nothing new: what is kept stays
+    assert settings_of(tuned_settings(file), 1).detector.k_sigma == 4.0
+
+
+def test_a_fault_changes_nothing(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    before = book.asked()
+    for camera, values in (
+        ("middle", {"detector.k_sigma": 5.0}),
+        ("left", {"detector.min_area_px": 4.0, "detector.k_sigma": "x"}),
+        ("left", {"detector.min_area_px": 4.0, "background": "forget"}),
+        ("left", {"detector.min_area_px": 4.0, "camera.width": None}),
+    ):
+        with pytest.raises(DuocapError):
+            book.tune(camera, values)
+    assert book.asks() == [] and book.asked() == before
+
+
+def test_cameras_without_names_are_not_kept(tmp_path: Path) -> None:
+    book = TuningBook(load_settings(None, [f"capture.tuned={tmp_path / 'x'}"]))
+    with pytest.raises(TuningError, match="no names"):
+        book.save()
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "folder").write_text("a file", "utf-8")
+    book = TuningBook(tuned_settings(tmp_path / "folder" / "tuned.toml"))
+    book.tune("left", {"detector.k_sigma": 5})
+    with pytest.raises(DuocapError, match=r"tuned\.toml"):
+        book.save()
+
+
+def test_requests_that_nobody_passes_on_are_refused_in_time(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    for _ in range(MAX_WAITING):
+        book.tune("left", {"detector.k_sigma": 5})
+    with pytest.raises(TuningError, match="too many"):
+        book.tune("left", {"detector.k_sigma": 6})
+    with pytest.raises(TuningError, match="too many"):
+        book.sync("jump")
+    assert len(book.asks()) == MAX_WAITING
+    book.sync("jump")
+    assert book.asks() == [Ask("reconstruction", "sync", "jump")]
+
+
+def test_answers_to_requests(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    assert answer(book, "tune", {"camera": "left", "values": {"detector.k_sigma": 5}}) == {"camera": "left"}
+    assert answer(book, "sync", {"way": "flash"}) == {"way": "flash"}
+    assert answer(book, "save_tuned", {}) == {"file": str(file), "note": ""}
+    assert answer(book, "settings", {})["left"]["detector.k_sigma"] == 5.0
+    with pytest.raises(TuningError, match="flash or jump"):
+        answer(book, "sync", {"way": "clap"})
+    for content in ({}, {"camera": 5, "values": {}}, {"camera": "left", "values": []}, {"camera": "left", "values": {5: 5}}):
+        with pytest.raises(MalformedMessageError):
+            answer(book, "tune", content)
+    with pytest.raises(SettingsError):
+        answer(book, "tune", {"camera": "left", "values": {"detector.k_sigma": [1]}})
+
+
+def test_an_ask_travels_as_a_report() -> None:
+    ask = Ask("left", "tune", "", {"detector.k_sigma": 5.0, "relearn": 1})
+    report = decode_report(encode_report(Report("ask", "s", ask.process, {}, ask.report_details())), "s")
+    assert (report.text, report.details) == ("left", {"detector.k_sigma": 5.0, "relearn": 1, "order": "tune", "text": ""})
