@@ -170,7 +170,7 @@ class MjpegServer:
             if answer:
                 client.sendall(answer)
                 _shut(client)
-            elif self.faults.reply == "stream":
+            elif self.faults.reply in ("stream", "redirect"):
                 client.sendall(_http("200 OK", _announced(self.faults.boundary), b"", length=False))
                 self._stream(client, random.Random(1000 * self.play.seed + number))
             else:

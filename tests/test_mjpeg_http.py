@@ -1,0 +1,281 @@
+"""A network camera over HTTP: its pictures, its times, and everything it may do wrong; a server on loopback does it."""
+
+import base64
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from capture.clock import now_ns
+from capture.mjpeg_http import MjpegHttp, _sent_ns
+from capture.sources import Source, Stamp
+from config.errors import SourceError
+from tests.camera_server import BOUNDARIES, PASSWORD, MjpegServer
+from tests.camera_server_pictures import number_of, numbered_jpegs
+
+N = 64
+FPS = 100.0
+
+
+def numbers(source: MjpegHttp, count: int) -> list[int]:
+    frames = [source.read() for _ in range(count)]
+    assert all(frame is not None for frame in frames)
+    return [number_of(frame.image) for frame in frames if frame is not None]
+
+
+@pytest.fixture
+def server() -> MjpegServer:
+    with MjpegServer(numbered_jpegs(N), fps=FPS) as server:
+        yield server
+
+
+def refused(url: str) -> str:
+    with pytest.raises(SourceError) as caught:
+        MjpegHttp(url, 0).close()
+    text = str(caught.value)
+    assert "\n" not in text and "127.0.0.1" in text and PASSWORD not in text
+    return text
+
+
+def test_pictures_come_in_order_with_their_bytes(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 1)
+    assert isinstance(source, Source)
+    assert (source.size, source.n_frames, source.truncated, source.stamp) == ((256, 64), None, False, Stamp.READ)
+    assert source.name == server.url and source.facts["server"] == "test camera"
+    for _ in range(20):
+        frame = source.read()
+        assert frame is not None and frame.camera == 1 and frame.image.shape == (64, 256, 3)
+        assert frame.jpeg == numbered_jpegs(N)[number_of(frame.image)]
+        assert 0 <= now_ns() - frame.t_capture_ns < 1_000_000_000
+    source.close()
+    assert source.read() is None
+
+
+@pytest.mark.parametrize("length", ["right", "absent", "wrong"])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_whatever_way_parts_are_marked(boundary: str, length: str) -> None:
+    with MjpegServer(numbered_jpegs(N), fps=FPS, boundary=boundary, length=length) as server:
+        source = MjpegHttp(server.url, 0)
+        steps = np.diff(numbers(source, 20)) % N
+        assert np.all(steps >= 1) and source.facts["corrupt"] == 0
+        source.close()
+
+
+def test_the_rate_is_heard_unless_given(server: MjpegServer) -> None:
+    with MjpegServer(numbered_jpegs(N), fps=30.0) as slow:
+        source = MjpegHttp(slow.url, 0)
+        assert source.fps == pytest.approx(30.0, rel=0.25)
+        source.close()
+    source = MjpegHttp(server.url, 0, fps=50.0)
+    assert source.fps == 50.0
+    source.close()
+
+
+def test_the_newest_is_given_to_whoever_is_slow(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    source.read()
+    time.sleep(0.5)
+    frame = source.read()
+    assert frame is not None and now_ns() - frame.t_capture_ns < 300_000_000
+    assert int(source.facts["overtaken"]) > 20
+    source.close()
+
+
+def test_stamps_grow_and_lie_before_the_arrival_under_jitter_and_drops() -> None:
+    with MjpegServer(numbered_jpegs(N), fps=FPS, jitter_s=0.03, drop=0.2, seed=3) as server:
+        source = MjpegHttp(server.url, 0)
+        stamps = [frame.t_capture_ns for frame in (source.read() for _ in range(60)) if frame is not None]
+        assert len(stamps) == 60 and min(np.diff(stamps)) > 0 and stamps[-1] <= now_ns()
+        source.close()
+
+
+def test_the_senders_stamps_take_jitter_out() -> None:
+    with MjpegServer(numbered_jpegs(N), fps=50.0, jitter_s=0.012, stamps=True, drift_ppm=150.0) as server:
+        source = MjpegHttp(server.url, 0)
+        frames = [source.read() for _ in range(60)]
+        assert source.stamp is Stamp.SENDER and source.facts["stamp_jumps"] == 0
+        stamps = np.array([frame.t_capture_ns for frame in frames if frame is not None])
+        gaps = np.diff(stamps[20:]) / 20e6
+        assert np.abs(gaps - np.round(gaps)).max() < 0.15  # of a frame time: 3 ms, of 12 that the arrivals vary by
+        server.set(stamp_step_s=-500.0)
+        more = [source.read() for _ in range(5)]
+        assert all(frame is not None for frame in more) and source.facts["stamp_jumps"] == 1
+        assert np.diff([frame.t_capture_ns for frame in (*frames[-3:], *more) if frame is not None]).min() > 0
+        source.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "ns"),
+    [
+        ({"x-timestamp": "12.5"}, 12_500_000_000),
+        ({"x-timestamp": "1700000000.250000"}, 1_700_000_000_250_000_000),
+        ({"x-timestamp": "1700000000250"}, 1_700_000_000_250_000_000),
+        ({"x-timestamp": "now"}, None),
+        ({"x-timestamp": "nan"}, None),
+        ({"x-timestamp": "-1"}, None),
+        ({}, None),
+    ],
+)
+def test_how_a_sender_writes_its_time(headers: dict[str, str], ns: int | None) -> None:
+    found = _sent_ns(headers)
+    assert found == (None if ns is None else pytest.approx(ns, abs=300))
+
+
+def test_damaged_pictures_are_dropped_and_counted() -> None:
+    with MjpegServer(numbered_jpegs(N), fps=FPS, corrupt=0.4, seed=5) as server:
+        source = MjpegHttp(server.url, 0)
+        for _ in range(30):
+            frame = source.read()
+            assert frame is not None and frame.jpeg == numbered_jpegs(N)[number_of(frame.image)]
+        assert int(source.facts["corrupt"]) > 5
+        source.close()
+
+
+def test_a_picture_sent_again_is_no_new_one_but_a_frozen_one_is_shown() -> None:
+    twice = [jpeg for jpeg in numbered_jpegs(N // 2) for _ in range(2)]
+    with MjpegServer(twice, fps=FPS) as server:
+        source = MjpegHttp(server.url, 0)
+        assert set(np.diff(numbers(source, 16)) % (N // 2)) <= {1, 2, 3}
+        assert int(source.facts["repeated"]) >= 10
+        server.set(frozen=True)
+        assert numbers(source, 40)[-20:] == [0] * 20
+        source.close()
+
+
+@pytest.mark.parametrize(("fault", "light"), [("black", 0.0), ("overexposed", 255.0)])
+def test_black_and_white_pictures_come_as_they_are(server: MjpegServer, fault: str, light: float) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(**{fault: True})
+    seen = [frame.image.mean() for frame in (source.read() for _ in range(30)) if frame is not None]
+    assert seen[-1] == pytest.approx(light, abs=1.0)
+    source.close()
+
+
+def test_half_the_rate_comes_at_half_the_rate(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(half_rate=True)
+    read = numbers(source, 40)
+    assert set(np.diff(read[-20:]) % 2) == {0}
+    source.close()
+
+
+def test_a_stall_is_told_after_some_seconds_and_a_new_opening_goes_on(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(stalled=True)
+    began_s = time.monotonic()
+    with pytest.raises(SourceError, match="no picture for 2.5 s"):
+        for _ in range(1000):
+            source.read()
+    assert 1.0 < time.monotonic() - began_s < 10.0
+    source.close()
+    server.set(stalled=False)
+    again = MjpegHttp(server.url, 0)
+    assert again.read() is not None
+    again.close()
+
+
+def test_a_disconnect_is_told_at_once_and_reconnecting_fails_while_refused(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(refuse=True)
+    with pytest.raises(SourceError, match="the camera ended the stream|the connection broke"):
+        for _ in range(1000):
+            source.read()
+    source.close()
+    assert "cannot connect (connection refused); is the camera on" in refused(server.url)
+    server.set(refuse=False)
+    again = MjpegHttp(server.url, 0)
+    assert again.read() is not None
+    again.close()
+
+
+def test_another_size_is_an_error_that_says_so(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(resized=True)
+    with pytest.raises(SourceError, match="are 128x32 now, were 256x64; was the phone turned"):
+        for _ in range(1000):
+            source.read()
+    source.close()
+
+
+def test_close_ends_the_waiting_of_another_thread(server: MjpegServer) -> None:
+    source = MjpegHttp(server.url, 0)
+    server.set(stalled=True)
+    results: list[object] = []
+
+    def wait() -> None:
+        while (frame := source.read()) is not None:
+            pass
+        results.append(frame)
+
+    reader = threading.Thread(target=wait, daemon=True)
+    reader.start()
+    time.sleep(0.2)
+    source.close()
+    reader.join(2.0)
+    assert results == [None]
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("html", 'text/html ("IP Camera") came, expected a stream of pictures'),
+        ("jpeg", "is one picture, not a stream; look in the camera's or app's pages"),
+        ("404", "there is nothing at this path (404)"),
+        ("401", "asks for a name and a password (401); write them into the address: http://NAME:PASSWORD@HOST"),
+        ("silence", "no answer within 2.5 s"),
+        ("endless_header", "does not answer as a web server does (LineTooLong)"),
+        ("endless_part", "no stream of pictures"),
+        ("garbage", "no "),
+    ],
+)
+def test_what_is_no_stream_is_named(server: MjpegServer, reply: str, words: str) -> None:
+    server.set(reply=reply)
+    began_s = time.monotonic()
+    assert words in refused(server.url)
+    assert time.monotonic() - began_s < 15.0
+
+
+def test_a_name_and_a_password_open_and_are_never_told(server: MjpegServer) -> None:
+    server.set(password=True)
+    source = MjpegHttp(server.url_with_password, 0)
+    assert source.read() is not None
+    assert PASSWORD not in source.name + str(source.facts) and "ann" not in source.name
+    source.close()
+    assert "asks for a name and a password" in refused(server.url)
+    assert "the name or the password was not accepted (401)" in refused(server.url_with_password.replace("ann:", "bob:"))
+
+
+def test_a_redirect_is_followed(server: MjpegServer) -> None:
+    server.set(reply="redirect", password=True)
+    source = MjpegHttp(server.url_with_password.replace("/video", "/"), 0)
+    assert source.read() is not None
+    source.close()
+
+
+def test_a_stream_that_does_not_say_what_it_is() -> None:
+    """No kind, lines that end with a line feed alone, no lengths."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    jpegs = numbered_jpegs(N)
+
+    def serve() -> None:
+        client, _ = listener.accept()
+        request = client.recv(4096)
+        assert b"Authorization: Basic " + base64.b64encode("über:p w".encode()) in request
+        client.sendall(b"HTTP/1.0 200 OK\r\n\r\n--x\n")
+        for jpeg in jpegs[:30]:
+            client.sendall(b"Content-type: image/jpeg\n\n" + jpeg + b"\n--x\n")
+            time.sleep(0.01)
+        client.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with listener:
+        source = MjpegHttp(f"http://%C3%BCber:p%20w@127.0.0.1:{listener.getsockname()[1]}/", 0, fps=60.0)
+        read = []
+        with pytest.raises(SourceError, match="the camera ended the stream"):
+            while True:
+                read.extend(numbers(source, 1))
+        assert read[-1] == 29 and read == sorted(read)
+        source.close()
