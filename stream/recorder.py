@@ -18,6 +18,7 @@ from time import monotonic
 from mcap.writer import CompressionType, Writer
 
 from config.errors import FileFormatError, reason
+from reconstruct import journal
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,11 @@ SCHEMA_KEYS = {
     "event": "session, t_ns, kind, text",
 }
 TOPICS = tuple(SCHEMA_KEYS)
+JOURNAL_KEYS = {
+    journal.BLOBS: "camera, index, t_capture_ns, t_read_ns, t_sent_ns, points_px (N x 2), area_px, color_rgb, sigma_px, light",
+    journal.TURN: "turn, t_ns, blobs: how many of the messages before it were taken together",
+    journal.ORDER: "kind, text, details, t_start_ns, address",
+}
 
 
 class RecordingError(FileFormatError):
@@ -90,7 +96,7 @@ class Recorder:
         self._writer = Writer(self._pending, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
         self._writer.start(profile=PROFILE, library="duocap")
         self._writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
-        self._channels = {topic: self._channel(topic) for topic in TOPICS}
+        self._channels = {topic: self._channel(topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
         self._n_whole = self._n_pending = 0
         self._queue: deque[tuple[bytes, int, int]] = deque()
         self._n_queued_bytes = 0
@@ -99,14 +105,17 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
-    def _channel(self, topic: str) -> int:
+    def _channel(self, topic: str, keys: str) -> int:
         """Register the channel of a topic with the text of its schema."""
-        text = SCHEMA_TEXT.format(keys=SCHEMA_KEYS[topic])
+        text = SCHEMA_TEXT.format(keys=keys)
         schema = self._writer.register_schema(f"duocap.{topic}", "text", text.encode())
         return self._writer.register_channel(topic, ENCODING, schema)
 
     def write(self, payload: bytes, t_ns: int, sequence: int = 0) -> None:
-        """Take one payload of the stream, published at t_ns; it is in the file within FLUSH_S, or counted as lost."""
+        """Take one payload of the stream, published at t_ns, or an entry of the journal likewise: topic, a space, a map.
+
+        It is in the file within FLUSH_S, or counted as lost.
+        """
         with self._changed:
             full = len(self._queue) >= MAX_QUEUED or self._n_queued_bytes + len(payload) > MAX_QUEUED_BYTES
             if self._closing:
@@ -165,7 +174,10 @@ class Recorder:
             self._n_queued_bytes, self._n_pending = 0, len(waiting)
         for payload, t_ns, sequence in waiting:
             topic, _, body = payload.partition(b" ")
-            self._writer.add_message(self._channels[topic.decode()], t_ns, body, t_ns, sequence)
+            name = topic.decode()
+            if name not in self._channels:
+                self._channels[name] = self._channel(name, JOURNAL_KEYS[name])
+            self._writer.add_message(self._channels[name], t_ns, body, t_ns, sequence)
         self._writer.flush()  # type: ignore[no-untyped-call]
         self._put()
         self.n_recorded, self._n_pending = self.n_recorded + self._n_pending, 0

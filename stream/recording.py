@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from capture.wire import MalformedMessageError
 from config.errors import reason
+from reconstruct import journal
+from reconstruct.journal import Entry
 from stream.codec import decode
 from stream.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
 from stream.recorder import END_METADATA, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
@@ -24,6 +26,7 @@ MAX_FILE_BYTES = 8 << 30
 MAX_MESSAGES = 20_000_000
 OPEN_CHUNKS = 64
 N_TOPICS = len(TOPICS)
+ALL_TOPICS = TOPICS + journal.TOPICS
 POSE = TOPICS.index("pose")
 
 
@@ -52,11 +55,12 @@ class _Index:
         rows = []
         for item in messages_of(content):
             if isinstance(item, Channel):
-                self._topics[item.id] = TOPICS.index(item.topic) if item.topic in TOPICS else N_TOPICS
+                known = item.topic in ALL_TOPICS
+                self._topics[item.id] = ALL_TOPICS.index(item.topic) if known else len(ALL_TOPICS)
             elif isinstance(item, Schema):
                 _check_schema(item, file)
             else:
-                rows.append((self._topics.get(item.channel, N_TOPICS), item.t_ns, number, item.start, item.end))
+                rows.append((self._topics.get(item.channel, len(ALL_TOPICS)), item.t_ns, number, item.start, item.end))
         return rows
 
     def _opened(self, number: int) -> bytes:
@@ -67,6 +71,12 @@ class _Index:
         """Give a message as it was published."""
         topic, _, chunk, start, end = self.table[row].tolist()
         return TOPICS[int(topic)].encode() + b" " + self.chunk(chunk)[start:end]
+
+    def journal(self) -> Iterator[Entry]:
+        """Give the entries of the journal, in their order."""
+        for topic, t_ns, chunk, start, end in self.table.tolist():
+            if N_TOPICS <= topic < len(ALL_TOPICS):
+                yield Entry(ALL_TOPICS[topic], t_ns, self.chunk(chunk)[start:end])
 
     def rows_of(self, topic: str) -> NDArray[np.int64]:
         """Give the rows of a topic, in order of time."""
@@ -146,6 +156,10 @@ class Recording:
         """Give everything as it was published, with its time [ns], in the order of publishing."""
         for row in np.flatnonzero(self._index.table[:, 0] < N_TOPICS).tolist():
             yield int(self._index.table[row, 1]), self._index.payload(row)
+
+    def journal(self) -> Iterator[Entry]:
+        """Give what the poses were made from, entry by entry; nothing where that was not recorded."""
+        return self._index.journal()
 
 
 def open_recording(file: Path) -> Recording:

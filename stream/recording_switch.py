@@ -78,7 +78,7 @@ class RecordingSwitch:
                 self._loss_due_ns = t_ns + LOSS_PERIOD_NS
                 n_new, self._n_told = recorder.n_lost - self._n_told, recorder.n_lost
                 self._news.append(("recording", f"{n_new} messages are not recorded: the disk is too slow"))
-            self._news += [("recording", _end_of(done)) for done in self._finishing if done.is_done]
+            self._news += [("recording", end_of(done)) for done in self._finishing if done.is_done]
             self._finishing = [waiting for waiting in self._finishing if not waiting.is_done]
 
     def news(self) -> list[tuple[str, str]]:
@@ -110,7 +110,7 @@ def recording_metadata(skeleton: SkeletonMessage, session: str, when: datetime, 
     }
 
 
-def _end_of(recorder: Recorder) -> str:
+def end_of(recorder: Recorder) -> str:
     """Say how a recording ended."""
     if recorder.fault:
         return f"{recorder.fault}; {recorder.n_lost} messages are not in it"

@@ -9,6 +9,7 @@ from calibration.subject import Subject
 from capture.clock import now_ns
 from capture.control import TUNING, Ask, Details
 from capture.endpoints import KeySettings
+from reconstruct.journal import Journal, NoJournal
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.process import RunStatus
@@ -38,6 +39,7 @@ class StreamSink:
         keys: KeySettings | None = None,
     ) -> None:
         self.outlet = Outlet(Publisher(address, keys=keys), session, outputs)
+        self.journal: Journal = NoJournal()  # where what the poses are made from is written down, if it is
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)

@@ -12,9 +12,13 @@ from capture.endpoints import key_settings
 from capture.sources import Source
 from config.settings import DetectorSettings, Settings
 from database.store import open_database
+from reconstruct.journal import Journal, NoJournal
 from reconstruct.pipeline import Pipeline
-from reconstruct.process import ReconstructionPlan
+from reconstruct.process import ReconstructionPlan, Sink
+from stream.compose import skeleton_message
 from stream.outputs import OutputFactory, open_outputs
+from stream.session import is_session, next_take
+from stream.session_take import SessionTake
 from stream.sink import StreamSink
 from stream.tuning import TuningBook
 
@@ -38,16 +42,19 @@ def open_sink(
     record: Path | None = None,
     cameras: bool = False,
 ) -> StreamSink:
-    """Make the stream's sink with its outputs and service, in whatever process; record: a file to record to at once.
+    """Make the stream's sink with its outputs and service, in whatever process.
 
-    cameras: there are some that run and can be tuned.
-
-    Raises StreamError, RecordingError and what the outputs raise.
+    record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises StreamError, RecordingError and what the outputs raise.
     """
     keys = key_settings(settings.stream)
     made = open_outputs(outputs)
+    journal: Journal = NoJournal()
     try:
+        if record is not None and is_session(record):
+            journal = SessionTake(next_take(record), skeleton_message(subject), session)
+            made, record = (*made, journal), None
         sink = StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
+        sink.journal = journal
     except BaseException:
         for output in made:
             output.close()
@@ -81,4 +88,10 @@ def reconstruction_plan(
         sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record, cameras=True),
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
+        journal=journal_of,
     )
+
+
+def journal_of(sink: Sink) -> Journal:
+    """Give where a run is written down: the take of its session, if it is one."""
+    return sink.journal if isinstance(sink, StreamSink) else NoJournal()

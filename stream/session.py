@@ -1,0 +1,180 @@
+"""The folder of a recorded session: which files it has, and session.toml, which says what they are.
+
+session.toml     what ran, when, with which cameras and database; made at the start, completed at the end
+settings.toml    every setting as it was      rig.toml, subject.toml    as the run used them
+left.mkv, left.csv, right.mkv, right.csv    pictures and their stamps; left.2.mkv and so on after a restart of the camera
+take.mcap        what was published, what was detected, and what was done with it; take.2.mcap likewise
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from capture.control import Details
+from config.errors import reason
+from config.files import atomic_write
+from stream.recorder import RecordingError
+from stream.recording_names import check_name
+from stream.report import versions
+
+FORMAT = 1
+SESSION, SETTINGS, RIG, SUBJECT, TAKE = "session.toml", "settings.toml", "rig.toml", "subject.toml", "take.mcap"
+SIDES = ("left", "right")
+PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCamera:
+    """One camera as session.toml has it.
+
+    source: as the user named it; name: of the device, empty where it has none; stamp: kind of its times; details: facts of it.
+    """
+
+    source: str
+    name: str = ""
+    width: int = 0
+    height: int = 0
+    fps: float = 0.0
+    stamp: str = ""
+    details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDatabase:
+    """The database of the run. checksum: of its poses, which another database does not have."""
+
+    file: str
+    poses: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What session.toml says.
+
+    session: name of the run in its messages; when: wall clock with its zone, when the stamps' clock showed when_ns; subject:
+    name, empty without one; markers: names; budget_ns: largest skew of a pair at first; end: figures of a session that was ended
+    in order, empty for one that was not.
+    """
+
+    session: str
+    when: str
+    when_ns: int
+    cameras: tuple[SessionCamera, SessionCamera]
+    subject: str = ""
+    markers: tuple[str, ...] = ()
+    budget_ns: int = 0
+    database: SessionDatabase | None = None
+    end: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+def is_session(path: Path) -> bool:
+    """Tell whether a path is the folder of a session."""
+    return (path / SESSION).is_file()
+
+
+def make_session_folder(folder: Path) -> Path:
+    """Make the folder of a new session. Raises RecordingError: it exists, or cannot be made."""
+    check_name(folder.name)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise RecordingError(f"{folder}: exists already, and a recording never replaces anything; choose another name") from None
+    except OSError as error:
+        raise RecordingError(f"{folder}: cannot be made ({reason(error)}); choose a place that you may write to") from error
+    return folder
+
+
+def free_session_folder(parent: Path, when: datetime) -> Path:
+    """Give a name of the time that is free in a folder."""
+    stem = f"{when:%Y-%m-%d %H.%M.%S}"
+    names = [stem, *(f"{stem} {n}" for n in range(2, 100))]
+    return parent / next((name for name in names if not (parent / name).exists()), stem)
+
+
+def parts_of(folder: Path, stem: str, suffix: str) -> list[Path]:
+    """Give the files of a camera or take in their order. suffix: mkv or mcap."""
+    found = {}
+    for file in folder.iterdir():
+        match = PART.fullmatch(file.name)
+        if match and match["stem"] == stem and match["suffix"] == suffix:
+            found[int(match["part"] or 1)] = file
+    return [found[part] for part in sorted(found)]
+
+
+def next_take(folder: Path) -> Path:
+    """Give the file of the next take: take.mcap, and take.2.mcap after a restart of the reconstruction."""
+    taken = parts_of(folder, "take", "mcap")
+    return folder / (TAKE if not taken else f"take.{len(taken) + 1}.mcap")
+
+
+def take_of(path: Path) -> Path:
+    """Give the recording that a path stands for: the take of a session's folder, or the very path.
+
+    Raises RecordingError: a folder that is no session, or one without poses.
+    """
+    if not path.is_dir():
+        return path
+    if not is_session(path):
+        raise RecordingError(f"{path}: is a folder without {SESSION}; give a recording (.mcap) or the folder of a session")
+    takes = parts_of(path, "take", "mcap")
+    if not takes:
+        raise RecordingError(f"{path}: has no {TAKE}: it was recorded without poses; make them with duocap replay {path} --video")
+    return takes[0]
+
+
+def write_session(folder: Path, info: SessionInfo) -> None:
+    """Write session.toml, whole or not at all. Raises FileFormatError."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "duocap": versions()["duocap"],
+        "session": info.session,
+        "when": info.when,
+        "when_ns": info.when_ns,
+        "subject": info.subject,
+        "markers": list(info.markers),
+        "budget_ns": info.budget_ns,
+        "versions": versions(),
+        "cameras": {side: asdict(camera) for side, camera in zip(SIDES, info.cameras, strict=True)},
+    }
+    if info.database is not None:
+        document["database"] = asdict(info.database)
+    if info.end:
+        document["end"] = dict(info.end)
+    atomic_write(folder / SESSION, tomli_w.dumps(document))
+
+
+def read_session(folder: Path) -> SessionInfo:
+    """Read session.toml. Raises RecordingError: none there, damaged, or of a newer version."""
+    file = folder / SESSION
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        words = reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
+        raise RecordingError(f"{file}: cannot be read ({words}); give the folder of a session that duocap recorded") from error
+    if document.get("format") != FORMAT:
+        raise RecordingError(
+            f"{file}: format {str(document.get('format'))[:20]} of another duocap, this one reads {FORMAT}; update duocap"
+        )
+    try:
+        left, right = (SessionCamera(**document["cameras"][side]) for side in SIDES)
+        database = SessionDatabase(**document["database"]) if "database" in document else None
+        return SessionInfo(
+            session=str(document["session"]),
+            when=str(document["when"]),
+            when_ns=int(document["when_ns"]),
+            cameras=(left, right),
+            subject=str(document["subject"]),
+            markers=tuple(str(name) for name in document["markers"]),
+            budget_ns=int(document["budget_ns"]),
+            database=database,
+            end=dict(document.get("end", {})),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"{file}: is damaged ({error!r}); give the folder of a session that duocap recorded") from error
