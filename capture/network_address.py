@@ -33,7 +33,7 @@ def is_rtsp_url(spec: str) -> bool:
 
 
 def without_secrets(spec: str) -> str:
-    """Give what may be printed of whatever names a camera: an address without name, password and query, anything else as it is."""
+    """Give what may be printed of whatever names a camera: of an address all but name, password and query."""
     if not (is_mjpeg_url(spec) or is_rtsp_url(spec)):
         return spec
     scheme, _, rest = spec.partition("://")
