@@ -42,6 +42,16 @@ RECORD = Annotated[
     typer.Option("--record", metavar="FILE", help="Record the stream to a new file, such as walk.mcap.", show_default=False),
 ]
 
+RECORD_SESSION = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="NAME",
+        help="Record to a new folder: videos, stamps, detections, poses; a NAME that ends in .mcap: the stream only.",
+        show_default=False,
+    ),
+]
+
 
 def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
     """Give the settings with the model asked for, which is stronger than what they say; None: as they are."""
@@ -64,6 +74,21 @@ def checked_recording(file: Path | None) -> Path | None:
     if file.exists():
         raise DuocapError(f"{file}: exists already, and a recording never replaces anything; choose another name")
     return file
+
+
+def checked_session(name: Path | None) -> Path | None:
+    """Give where to record a run to, as an absolute path: a file that ends in .mcap, or a folder that is to be made.
+
+    Raises DuocapError if it exists or has no folder.
+    """
+    if name is None or name.suffix.lower() == ".mcap":
+        return checked_recording(name)
+    name = name.absolute()
+    if name.exists():
+        raise DuocapError(f"{name}: exists already, and a recording never replaces anything; choose another name")
+    if not os.access(name.parent, os.W_OK):
+        raise DuocapError(f"{name}: cannot be made; choose a name in an existing folder that you may write to")
+    return name
 
 
 def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import DATABASE, FPS, MODEL, RECORD, RIG, checked_recording, with_model
+from tools.arguments import DATABASE, FPS, MODEL, RECORD_SESSION, RIG, checked_session, with_model
 from tools.options import with_settings
 from tools.outputs import VMC, vmc_outputs
 
@@ -31,7 +31,7 @@ def run(
     fps: FPS = None,
     headless: HEADLESS = False,
     vmc: VMC = None,
-    record: RECORD = None,
+    record: RECORD_SESSION = None,
     model: MODEL = None,
 ) -> None:
     """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
@@ -54,7 +54,7 @@ def run(
         database or default_database_path(),
         fps,
         vmc_outputs(vmc),
-        checked_recording(record),
+        checked_session(record),
     )
     with open_viewer(settings, _note, stay=False, wanted=not headless):
         report = run_live(

@@ -44,7 +44,8 @@ def open_sink(
 ) -> StreamSink:
     """Make the stream's sink with its outputs and service, in whatever process.
 
-    record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises StreamError, RecordingError and what the outputs raise.
+    record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises
+    StreamError, RecordingError and what the outputs raise.
     """
     keys = key_settings(settings.stream)
     made = open_outputs(outputs)

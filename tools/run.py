@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from calibration.camera import Rig
@@ -12,10 +13,12 @@ from config.settings import Settings
 from reconstruct.process import CAMERAS, ReconstructionPlan
 from stream.messages import EventMessage, PoseMessage, StatusMessage
 from stream.outputs import OutputFactory
+from stream.recording_names import SUFFIX
 from stream.subscriber import Subscriber
 from tools.cameras import NODE, camera_plan, check_camera
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
+from tools.record import SessionFolder, with_video
 from tools.run_report import RunReport, RunTally
 from tools.supervisor import NodeEntrance, Supervisor, new_session
 
@@ -25,11 +28,15 @@ DEFAULT_FPS = 60.0  # until the cameras have said theirs
 SECOND_NS = 1_000_000_000
 
 Tell = Callable[[str], None]
+Show = Callable[[RunTally, StatusMessage], None]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What to run. cameras: left and right as the user named them; fps: of recordings, None for their own; record: a file."""
+    """What to run. cameras: left and right as the user named them; fps: of recordings, None for their own.
+
+    record: a file for the stream (.mcap), or the folder of a session that is to be made.
+    """
 
     cameras: tuple[str, str]
     rig: Rig
@@ -40,7 +47,7 @@ class LiveRun:
     record: Path | None = None
 
 
-def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Callable[[RunTally, StatusMessage], None]) -> RunReport:
+def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
     """Run until both sources end or Ctrl-C, and report. tell: news in words; show: once a second.
 
     Raises DuocapError for what the user can mend.
@@ -48,12 +55,20 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Callable[[RunT
     for camera, source in enumerate(what.cameras):
         check_camera(source, camera, what.fps)
     session, tally = new_session(), RunTally()
-    left, right = (camera_plan(source, camera, settings, what.fps) for camera, source in enumerate(what.cameras))
+    left, right = (with_video(camera_plan(source, camera, settings, what.fps)) for camera, source in enumerate(what.cameras))
+    folder = None
+    if what.record is not None and what.record.suffix != SUFFIX:
+        folder = SessionFolder(what.record, session, settings, what.cameras, what.rig, what.subject, what.database)
+        what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject)
     plan, entrance = planned(settings, what, session)
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
     try:
         with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
             _wait_ready(run, what, tell)
+            if folder is not None:
+                folder.describe(run.cameras, plan.budget_ns)
+                run.record(str(folder.folder))
+                show = with_line(show, partial(folder.line, run.cameras), tell)
             run.start()
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
             _listen(run, subscriber, tally, tell, show)
@@ -62,7 +77,19 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Callable[[RunT
             raise
     finally:
         subscriber.close()
+        if folder is not None:
+            folder.finish({"poses": tally.n_poses})
     return tally.report()
+
+
+def with_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
+    """Give a way to show a run that says one line more."""
+
+    def both(tally: RunTally, status: StatusMessage) -> None:
+        show(tally, status)
+        tell(line())
+
+    return both
 
 
 def planned(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
@@ -85,9 +112,7 @@ def _wait_ready(run: Supervisor, what: LiveRun, tell: Tell) -> None:
     run.wait_ready()
 
 
-def _listen(
-    run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Callable[[RunTally, StatusMessage], None]
-) -> None:
+def _listen(run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Show) -> None:
     """Listen like a client until both sources have ended and a moment has passed."""
     t_ended_ns = 0
     while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS:
