@@ -1,0 +1,47 @@
+"""Frames a camera compressed itself: whether they are whole, and their pixels.
+
+A hiccup of the cable cuts a frame short or leaves a hole in it; a decoder then fills what is missing with grey and goes on.
+"""
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+START, END = b"\xff\xd8", b"\xff\xd9"
+PADDING = 4096  # some drivers hand out buffers that are longer than the frame
+GREY = 128  # of what a decoder was never told
+
+
+def whole_jpeg(data: bytes) -> bytes | None:
+    """Give a frame without what the driver padded it with; None where its beginning or its end is missing."""
+    if not data.startswith(START):
+        return None
+    if data.endswith(END):
+        return data
+    stripped = data.rstrip(b"\0")
+    if stripped.endswith(END):
+        return stripped
+    end = data.rfind(END, max(0, len(data) - PADDING))
+    return data[: end + 2] if end > 0 else None
+
+
+def decoded(jpeg: bytes) -> NDArray[np.uint8] | None:
+    """Give the pixels, BGR; None where they cannot be had or a hole left the lower part of the image grey."""
+    try:
+        image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error:
+        return None
+    return None if image is None or ends_grey(image) else np.asarray(image, np.uint8)
+
+
+def ends_grey(image: NDArray[Any]) -> bool:
+    """Tell whether the last rows are nothing but the decoder's grey, and the first ones are not: no camera sees that."""
+    return bool((image[-4:] == GREY).all()) and not bool((image[:4] == GREY).all())
+
+
+def jpeg_bytes(data: NDArray[Any]) -> bytes | None:
+    """Give the bytes of what `retrieve` gave, where it is a compressed frame: one row or column of bytes; None for pixels."""
+    flat = data.ndim == 1 or (data.ndim in (2, 3) and data.size == max(data.shape))
+    return data.tobytes() if flat and data.dtype == np.uint8 else None

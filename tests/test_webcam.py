@@ -1,0 +1,201 @@
+"""A webcam as a source, with its thread: damaged frames, a driver that hangs, unplugging, tuning, what libraries print."""
+
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from capture import webcam
+from capture.camera_names import Identity
+from capture.clock import now_ns
+from capture.sources import Source, Stamp
+from capture.webcam import Devices, Webcam
+from capture.webcam_access import users_of, why_not
+from capture.webcam_backends import AVFOUNDATION, DSHOW, MSMF, V4L2
+from capture.webcam_jpeg import decoded, ends_grey, whole_jpeg
+from config.errors import SettingsError, SourceError
+from config.settings import CameraSettings
+from tests.fake_device import FakeDevice, Manners, closing, picture, two_cameras
+
+ROOT = Path(__file__).resolve().parents[1]
+ASKED = CameraSettings(backend="v4l2", width=320, height=240, fps=100.0)
+LEFT = Identity("Left Cam", "1-1:1.0", True, 0, "Left Cam")
+FAST = Manners(((320, 240),), 100.0)
+
+
+def camera(manners: Manners = FAST, asked: CameraSettings = ASKED) -> Webcam:
+    return Webcam(LEFT, 0, asked, two_cameras(manners).devices())
+
+
+def test_frames_come_with_their_bytes_and_growing_stamps() -> None:
+    with closing(camera()) as source:
+        assert isinstance(source, Source) and source.stamp is Stamp.DRIVER and source.size == (320, 240)
+        frames = [source.read() for _ in range(10)]
+        now = now_ns()
+    assert [frame.index for frame in frames] == list(range(10))
+    stamps = [frame.t_capture_ns for frame in frames]
+    assert all(np.diff(stamps) > 0) and now - stamps[-1] < 1_000_000_000
+    for frame in frames:
+        assert np.array_equal(frame.image, cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR))
+    assert source.facts["name"] == "Left Cam" and "otherwise" not in source.facts
+    assert source.read() is None  # closed
+
+
+def test_damaged_frames_are_left_out_and_counted() -> None:
+    with closing(camera(replace(FAST, truncate=3))) as source:
+        images = [source.read().image for _ in range(8)]
+        assert int(source.facts["damaged"]) >= 2
+    assert not any(ends_grey(image) for image in images)
+
+
+def test_what_is_done_otherwise_is_in_the_facts() -> None:
+    with closing(camera(replace(FAST, sizes=((352, 288),)))) as source:
+        assert source.facts["otherwise"] == "gives 352x288 instead of 320x240" and source.size == (352, 288)
+
+
+def test_a_reader_that_dawdles_gets_the_newest_frame() -> None:
+    with closing(camera()) as source:
+        source.read()
+        time.sleep(0.3)
+        frame = source.read()
+        assert now_ns() - frame.t_capture_ns < 200_000_000 and int(source.facts["skipped"]) >= 5
+
+
+def test_an_unplugged_camera_ends_in_an_error_and_is_opened_anew_where_it_is_then() -> None:
+    with closing(camera(replace(FAST, vanishes_at=20))) as source, pytest.raises(SourceError, match="no pictures any more"):
+        while True:
+            source.read()
+    cameras = two_cameras(FAST)
+    moved = replace(cameras, cameras=(replace(cameras.cameras[0], index=5), cameras.cameras[1]))
+    with closing(Webcam(LEFT, 0, ASKED, moved.devices())) as source:
+        assert source.read() is not None
+    gone = replace(cameras, cameras=cameras.cameras[1:], manners=cameras.manners[1:])
+    with pytest.raises(SourceError, match=r"'Left Cam' is not plugged in; there are: 'Right Cam' \(2\)"):
+        Webcam(LEFT, 0, ASKED, gone.devices())
+
+
+def test_a_driver_that_hangs_keeps_neither_reader_nor_closing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webcam, "READ_S", 0.3)
+    monkeypatch.setattr(webcam, "JOIN_S", 0.1)
+    source = camera(replace(FAST, stalls_at=25, stall_s=30.0))
+    with pytest.raises(SourceError, match=r"has given no picture for 0.3 s; is it plugged in\?"):
+        while True:
+            source.read()
+    t_ns = now_ns()
+    source.close()
+    assert now_ns() - t_ns < 5_000_000_000 and source.read() is None  # the driver sleeps for another half minute
+
+
+def test_opening_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webcam, "OPEN_S", 0.2)
+    with pytest.raises(SourceError, match=r"could not be opened within 0.2 s"):
+        camera(replace(FAST, stalls_at=0, stall_s=20.0))
+
+
+def test_closing_ends_the_waiting_of_another_thread() -> None:
+    source = camera(replace(FAST, stalls_at=25, stall_s=1.5))
+    while source._shot is None:
+        time.sleep(0.01)
+    ended = threading.Event()
+
+    def read_on() -> None:
+        while source.read() is not None:
+            pass
+        ended.set()
+
+    threading.Thread(target=read_on, daemon=True).start()
+    time.sleep(0.3)
+    source.close()
+    assert ended.wait(5.0)
+
+
+def test_tuning_while_frames_come() -> None:
+    with closing(camera(replace(FAST, steps={cv2.CAP_PROP_EXPOSURE: 10.0}))) as source:
+        assert source.adjust(replace(ASKED, exposure="150")) == [] and source.facts["exposure"] == 150.0
+        assert source.adjust({"exposure": 163, "width": 1280}) == [
+            "sets exposure to 160 instead of 163",
+            "camera.width counts from the next start on",
+        ]
+        assert source.adjust({"gain": "loud"}) == ["camera.gain is 'loud'; expected auto or a number"]
+        assert "is no setting of a camera" in source.adjust({"zoom": 2})[0]
+        assert source.read() is not None
+    assert source.adjust(ASKED) == ["the camera is not open"]
+
+
+def test_a_camera_that_cannot_be_opened_or_asked_for() -> None:
+    with pytest.raises(SourceError, match=r"camera 'Left Cam' cannot be opened: "):
+        camera(replace(FAST, busy=True))
+    with pytest.raises(SettingsError, match=r"camera\.fps"):
+        camera(FAST, replace(ASKED, fps=-1.0))
+
+
+def test_a_driver_that_raises_is_told_in_one_line() -> None:
+    class Broken(FakeDevice):
+        def grab(self) -> bool:
+            raise cv2.error("an\ninner fault")
+
+    devices = Devices(two_cameras().list, lambda index, backend: Broken(FAST, backend))
+    with pytest.raises(SourceError, match="camera 'Left Cam': an inner fault"):
+        Webcam(LEFT, 0, ASKED, devices)
+
+
+def test_why_a_camera_cannot_be_opened(tmp_path: Path) -> None:
+    dev, proc = tmp_path / "dev", tmp_path / "proc"
+    (proc / "4711" / "fd").mkdir(parents=True)
+    (proc / "4711" / "comm").write_text("cheese\n", encoding="utf-8")
+    dev.mkdir()
+    assert "is not there" in why_not(0, V4L2, dev, proc, "linux")
+    (dev / "video0").touch()
+    assert "another program may be using it" in why_not(0, V4L2, dev, proc, "linux")
+    try:
+        (proc / "4711" / "fd" / "9").symlink_to(dev / "video0")
+    except OSError:
+        pytest.skip("this system has no links")
+    assert users_of(dev / "video0", proc) == ["cheese (process 4711)"]
+    assert why_not(0, V4L2, dev, proc, "linux") == "cheese (process 4711) uses it; end that program"
+    assert "--set camera.backend=msmf" in why_not(0, DSHOW, platform="win32")
+    assert "--set camera.backend=dshow" in why_not(0, MSMF, platform="win32")
+    assert "System Settings" in why_not(0, AVFOUNDATION, platform="darwin")
+
+
+def test_a_device_of_others_names_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "video3").touch()
+    monkeypatch.setattr("capture.webcam_access.os.access", lambda path, mode: False)
+    assert "sudo usermod -aG video" in why_not(3, V4L2, tmp_path, tmp_path, "linux")
+
+
+def test_jpegs_are_whole_or_nothing() -> None:
+    jpeg = cv2.imencode(".jpg", picture((64, 48), 60, 1))[1].tobytes()
+    assert whole_jpeg(jpeg) == jpeg and whole_jpeg(jpeg + bytes(300)) == jpeg and whole_jpeg(jpeg + b"\x01\x02") == jpeg
+    for damaged in (jpeg[:-1], jpeg[: len(jpeg) // 3], jpeg[2:], b"", b"\xff\xd8"):
+        assert whole_jpeg(damaged) is None
+    assert decoded(b"\xff\xd8garbage\xff\xd9") is None
+    grey = np.full((48, 64, 3), 128, np.uint8)
+    assert not ends_grey(grey)  # a wall may well be grey all over
+    grey[:24] = 40
+    assert ends_grey(grey)
+
+
+@pytest.mark.timeout(60)
+def test_what_decoders_print_goes_to_the_log_once_and_python_speaks_on() -> None:
+    program = (
+        "import logging, sys, time, cv2, numpy as np\n"
+        "from config.logs import LogSettings, start_logs\n"
+        "from capture.webcam_chatter import divert_chatter\n"
+        "start_logs(LogSettings(True, None))\n"
+        "divert_chatter(); divert_chatter()\n"
+        "jpeg = cv2.imencode('.jpg', np.random.default_rng(1).integers(0, 255, (64, 64, 3), np.uint8))[1].tobytes()\n"
+        "for _ in range(50): cv2.imdecode(np.frombuffer(jpeg[:2000] + jpeg[2500:], np.uint8), 1)\n"
+        "time.sleep(0.3)\n"
+        "logging.getLogger('capture').info('the log goes on')\n"
+        "print('and so do errors', file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.count("Corrupt JPEG") == 1 and "a library says: Corrupt JPEG" in done.stderr
+    assert "the log goes on" in done.stderr and "and so do errors" in done.stderr
