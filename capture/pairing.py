@@ -66,6 +66,11 @@ class Pairing:
         self._forget_older(1 - camera, partner)
         return PairedBlobs(blobs, partner) if camera == 0 else PairedBlobs(partner, blobs)
 
+    def restart(self, camera: int) -> None:
+        """Take a camera's frames from the next one on, whatever its stamp: its clock has gone back."""
+        self._forget(camera, len(self._waiting[camera]))
+        self._newest_ns[camera] = -1
+
     def _nearest(self, waiting: deque[Blobs], t_ns: int) -> Blobs | None:
         """Give the waiting frame nearest in time within the budget; the earlier one of two equally near."""
         best = min(waiting, key=lambda other: abs(other.t_capture_ns - t_ns), default=None)
