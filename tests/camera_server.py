@@ -60,7 +60,10 @@ class Faults:
 
 @dataclass(frozen=True)
 class Play:
-    """What is played. stamps: an X-Timestamp with every part, of a clock that runs drift_ppm fast, from stamp_epoch_s on."""
+    """What is played. stamps: an X-Timestamp with every part, of a clock that runs drift_ppm fast, from stamp_epoch_s on.
+
+    t0_s: when, by time.perf_counter, picture 0 is due, so that two servers show one scene; None: when the server starts.
+    """
 
     jpegs: Sequence[bytes]
     fps: float = 30.0
@@ -70,6 +73,7 @@ class Play:
     stamp_epoch_s: float = 1000.0
     seed: int = 0
     port: int = 0
+    t0_s: float | None = None
     faults: Faults = field(default_factory=Faults)
 
 
@@ -88,7 +92,7 @@ class MjpegServer:
         self.n_clients = self.n_sent = 0
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._clients: list[socket.socket] = []
-        self._t0_s = time.perf_counter()
+        self._t0_s = time.perf_counter() if self.play.t0_s is None else self.play.t0_s
         self._special = _special(self.play.jpegs[0]) if self.play.jpegs else {}
         self._port = self.play.port
         self._listener: socket.socket | None = None

@@ -3,13 +3,17 @@
 from functools import partial
 from pathlib import Path
 
+from capture.mjpeg_http import open_mjpeg
+from capture.network_address import is_mjpeg_url
 from capture.process import CameraPlan
-from capture.sources import Source, open_source
+from capture.sources import Source, open_source, register_source
 from config.settings import Settings
 from tools.live import open_detector
 from tools.supervisor import AwaitedNode
 
 NODE = "node"
+
+register_source(is_mjpeg_url, open_mjpeg)
 
 
 def is_recorded(source: str) -> bool:
