@@ -22,7 +22,8 @@ import websockets
 from viser import _messages
 
 from capture.packets import Blobs, Frame
-from capture.preview import PERIOD_NS, PreviewPublisher, PreviewSubscriber, preview_of
+from capture.preview import PERIOD_NS, PreviewPublisher, PreviewSubscriber
+from capture.preview_picture import preview_of
 from stream.viewer.stage import Stage, StageOptions
 from stream.viewer.stage_world import WORLD, World
 from tests.judges import node_modules, program
@@ -166,7 +167,7 @@ def measure_previews() -> None:
         costs = []
         for n in range(200):
             t0 = time.perf_counter()
-            preview = preview_of(Frame(0, n, 0, image), blobs.points_px)
+            preview = preview_of(Frame(0, n, 0, image), blobs)
             costs.append(1e3 * (time.perf_counter() - t0))
         publisher = PreviewPublisher()
         subscriber = PreviewSubscriber(publisher.address)

@@ -11,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capture.foreground import Bounds
+from capture.look import TINT_BGR, Look, with_foreground
 from capture.packets import Blobs, Frame
-from capture.preview import (
+from capture.preview import MAX_WISHES, PERIOD_NS, PreviewPublisher, PreviewSubscriber
+from capture.preview_picture import (
+    FOREGROUND,
     MAX_SMALL_PX,
-    PERIOD_NS,
-    PreviewPublisher,
-    PreviewSubscriber,
+    Wish,
     decode_preview,
     encode_preview,
     jpeg_size,
     preview_of,
+    region_within,
+    wish_of,
 )
 from capture.wire import MAX_BLOBS, MalformedMessageError
 
@@ -51,7 +55,7 @@ def wait_until(what: Callable[[], object], seconds: float = 5.0) -> None:
     ("size", "small"), [((640, 480), (480, 360)), ((1280, 720), (480, 270)), ((480, 640), (360, 480)), ((320, 200), (320, 200))]
 )
 def test_a_preview_is_the_picture_shrunk(size: tuple[int, int], small: tuple[int, int]) -> None:
-    preview = decode_preview(encode_preview(preview_of(frame(3, size), POINTS)))
+    preview = decode_preview(encode_preview(preview_of(frame(3, size), blobs())))
     assert (preview.camera, preview.index, preview.t_capture_ns, preview.size) == (1, 7, 3, size)
     np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
     image = preview.image()
@@ -119,7 +123,7 @@ def test_two_look_and_one_of_them_leaves() -> None:
 
 
 def content_of() -> dict[str, object]:
-    return msgpack.unpackb(encode_preview(preview_of(frame(), POINTS)))
+    return msgpack.unpackb(encode_preview(preview_of(frame(), blobs())))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +134,9 @@ def content_of() -> dict[str, object]:
         {"height": 1 << 20},
         {"width": True},
         {"index": -1},
-        {"points_px": b"\0" * 9},
-        {"points_px": struct.pack("<2f", float("nan"), 0.0)},
-        {"points_px": b"\0" * 8 * (MAX_BLOBS + 1)},
+        {"blobs": b"\0" * 9},
+        {"blobs": struct.pack("<4f", float("nan"), 0.0, 1.0, 1.0)},
+        {"blobs": b"\0" * 16 * (MAX_BLOBS + 1)},
         {"jpeg": "text"},
         {"jpeg": None},
         {"t_capture_ns": 2**63},
@@ -185,7 +189,7 @@ def test_garbage_on_the_socket_is_counted_and_nothing_else() -> None:
     publisher = PreviewPublisher()
     subscriber = PreviewSubscriber(publisher.address)
     wait_until(lambda: publisher.wanted)
-    publisher._socket.send(b"\x00garbage")
+    publisher._socket.send(Wish().topic + b"\x00garbage")
     wait_until(lambda: subscriber.newest() is not None or subscriber.n_malformed)
     assert subscriber.n_malformed == 1
     subscriber.close()
@@ -198,3 +202,128 @@ def test_garbage_on_the_socket_is_counted_and_nothing_else() -> None:
 def test_only_a_port_of_this_machine_is_an_address(port: str) -> None:
     with pytest.raises(MalformedMessageError, match="no address of previews"):
         PreviewSubscriber(port)
+
+
+def test_a_wish_is_its_topic_and_no_topic_begins_another() -> None:
+    wishes = [
+        Wish(),
+        Wish(FOREGROUND),
+        Wish("picture", (1, 2, 30, 40)),
+        Wish("picture", (1, 2, 30, 400)),
+        Wish(FOREGROUND, (0, 0, 1, 1)),
+    ]
+    topics = [wish.topic for wish in wishes]
+    assert [wish_of(topic) for topic in topics] == wishes
+    assert not any(a != b and b.startswith(a) for a in topics for b in topics)
+    for noise in (
+        b"",
+        b"picture",
+        b"picture \n",
+        b"picture 1 2 3\n",
+        b"picture -1 2 3 4\n",
+        b"picture 1 2 3 999999\n",
+        b"\xff\n",
+    ):
+        assert wish_of(noise) is None
+
+
+@given(st.tuples(*[st.integers(0, 99_999)] * 4), st.integers(1, 5000), st.integers(1, 5000))
+def test_a_region_always_lies_in_the_picture(region: tuple[int, int, int, int], width: int, height: int) -> None:
+    x, y, w, h = region_within(region, (width, height))
+    assert x >= 0 and y >= 0 and w >= min(16, width) and h >= min(16, height)
+    assert x + w <= width and y + h <= height
+
+
+def test_a_region_is_shown_pixel_by_pixel_with_the_blobs_of_the_whole() -> None:
+    preview = decode_preview(encode_preview(preview_of(frame(), blobs(), Wish("picture", (50, 90, 60, 60)))))
+    assert (preview.region, preview.is_whole, preview.size) == ((50, 90, 60, 60), False, (640, 480))
+    image = preview.image()
+    assert image.shape == (60, 60, 3)
+    assert image[30, 30].min() > 220 and image[2, 2].max() < 220  # the white spot begins at (60, 100)
+    np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
+
+
+def test_area_and_sigma_travel_and_what_the_detector_goes_by() -> None:
+    found = Blobs(1, 7, 0, POINTS.copy(), np.array([3.0, 4.5, 50.0]), np.zeros((3, 3)), np.array([0.1, 0.25, 2.0]))
+    preview = decode_preview(encode_preview(preview_of(frame(), found, Wish(FOREGROUND), Look("dark", 68))))
+    np.testing.assert_allclose(preview.area_px, [3.0, 4.5, 50.0])
+    np.testing.assert_allclose(preview.sigma_px, [0.1, 0.25, 2.0], atol=1e-6)
+    assert (preview.kind, preview.mode, preview.level) == (FOREGROUND, "dark", 68)
+    assert decode_preview(encode_preview(preview_of(frame(), found))).level is None
+
+
+def bounds(lo: int, hi: int) -> Bounds:
+    return Bounds(np.full((480, 640 * 3), lo, np.uint8), np.full((480, 640 * 3), hi, np.uint8))
+
+
+def test_foreground_is_what_the_detector_goes_by() -> None:
+    image = np.full((480, 640, 3), 40, np.uint8)
+    image[10, 20], image[30, 40, 1], image[50, 60] = 200, 90, 5
+    spots = {(10, 20), (30, 40), (50, 60)}
+
+    def marked(look: Look) -> set[tuple[int, int]]:
+        return {(int(y), int(x)) for y, x in np.argwhere(look.foreground(image))}
+
+    assert marked(Look("dark", 89)) == {(10, 20), (30, 40)}  # above the level, not at it
+    assert marked(Look("dark", 90)) == {(10, 20)}
+    assert marked(Look("color", None, bounds(30, 60))) == spots
+    assert marked(Look("color", None, bounds(5, 90))) == {(10, 20)}
+    assert marked(Look("bright", 80, bounds(0, 95))) == {(10, 20)}
+    assert Look().foreground(image).all()
+    assert Look("color", None, Bounds(np.zeros((1, 3), np.uint8), np.zeros((1, 3), np.uint8))).foreground(image).all()
+
+
+def test_foreground_stands_out_and_the_rest_is_dim() -> None:
+    image = np.full((48, 64, 3), 100, np.uint8)
+    image[10:14, 20:24] = 255
+    shown = with_foreground(image, image.max(axis=2) > 200)
+    assert shown[0, 0].tolist() == [50, 50, 50]
+    blue, green, red = (int(value) for value in shown[12, 22])
+    assert red == 255 and blue < green < red and TINT_BGR[0] < blue
+    flooded = with_foreground(image, np.ones((48, 64), np.bool_))
+    assert (flooded == image).all()
+    dark = with_foreground(np.full((48, 64, 3), 10, np.uint8), np.zeros((48, 64), np.bool_))
+    assert dark.min() > 15  # lifted, so that the room is seen
+
+
+def test_two_see_different_things_of_one_frame_and_one_changes_its_mind() -> None:
+    publisher = PreviewPublisher(lambda: Look("dark", 210))
+    plain, marked = PreviewSubscriber(publisher.address), PreviewSubscriber(publisher.address, Wish(FOREGROUND))
+    wait_until(lambda: len(publisher._wishes) == 2)
+    seen: dict[str, object] = {}
+
+    def look(until: Callable[[], object]) -> None:
+        for n in range(200):
+            publisher.offer(frame(look.t_ns + n * PERIOD_NS, index=n), blobs())  # type: ignore[attr-defined]
+            time.sleep(0.02)
+            for subscriber in (plain, marked):
+                if preview := subscriber.newest():
+                    seen[preview.kind if preview.is_whole else "part"] = preview
+            if until():
+                look.t_ns += 10**12  # type: ignore[attr-defined]
+                return
+        raise AssertionError(f"saw only {seen}")
+
+    look.t_ns = 10**12  # type: ignore[attr-defined]
+    look(lambda: len(seen) == 2)
+    assert seen[FOREGROUND].level == 210 and seen["picture"].image()[-10, 10, 0] > 150  # type: ignore[attr-defined]
+    assert seen[FOREGROUND].image()[-10, 10].max() < 120  # type: ignore[attr-defined]
+    marked.want(Wish("picture", (0, 0, 100, 50)))
+    look(lambda: "part" in seen)
+    assert seen["part"].region == (0, 0, 100, 50)  # type: ignore[attr-defined]
+    for subscriber in (plain, marked):
+        subscriber.close()
+    wait_until(lambda: not publisher.wanted)
+    publisher.close()
+
+
+def test_a_flood_of_wishes_costs_no_more_than_a_few() -> None:
+    publisher = PreviewPublisher()
+    many = [PreviewSubscriber(publisher.address, Wish("picture", (n, 0, 20, 20))) for n in range(3 * MAX_WISHES)]
+    wait_until(lambda: publisher.wanted)
+    time.sleep(0.3)
+    assert len(publisher._wishes) == MAX_WISHES
+    for subscriber in many:
+        subscriber.close()
+    wait_until(lambda: not publisher.wanted)
+    publisher.close()

@@ -9,7 +9,8 @@ import pytest
 import viser
 
 from capture.packets import Blobs, Frame
-from capture.preview import PreviewPublisher, preview_of
+from capture.preview import PreviewPublisher
+from capture.preview_picture import preview_of
 from database.rotations import matrix_from_quaternion
 from stream.messages import StatusMessage
 from stream.viewer.stage_cameras import Cameras, brightened, camera_of, drawn, frustum_of
@@ -108,7 +109,8 @@ def test_only_addresses_of_this_machine_are_looked_at(server: viser.ViserServer)
 def test_what_was_found_is_drawn_where_it_is() -> None:
     camera = camera_of(RIG.cameras[0])
     blob_px = np.array([[100.0, 400.0], [5000.0, 1e9], [-3.0, 2.0]])
-    preview = preview_of(picture(0, 1), blob_px)
+    none = np.zeros(3)
+    preview = preview_of(picture(0, 1), Blobs(0, 1, 0, blob_px, none, np.zeros((3, 3)), none.copy()))
     plain = drawn(preview.image(), preview, camera)
     found = drawn(preview.image(), preview, camera, SKELETON, POSE)
     scale = 480 / SIZE[0]

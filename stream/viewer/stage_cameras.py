@@ -12,7 +12,8 @@ import viser
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from capture.preview import Preview, PreviewSubscriber
+from capture.preview import PreviewSubscriber
+from capture.preview_picture import Preview
 from capture.wire import MalformedMessageError
 from database.rotations import Floats, matrix_from_rotvec
 from stream.joints import joints_of, wxyz_from_matrix
