@@ -88,7 +88,7 @@ def replay(
         _wait_until(taken_ns)
         pose = pipeline.step(pair)
         pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-        _note(result, pose, pipeline.markers, subject, rig)
+        note(result, pose, pipeline.markers, subject, rig)
         if sink is not None:
             # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
             sink.pose(replace(pose, t_capture_ns=taken_ns))
@@ -116,7 +116,7 @@ def check_recording(recording: Recording, rig: Rig) -> None:
     check_rig_fits(rig, recording.sizes, sample)
 
 
-def _note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
+def note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
     """Add one pose and what the labels say of it."""
     assert markers is not None
     result.poses.append(pose)
