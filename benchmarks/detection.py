@@ -4,10 +4,10 @@
 
 Ours is the whole of `Detector.step`: foreground, blobs, choosing among them, centres, colours and their uncertainty. Against it:
 cv2.inRange (on the bounds of the background; in the dark on a threshold) + dilate + findContours + moments,
-connectedComponentsWithStats on the same mask, and MOG2 (told not to learn) + findContours. None of these gives weighted centres or
-tells markers from the rest. The bare kernel stands beside the sum of the bytes it has to touch, cached. Hot: in a loop; paced: at
-60 Hz, caches swept in between, the frames written anew just before, as a decoder leaves them. What counts are the ratios: all methods
-take turns within each round.
+connectedComponentsWithStats on the same mask, and MOG2 (told not to learn) + findContours. None of these gives weighted centres
+or tells markers from the rest. The bare kernel stands beside the sum of the bytes it has to touch, cached. Hot: in a loop; paced:
+at 60 Hz, caches swept in between, the frames written anew just before, as a decoder leaves them. What counts are the ratios: all
+methods take turns within each round.
 """
 
 import argparse
@@ -21,13 +21,14 @@ import numpy as np
 
 from benchmarks.detection_scene import HALL, PAIRS, Scene, scene
 from capture.detector import Detector
-from capture.foreground import RunFinder, background_bounds, brighter_than
+from capture.foreground import RunFinder, background_bounds
 from capture.packets import Frame
 from config.jit import kernel
 from config.settings import DetectorSettings
 
 SIZES = ((640, 480), (1280, 720))
 LOOKS = ("dark", "bright", "color", "color, performer")
+FRAME_NS = 16_666_667
 SWEEP = np.zeros(48 << 20, np.uint8)  # more than the caches hold
 Stage = Callable[[int], object]  # what is timed: does pair k
 
@@ -61,12 +62,14 @@ def stages(given: Scene) -> dict[str, Stage]:
     size, dark = given.size, given.look == "dark"
     settings = DetectorSettings(mode="dark" if dark else "background")
     detectors = [Detector(settings, given.background, given.colors_rgb) for _ in range(2)]
-    frames = [[Frame(camera, k, k * 16_666_667, image) for camera, image in enumerate(pair)] for k, pair in enumerate(given.pairs)]
+    frames = [
+        [Frame(camera, k, k * 16_666_667, image) for camera, image in enumerate(pair)] for k, pair in enumerate(given.pairs)
+    ]
     element = np.ones((3, 3), np.uint8)
     mog = cv2.createBackgroundSubtractorMOG2(detectShadows=False)
+    threshold = int(given.threshold)
     if given.background is None:
-        threshold = int(given.threshold)
-        bounds = brighter_than(None, threshold, size)
+        bounds = None
         lower: object = (0, 0, 0)
         upper: object = (threshold,) * 3
         learned = [HALL.dark(size, np.random.default_rng(9)) for _ in range(4)]
@@ -98,10 +101,12 @@ def stages(given: Scene) -> dict[str, Stage]:
         return [_moments(cv2.dilate(mog.apply(image, learningRate=0), element)) for image in given.pairs[k]]
 
     def bare(k: int) -> object:
-        return [finder.runs(image, bounds) for image in given.pairs[k]]
+        return [
+            finder.brighter(image, threshold) if bounds is None else finder.outside(image, bounds) for image in given.pairs[k]
+        ]
 
     words = [[_words(image) for image in pair] for pair in given.pairs]
-    arrays = [] if given.background is None else [_words(bounds.lo), _words(bounds.span)]
+    arrays = [] if bounds is None else [_words(bounds.lo), _words(bounds.hi)]
 
     def floor(k: int) -> object:
         return [_sum_bytes(array) for image in words[k] for array in (image, *arrays)]
@@ -154,7 +159,8 @@ def report(label: str, ms: dict[str, float]) -> None:
     """Print one line of milliseconds and ratios."""
     peers = ("inRange + contours", "components", "MOG2")
     ratios = "  ".join(f"{name} {ms[name]:.3f} ({ms[name] / ms['ours']:.1f}x)" for name in peers)
-    kernels = f"kernel {ms['kernel']:.3f}, inRange {ms['inRange']:.3f}, floor {ms['floor']:.3f} (kernel/floor {ms['kernel'] / ms['floor']:.2f})"
+    share = ms["kernel"] / ms["floor"]
+    kernels = f"kernel {ms['kernel']:.3f}, inRange {ms['inRange']:.3f}, floor {ms['floor']:.3f} (kernel/floor {share:.2f})"
     print(f"{label:38s} ours {ms['ours']:.3f}  {ratios}  | {kernels}")
 
 

@@ -1,4 +1,4 @@
-"""Drawn pairs of frames for timing detection: a dark or a lit room, 18 markers a view, noise; nothing of capture's own renderer."""
+"""Drawn pairs of frames for timing detection: a dark or a lit room, 18 markers a view, noise."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Blobs from runs of foreground pixels: union by rows, then weighted centres, area, colour and how well the centre is known."""
+"""Blobs from runs of foreground pixels: union by rows, then sums for weighted centres, area and colour."""
 
 from dataclasses import dataclass
 
@@ -29,32 +29,9 @@ class RawBlobs:
         """Weighted centres, (N, 2) [px]; the centre of the top left pixel is (0, 0)."""
         return np.asarray(self.sums[:, X : Y + 1] / self.sums[:, W : W + 1])
 
-    @property
-    def color_rgb(self) -> Floats:
-        """Weighted mean colour, (N, 3) 0-255."""
-        return np.asarray(self.sums[:, [R, G, B]] / self.sums[:, W : W + 1])
-
-    @property
-    def extent_px(self) -> Floats:
-        """Width and height of the bounding box, (N, 2) [px]."""
-        return np.asarray(self.sums[:, [X1, Y1]] - self.sums[:, [X0, Y0]] + 1.0)
-
-    @property
-    def elongation(self) -> Floats:
-        """Longer by shorter side of the bounding box, (N,)."""
-        extent = self.extent_px
-        return np.asarray(extent.max(axis=1) / extent.min(axis=1))
-
-    def touches_border(self, size: tuple[int, int]) -> NDArray[np.bool_]:
-        """Mark blobs cut by the edge of the image, (N,)."""
-        s = self.sums
-        return np.asarray((s[:, X0] <= 0) | (s[:, Y0] <= 0) | (s[:, X1] >= size[0] - 1) | (s[:, Y1] >= size[1] - 1))
-
-    def inside(self, other: "RawBlobs") -> NDArray[np.int64]:
-        """Give for each blob the other whose bounding box its own lies in, (N,), -1 for none."""
-        a, b = self.sums[:, None], other.sums[None]
-        within = (a[..., X0] >= b[..., X0]) & (a[..., X1] <= b[..., X1]) & (a[..., Y0] >= b[..., Y0]) & (a[..., Y1] <= b[..., Y1])
-        return np.where(within.any(axis=1), within.argmax(axis=1), -1) if len(other) else np.full(len(self), -1)
+    def any_elongated(self, ratio: float) -> bool:
+        """Tell whether the bounding box of some blob is longer than wide, or wider than long, by more than a ratio."""
+        return bool(_any_elongated(self.sums, ratio))
 
     def chosen(self, mask: NDArray[np.bool_]) -> "RawBlobs":
         """Keep the marked blobs."""
@@ -71,16 +48,13 @@ class BlobMaker:
 
     def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float, gap_px: int = 0) -> RawBlobs:
         """Join runs (R, 3) and weight every pixel by how far its brightest channel is above `level`, below every run's pixels."""
-        kinds = self._kinds[: len(runs)]
-        sums = self._sums[: _join(runs, kinds, gap_px, self._blob)]
-        _sum_bright(image, runs, kinds, self._blob, level, sums)
-        return RawBlobs(sums.copy())
+        n = _bright_blobs(image, runs, self._kinds[: len(runs)], level, gap_px, self._blob, self._sums)
+        return RawBlobs(self._sums[:n].copy())
 
     def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
         """Join runs (R, 3) of one kind (R,) and weight every pixel by the table (32, 32, 32) of its colour BGR."""
-        sums = self._sums[: _join(runs, kinds, GAP_PX, self._blob)]
-        _sum_colored(image, runs, kinds, self._blob, weights, sums)
-        return RawBlobs(sums.copy())
+        n = _colored_blobs(image, runs, kinds, weights, GAP_PX, self._blob, self._sums)
+        return RawBlobs(self._sums[:n].copy())
 
 
 def colored_runs(
@@ -94,20 +68,20 @@ def colored_runs(
 
 
 def brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
-    """Split foreground runs into runs brighter than a threshold; fills out (K, 3), returns how many."""
-    return int(_brighter_runs(image, runs, threshold, 0, out))
+    """Split foreground runs into runs brighter than a threshold; fills out (K, 3), returns how many; the rest does not fit."""
+    return int(_brighter_runs(image, runs, threshold, out))
 
 
 @kernel
-def _brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, gap: int, out: NDArray[np.int32]) -> int:
-    """Scan the runs' pixels; start a new run after more than `gap` dimmer ones."""
+def _brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+    """Scan the runs' pixels; start a new run after a dimmer one."""
     n = 0
     for i in range(len(runs)):
-        y, last = runs[i, 0], -2 - gap
+        y, last = runs[i, 0], -2
         for x in range(runs[i, 1], runs[i, 2] + 1):
             if max(image[y, x, 0], image[y, x, 1], image[y, x, 2]) <= threshold:
                 continue
-            if x - last > 1 + gap:
+            if x - last > 1:
                 if n == len(out):
                     return n
                 out[n, 0], out[n, 1] = y, x
@@ -152,19 +126,37 @@ def _root(parent: NDArray[np.int32], i: int) -> int:
 
 
 @kernel
+def _unite(parent: NDArray[np.int32], i: int, j: int) -> None:
+    """Make two runs of one blob, whose representative is its first run."""
+    a, b = _root(parent, i), _root(parent, j)
+    parent[max(a, b)] = min(a, b)
+
+
+@kernel
 def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDArray[np.int32]) -> int:
-    """Unite runs of one kind that are no more than `gap` pixels apart; blob[i] becomes the blob of run i. Returns how many."""
-    n, start = len(runs), 0
+    """Unite runs of one kind that are no more than `gap` pixels apart; blob[i] becomes the blob of run i. Returns how many.
+
+    One walk beside the runs for each row that lies within reach, so that the cost stays that of the runs and their contacts.
+    """
+    n, reach = len(runs), 1 + gap
     for i in range(n):
         blob[i] = i
-        while runs[start, 0] < runs[i, 0] - 1 - gap:
-            start += 1
-        for j in range(start, i):
-            apart = runs[i, 1] > runs[j, 2] + 1 + gap or runs[j, 1] > runs[i, 2] + 1 + gap
-            if apart or kinds[i] != kinds[j]:
-                continue
-            a, b = _root(blob, i), _root(blob, j)
-            blob[max(a, b)] = min(a, b)
+        j = i - 1
+        while j >= 0 and runs[j, 0] == runs[i, 0] and runs[i, 1] - runs[j, 2] <= reach:
+            if kinds[i] == kinds[j]:
+                _unite(blob, i, j)
+            j -= 1
+    for above in range(1, reach + 1):
+        j = 0
+        for i in range(n):
+            y = runs[i, 0] - above
+            while j < n and (runs[j, 0] < y or (runs[j, 0] == y and runs[j, 2] + reach < runs[i, 1])):
+                j += 1
+            k = j
+            while k < n and runs[k, 0] == y and runs[k, 1] <= runs[i, 2] + reach:
+                if kinds[i] == kinds[k]:
+                    _unite(blob, i, k)
+                k += 1
     count = 0
     for i in range(n):  # a root comes before all that point to it, so one pass numbers them
         if blob[i] == i:
@@ -176,62 +168,93 @@ def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDA
 
 
 @kernel
-def _add(sums: NDArray[np.float64], pixel: NDArray[np.uint8], x: int, y: int, weight: float) -> None:
-    """Add one pixel to the sums of a blob (13,)."""
-    sums[0] += weight
-    sums[1] += weight * x
-    sums[2] += weight * y
-    sums[3] += weight * pixel[0]
-    sums[4] += weight * pixel[1]
-    sums[5] += weight * pixel[2]
-    sums[6] += 1.0
-    sums[7] = max(sums[7], weight)
-
-
-@kernel
-def _open(runs: NDArray[np.int32], kinds: NDArray[np.uint8], blob: NDArray[np.int32], sums: NDArray[np.float64]) -> None:
-    """Clear the sums, then fill bounding boxes and kinds; sums (n_blobs, 13)."""
-    sums[:, :] = 0.0
-    sums[:, 8], sums[:, 10] = 1e9, 1e9
+def _open(
+    runs: NDArray[np.int32], kinds: NDArray[np.uint8], blob: NDArray[np.int32], n_blobs: int, sums: NDArray[np.float64]
+) -> None:
+    """Clear the sums, then fill areas, bounding boxes and kinds; sums (at least n_blobs, 13)."""
+    sums[:n_blobs, :] = 0.0
+    sums[:n_blobs, 8], sums[:n_blobs, 10] = 1e9, 1e9
     for i in range(len(runs)):
         s = sums[blob[i]]
+        s[6] += runs[i, 2] - runs[i, 1] + 1
         s[8], s[9] = min(s[8], runs[i, 1]), max(s[9], runs[i, 2])
         s[10], s[11] = min(s[10], runs[i, 0]), max(s[11], runs[i, 0])
         s[12] = kinds[i]
 
 
 @kernel
-def _sum_bright(
-    image: NDArray[np.uint8],
-    runs: NDArray[np.int32],
-    kinds: NDArray[np.uint8],
-    blob: NDArray[np.int32],
-    level: float,
-    sums: NDArray[np.float64],
-) -> None:
-    """Sum pixels by blob, weight = brightest channel - level, not below 0."""
-    _open(runs, kinds, blob, sums)
-    for i in range(len(runs)):
-        y, s = runs[i, 0], sums[blob[i]]
-        for x in range(runs[i, 1], runs[i, 2] + 1):
-            pixel = image[y, x]
-            brightest = float(max(pixel[0], pixel[1], pixel[2]))
-            _add(s, pixel, x, y, max(brightest - level, 0.0))
+def _add(sums: NDArray[np.float64], y: int, w: float, wx: float, b: float, g: float, r: float, peak: float) -> None:
+    """Add the weighted sums of a run to those of its blob (13,)."""
+    sums[0] += w
+    sums[1] += wx
+    sums[2] += w * y
+    sums[3] += b
+    sums[4] += g
+    sums[5] += r
+    sums[7] = max(sums[7], peak)
 
 
 @kernel
-def _sum_colored(
+def _bright_blobs(
     image: NDArray[np.uint8],
     runs: NDArray[np.int32],
     kinds: NDArray[np.uint8],
+    level: float,
+    gap: int,
     blob: NDArray[np.int32],
-    weights: NDArray[np.uint8],
     sums: NDArray[np.float64],
-) -> None:
-    """Sum pixels by blob, weight from the table of the pixel's colour."""
-    _open(runs, kinds, blob, sums)
+) -> int:
+    """Join runs and sum their pixels by blob, weight = brightest channel - level, not below 0; give the number of blobs."""
+    n = _join(runs, kinds, gap, blob)
+    _open(runs, kinds, blob, n, sums)
     for i in range(len(runs)):
-        y, s = runs[i, 0], sums[blob[i]]
+        w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        row = image[runs[i, 0]]
         for x in range(runs[i, 1], runs[i, 2] + 1):
-            pixel = image[y, x]
-            _add(s, pixel, x, y, float(weights[pixel[0] >> 3, pixel[1] >> 3, pixel[2] >> 3]))
+            weight = max(float(max(row[x, 0], row[x, 1], row[x, 2])) - level, 0.0)
+            w += weight
+            wx += weight * x
+            b += weight * row[x, 0]
+            g += weight * row[x, 1]
+            r += weight * row[x, 2]
+            peak = max(peak, weight)
+        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
+    return n
+
+
+@kernel
+def _colored_blobs(
+    image: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+    kinds: NDArray[np.uint8],
+    weights: NDArray[np.uint8],
+    gap: int,
+    blob: NDArray[np.int32],
+    sums: NDArray[np.float64],
+) -> int:
+    """Join runs and sum their pixels by blob, weight from the table of the pixel's colour; give the number of blobs."""
+    n = _join(runs, kinds, gap, blob)
+    _open(runs, kinds, blob, n, sums)
+    for i in range(len(runs)):
+        w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        row = image[runs[i, 0]]
+        for x in range(runs[i, 1], runs[i, 2] + 1):
+            weight = float(weights[row[x, 0] >> 3, row[x, 1] >> 3, row[x, 2] >> 3])
+            w += weight
+            wx += weight * x
+            b += weight * row[x, 0]
+            g += weight * row[x, 1]
+            r += weight * row[x, 2]
+            peak = max(peak, weight)
+        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
+    return n
+
+
+@kernel
+def _any_elongated(sums: NDArray[np.float64], ratio: float) -> bool:
+    """Tell whether a bounding box is so much longer one way than the other."""
+    for i in range(len(sums)):
+        width, height = sums[i, 9] - sums[i, 8] + 1.0, sums[i, 11] - sums[i, 10] + 1.0
+        if max(width, height) > ratio * min(width, height):
+            return True
+    return False

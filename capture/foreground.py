@@ -1,7 +1,10 @@
-"""Foreground of an image as runs of pixels, row by row, in one pass over the bytes.
+"""Foreground of an image as runs of pixels, row by row, at the cost of reading the bytes once.
 
-A pixel is foreground when at least one channel is further than k sigma from its mean (Chai & Hodgins 2005, sec. 3.1); on
-8-bit bounds that is uint8(f - lo) > hi - lo. Instead of dilating the mask, runs across a gap of one pixel are joined.
+A pixel is foreground when at least one channel is further than k sigma from its mean (Chai & Hodgins 2005, sec. 3.1); on 8-bit
+bounds that is f < lo or f > hi. Bright markers are sought above the background and a threshold: f > max(hi, threshold), which
+needs no lo, and without a background no array at all. Each row is first asked as a whole, by a loop that compiles to vector
+instructions on 8-bit lanes; only rows that hold foreground are looked at again. Instead of dilating the mask, runs across a gap
+of one pixel are joined.
 """
 
 from dataclasses import dataclass
@@ -15,19 +18,16 @@ from config.jit import kernel
 
 MAX_RUNS = 60_000
 GAP_PX = 1
+CHUNK = 64  # pixels looked at as one: the widest vector
+FULL = np.uint64(0x0101010101010101)  # eight foreground pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The interval of background values: lo and span = hi - lo, (H, W * 3) uint8 each."""
+    """The interval of background values, ends included: lo and hi, (H, W * 3) uint8 each, hi >= lo."""
 
     lo: Image
-    span: Image
-
-    @property
-    def hi(self) -> Image:
-        """Upper end of the interval, (H, W * 3)."""
-        return self.lo + self.span
+    hi: Image
 
 
 def background_bounds(background: Background, k_sigma: float, min_difference: float) -> Bounds:
@@ -35,93 +35,195 @@ def background_bounds(background: Background, k_sigma: float, min_difference: fl
     reach = np.maximum(k_sigma * background.std, min_difference)
     lo = np.clip(np.ceil(background.mean - reach), 0, 255).astype(np.uint8)
     hi = np.maximum(np.clip(np.floor(background.mean + reach), 0, 255).astype(np.uint8), lo)
-    return _bounds(lo, hi)
-
-
-def brighter_than(background: Bounds | None, threshold: int, size: tuple[int, int]) -> Bounds:
-    """Give bounds left only by what is brighter than a threshold and than the background, if known; size: width, height."""
-    width, height = size
-    hi = np.full((height, width * 3), min(max(threshold, 0), 255), np.uint8)
-    if background is not None:
-        np.maximum(hi, background.hi, out=hi)
-    return Bounds(np.zeros_like(hi), hi)
-
-
-def everything(size: tuple[int, int]) -> Bounds:
-    """Give bounds that every pixel but pure black leaves: all is foreground; size: width, height."""
-    width, height = size
-    return Bounds(np.zeros((height, width * 3), np.uint8), np.zeros((height, width * 3), np.uint8))
-
-
-def _bounds(lo: Image, hi: Image) -> Bounds:
-    """Lay (H, W, 3) bounds out for the kernel."""
     flat = (lo.shape[0], -1)
-    return Bounds(np.ascontiguousarray(lo.reshape(flat)), np.ascontiguousarray((hi - lo).reshape(flat)))
+    return Bounds(np.ascontiguousarray(lo.reshape(flat)), np.ascontiguousarray(hi.reshape(flat)))
 
 
 class RunFinder:
-    """Find runs with buffers of its own, so that a frame costs no allocation."""
+    """Find runs with buffers of its own, so that a frame costs no allocation.
+
+    Runs are (row, first column, last), (R, 3), row by row from left to right, and valid until the next call; pixels up to gap_px
+    apart join. No more than MAX_RUNS: an image flooded with foreground gives none, and sets `flooded`.
+    """
 
     def __init__(self, size: tuple[int, int]) -> None:
         """Prepare for images of one size: width, height."""
         self.size = size
+        self.flooded = False
         self._runs = np.empty((MAX_RUNS, 3), np.int32)
-        self._row = np.zeros(-(-size[0] // 8) * 24, np.uint8)  # whole groups of 8 pixels = three 64-bit words
+        self._row = np.zeros(3 * size[0], np.uint8)
+        self._pixels = np.zeros(-(-size[0] // CHUNK) * CHUNK, np.uint8)  # those to spare at the end stay 0
 
-    def runs(self, image: Image, bounds: Bounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
-        """Give runs (row, first column, last) of the foreground, (R, 3), valid until the next call; up to gap_px apart they join.
+    def outside(self, image: Image, bounds: Bounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
+        """Give runs of what lies outside the bounds in some channel. Raises CalibrationError: another size of image."""
+        rows = self._rows(image)
+        return self._found(_outside(rows, bounds.lo, bounds.hi, gap_px, self._row, self._pixels, self._runs))
 
-        No more than MAX_RUNS: an image flooded with foreground gives none. Raises CalibrationError: another size of image.
+    def brighter(self, image: Image, threshold: int, bounds: Bounds | None = None, gap_px: int = 0) -> NDArray[np.int32]:
+        """Give runs brighter, in some channel, than a threshold 0-255 and than the background, where its bounds are given.
+
+        Raises CalibrationError: another size of image.
         """
+        rows, level = self._rows(image), np.uint8(min(max(threshold, 0), 255))
+        if bounds is None:
+            return self._found(_brighter(rows, level, gap_px, self._row, self._pixels, self._runs))
+        return self._found(_above(rows, bounds.hi, level, gap_px, self._row, self._pixels, self._runs))
+
+    def _rows(self, image: Image) -> Image:
         width, height = self.size
         if image.shape != (height, width, 3):
             raise CalibrationError(
                 f"an image of {image.shape[1]}x{image.shape[0]} where {width}x{height} was expected; record all at one resolution"
             )
-        count = _find_runs(image.reshape(height, width * 3), bounds.lo, bounds.span, gap_px, self._row, self._runs)
+        return image.reshape(height, width * 3)
+
+    def _found(self, count: int) -> NDArray[np.int32]:
+        self.flooded = count < 0
         return self._runs[: max(count, 0)]
 
 
 @kernel
-def _mask_row(pixels: NDArray[np.uint8], low: NDArray[np.uint8], reach: NDArray[np.uint8], mask: NDArray[np.uint8]) -> None:
-    """Mark bytes out of bounds: a loop of its own, which the compiler turns into vector instructions."""
-    for i in range(len(pixels)):
-        mask[i] = ((np.int32(pixels[i]) - np.int32(low[i])) & 255) > reach[i]
+def _any_outside(row: NDArray[np.uint8], lo: NDArray[np.uint8], hi: NDArray[np.uint8]) -> bool:
+    """Tell whether a byte is out of bounds. The casts keep the compiler on 8-bit lanes, here and below."""
+    some = np.uint8(0)
+    for i in range(len(row)):
+        some = np.uint8(some | np.uint8(row[i] < lo[i]) | np.uint8(row[i] > hi[i]))
+    return some != 0
 
 
 @kernel
-def _find_runs(
+def _any_above(row: NDArray[np.uint8], hi: NDArray[np.uint8], level: np.uint8) -> bool:
+    """Tell whether a byte is above both its bound and the level."""
+    some = np.uint8(0)
+    for i in range(len(row)):
+        top = hi[i] if hi[i] > level else level
+        some = np.uint8(some | np.uint8(row[i] > top))
+    return some != 0
+
+
+@kernel
+def _any_brighter(row: NDArray[np.uint8], level: np.uint8) -> bool:
+    """Tell whether a byte is above the level."""
+    most = np.uint8(0)
+    for i in range(len(row)):
+        most = row[i] if row[i] > most else most
+    return most > level
+
+
+@kernel
+def _scan(
+    y: int,
+    row: NDArray[np.uint8],
+    pixels: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+    gap: int,
+    runs: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Append the runs of one row to the n so far and give their number, -1 where they do not fit.
+
+    row: marks 0 or 1 by channel, (3 W,); pixels: room for marks by pixel, words: the same memory, eight pixels each.
+    """
+    for x in range(len(row) // 3):
+        pixels[x] = np.uint8(row[3 * x] | row[3 * x + 1] | row[3 * x + 2])
+    last = -2 - gap
+    k = 0
+    while k < len(words):
+        if k % 8 == 0:
+            some = np.uint64(0)
+            for i in range(8):
+                some |= words[k + i]
+            if some == 0:
+                k += 8
+                continue
+        first = 8 * k
+        k += 1
+        if words[k - 1] == 0:
+            continue
+        if words[k - 1] == FULL and last == first - 1:  # inside a large patch
+            last = first + 7
+            runs[n - 1, 2] = last
+            continue
+        for x in range(first, first + 8):
+            if pixels[x] == 0:
+                continue
+            if x - last > 1 + gap:
+                if n == len(runs):
+                    return -1
+                runs[n, 0], runs[n, 1] = y, x
+                n += 1
+            runs[n - 1, 2] = x
+            last = x
+    return n
+
+
+@kernel
+def _outside(
     image: NDArray[np.uint8],
     lo: NDArray[np.uint8],
-    span: NDArray[np.uint8],
+    hi: NDArray[np.uint8],
     gap: int,
-    row_mask: NDArray[np.uint8],
+    row: NDArray[np.uint8],
+    pixels: NDArray[np.uint8],
     runs: NDArray[np.int32],
 ) -> int:
-    """Fill runs (row, first, last) and give their number, -1 where they do not fit; image, lo, span: (H, 3 W)."""
-    height, n_bytes = image.shape
-    words = row_mask.view(np.uint64)
-    width, n_groups = n_bytes // 3, len(words) // 3
-    n = 0
-    for y in range(height):
-        _mask_row(image[y], lo[y], span[y], row_mask)
-        any_pixel = words[0]
-        for k in range(1, len(words)):  # by index: an iterator over the array is not vectorised
-            any_pixel |= words[k]
-        if any_pixel == 0:  # most rows of a dark room
+    """Fill runs (row, first, last) of what is out of bounds and give their number, -1 where they do not fit; image: (H, 3 W)."""
+    n, words = 0, pixels.view(np.uint64)
+    for y in range(image.shape[0]):
+        here, low, high = image[y], lo[y], hi[y]
+        if not _any_outside(here, low, high):
             continue
-        last = -2 - gap
-        for group in range(n_groups):
-            if words[3 * group] | words[3 * group + 1] | words[3 * group + 2] == 0:
-                continue
-            for x in range(8 * group, min(8 * group + 8, width)):
-                if row_mask[3 * x] | row_mask[3 * x + 1] | row_mask[3 * x + 2] == 0:
-                    continue
-                if x - last > 1 + gap:
-                    if n == len(runs):
-                        return -1
-                    runs[n, 0], runs[n, 1] = y, x
-                    n += 1
-                runs[n - 1, 2] = x
-                last = x
+        for i in range(len(row)):
+            row[i] = np.uint8(np.uint8(here[i] < low[i]) | np.uint8(here[i] > high[i]))
+        n = _scan(y, row, pixels, words, gap, runs, n)
+        if n < 0:
+            return -1
+    return n
+
+
+@kernel
+def _above(
+    image: NDArray[np.uint8],
+    hi: NDArray[np.uint8],
+    level: np.uint8,
+    gap: int,
+    row: NDArray[np.uint8],
+    pixels: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+) -> int:
+    """Do the same for what is above both the bounds and a level."""
+    n, words = 0, pixels.view(np.uint64)
+    for y in range(image.shape[0]):
+        here, high = image[y], hi[y]
+        if not _any_above(here, high, level):
+            continue
+        for i in range(len(row)):
+            top = high[i] if high[i] > level else level
+            row[i] = np.uint8(here[i] > top)
+        n = _scan(y, row, pixels, words, gap, runs, n)
+        if n < 0:
+            return -1
+    return n
+
+
+@kernel
+def _brighter(
+    image: NDArray[np.uint8],
+    level: np.uint8,
+    gap: int,
+    row: NDArray[np.uint8],
+    pixels: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+) -> int:
+    """Do the same for what is above a level."""
+    n, words = 0, pixels.view(np.uint64)
+    for y in range(image.shape[0]):
+        here = image[y]
+        if not _any_brighter(here, level):
+            continue
+        for i in range(len(row)):
+            row[i] = np.uint8(here[i] > level)
+        n = _scan(y, row, pixels, words, gap, runs, n)
+        if n < 0:
+            return -1
     return n

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scenes import paint_disc, shot
 from scipy.ndimage import generate_binary_structure, label
+from scipy.sparse.csgraph import connected_components
 
-from capture.blobs import AREA, KIND, PEAK, X0, X1, Y0, Y1, BlobMaker, RawBlobs, W, brighter_runs, colored_runs
-from capture.foreground import RunFinder, brighter_than
+from capture.blobs import AREA, KIND, PEAK, X0, X1, Y0, Y1, B, BlobMaker, G, R, RawBlobs, W, brighter_runs, colored_runs
+from capture.foreground import GAP_PX, RunFinder
 
 
 def bright(image: NDArray[np.uint8], threshold: int, gap: int = 0) -> RawBlobs:
     size = (image.shape[1], image.shape[0])
-    runs = RunFinder(size).runs(image, brighter_than(None, threshold, size), gap)
+    runs = RunFinder(size).brighter(image, threshold, gap_px=gap)
     return BlobMaker().bright_blobs(image, runs, threshold, gap)
 
 
@@ -48,10 +49,8 @@ def test_values_by_hand() -> None:
     assert (s[W], s[AREA], s[PEAK]) == (10 + 40 + 10, 3, 40)
     assert (s[X0], s[X1], s[Y0], s[Y1]) == (2, 3, 1, 2)
     np.testing.assert_allclose(blobs.center_px, [[(10 * 2 + 50 * 3) / 60, (50 * 1 + 10 * 2) / 60]])
-    np.testing.assert_allclose(blobs.color_rgb, [[(600 + 600) / 60, (200 + 3600) / 60, 100 / 60]])
-    np.testing.assert_allclose(blobs.extent_px, [[2, 2]])
-    assert not blobs.touches_border((8, 5))[0]
-    assert blobs.touches_border((4, 5))[0]
+    np.testing.assert_allclose(s[[B, G, R]], [100, 200 + 3600, 600 + 600])
+    assert blobs.any_elongated(0.9) and not blobs.any_elongated(1.0)
 
 
 @pytest.mark.parametrize(("distance", "gap", "expected"), [(1, 0, 1), (2, 0, 2), (2, 1, 1), (3, 1, 2)])
@@ -110,9 +109,32 @@ def test_runs_of_marker_colours() -> None:
     assert blobs.sums[:, [KIND, AREA]].tolist() == [[1, 2], [2, 2], [1, 1]], "touching blobs of two colours stay two"
 
 
-def test_which_blob_lies_in_which() -> None:
-    outer, inner = np.zeros((2, 13)), np.zeros((3, 13))
-    outer[:, X0 : Y1 + 1] = [[0, 9, 0, 9], [20, 29, 20, 29]]
-    inner[:, X0 : Y1 + 1] = [[21, 22, 25, 29], [3, 10, 3, 5], [0, 9, 0, 9]]
-    assert RawBlobs(inner).inside(RawBlobs(outer)).tolist() == [1, -1, 0]
-    assert RawBlobs(inner).inside(RawBlobs(outer[:0])).tolist() == [-1, -1, -1]
+@given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 2), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_joining_against_all_pairs(width: int, height: int, gap: int, n_kinds: int, seed: int) -> None:
+    """Runs of several kinds, side by side, are one blob where a chain of pixels of their kind links them, gaps allowed."""
+    random = np.random.default_rng(seed)
+    of_pixel = random.integers(0, n_kinds + 1, (height, width)) * (random.random((height, width)) < 0.7)
+    table = np.zeros((32, 32, 32), np.uint8)
+    table[0, 0] = np.arange(32)
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 2] = 8 * of_pixel
+    whole = np.array([[y, 0, width - 1] for y in range(height)], np.int32)
+    runs, kinds = np.empty((width * height, 3), np.int32), np.empty(width * height, np.uint8)
+    n = colored_runs(image, whole, table, runs, kinds)
+    blobs = BlobMaker().colored_blobs(image, runs[:n], kinds[:n], np.ones((32, 32, 32), np.uint8))
+    areas = []
+    for kind in range(1, n_kinds + 1):
+        # Within reach is what a square of that many pixels around either touches.
+        places = np.argwhere(of_pixel == kind)
+        near = np.abs(places[:, None] - places[None]).max(axis=2) <= 1 + GAP_PX
+        count, label_of = connected_components(near)
+        areas += [(kind, int(size)) for size in np.bincount(label_of, minlength=count)] if len(places) else []
+    assert sorted((int(s[KIND]), int(s[AREA])) for s in blobs.sums) == sorted(areas)
+
+
+def test_flood_of_runs_costs_what_its_contacts_cost() -> None:
+    """A chessboard of 307,200 pixels: as many runs as fit, in one blob; quadratic work would take minutes."""
+    image = np.zeros((240, 480, 3), np.uint8)
+    image[::2, ::2] = image[1::2, 1::2] = 90
+    blobs = bright(image, 50)
+    assert blobs.sums[:, AREA].tolist() == [240 * 240]

@@ -10,7 +10,8 @@ from scenes import frame_of, paint_disc, shot
 from scipy.optimize import linear_sum_assignment
 
 from capture.background import Background, learn_background, robust_background, sample_images
-from capture.detector import Detector, Mode, choose_mode
+from capture.detector import Detector
+from capture.mode import Mode, choose_mode
 from capture.packets import Blobs
 from capture.sources import open_source
 from config.errors import CalibrationError, SettingsError
