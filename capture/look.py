@@ -4,15 +4,12 @@ Computed where previews are encoded, never in the camera's thread, which only ha
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-
-from capture.control import TUNING, Details
-from capture.foreground import Bounds
 
 Image = NDArray[np.uint8]
 DIM = 0.5  # of the brightness of what is background
@@ -24,49 +21,48 @@ FLOODED_SHARE = 0.2  # of the picture: so much foreground is no performer
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the detector goes by at the moment.
+    """What the detector saw of one picture.
 
-    mode: dark, bright or color, empty before the first frame; level: brightness markers exceed, None where colours tell or none
-    was found yet; bounds: of the background, None where none is known; they may change while they are looked at, which costs a
-    wrong pixel at worst.
+    mode: dark, bright or color, empty before the first frame; level: brightness that markers exceed, None where colours tell or
+    none was found yet; runs: foreground as (row, first column, last), (R, 3); flooded: so much was foreground that nothing was
+    looked for.
     """
 
     mode: str = ""
     level: int | None = None
-    bounds: Bounds | None = None
+    runs: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
+    flooded: bool = False
 
-    def foreground(self, image: Image) -> NDArray[np.bool_]:
-        """Mark the pixels that can be of a marker, (H, W); all of them where nothing tells."""
-        height, width = image.shape[:2]
-        rows = image.reshape(height, 3 * width)
-        bounds = self.bounds if self.bounds is not None and self.bounds.hi.shape == rows.shape else None
-        if self.level is None and bounds is None:
+    def foreground(self, size: tuple[int, int]) -> NDArray[np.bool_]:
+        """Mark the foreground in a picture of a size: width, height; (H, W)."""
+        width, height = size
+        if self.flooded:
             return np.ones((height, width), np.bool_)
-        if self.level is None:
-            assert bounds is not None
-            marks = cv2.compare(rows, bounds.hi, cv2.CMP_GT) | cv2.compare(rows, bounds.lo, cv2.CMP_LT)
-        else:
-            marks = np.asarray(cv2.compare(rows, float(self.level), cv2.CMP_GT))
-            if bounds is not None:
-                marks &= cv2.compare(rows, bounds.hi, cv2.CMP_GT)
-        by_channel = np.asarray(marks).reshape(height, width, 3)
-        return np.asarray((by_channel[..., 0] | by_channel[..., 1] | by_channel[..., 2]) != 0)
+        runs = self.runs[(self.runs[:, 0] < height) & (self.runs[:, 2] < width)]
+        steps = np.zeros(height * (width + 1) + 1, np.int32)
+        np.add.at(steps, runs[:, 0] * (width + 1) + runs[:, 1], 1)
+        np.add.at(steps, runs[:, 0] * (width + 1) + runs[:, 2] + 1, -1)
+        return np.asarray(np.cumsum(steps[:-1]).reshape(height, width + 1)[:, :width] > 0)
 
 
 Looks = Callable[[], Look]
 
 
 def looks_of(detector: Any) -> Looks | None:
-    """Give how a detector tells what it goes by, None for one that does not."""
-    look = getattr(detector, "look", None)
-    return look if callable(look) else None
+    """Give how a detector tells what it saw of its last frame, None for one that does not.
 
+    The answer is the asker's own: the detector's next frame does not change it.
+    """
+    view = getattr(detector, "view", None)
+    if not callable(view):
+        return None
 
-def tuning_details(detector: Any) -> Details:
-    """Give a detector's settings in force, for reports; nothing for one that does not tell them."""
-    settings = getattr(detector, "settings", None)
-    names = getattr(settings, "__dataclass_fields__", {})
-    return {f"{TUNING}.detector.{name}": getattr(settings, name) for name in names}
+    def look() -> Look:
+        seen = view()
+        level = None if seen.threshold is None else min(max(round(seen.threshold), 0), 255)
+        return Look(str(seen.mode or ""), level, seen.runs.copy(), seen.flooded)
+
+    return look
 
 
 def with_foreground(image: Image, mask: NDArray[np.bool_]) -> Image:

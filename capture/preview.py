@@ -31,7 +31,7 @@ LOOPBACK = r"tcp://127\.0\.0\.1:([0-9]{1,5})"
 class PreviewPublisher:
     """The previews of one camera on a free loopback port; `offer` is called by one thread and never waits for anything.
 
-    looks: tells what the detector goes by, if it does; asked in the thread that offers. address: where to subscribe; n_sent: how
+    looks: tells what the detector saw of the frame, if it does; asked in the thread that offers. address: where to subscribe; n_sent: how
     many were sent, for tests and logs.
     """
 

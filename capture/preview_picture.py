@@ -54,8 +54,8 @@ class Preview:
     """A small picture of one moment.
 
     size: of the camera's full picture [px]; region: x, y, width, height of what is shown of it; points_px: blobs in the full
-    picture, (N, 2); area_px, sigma_px: of these, (N,); kind: picture or foreground; mode, level: what the detector goes by, as
-    in `Look`.
+    picture, (N, 2); area_px, sigma_px: of these, (N,); kind: picture or foreground; mode, level, flooded: what the detector
+    goes by, as in `Look`.
     """
 
     camera: int
@@ -70,6 +70,7 @@ class Preview:
     region: Region = (0, 0, 0, 0)
     mode: str = ""
     level: int | None = None
+    flooded: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -97,7 +98,7 @@ def preview_of(frame: Frame, blobs: Blobs, wish: Wish | None = None, look: Look 
     x, y, width, height = region = region_within(wish.region, size)
     image = frame.image
     if wish.kind == FOREGROUND:
-        image = with_foreground(image, look.foreground(image))
+        image = with_foreground(image, look.foreground(size))
     image = image[y : y + height, x : x + width]
     if max(width, height) > WIDTH_PX:
         scale = WIDTH_PX / max(width, height)
@@ -117,6 +118,7 @@ def preview_of(frame: Frame, blobs: Blobs, wish: Wish | None = None, look: Look 
         region=region,
         mode=look.mode,
         level=look.level,
+        flooded=look.flooded,
     )
 
 
@@ -152,6 +154,7 @@ def encode_preview(preview: Preview) -> bytes:
         "region": preview.region,
         "mode": preview.mode,
         "level": -1 if preview.level is None else preview.level,
+        "flooded": preview.flooded,
         "jpeg": preview.jpeg,
     }
     return bytes(msgpack.packb(content, use_bin_type=True))
@@ -178,6 +181,7 @@ def decode_preview(payload: bytes) -> Preview:
         region=_region_of(field_of(content, "region", list), size),
         mode=str(field_of(content, "mode", str))[:MAX_WORD],
         level=None if level < 0 else level,
+        flooded=bool(field_of(content, "flooded", bool)),
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.foreground import Bounds
-from capture.look import TINT_BGR, Look, with_foreground
+from capture.detector import Detector
+from capture.look import TINT_BGR, Look, looks_of, with_foreground
 from capture.packets import Blobs, Frame
 from capture.preview import MAX_WISHES, PERIOD_NS, PreviewPublisher, PreviewSubscriber
 from capture.preview_picture import (
@@ -27,6 +27,7 @@ from capture.preview_picture import (
     wish_of,
 )
 from capture.wire import MAX_BLOBS, MalformedMessageError
+from config.settings import DetectorSettings
 
 POINTS = np.array([[100.25, 50.5], [639.0, 0.0], [12.0, 479.5]])
 
@@ -252,25 +253,25 @@ def test_area_and_sigma_travel_and_what_the_detector_goes_by() -> None:
     assert decode_preview(encode_preview(preview_of(frame(), found))).level is None
 
 
-def bounds(lo: int, hi: int) -> Bounds:
-    return Bounds(np.full((480, 640 * 3), lo, np.uint8), np.full((480, 640 * 3), hi, np.uint8))
+def test_foreground_is_the_runs_of_the_detector() -> None:
+    runs = np.array([[0, 3, 3], [2, 0, 1], [2, 3, 4], [3, 4, 4], [9, 0, 0], [1, 2, 99]], np.int32)  # two are of a larger picture
+    expected = np.array([[0, 0, 0, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 1, 1], [0, 0, 0, 0, 1]], bool)
+    np.testing.assert_array_equal(Look("dark", 50, runs).foreground((5, 4)), expected)
+    assert not Look().foreground((5, 4)).any()
+    assert Look("color", None, runs, flooded=True).foreground((5, 4)).all()
 
 
-def test_foreground_is_what_the_detector_goes_by() -> None:
-    image = np.full((480, 640, 3), 40, np.uint8)
-    image[10, 20], image[30, 40, 1], image[50, 60] = 200, 90, 5
-    spots = {(10, 20), (30, 40), (50, 60)}
-
-    def marked(look: Look) -> set[tuple[int, int]]:
-        return {(int(y), int(x)) for y, x in np.argwhere(look.foreground(image))}
-
-    assert marked(Look("dark", 89)) == {(10, 20), (30, 40)}  # above the level, not at it
-    assert marked(Look("dark", 90)) == {(10, 20)}
-    assert marked(Look("color", None, bounds(30, 60))) == spots
-    assert marked(Look("color", None, bounds(5, 90))) == {(10, 20)}
-    assert marked(Look("bright", 80, bounds(0, 95))) == {(10, 20)}
-    assert Look().foreground(image).all()
-    assert Look("color", None, Bounds(np.zeros((1, 3), np.uint8), np.zeros((1, 3), np.uint8))).foreground(image).all()
+def test_a_detector_is_asked_what_it_saw() -> None:
+    detector = Detector(DetectorSettings(mode="dark"))
+    look = looks_of(detector)
+    assert look is not None and looks_of(object()) is None
+    image = np.zeros((48, 64, 3), np.uint8)
+    image[10:14, 20:24] = 255
+    for n in range(3):
+        detector.step(Frame(0, n, n * 10**7, image))
+    seen = look()
+    assert seen.mode == "dark" and seen.level is not None
+    assert {(y, x) for y, x in np.argwhere(seen.foreground((64, 48)))} == {(y, x) for y in range(10, 14) for x in range(20, 24)}
 
 
 def test_foreground_stands_out_and_the_rest_is_dim() -> None:
@@ -287,7 +288,8 @@ def test_foreground_stands_out_and_the_rest_is_dim() -> None:
 
 
 def test_two_see_different_things_of_one_frame_and_one_changes_its_mind() -> None:
-    publisher = PreviewPublisher(lambda: Look("dark", 210))
+    spot = np.array([[y, 60, 99] for y in range(100, 140)], np.int32)
+    publisher = PreviewPublisher(lambda: Look("dark", 210, spot))
     plain, marked = PreviewSubscriber(publisher.address), PreviewSubscriber(publisher.address, Wish(FOREGROUND))
     wait_until(lambda: len(publisher._wishes) == 2)
     seen: dict[str, object] = {}
