@@ -55,12 +55,12 @@ class Lifeline:
         except zmq.Again:
             log.debug("the supervisor does not listen; report %s dropped", kind)
 
-    def beat(self, counts: Callable[[], dict[str, int]]) -> None:
-        """Tell that this process lives, a few times a second."""
+    def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
+        """Tell that this process lives, and how it is, a few times a second."""
         now = now_ns()
         if now >= self._beat_due_ns:
             self._beat_due_ns = now + BEAT_PERIOD_NS
-            self.report("beat", counts=counts())
+            self.report("beat", counts=counts(), details=details())
 
     def orders(self, timeout_ms: int) -> list[Order]:
         """Give the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""

@@ -5,7 +5,6 @@ waits for the next run when that one ends. It captures on through a network that
 """
 
 import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
@@ -13,9 +12,10 @@ from capture.clock import now_ns
 from capture.control import Details, Order
 from capture.endpoints import KeySettings
 from capture.node_line import NodeLine
-from capture.process import CameraPlan, CameraWorker, Detects
+from capture.plan import CameraPlan, Detects
 from capture.sources import Source
-from config.errors import DuocapError
+from capture.worker import HANG_S, CameraWorker, Opening, hung_s
+from config.errors import DuocapError, SourceError
 from config.settings import DetectorSettings
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class CameraNode:
     def __init__(self, plan: NodePlan, tell: Callable[[str], None] = log.info) -> None:
         self._plan, self._tell = plan, tell
         self.line = NodeLine(plan.address, plan.keys)
-        self._opening: _Opening | None = None
+        self._opening: Opening | None = None
         self.worker: CameraWorker | None = None
         self._hello_due_ns = self._ready_due_ns = 0
         self._started = self._end_told = False
@@ -106,10 +106,12 @@ class CameraNode:
             self._say("the run has ended; waiting for the next")
             self._leave()
             self._hello_due_ns = now_ns() + PAUSE_NS
-        elif order.kind == "start" and self.worker is not None and not self._started:
+        elif order.kind == "start" and self.worker is not None:
             self._started = True
             self.worker.start(blobs_address(order.address, self._plan.address), order.t_start_ns)
             self._say("capturing")
+        elif order.kind == "tune" and self.worker is not None:
+            self.worker.tune(order.details)
 
     def _join(self, order: Order) -> None:
         """Become part of a run: open the camera as it wants it, without keeping the line waiting."""
@@ -123,7 +125,7 @@ class CameraNode:
             clock=self.line.clock,
             keys=self._plan.keys,
         )
-        self._opening = _Opening(plan)
+        self._opening = Opening(plan)
         self._say(f"found the run {order.text}; opening the camera")
 
     def _leave(self) -> None:
@@ -133,16 +135,19 @@ class CameraNode:
 
     def _work(self) -> None:
         """Get ready, then report on the capturing."""
-        if self._opening is not None:
+        assert self._opening is not None
+        for text in self._opening.tether.news.fetch():
+            self._tell(text)
+            self.line.report("event", text)
+        self._watch_driver()
+        if self.worker is None:
             self.worker = self._opening.result()
             if self.worker is None:
                 self.line.beat(dict)
                 return
-            self._opening = None
-        assert self.worker is not None
         if self.worker.error is not None:
             raise self.worker.error
-        self.line.beat(self.worker.counts)
+        self.line.beat(self.worker.counts, self.worker.details)
         now = now_ns()
         # Repeated until the start comes: either of the two may get lost with a connection.
         if not self._started and self.line.clock_known and now >= self._ready_due_ns:
@@ -151,6 +156,15 @@ class CameraNode:
         if self.worker.ended.is_set() and not self._end_told:
             self._end_told = True
             self.line.report("ended", counts=self.worker.counts())
+
+    def _watch_driver(self) -> None:
+        """Have a driver let go that has hung, and leave the run if it does not. Raises SourceError."""
+        assert self._opening is not None
+        late_s = hung_s(self._opening.tether, now_ns())
+        if late_s and self.worker is not None:
+            self.worker.free(now_ns())
+        if late_s > HANG_S:
+            raise SourceError("the camera's driver does not answer any more; end this node and start it again")
 
     def _look_after_line(self) -> None:
         """Tell when the run is out of reach and when it is back; let the camera go if it stays away."""
@@ -192,42 +206,6 @@ class CameraNode:
         if words != self._said:
             self._said = words
             self._tell(words)
-
-
-class _Opening:
-    """A camera that is being opened by a thread, since a driver may take its time."""
-
-    def __init__(self, plan: CameraPlan) -> None:
-        self._worker: CameraWorker | None = None
-        self._error: Exception | None = None
-        self._abandoned = False
-        self._lock = threading.Lock()
-        threading.Thread(target=self._run, args=(plan,), name="open-camera", daemon=True).start()
-
-    def _run(self, plan: CameraPlan) -> None:
-        """Open, or keep the error; nobody may want it any more."""
-        try:
-            worker = CameraWorker(plan)
-        except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
-            self._error = error
-            return
-        with self._lock:
-            self._worker = worker
-            if self._abandoned:
-                worker.source.close()
-
-    def result(self) -> CameraWorker | None:
-        """Give the worker when it is there; raises what opening raised."""
-        if self._error is not None:
-            raise self._error
-        return self._worker
-
-    def abandon(self) -> None:
-        """Close the camera as soon as it is open."""
-        with self._lock:
-            self._abandoned = True
-            if self._worker is not None:
-                self._worker.source.close()
 
 
 def blobs_address(told: str, control: str) -> str:

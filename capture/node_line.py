@@ -74,12 +74,12 @@ class NodeLine:
         except zmq.Again:
             log.debug("out of reach; report %s dropped", kind)
 
-    def beat(self, counts: Callable[[], dict[str, int]]) -> None:
-        """Tell that the node lives and what its clock is, a few times a second."""
+    def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
+        """Tell that the node lives, how it is and what its clock is, a few times a second."""
         now = now_ns()
         if now >= self._beat_due_ns:
             self._beat_due_ns = now + BEAT_PERIOD_NS
-            self.report("beat", counts={**counts(), **self.clock_counts()})
+            self.report("beat", counts={**counts(), **self.clock_counts()}, details=details())
 
     def clock_counts(self) -> dict[str, int]:
         """Give this machine's clock against the run's: offset (ours minus the run's), its bound and the round trip [ns]."""

@@ -5,10 +5,11 @@ One thread reads and detects; the main thread answers the supervisor, so that a 
 
 from capture.clock import now_ns
 from capture.control import Order
+from capture.lasting import Tether
 from capture.lifeline import Lifeline, Link, live
 from capture.naps import Naps
 from capture.plan import CameraPlan, Detects, Taker
-from capture.worker import HANG_S, CameraWorker, Opening, Pace
+from capture.worker import HANG_S, CameraWorker, Opening, Pace, hung_s
 from config.errors import DuocapError
 
 __all__ = ["CameraPlan", "CameraWorker", "Detects", "Pace", "Taker", "camera_main"]
@@ -43,8 +44,11 @@ class CameraDuty:
         opening = Opening(self._plan)
         while not any(self._obey(order) for order in self._lifeline.orders(CONTROL_PERIOD_MS)):
             slept_ns = self._naps.turn()
-            for text in opening.news.fetch():
+            if slept_ns and opening.tether.busy_since_ns:
+                opening.tether.busy_since_ns = now_ns()  # not the driver's fault
+            for text in opening.tether.news.fetch():
                 self._lifeline.report("event", text)
+            self._watch_driver(opening.tether)
             if self._worker is None:
                 self._worker = opening.result()
                 if self._worker is None:
@@ -55,6 +59,8 @@ class CameraDuty:
         opening.abandon()
         if self._worker is not None:
             self._worker.stop()
+            for text in self._worker.takers_news():
+                self._lifeline.report("event", text)
             if isinstance(self._worker.error, DuocapError):
                 raise self._worker.error
 
@@ -66,17 +72,23 @@ class CameraDuty:
     def _look_after(self, worker: CameraWorker, slept_ns: int) -> None:
         """Tell how the worker is; help it over a sleep of the machine and a driver that hangs."""
         self._lifeline.beat(worker.counts, worker.details)
+        for text in worker.takers_news():
+            self._lifeline.report("event", text)
         if worker.error is not None:
             raise worker.error
         if slept_ns:
             worker.open_anew()
-        elif hung_s := worker.hung_s(now_ns()):
-            worker.free(now_ns())
-            if hung_s > 2.0 * HANG_S:
-                raise DriverHungError(f"the camera's driver has not answered for {hung_s:.0f} s")
         if worker.ended.is_set() and not self._end_told:
             self._end_told = True
             self._lifeline.report("ended", counts=worker.counts())
+
+    def _watch_driver(self, tether: Tether) -> None:
+        """Have a driver let go that has hung, and give up if it does not."""
+        late_s = hung_s(tether, now_ns())
+        if late_s and self._worker is not None:
+            self._worker.free(now_ns())
+        if late_s > HANG_S:
+            raise DriverHungError("its driver does not answer any more")
 
     def _obey(self, order: Order) -> bool:
         """Follow one order; True for stop."""

@@ -11,8 +11,9 @@ import zmq
 from capture.clock import now_ns
 from capture.control import MAX_TEXT, Order, Report, decode_order, decode_report, encode_order, encode_report
 from capture.packets import Frame
-from capture.process import CameraPlan, CameraWorker, Pace
+from capture.plan import CameraPlan
 from capture.wire import MalformedMessageError, decode_blobs
+from capture.worker import CameraWorker, Pace
 from tests import fakes
 
 MS = 1_000_000

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from capture.endpoints import EndpointError
-from capture.process import CameraPlan, CameraWorker
+from capture.plan import CameraPlan
+from capture.worker import CameraWorker
 from config.errors import SourceError
 from config.settings import Settings
 from stream.messages import PoseMessage, StatusMessage

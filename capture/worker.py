@@ -1,0 +1,329 @@
+"""The reading thread of a camera: read, detect, send blobs; others may look at its counts and give it things to do."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+import zmq
+
+from capture.binding import connected
+from capture.clock import now_ns
+from capture.control import Details
+from capture.endpoints import KeySettings, is_loopback
+from capture.health import Health
+from capture.lasting import LastingSource, Tether
+from capture.packets import Blobs, Frame
+from capture.plan import Adjustable, CameraPlan, Recorder, Relearns, Telling
+from capture.preview import PreviewPublisher
+from capture.sources import Source
+from capture.wire import SentBlobs, encode_blobs
+from config.errors import DuocapError
+
+log = logging.getLogger(__name__)
+
+SIDES = ("left", "right")
+SEND_BUFFER_MESSAGES = 8
+JOIN_S = 1.0
+HANG_S = 10.0  # a read waits a few seconds at most; a driver that keeps the thread for longer has hung
+OPENING_HANG_S = 60.0  # some drivers take half a minute to open a camera
+MAX_FAULTS = 30  # of the detector in a row: it will not get over it
+MAX_FACTS = 24
+
+
+class Pace:
+    """When the frames of a paced source are due, by the clock of the machine that reconstructs.
+
+    A frame that is a whole period late is skipped, as a camera would drop it.
+    """
+
+    def __init__(self, t_start_ns: int, fps: float) -> None:
+        self._t_start_ns, self._period_ns = t_start_ns, int(1e9 / fps)
+
+    def due_ns(self, frame: Frame) -> int:
+        """Give the time at which a frame is captured."""
+        return self._t_start_ns + frame.t_capture_ns
+
+    def is_late(self, frame: Frame, now: int) -> bool:
+        """Tell whether the next frame is already due as well."""
+        return now > self.due_ns(frame) + self._period_ns
+
+
+class BlobLine:
+    """The socket blobs leave by; the address may change, as when the reconstruction is started again. One thread uses it."""
+
+    def __init__(self, keys: KeySettings | None) -> None:
+        self._keys, self._address = keys, ""
+        self._socket: zmq.Socket[bytes] | None = None
+
+    def send(self, payload: bytes, address: str) -> bool:
+        """Send without waiting; False where nobody took it. Raises EndpointError, KeyFileError."""
+        if address != self._address or self._socket is None:
+            self._connect(address)
+        assert self._socket is not None
+        try:
+            self._socket.send(payload, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def _connect(self, address: str) -> None:
+        """Leave the old address for a new one."""
+        self.close(0)
+        self._socket = zmq.Context.instance().socket(zmq.PUSH)
+        self._socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        # Across a network, what cannot be delivered now is of no use later: a peer that comes back begins with the present.
+        self._socket.setsockopt(zmq.IMMEDIATE, 0 if is_loopback(address) else 1)
+        connected(self._socket, address, self._keys)
+        self._address = address
+
+    def close(self, linger_ms: int = 500) -> None:
+        """Close the socket, letting the last leave."""
+        if self._socket is not None:
+            self._socket.close(linger_ms)
+            self._socket = None
+
+
+class CameraWorker:
+    """The reading thread of one camera; counts and details may be read from outside at any time.
+
+    Raises what the source or the detector raises.
+    """
+
+    def __init__(self, plan: CameraPlan, tether: Tether | None = None) -> None:
+        self._plan, self._tether = plan, tether or Tether()
+        self._stop, self.news = self._tether.stop, self._tether.news
+        side = SIDES[plan.camera]
+        self._lasting = None if plan.paced else LastingSource(plan.source, side, self._tether, plan.patience_s)
+        self.source: Source = self._lasting or plan.source()
+        try:
+            self._first = self.source.read()
+            if self._first is not None:
+                plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
+            self._detector = plan.detector(self.source)
+        except BaseException:
+            self.source.close()  # a node tries again in this very process, and needs the camera for that
+            raise
+        self._preview = PreviewPublisher() if plan.preview else None
+        self._takers = [make(self.source) for make in plan.takers]
+        self._health = Health(side, self.source.fps, self.news)
+        self._to_do: deque[Callable[[], None]] = deque()
+        self._address, self._thread = "", None  # type: str, threading.Thread | None
+        self._n_frames = self._n_sent = self._n_skipped = self._n_unsent = self._n_repeated = self._n_faults = 0
+        self._faults_in_a_row = 0
+        self._released_ns = 0
+        self.error: Exception | None = None
+        self.ended = threading.Event()
+
+    def counts(self) -> dict[str, int]:
+        """Give frames by what became of them, and how often the camera was lost.
+
+        Frames read in time, sent, skipped for being late, not sent for a full buffer, the same picture again, not detected.
+        """
+        return {
+            "frames": self._n_frames,
+            "sent": self._n_sent,
+            "skipped": self._n_skipped,
+            "unsent": self._n_unsent,
+            "repeated": self._n_repeated,
+            "undetected": self._n_faults,
+            "lost": self._lasting.n_lost if self._lasting is not None else 0,
+            **{name: n for taker in self._takers if isinstance(taker, Telling) for name, n in taker.counts().items()},
+        }
+
+    def takers_news(self) -> list[str]:
+        """Give what the takers have to say since the last time."""
+        return [text for taker in self._takers if isinstance(taker, Telling) for text in taker.news()]
+
+    def details(self) -> Details:
+        """Give what the stream's status is to tell: how the camera is, in words, what its stamps are, and its facts."""
+        facts = dict(list(self.source.facts.items())[:MAX_FACTS])
+        lost = self._lasting is not None and self._lasting.lost
+        state: Details = {"reopening": int(lost), "health": self._health.words, "stamp": str(self.source.stamp)}
+        return {**facts, **state, "repeated": self._n_repeated}
+
+    @property
+    def preview(self) -> str:
+        """Where the previews are, empty where there are none."""
+        return self._preview.address if self._preview is not None else ""
+
+    def announcement(self) -> dict[str, int]:
+        """Give the size of the image and the frame rate [1/1000 s]."""
+        return {"width": self.source.size[0], "height": self.source.size[1], "fps_mhz": round(1000 * self.source.fps)}
+
+    def start(self, address: str, t_start_ns: int) -> None:
+        """Begin to send to `address`, or go on sending there; a paced source starts at t_start_ns."""
+        self._address = address
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, args=(t_start_ns,), name="capture", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, waiting a moment for a source that takes its time."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(JOIN_S)
+        if self._preview is not None:
+            self._preview.close()
+
+    def tune(self, settings: Details) -> None:
+        """Change settings before the next frame: `camera.` those of the device, `relearn` the room, all others the detector's."""
+        self._to_do.append(lambda: self._tune(settings))
+
+    def record(self, folder: str) -> None:
+        """Have pictures recorded to a folder from now on, or no longer where it is empty; what is not possible is told."""
+        for taker in self._takers:
+            if isinstance(taker, Recorder):
+                try:
+                    taker.record(folder)
+                except DuocapError as error:
+                    self.news.say("record", f"{SIDES[self._plan.camera]} camera: {error}", now_ns())
+
+    def open_anew(self) -> None:
+        """Have the camera opened anew, as after a sleep of the machine."""
+        if self._lasting is not None:
+            self._lasting.open_anew()
+
+    def free(self, t_ns: int) -> None:
+        """Try to have a driver let go that has hung: once, in a thread of its own, since it may hang as well."""
+        if self._lasting is None or self._released_ns == self._tether.busy_since_ns:
+            return
+        self._released_ns = self._tether.busy_since_ns
+        name = SIDES[self._plan.camera]
+        self.news.say("hung", f"{name} camera: its driver has not answered for {HANG_S:.0f} s; trying to open it anew", t_ns)
+        threading.Thread(target=self._lasting.release, name="release", daemon=True).start()
+
+    def _run(self, t_start_ns: int) -> None:
+        """Capture until stopped, keeping any error for the main thread to report."""
+        line = BlobLine(self._plan.keys)
+        try:
+            self._capture(line, Pace(t_start_ns, self.source.fps))
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
+            self.error = error
+        finally:
+            self.source.close()
+            for taker in self._takers:
+                taker.close()
+            self.ended.set()
+            line.close()
+
+    def _capture(self, line: BlobLine, pace: Pace) -> None:
+        """Read, wait until the frame is due, detect, send; until the source ends or the process is told to stop."""
+        frame = self._first if self._plan.paced else self.source.read()  # a camera's first frame is stale by now
+        while frame is not None and not self._stop.is_set():
+            self._first = None
+            while self._to_do:
+                self._to_do.popleft()()
+            self._handle(frame, line, pace)
+            frame = self.source.read()
+
+    def _handle(self, frame: Frame, line: BlobLine, pace: Pace) -> None:
+        """Wait until the frame is due, detect, send; all stamps in the clock of the machine that reconstructs."""
+        clock = self._plan.clock
+        if self._plan.paced:
+            if pace.is_late(frame, clock.now_ns()):
+                self._n_skipped += 1
+                return
+            if self._stop.wait(max(0, pace.due_ns(frame) - clock.now_ns()) / 1e9):
+                return
+        stamp_ns = pace.due_ns(frame) if self._plan.paced else clock.of(frame.t_capture_ns)
+        frame = replace(frame, t_capture_ns=stamp_ns)
+        self._n_frames += 1
+        t_read_ns = clock.now_ns()
+        fresh = self._health.look(frame)
+        blobs = self._detected(frame)
+        if blobs is None:
+            return
+        self._health.saw(frame, blobs)
+        if fresh or self._plan.paced:
+            sent = line.send(encode_blobs(SentBlobs(blobs, t_read_ns, clock.now_ns())), self._address)
+            self._n_sent, self._n_unsent = self._n_sent + sent, self._n_unsent + (not sent)
+        else:
+            self._n_repeated += 1  # the same picture again says nothing of this moment
+            if self._health.frozen_for_long(frame.t_capture_ns):
+                self.open_anew()
+        if self._preview is not None:
+            self._preview.offer(frame, blobs)
+        for taker in self._takers:
+            taker.take(frame, blobs, t_read_ns)
+
+    def _detected(self, frame: Frame) -> Blobs | None:
+        """Detect; a fault of ours costs the frame, many in a row are raised."""
+        try:
+            blobs = self._detector.step(frame)
+        except DuocapError:
+            raise
+        except Exception as error:
+            self._n_faults += 1
+            self._faults_in_a_row += 1
+            if self._faults_in_a_row >= MAX_FAULTS:
+                raise
+            log.warning("frame %d was not detected: %s: %s", frame.index, type(error).__name__, error)
+            log.debug("the fault", exc_info=True)
+            return None
+        self._faults_in_a_row = 0
+        return blobs
+
+    def _tune(self, settings: Details) -> None:
+        """Change settings; what is not possible is told."""
+        device = {name.removeprefix("camera."): value for name, value in settings.items() if name.startswith("camera.")}
+        relearn = bool(settings.get("relearn"))
+        ours = {
+            name.removeprefix("detector."): value
+            for name, value in settings.items()
+            if not name.startswith("camera.") and name != "relearn"
+        }
+        try:
+            if device and isinstance(self.source, Adjustable):
+                self.source.adjust(device)
+            if ours and isinstance(self._detector, Adjustable):
+                self._detector.adjust(ours)
+            if relearn and isinstance(self._detector, Relearns):
+                self._detector.relearn()
+        except DuocapError as error:
+            self.news.say("tune", f"{SIDES[self._plan.camera]} camera: {error}", now_ns())
+
+
+def hung_s(tether: Tether, t_ns: int) -> float:
+    """Give for how long a driver has kept the thread beyond what is usual, 0 where it has not [s]."""
+    since_ns = tether.busy_since_ns
+    busy_s = (t_ns - since_ns) * 1e-9 if since_ns else 0.0
+    return max(0.0, busy_s - (OPENING_HANG_S if tether.opening else HANG_S))
+
+
+class Opening:
+    """A camera that is being opened by a thread, since a driver may take its time; its tether is there at once."""
+
+    def __init__(self, plan: CameraPlan) -> None:
+        self.tether = Tether()
+        self._worker: CameraWorker | None = None
+        self._error: Exception | None = None
+        self._stop, self._lock = self.tether.stop, threading.Lock()
+        threading.Thread(target=self._run, args=(plan,), name="open-camera", daemon=True).start()
+
+    def _run(self, plan: CameraPlan) -> None:
+        """Open, or keep the error; nobody may want it any more."""
+        try:
+            worker = CameraWorker(plan, self.tether)
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
+            self._error = error
+            return
+        with self._lock:
+            self._worker = worker
+            if self._stop.is_set():
+                worker.source.close()
+
+    def result(self) -> CameraWorker | None:
+        """Give the worker when it is there; raises what opening raised."""
+        if self._error is not None:
+            raise self._error
+        return self._worker
+
+    def abandon(self) -> None:
+        """Close the camera as soon as it is open."""
+        self._stop.set()
+        with self._lock:
+            if self._worker is not None:
+                self._worker.source.close()
