@@ -1,0 +1,60 @@
+"""What the soak shows: a rendered performance that ends as it begins, so that it can go on for hours without a jump."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.rig_toml import write_rig
+from calibration.subject_toml import write_subject
+from capture.simulated import SimulatedCamera
+from capture.simulated_performer import Performer, continuous, performer_from_scene
+from config.settings import Settings
+from database.builtin import demo_performance
+from database.clips import Clip
+from database.rotations import matrix_from_rotvec
+from tests.camera_server import encoded
+from tools.demo import SCENE, Show, demo_subject
+
+BEGIN_S, REACH_S = 2.0, 3.0  # of the demo: from the T-pose into the first moves, and back
+SKEW_S = 0.005  # the right camera looks so much later, as one that runs free does
+
+
+@dataclass(frozen=True, slots=True)
+class SoakScene:
+    """Both cameras' pictures of one round, and the files a run needs."""
+
+    jpegs: tuple[tuple[bytes, ...], tuple[bytes, ...]]
+    rig: Path
+    subject: Path
+    fps: float
+
+    @property
+    def round_s(self) -> float:
+        """How long a round takes."""
+        return len(self.jpegs[0]) / self.fps
+
+
+def soak_scene(size: tuple[int, int], database: Path, folder: Path) -> SoakScene:
+    """Calibrate the performer, draw a round and write what a run needs into the folder."""
+    scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S)
+    performer = performer_from_scene(scene, demo_performance(scene.fps, BEGIN_S + REACH_S + 1.0))
+    subject = demo_subject(Show(performer, performer.duration_s), database, Settings())
+    rig, person = folder / "rig.toml", folder / "subject.toml"
+    write_rig(rig, performer.rig)
+    write_subject(person, subject)
+    going = _round(performer)
+    n_frames = going.clip.n_frames - 2
+    cameras = [SimulatedCamera(scene, camera, going) for camera in (0, 1)]
+    left, right = (tuple(encoded(camera.frame_at(k).image) for k in range(n_frames)) for camera in cameras)
+    return SoakScene((left, right), rig, person, scene.fps)
+
+
+def _round(performer: Performer) -> Performer:
+    """Give the performer going there and back, slow at the turns and nowhere quicker than the motion itself; two poses more."""
+    fps = performer.scene.fps
+    n_frames = round(np.pi * REACH_S * fps)
+    phase = 2.0 * np.pi * np.arange(n_frames + 2) / n_frames
+    rotvec, root = performer.poses_at(BEGIN_S + 0.5 * REACH_S * (1.0 - np.cos(phase)))
+    clip = Clip("round", performer.clip.skeleton, fps, np.ascontiguousarray(rotvec), np.ascontiguousarray(root))
+    return replace(performer, clip=clip, quaternions=continuous(matrix_from_rotvec(clip.rotvec)))
