@@ -1,5 +1,7 @@
-"""`duocap replay`: two recorded videos in, or one, full-body motion out."""
+"""`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,10 +13,8 @@ from tools.arguments import (
     BACKGROUND,
     DATABASE,
     FPS,
-    LEFT,
     MODEL,
     RECORD,
-    RIG,
     RIGHT,
     TIMESTAMPS,
     check_folders,
@@ -27,10 +27,21 @@ from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.subject import Subject
-    from stream.export.take import Take
+    from stream.export.take import Take, TakeInfo
+    from stream.outputs import OutputFactory
+    from tools.replay import ReplayResult
 
+LEFT_OR_SESSION = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEFT", help="Left camera: a video file or a folder of images; or a session's folder, alone.", show_default=False
+    ),
+]
+RigFile = Annotated[Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
+Video = Annotated[bool, typer.Option("--video", help="Of a session: detect anew in its videos, not replay what was detected.")]
+Verify = Annotated[bool, typer.Option("--verify", help="Of a session: end with status 1 unless its poses come out the same.")]
 SubjectFile = Annotated[
-    Path,
+    Path | None,
     typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
 ]
 Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
@@ -61,12 +72,26 @@ Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of 
 Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to become of a replay. files: exports by kind; outputs, record: beside the stream; smooth: [s]."""
+
+    files: dict[str, Path]
+    report: Path | None
+    smooth: float
+    publish: bool
+    view: bool
+    realtime: bool
+    outputs: Sequence["OutputFactory"]
+    record: Path | None
+
+
 @with_settings
 def replay(
     settings: Settings,
-    left: LEFT,
-    rig: RIG,
-    subject: SubjectFile,
+    left: LEFT_OR_SESSION,
+    rig: RigFile = None,
+    subject: SubjectFile = None,
     right: RIGHT = None,
     camera: Camera = "left",
     database: DATABASE = None,
@@ -89,40 +114,77 @@ def replay(
     view: Annotated[bool, typer.Option("--view", help="Watch in the browser; goes well with --realtime.")] = False,
     vmc: VMC = None,
     record: RECORD = None,
+    video: Video = False,
+    verify: Verify = False,
 ) -> None:
-    """Turn two recorded videos into full-body motion, or one if the performer wears more markers (all_around)."""
-    from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
-    from calibration.subject_toml import read_subject
-    from capture.recording import Recording, RecordingSpec
-    from stream.export.take import TakeInfo
-    from stream.report import replay_report, write_report
-    from tools.databases import open_or_default
-    from tools.overlay import write_overlay
-    from tools.progress import progress_bar
-    from tools.replay import replay as run_replay
-    from tools.replay_report import report_lines
-    from tools.replay_sink import replay_sink
-    from tools.replay_smooth import smoothed_result, with_smoothing
-    from tools.replay_watch import replay_watch
-    from tools.viewer import open_viewer
+    """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
+    from stream.session import is_session
 
     check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
     if record and not publish:
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
+    files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
+    asked_for = {kind: file for kind, file in files.items() if file is not None}
     outputs, record = vmc_outputs(vmc), checked_recording(record)
-    settings = with_smoothing(with_model(settings, model), smooth)
-    side = ("left", "right").index(camera)
-    cameras = read_lone_camera(rig, CAMERA_TABLES[side]) if right is None else read_rig(rig)
+    wishes = Wishes(asked_for, report, smooth, publish and not verify, view, realtime, outputs, record)
+    if right is None and is_session(Path(left)):
+        for option, value in {
+            "--hide": hide,
+            "--overlay": overlay,
+            "--background": background,
+            "--timestamps": timestamps,
+        }.items():
+            if value:
+                raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
+        if verify and (video or smooth or model):
+            raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
+        _replay_session(settings, Path(left), (rig, subject, database), wishes, model, video, verify)
+        return
+    for option, wanted in {"--video": video, "--verify": verify}.items():
+        if wanted:
+            raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
+    for option, file in {"--rig": rig, "--subject": subject}.items():
+        if file is None:
+            raise typer.BadParameter("is needed for videos", param_hint=option)
+    assert rig is not None and subject is not None
+    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), ("left", "right").index(camera))
+    _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)
+
+
+def _replay_videos(
+    settings: Settings,
+    videos: tuple[str, str | None, Path | None, float | None, tuple[float, float] | None, int],
+    made_for: tuple[Path, Path, Path | None],
+    wishes: Wishes,
+    hide: Sequence[str],
+    overlay: Path | None,
+) -> None:
+    """Replay videos as RecordingSpec names them, with the rig, the subject and the database of `made_for`."""
+    from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
+    from calibration.subject_toml import read_subject
+    from capture.recording import Recording, RecordingSpec
+    from stream.export.take import TakeInfo
+    from tools.databases import open_or_default
+    from tools.overlay import write_overlay
+    from tools.progress import progress_bar
+    from tools.replay import replay as run_replay
+    from tools.replay_sink import replay_sink
+    from tools.replay_smooth import with_smoothing
+    from tools.replay_watch import replay_watch
+    from tools.viewer import open_viewer
+
+    spec, (rig, subject, database) = RecordingSpec(*videos), made_for
+    settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
+    cameras = read_lone_camera(rig, CAMERA_TABLES[spec.column]) if lone else read_rig(rig)
     performer = read_subject(subject)
     poses = open_or_default(database)
-    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"), side)
     recording = Recording(spec, settings.detector, performer.markers)
-    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=view and publish):
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, performer, cameras, publish, outputs, record) as sink,
-            replay_watch(sink, 1 if right is None else 2, settings.stream.preview) as watch,
+            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
             progress_bar("replay") as progress,
         ):
             result = run_replay(
@@ -131,23 +193,71 @@ def replay(
                 performer,
                 poses,
                 settings,
-                hidden=hide or (),
+                hidden=hide,
                 sink=sink,
                 watch=watch,
-                realtime=realtime,
+                realtime=wishes.realtime,
                 progress=progress,
             )
-        summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
-        result = smoothed_result(result, performer, smooth)
-        files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
-        take = result.take(performer, TakeInfo(performer.name, source=Path(left).name, floor_known=cameras.floor_known))
-        _write_takes(take, performer, {kind: file for kind, file in files.items() if file is not None})
+        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=cameras.floor_known)
+        result = _finish(result, performer, info, wishes)
         if overlay is not None:
             with progress_bar("overlay") as progress:
                 write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
-        if report is not None:
-            write_report(report, summary)
-        typer.echo("\n".join(report_lines(summary)))
+
+
+def _replay_session(
+    settings: Settings,
+    folder: Path,
+    made_for: tuple[Path | None, Path | None, Path | None],
+    wishes: Wishes,
+    model: Literal["gaussian", "paper"] | None,
+    video: bool,
+    verify: bool,
+) -> None:
+    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
+    from dataclasses import replace
+
+    from config.errors import DuocapError
+    from stream.export.take import TakeInfo
+    from tools.progress import progress_bar
+    from tools.replay_session import journal_parts, open_session, replay_session, video_parts
+    from tools.replay_sink import replay_sink
+    from tools.replay_smooth import with_smoothing
+    from tools.viewer import open_viewer
+
+    rig, subject, database = made_for
+    session = open_session(folder, settings, database, rig, subject)
+    settings = with_smoothing(with_model(session.settings, model), wishes.smooth)
+    session = replace(session, settings=settings)
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
+        with (
+            replay_sink(settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record) as sink,
+            progress_bar("replay") as progress,
+        ):
+            parts = video_parts(session) if video else journal_parts(session)
+            result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
+        info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
+        _finish(result, session.subject, info, wishes)
+        if not video:
+            typer.echo("\n".join(verdict.lines()))
+    if verify and not verdict.is_same:
+        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+
+
+def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wishes: Wishes) -> "ReplayResult":
+    """Write and print what was asked for; give the poses smoothed, if so wished."""
+    from stream.report import replay_report, write_report
+    from tools.replay_report import report_lines
+    from tools.replay_smooth import smoothed_result
+
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    result = smoothed_result(result, performer, wishes.smooth)
+    _write_takes(result.take(performer, info), performer, wishes.files)
+    if wishes.report is not None:
+        write_report(wishes.report, summary)
+    typer.echo("\n".join(report_lines(summary)))
+    return result
 
 
 def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:

@@ -1,8 +1,9 @@
 """Replay a recorded session: the reconstruction is given once more what it was given live, and gives the same poses.
 
-What it is given comes from the journal in the session's take, turn by turn, or from the session's videos through the detector anew.
+What it is given comes from the journal in the session's take, turn by turn, or from the session's videos through the detectors.
 """
 
+import heapq
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +15,14 @@ from calibration.rig_toml import read_rig
 from calibration.subject import Subject
 from calibration.subject_toml import read_subject
 from capture.clock import now_ns
-from capture.control import Order
+from capture.control import Ask, Order
 from capture.packets import MarkerFrame, PairedBlobs
+from capture.process import Detects
+from capture.session_video import SessionVideo
+from capture.wire import SentBlobs
 from config.errors import DuocapError
 from config.loading import load_settings
+from config.per_camera import settings_of
 from config.settings import Settings
 from database.default import default_database, default_database_path
 from database.store import PoseDatabase, open_database
@@ -25,15 +30,17 @@ from reconstruct.journal import Gap, Turn, read_journal
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
-from reconstruct.process import Reconstruction, RunStatus, obey
+from reconstruct.process import CAMERAS, Reconstruction, RunStatus, obey
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError
 from stream.recording import Recording, open_recording
 from stream.report import versions
 from stream.session import RIG, SETTINGS, SUBJECT, SessionInfo, parts_of, read_session
+from tools.live import open_detector
 from tools.record import database_mark
 from tools.replay import ReplayResult, Sink, note
+from tools.supervisor import SKEW_SHARE
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +196,7 @@ class Repeated:
         if self._sink is not None:
             self._sink.serve(t_ns)
 
-    def asks(self) -> list[object]:
+    def asks(self) -> list[Ask]:
         """Ask for nothing."""
         return []
 
@@ -251,6 +258,28 @@ def journal_parts(session: Session) -> Iterator[tuple[Iterable[Given], Recording
         if other:
             log.warning("%s was recorded with another %s; the last bits may differ", recording.file, ", ".join(other))
         yield read_journal(recording.journal()), recording
+
+
+def video_parts(session: Session) -> Iterator[tuple[Iterable[Given], Recording | None]]:
+    """Give what the detectors of live capture see in the session's videos, each picture a turn when it was read."""
+    yield _video_turns(session), None
+
+
+def _video_turns(session: Session) -> Iterator[Given]:
+    """Detect in the pictures of both cameras, in the order they were read. Raises SourceError."""
+    sources = [SessionVideo(parts_of(session.folder, name, "mkv"), camera) for camera, name in enumerate(CAMERAS)]
+    detectors = [open_detector(settings_of(session.settings, c).detector, source) for c, source in enumerate(sources)]
+    yield Order("start", details={"budget_ns": round(SKEW_SHARE * 1e9 / min(source.fps for source in sources))})
+    waiting = [_seen(source, detector) for source, detector in zip(sources, detectors, strict=True)]
+    for sent in heapq.merge(*waiting, key=lambda sent: sent.t_read_ns):
+        yield Turn(((sent, sent.t_read_ns),), sent.t_read_ns)
+
+
+def _seen(source: SessionVideo, detector: Detects) -> Iterator[SentBlobs]:
+    """Give the blobs of one camera's pictures."""
+    while (frame := source.read()) is not None:
+        t_read_ns = source.t_read_ns
+        yield SentBlobs(detector.step(frame), t_read_ns, t_read_ns)
 
 
 def _in_time(given: Iterable[Given], realtime: bool) -> Iterator[Given]:
