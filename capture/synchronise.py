@@ -14,6 +14,7 @@ from calibration.camera import Rig
 from capture.packets import Blobs, Floats, MarkerFrame, PairedBlobs
 from capture.pairing import MAX_WAITING, Pairing, PairingCounts
 from capture.time_offset import OffsetEstimate, TimeOffset
+from capture.time_search import TimeSearch, words
 from capture.tracks import History, Tracks, moved
 from config.settings import TimeSettings
 
@@ -38,6 +39,7 @@ class Synchroniser:
         self._found = TimeOffset()
         self._in_use_s = 0.0  # of what was found
         self._waiting: tuple[int, float] | None = None  # from when on which offset will be
+        self._search, self._news = TimeSearch(), list[str]()
         self._made: deque[tuple[int, float]] = deque(maxlen=MAX_WAITING)  # pairs and what they were made with
 
     def pair_within(self, budget_ns: int) -> None:
@@ -67,10 +69,8 @@ class Synchroniser:
         if last_ns is not None:
             self._watch_clock(blobs.camera, blobs.t_capture_ns - last_ns)
         corrected = self._corrected(blobs)
-        if self._settings.interpolate and (last_ns is None or blobs.t_capture_ns > last_ns):
-            # Tracks go by the stamps as they came: a correction that changes is no motion.
-            history = self._tracks[blobs.camera].step(blobs)
-            self._histories[blobs.camera].append(replace(history, t_ns=corrected.t_capture_ns))
+        if last_ns is None or blobs.t_capture_ns > last_ns:
+            self._follow(blobs, corrected.t_capture_ns)
         pair = self._pairing.push(corrected)
         if pair is None:
             return None
@@ -89,6 +89,41 @@ class Synchroniser:
         wanted = self._found.applied_s
         if wanted != (self._in_use_s if self._waiting is None else self._waiting[1]):
             self._waiting = (frame.t_capture_ns + SETTLE_NS, wanted)
+
+    def seek(self, way: str) -> None:
+        """Begin to look for a flash or a jump that tells the offset; what comes of it is told by `news`."""
+        newest_ns = max((t_ns for t_ns in self._stamp_ns if t_ns is not None), default=None)
+        if way in ("flash", "jump") and newest_ns is not None:
+            self._search.seek("flash" if way == "flash" else "jump", newest_ns)
+
+    def news(self) -> list[str]:
+        """Give what there is to tell in words, once."""
+        told, self._news = self._news, []
+        return told
+
+    @property
+    def calibration(self) -> dict[str, float]:
+        """What a run's status tells: the offset in use, how sure the estimate is, and its drift."""
+        offset = self.offset
+        return {
+            "time_offset_ms": offset.offset_ms,
+            "time_offset_sigma_ms": offset.sigma_ms,
+            "time_drift_ppm": offset.drift_ppm,
+        }
+
+    def _follow(self, blobs: Blobs, corrected_ns: int) -> None:
+        """Let the tracks go on, and look for what was asked for."""
+        history = None
+        if self._settings.interpolate:
+            # Tracks go by the stamps as they came: a correction that changes is no motion.
+            history = self._tracks[blobs.camera].step(blobs)
+            self._histories[blobs.camera].append(replace(history, t_ns=corrected_ns))
+        self._search.note(blobs, history)
+        if (ended := self._search.step(blobs.t_capture_ns)) is not None:
+            way, found = ended
+            if found is not None:
+                self.correct(1e3 * found.offset_s, 1e3 * found.sigma_s)
+            self._news.append(words(way, found, 0.0 if found is None else 1e3 * found.offset_s))
 
     def _watch_clock(self, camera: int, gone_ns: int) -> None:
         """Start anew where a camera's stamps go back for good, or it was away for long."""

@@ -8,17 +8,18 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import zmq
 
+from calibration.camera import Rig
 from capture.binding import bound
 from capture.clock import now_ns
 from capture.control import Ask, Details, Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
-from capture.packets import PairedBlobs
+from capture.packets import MarkerFrame, PairedBlobs
 from capture.synchronise import Synchroniser
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
 from config.settings import TimeSettings
@@ -48,9 +49,20 @@ class Steps(Protocol):
         """Compile every kernel."""
 
 
+@runtime_checkable
+class Labelled(Protocol):
+    """A pipeline that shows how it labelled the last pair, from which the cameras' time offset is learned."""
+
+    rig: Rig
+    markers: MarkerFrame | None
+
+
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """The state of a run over the last second: rates [1/s], drops since the start, skew [ns], what each camera does."""
+    """The state of a run over the last second: rates [1/s], drops since the start, skew [ns], what each camera does.
+
+    calibration: what is followed of the rig while it runs, such as the time offset of the right camera's stamps.
+    """
 
     t_ns: int
     state: State
@@ -58,6 +70,7 @@ class RunStatus:
     drops: dict[str, int]
     skew_ns: dict[str, float]
     cameras: dict[str, dict[str, int | float | str]]
+    calibration: dict[str, float] = field(default_factory=dict)
 
 
 class Sink(Protocol):
@@ -172,6 +185,8 @@ class Reconstruction:
                 pairs.append((pair, sent, t_received_ns))
         for waiting in pairs:
             self._step(*waiting)
+        for news in self._synchroniser.news():
+            self._sink.event(t_ns, "time", news)
         if not pairs:
             self._hold(t_ns)
 
@@ -179,6 +194,7 @@ class Reconstruction:
         """Solve one pair and hand the pose on, with the times of the journey of its later half."""
         t_begin_ns = now_ns()
         pose = self._pipeline.step(pair)
+        self._learn()
         before = {
             "read": sent.t_read_ns - pair.t_capture_ns,  # from the pose's time, so that all stages add up
             "detect": sent.t_sent_ns - sent.t_read_ns,
@@ -194,6 +210,18 @@ class Reconstruction:
             self._silent = False
             self._sink.event(t_received_ns, "camera", "both cameras send again")
         self._sink.pose(pose)
+
+    def _learn(self) -> None:
+        """Let the markers just labelled tell how far apart the cameras' stamps are."""
+        if isinstance(self._pipeline, Labelled):
+            self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
+
+    def synchronise(self, way: str, details: Details) -> None:
+        """Find the time offset by a flash or a jump from now on, or take the one in `details` (offset_ms)."""
+        if (offset_ms := details.get("offset_ms")) is not None:
+            self._synchroniser.correct(float(offset_ms))
+        else:
+            self._synchroniser.seek(way)
 
     def _hold(self, t_ns: int) -> None:
         """Publish the last pose as coasting, then as lost, while no pairs come."""
@@ -235,6 +263,7 @@ class Reconstruction:
                 },
                 skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
                 cameras={name: self._camera(camera, t_ns) for camera, name in enumerate(CAMERAS)},
+                calibration=self._synchroniser.calibration,
             )
         )
 
@@ -340,4 +369,6 @@ def obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
         run.describe(order.text, order.details)
     elif order.kind == "start" and (budget_ns := order.details.get("budget_ns")):
         run.pair_within(int(budget_ns))
+    elif order.kind == "sync":
+        run.synchronise(order.text, order.details)
     return order.kind == "stop"

@@ -74,7 +74,7 @@ class StreamSink:
                 rates_hz=status.rates_hz,
                 drops=status.drops,
                 skew_ns=status.skew_ns,
-                calibration=self._calibration,
+                calibration={**self._calibration, **status.calibration},
                 cameras={name: told(details) for name, details in status.cameras.items()},
             )
         )
