@@ -31,8 +31,8 @@ class LearnsBackground(Protocol):
         """Give the bounds, which may change in place from frame to frame; None where nothing is known yet."""
         ...
 
-    def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int) -> None:
-        """Learn from an image whose foreground is in runs (R, 3), taken at t_ns."""
+    def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
+        """Learn from an image whose foreground is in runs (R, 3), in the dark bright spots only, taken at t_ns."""
         ...
 
     def tune(self, k_sigma: float, min_difference: float) -> None:
@@ -123,7 +123,7 @@ class Detector:
         bounds = self._static if self._live is None else self._live.bounds()
         markers = self._by_color(image, finder, bounds) if self.mode is Mode.COLOR else self._bright(image, finder, bounds)
         if self._live is not None:
-            self._live.observe(image, self._seen, frame.t_capture_ns)
+            self._live.observe(image, self._seen, frame.t_capture_ns, self.mode is Mode.DARK)
         self._steps += 1
         if len(markers) > MAX_MARKERS:
             finder.flooded = True
