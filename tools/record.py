@@ -16,6 +16,7 @@ from calibration.rig_toml import read_rig, write_rig
 from calibration.subject import Subject
 from calibration.subject_toml import read_subject, write_subject
 from capture.clock import now_ns
+from capture.network_address import without_secrets
 from capture.process import CameraPlan
 from capture.sources import Source
 from capture.video_taker import VideoTaker
@@ -93,7 +94,7 @@ class SessionFolder:
         if subject is not None:
             write_subject(folder / SUBJECT, subject)
             self.subject = read_subject(folder / SUBJECT)
-        left, right = (SessionCamera(source) for source in sources)
+        left, right = (SessionCamera(without_secrets(source)) for source in sources)
         self.info = SessionInfo(
             session=session,
             when=datetime.now().astimezone().isoformat(timespec="milliseconds"),

@@ -35,7 +35,7 @@ Show = Callable[[RunTally, StatusMessage], None]
 class LiveRun:
     """What to run. cameras: left and right as the user named them; fps: of recordings, None for their own.
 
-    record: a file for the stream (.mcap), or the folder of a session that is to be made.
+    record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end.
     """
 
     cameras: tuple[str, str]
@@ -45,6 +45,7 @@ class LiveRun:
     fps: float | None = None
     outputs: Sequence[OutputFactory] = ()
     record: Path | None = None
+    seconds: float | None = None
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
@@ -71,7 +72,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
                 show = with_line(show, partial(folder.line, run.cameras), tell)
             run.start()
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
-            _listen(run, subscriber, tally, tell, show)
+            _listen(run, subscriber, tally, tell, show, what.seconds)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -112,10 +113,12 @@ def _wait_ready(run: Supervisor, what: LiveRun, tell: Tell) -> None:
     run.wait_ready()
 
 
-def _listen(run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Show) -> None:
-    """Listen like a client until both sources have ended and a moment has passed."""
-    t_ended_ns = 0
-    while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS:
+def _listen(
+    run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Show, seconds: float | None = None
+) -> None:
+    """Listen like a client until both sources have ended and a moment has passed, for so many seconds at most."""
+    t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * SECOND_NS)
+    while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS):
         for message in subscriber.heard(TURN_MS):
             if isinstance(message, PoseMessage):
                 tally.add(message, now_ns())

@@ -26,6 +26,7 @@ from config.errors import DuocapError
 from config.logs import current_logs
 from config.settings import DetectorSettings
 from reconstruct.process import CAMERAS, ReconstructionPlan, reconstruction_main
+from stream.collector import CollectionPlan, collector_main
 from tools.child import READY_S, Child
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ def new_session() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: left and right; tell: receives news in words; entrance: where camera nodes come in, if any is awaited. Raises
+    cameras: left and right; reconstruction: or what only collects detections; tell: receives news in words; entrance: where camera nodes come in, if any is awaited. Raises
     RunError for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an impossible
     entrance.
     """
@@ -78,13 +79,14 @@ class Supervisor:
     def __init__(
         self,
         cameras: tuple[CameraPlan | AwaitedNode, CameraPlan | AwaitedNode],
-        reconstruction: ReconstructionPlan,
+        reconstruction: ReconstructionPlan | CollectionPlan,
         session: str,
         tell: Callable[[str], None] = log.info,
         entrance: NodeEntrance | None = None,
     ) -> None:
         self._session, self._tell = session, tell
-        self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, reconstruction_main, reconstruction)}
+        main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
+        self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, main, reconstruction)}
         for name, plan in zip(CAMERAS, cameras, strict=True):
             self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
         self._desk = self._open_desk(entrance)
@@ -250,6 +252,8 @@ class Supervisor:
                 self._order_record(child)
             if self._t_start_ns and child.name in CAMERAS:
                 self._order_start(child)
+                if child.tuned:  # a camera that is started again begins with the settings of the run's start
+                    self._order(child, Order("tune", details=child.tuned))
         elif report.kind == "beat":
             self._welcome_back(child)
         elif report.kind == "ended":
@@ -268,6 +272,8 @@ class Supervisor:
         if order.kind in PASSED_ON:
             for name in [report.text] if report.text in self.children else CAMERAS:
                 self._order(self.children[name], order)
+                if order.kind == "tune":
+                    self.children[name].tuned |= {key: value for key, value in details.items() if "." in key}
 
     def _look_after(self, child: Child) -> None:
         """Start a dead or hung camera again; raise for whatever cannot be mended so."""
