@@ -17,6 +17,7 @@ class DetectorSettings:
     k_sigma: float = 6.0  # foreground is further than this many standard deviations from the background
     min_difference: float = 12.0  # and at least this many grey levels of 255
     min_area_px: float = 3.0  # smaller spots are noise
+    learn_s: float = 3.0  # for so long the empty room is learned when asked for
 
 
 @dataclass(frozen=True, slots=True)

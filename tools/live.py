@@ -9,6 +9,7 @@ from calibration.subject import Subject
 from capture.clock import now_ns
 from capture.detector import Detector
 from capture.endpoints import key_settings
+from capture.live_background import LiveBackground
 from capture.sources import Source
 from config.settings import DetectorSettings, Settings
 from database.store import open_database
@@ -28,9 +29,16 @@ def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
 
 
-def open_detector(settings: DetectorSettings, source: Source) -> Detector:
-    """Make the detector of a source."""
-    return Detector(settings)
+def open_detector(
+    settings: DetectorSettings, source: Source, colors_rgb: Sequence[Sequence[float]] = (), learn_s: float = 0.0
+) -> Detector:
+    """Make the detector of a live source, with a background that is learned meanwhile.
+
+    colors_rgb: of the markers, 0-255, empty where they are bright; learn_s: for so long the performer is out of view at first.
+    """
+    live = LiveBackground(settings.k_sigma, settings.min_difference, learn_s)
+    live.warm()
+    return Detector(settings, colors_rgb=list(colors_rgb), live=live)
 
 
 def open_sink(
