@@ -58,6 +58,7 @@ class LastingSource:
         self._news, self._stop = tether.news, tether.stop
         self._pause_s = FIRST_PAUSE_S
         self._anew = threading.Event()
+        self._adjusted: dict[str, int | float | str] = {}
         self._closed = False
         self._n_read = self._base = 0
         self._t_back_ns = 0
@@ -93,12 +94,16 @@ class LastingSource:
         self._anew.set()
         self._source.close()
 
-    def adjust(self, settings: dict[str, int | float | str]) -> None:
-        """Pass settings on to the camera. Raises SourceError: it cannot be adjusted."""
+    def adjust(self, settings: dict[str, int | float | str]) -> list[str]:
+        """Pass settings on to the camera, now and whenever it is opened anew; gives what it did otherwise, in words.
+
+        Raises SourceError: it cannot be adjusted.
+        """
         adjust = getattr(self._source, "adjust", None)
         if adjust is None:
             raise SourceError(f"{self.name} has no settings that can be changed while it runs")
-        adjust(settings)
+        self._adjusted |= settings
+        return list(adjust(settings) or [])
 
     def close(self) -> None:
         """Close the camera for good."""
@@ -166,6 +171,8 @@ class LastingSource:
                     f"the pictures are {width}x{height} now, {before_w}x{before_h} before; set the camera back to that size"
                 )
             self._base = self._n_read
+            if self._adjusted:
+                self.adjust(self._adjusted)
             return self._read(self._source)
         except GONE as error:
             log.debug("%s camera: not yet: %s", self._called, error)

@@ -116,20 +116,26 @@ class PreviewSubscriber:
         port = re.fullmatch(LOOPBACK, address)
         if port is None or not 0 < int(port[1]) < 1 << 16:
             raise MalformedMessageError(f"{address[:100]!r} is no address of previews; expected tcp://127.0.0.1:PORT")
-        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
-        self._socket.setsockopt(zmq.CONFLATE, 1)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
         self.wish, self.address, self.n_malformed = wish or Wish(), address, 0
-        self._socket.subscribe(self.wish.topic)
-        self._socket.connect(address)
+        self._socket = self._connected()
 
     def want(self, wish: Wish) -> None:
         """See something else from now on."""
         if wish != self.wish:
-            self._socket.subscribe(wish.topic)
-            self._socket.unsubscribe(self.wish.topic)
+            # A socket that keeps only the newest message does so in both directions: of two orders the first would be lost.
+            self._socket.close()
             self.wish = wish
+            self._socket = self._connected()
+
+    def _connected(self) -> "zmq.Socket[bytes]":
+        """Open a socket that hears what is wished for."""
+        socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+        socket.setsockopt(zmq.CONFLATE, 1)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        socket.subscribe(self.wish.topic)
+        socket.connect(self.address)
+        return socket
 
     def newest(self) -> Preview | None:
         """Give the newest preview if one has come since the last call; never waits."""

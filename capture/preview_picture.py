@@ -63,7 +63,7 @@ class Preview:
     t_capture_ns: int
     size: tuple[int, int]
     points_px: Floats
-    jpeg: bytes
+    jpeg: bytes = field(repr=False)
     area_px: Floats = field(default_factory=lambda: np.zeros(0))
     sigma_px: Floats = field(default_factory=lambda: np.zeros(0))
     kind: str = PICTURE

@@ -14,10 +14,12 @@ from capture.control import Details
 from capture.endpoints import KeySettings, is_loopback
 from capture.health import Health
 from capture.lasting import LastingSource, Tether
+from capture.look import looks_of
 from capture.packets import Blobs, Frame
-from capture.plan import Adjustable, CameraPlan, Recorder, Relearns, Telling
+from capture.plan import CameraPlan, Recorder, Telling
 from capture.preview import PreviewPublisher
 from capture.sources import Source
+from capture.tuning import Tuner
 from capture.wire import SentBlobs, encode_blobs
 from config.errors import DuocapError
 
@@ -106,7 +108,8 @@ class CameraWorker:
         except BaseException:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
-        self._preview = PreviewPublisher() if plan.preview else None
+        self._preview = PreviewPublisher(looks_of(self._detector)) if plan.preview else None
+        self._tuner = Tuner(self.source, self._detector)
         self._takers = [make(self.source) for make in plan.takers]
         self._health = Health(side, self.source.fps, self.news)
         self._to_do: deque[Callable[[], None]] = deque()
@@ -142,7 +145,7 @@ class CameraWorker:
         facts = dict(list(self.source.facts.items())[:MAX_FACTS])
         lost = self._lasting is not None and self._lasting.lost
         state: Details = {"reopening": int(lost), "health": self._health.words, "stamp": str(self.source.stamp)}
-        return {**facts, **state, "repeated": self._n_repeated}
+        return {**facts, **self._tuner.details(), **state, "repeated": self._n_repeated}
 
     @property
     def preview(self) -> str:
@@ -169,7 +172,7 @@ class CameraWorker:
             self._preview.close()
 
     def tune(self, settings: Details) -> None:
-        """Change settings before the next frame: `camera.` those of the device, `relearn` the room, all others the detector's."""
+        """Change settings by dotted name before the next frame; `relearn` has the background learned anew."""
         self._to_do.append(lambda: self._tune(settings))
 
     def record(self, folder: str) -> None:
@@ -268,22 +271,8 @@ class CameraWorker:
 
     def _tune(self, settings: Details) -> None:
         """Change settings; what is not possible is told."""
-        device = {name.removeprefix("camera."): value for name, value in settings.items() if name.startswith("camera.")}
-        relearn = bool(settings.get("relearn"))
-        ours = {
-            name.removeprefix("detector."): value
-            for name, value in settings.items()
-            if not name.startswith("camera.") and name != "relearn"
-        }
-        try:
-            if device and isinstance(self.source, Adjustable):
-                self.source.adjust(device)
-            if ours and isinstance(self._detector, Adjustable):
-                self._detector.adjust(ours)
-            if relearn and isinstance(self._detector, Relearns):
-                self._detector.relearn()
-        except DuocapError as error:
-            self.news.say("tune", f"{SIDES[self._plan.camera]} camera: {error}", now_ns())
+        for words in self._tuner.take(settings):
+            self.news.say("tune", f"{SIDES[self._plan.camera]} camera: {words}", now_ns())
 
 
 def hung_s(tether: Tether, t_ns: int) -> float:

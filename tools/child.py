@@ -29,7 +29,8 @@ class Child:
     """One process and what is known of it.
 
     target: its main function, None for a camera node, which nobody here starts; greeted: it can hear orders; away: a node that
-    is out of reach; counts: its last figures; details: what else it told.
+    is out of reach; counts: its last figures; details: what else it told; tuned: settings given to it
+    since the start, by dotted name.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Child:
     n_restarts: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     details: Details = field(default_factory=dict)
+    tuned: Details = field(default_factory=dict)
     complaint: Report | None = None
 
     @property
@@ -54,8 +56,8 @@ class Child:
 
     @property
     def described(self) -> Details:
-        """What the stream's status is to tell of a camera: its preview, and how a node and its clock are."""
-        details: Details = {name: value for name, value in self.details.items() if name == "preview"}
+        """What the stream's status is to tell of a camera: what it told of itself, and how a node and its clock are."""
+        details: Details = dict(self.details)
         if self.is_node:
             details["node"] = "away" if self.away else "ready" if self.ready else "opening"
             details |= {name: self.counts[name] for name in NODE_FIGURES if name in self.counts}
