@@ -8,7 +8,7 @@ the answer repeats; an answer has `error`, in words, where the request could not
     record  on, name (nil: by the time)  -> file; with on = false sent when the file is complete
     info                                 -> session, subject, version, stream, service, recording, n_malformed
     tune    camera, values by setting    -> camera; `left`, `right` or empty for both; stream/tuning.py says what values
-    sync    way: flash or jump           -> way; what was found is told in an event
+    sync    way: flash or jump, or offset_ms -> way; what was found is told in an event
     save_tuned                           -> file, note
     settings                             -> left, right: what each camera was asked for, by setting
 """

@@ -63,9 +63,9 @@ class ServiceClient:
         """
         self._ask("tune", camera=camera, values=dict(values))
 
-    def sync(self, way: str) -> None:
-        """Have the cameras' time offset found by a `flash` or a `jump`; an event tells what was found."""
-        self._ask("sync", way=way)
+    def sync(self, way: str, offset_ms: float | None = None) -> None:
+        """Have the cameras' time offset found by a `flash` or a `jump`, which an event tells, or set it [ms]."""
+        self._ask("sync", way=way, offset_ms=offset_ms)
 
     def save_tuned(self) -> tuple[str, str]:
         """Keep what was tuned for later runs; gives the file on the publisher's machine, and in words what will not count."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture.control import Ask
+from capture.control import Ask, Details
 from capture.wire import MalformedMessageError, field_of
 from config.errors import DuocapError, SettingsError
 from config.loading import SIDES
@@ -18,6 +18,7 @@ LEARN = "learn"
 RELEARN = "relearn"  # what a camera process calls it
 WAYS = ("flash", "jump")
 REQUESTS = ("tune", "sync", "save_tuned", "settings")
+MAX_OFFSET_MS = 1000.0
 MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
 
 
@@ -60,13 +61,16 @@ class TuningBook:
                 details = {key: self._base[side][key] for key in back} | wanted | ({RELEARN: 1} if learn else {})
                 self._waiting.append(Ask(side, "tune", details=details))
 
-    def sync(self, way: str) -> None:
-        """Have the cameras' time offset found, by a flash or by a jump. Raises TuningError."""
-        if way not in WAYS:
+    def sync(self, way: str, offset_ms: float | None = None) -> None:
+        """Have the cameras' time offset found, by a flash or by a jump, or set it [ms]. Raises TuningError."""
+        if offset_ms is None and way not in WAYS:
             raise TuningError(f"the time offset is found by {' or '.join(WAYS)}, not by {way[:20]!r}")
+        if offset_ms is not None and not abs(offset_ms) <= MAX_OFFSET_MS:
+            raise TuningError(f"a time offset of {offset_ms} ms is implausible; at most {MAX_OFFSET_MS:g} ms either way")
+        details: Details = {} if offset_ms is None else {"offset_ms": float(offset_ms)}
         with self._lock:
             self._check_room(1)
-            self._waiting.append(Ask("reconstruction", "sync", way))
+            self._waiting.append(Ask("reconstruction", "sync", "" if details else way, details))
 
     def save(self) -> tuple[Path, str]:
         """Keep what was tuned for the next runs with these cameras; gives the file, and in words what will not count.
@@ -115,7 +119,7 @@ def answer(book: TuningBook, request: str, content: dict[str, Any]) -> dict[str,
         return {"camera": camera}
     if request == "sync":
         way = field_of(content, "way", str)
-        book.sync(way)
+        book.sync(way, None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float)))
         return {"way": way}
     if request == "save_tuned":
         file, note = book.save()

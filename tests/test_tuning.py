@@ -109,6 +109,11 @@ def test_answers_to_requests(file: Path) -> None:
     assert answer(book, "sync", {"way": "flash"}) == {"way": "flash"}
     assert answer(book, "save_tuned", {}) == {"file": str(file), "note": ""}
     assert answer(book, "settings", {})["left"]["detector.k_sigma"] == 5.0
+    assert answer(book, "sync", {"way": "", "offset_ms": -12}) == {"way": ""}
+    assert book.asks()[-1] == Ask("reconstruction", "sync", "", {"offset_ms": -12.0})
+    for offset_ms in (float("nan"), 2000.0, 10**400):
+        with pytest.raises(TuningError, match="implausible"):
+            answer(book, "sync", {"way": "", "offset_ms": offset_ms})
     with pytest.raises(TuningError, match="flash or jump"):
         answer(book, "sync", {"way": "clap"})
     for content in ({}, {"camera": 5, "values": {}}, {"camera": "left", "values": []}, {"camera": "left", "values": {5: 5}}):
