@@ -84,10 +84,10 @@ class PairedBlobs:
 
 
 def lone_pair(blobs: Blobs) -> PairedBlobs:
-    """Give the pair of views of a rig of one camera: the right one looks at the same moment and sees nothing."""
+    """Give the pair of views of one camera alone: the other one looks at the same moment and sees nothing."""
     none, no_colors = np.zeros(0), np.zeros((0, 3))
-    right = Blobs(1, blobs.index, blobs.t_capture_ns, np.zeros((0, 2)), none, no_colors, none)
-    return PairedBlobs(blobs, right)
+    other = Blobs(1 - blobs.camera, blobs.index, blobs.t_capture_ns, np.zeros((0, 2)), none, no_colors, none)
+    return PairedBlobs(blobs, other) if blobs.camera == 0 else PairedBlobs(other, blobs)
 
 
 def lone_view(pair: PairedBlobs, enough: int) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.camera import Rig
-from capture.packets import Blobs, Floats, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, Floats, MarkerFrame, PairedBlobs, lone_pair
 from capture.pairing import MAX_WAITING, Pairing, PairingCounts
 from capture.time_offset import OffsetEstimate, TimeOffset
 from capture.time_search import TimeSearch, words
@@ -77,6 +77,10 @@ class Synchroniser:
         pair = self._at_one_moment(pair)
         self._made.append((pair.t_capture_ns, self._in_use_s))
         return pair
+
+    def alone(self, blobs: Blobs) -> PairedBlobs:
+        """Give a frame of one camera, pushed before, as a pair without the other view: that camera is silent."""
+        return lone_pair(self._corrected(blobs))
 
     def learn(self, frame: MarkerFrame | None, rig: Rig) -> None:
         """Take the labels of a pair: moving markers tell how far off the stamps are."""

@@ -1,7 +1,8 @@
 """The reconstruction process: blobs of both cameras in, poses out, never a queue.
 
 Each turn drains the socket, pairs, and steps on the newest pairs, at most BACKLOG of them; older ones are dropped and counted.
-When pairs stop coming, the last pose is held as `coasting` and soon called `lost`.
+When pairs stop coming, poses go on from the one camera that sends; when neither does, the last pose is held as `coasting` and
+soon called `lost`.
 """
 
 import logging
@@ -19,24 +20,29 @@ from capture.clock import now_ns
 from capture.control import Ask, Details, Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.news import News
+from capture.packets import MarkerFrame, PairedBlobs, lone_pair
+from capture.rig_watch import RigWatch
 from capture.synchronise import Synchroniser
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
 from config.settings import TimeSettings
 from reconstruct.journal import Journal, NoJournal
 from reconstruct.pose import JointSource, Pose, State
+from reconstruct.silence import CAMERAS, CameraCount, Silence
 
 log = logging.getLogger(__name__)
 
-CAMERAS = ("left", "right")
 TURN_MS = 20
 BACKLOG = 2  # a hiccup of the scheduler delivers two pairs at once, and both are soon solved; more would be a queue
 RECEIVE_BUFFER_MESSAGES = 64
 STATUS_PERIOD_NS = 1_000_000_000
-SILENT_NS = 100_000_000  # six frames at 60 Hz without a pair: the cameras are not late, they are gone
 LOST_NS = 600_000_000
 HELD_PERIOD_NS = 33_000_000
 LOST_PERIOD_NS = 1_000_000_000
+GONE_NS = 5_000_000_000  # silent for so long: a camera is lost until it is back
+PAST_NS = 1_000_000_000  # a pair that is older than the last pose by more than this is of a clock that was set back
+
+Waiting = tuple[PairedBlobs, SentBlobs, int]  # what is to be stepped on, what completed it, and when that came [ns]
 
 
 class Steps(Protocol):
@@ -149,15 +155,18 @@ class Reconstruction:
         self._pipeline, self._sink = pipeline, sink
         self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
         self._last: Pose | None = None
-        self._t_last_pair_ns = 0
-        self._t_said_ns = 0
-        self._n_overrun = self._n_poses = 0
-        self._silent = False
+        self._t_last_step_ns = self._t_said_ns = 0
+        self._n_overrun = self._n_poses = self._n_alone = 0
+        self._told_silent = False
+        self._news = News()
         self._state = State.LOST
         self._status_due_ns = 0
         self._skews_ns: deque[int] = deque(maxlen=120)
-        self._seen = (_CameraCount(), _CameraCount())
-        self._rate = _CameraCount()
+        self._seen = (CameraCount(), CameraCount())
+        self._silence = Silence(self._seen, budget_ns)
+        rig = pipeline.rig if isinstance(pipeline, Labelled) else None
+        self._rig_watch = None if rig is None or rig.is_lone else RigWatch(rig)
+        self._rate = CameraCount()
         self._details: dict[str, Details] = {name: {} for name in CAMERAS}
 
     def describe(self, camera: str, details: Details) -> None:
@@ -168,27 +177,65 @@ class Reconstruction:
     def pair_within(self, budget_ns: int) -> None:
         """Set the largest skew of a pair, which is known once the cameras are open."""
         self._synchroniser.pair_within(budget_ns)
+        self._silence.budget_ns = budget_ns
 
     @property
     def counts(self) -> dict[str, int]:
         """Give counts since the start, for the supervisor."""
-        return {"poses": self._n_poses, "pairs": self._synchroniser.counts.pairs, "overrun": self._n_overrun}
+        return {
+            "poses": self._n_poses,
+            "pairs": self._synchroniser.counts.pairs,
+            "overrun": self._n_overrun,
+            "alone": self._n_alone,
+        }
 
     def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
-        """Take what came; step on the newest pairs it completes; look after silence."""
-        pairs: deque[tuple[PairedBlobs, SentBlobs, int]] = deque(maxlen=BACKLOG)
+        """Take what came; step on the newest pairs it completes, or on what one camera sees alone; look after silence."""
+        pairs: deque[Waiting] = deque(maxlen=BACKLOG)
+        singles: tuple[deque[Waiting], deque[Waiting]] = (deque(maxlen=BACKLOG), deque(maxlen=BACKLOG))
         for sent, t_received_ns in received:
-            self._seen[sent.blobs.camera].add(t_received_ns)
+            camera = sent.blobs.camera
+            self._seen[camera].add(t_received_ns)
             pair = self._synchroniser.push(sent.blobs)
+            singles[camera].append((self._synchroniser.alone(sent.blobs), sent, t_received_ns))
             if pair is not None:
                 self._n_overrun += len(pairs) == BACKLOG
                 pairs.append((pair, sent, t_received_ns))
         for waiting in pairs:
-            self._step(*waiting)
-        for news in self._synchroniser.news():
-            self._sink.event(t_ns, "time", news)
-        if not pairs:
+            self._silence.pair(waiting[2])
+            self._watch_rig(*waiting)
+        alone = None if pairs else self._silence.step(t_ns)
+        if alone is not None:
+            self._tell_silence(t_ns)
+            self._n_alone += len(singles[alone])
+        for waiting in pairs if alone is None else singles[alone]:
+            self._step_forward(*waiting)
+        if t_ns - self._t_last_step_ns >= self._silence.silent_ns:
             self._hold(t_ns)
+        for text in self._news.fetch():
+            self._sink.event(t_ns, "camera", text)
+
+    def _watch_rig(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
+        """Look whether the cameras are where they were at the calibration."""
+        if self._told_silent:
+            self._told_silent = False
+            self._news.say("both", "both cameras send again", t_received_ns)
+        if self._rig_watch is not None:
+            self._rig_watch.add(pair)
+            for text in self._rig_watch.news():
+                self._sink.event(t_received_ns, "calibration", text)
+
+    def _step_forward(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
+        """Step on a pair unless poses are past it, as when a camera whose pictures take longer is back.
+
+        Two views that do not fit each other any more would only lead astray: then the left one alone is used.
+        """
+        if self._last is not None and 0 <= self._last.t_capture_ns - pair.t_capture_ns < PAST_NS:
+            self._n_overrun += 1
+            return
+        if self._rig_watch is not None and self._rig_watch.moved and len(pair.left):
+            pair = lone_pair(pair.left)
+        self._step(pair, sent, t_received_ns)
 
     def _step(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
         """Solve one pair and hand the pose on, with the times of the journey of its later half."""
@@ -202,13 +249,10 @@ class Reconstruction:
             "wait": t_begin_ns - t_received_ns,
         }
         pose = replace(pose, latency_ns={**before, **pose.latency_ns})
-        self._last, self._state, self._t_last_pair_ns = pose, pose.state, t_received_ns
+        self._last, self._state, self._t_last_step_ns = pose, pose.state, t_received_ns
         self._skews_ns.append(pair.skew_ns)
         self._n_poses += 1
         self._rate.add(t_received_ns)
-        if self._silent:
-            self._silent = False
-            self._sink.event(t_received_ns, "camera", "both cameras send again")
         self._sink.pose(pose)
 
     def _learn(self) -> None:
@@ -224,23 +268,21 @@ class Reconstruction:
             self._synchroniser.seek(way)
 
     def _hold(self, t_ns: int) -> None:
-        """Publish the last pose as coasting, then as lost, while no pairs come."""
-        silence_ns = t_ns - self._t_last_pair_ns
-        if self._last is None or silence_ns < SILENT_NS:
+        """Publish the last pose as coasting, then as lost, while nothing comes to step on."""
+        if self._last is None:
             return
-        if not self._silent:
-            self._silent = True
-            self._sink.event(t_ns, "camera", f"no pairs for {silence_ns / 1e6:.0f} ms: {self._missing(t_ns)}")
+        self._tell_silence(t_ns)
+        silence_ns = t_ns - self._t_last_step_ns
         before, self._state = self._state, State.COASTING if silence_ns < LOST_NS else State.LOST
         period_ns = HELD_PERIOD_NS if self._state is State.COASTING else LOST_PERIOD_NS
         if self._state is not before or t_ns - self._t_said_ns >= period_ns:
             self._t_said_ns = t_ns
             self._sink.pose(_held(self._last, self._state))
 
-    def _missing(self, t_ns: int) -> str:
-        """Name the cameras that send nothing."""
-        silent = [name for name, count in zip(CAMERAS, self._seen, strict=True) if t_ns - count.t_last_ns >= SILENT_NS]
-        return " and ".join(f"the {name} camera is silent" for name in silent) or "the cameras' stamps are too far apart"
+    def _tell_silence(self, t_ns: int) -> None:
+        """Say once which camera is silent."""
+        if not self._told_silent:
+            self._told_silent = self._news.say("silent", f"no pairs any more: {self._silence.words(t_ns)}", t_ns)
 
     def report(self, t_ns: int, n_malformed: int) -> None:
         """Hand the state of the run on once a second."""
@@ -248,6 +290,7 @@ class Reconstruction:
             return
         self._status_due_ns = t_ns + STATUS_PERIOD_NS
         counts = self._synchroniser.counts
+        rig_figures = self._rig_watch.figures if self._rig_watch is not None else {}
         skew = np.array(self._skews_ns, float)
         rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(CAMERAS, self._seen, strict=True)}
         self._sink.status(
@@ -263,33 +306,26 @@ class Reconstruction:
                 },
                 skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
                 cameras={name: self._camera(camera, t_ns) for camera, name in enumerate(CAMERAS)},
-                calibration=self._synchroniser.calibration,
+                calibration={
+                    **self._synchroniser.calibration,
+                    **(self._rig_watch.figures if self._rig_watch is not None else {}),
+                },
             )
         )
 
     def _camera(self, camera: int, t_ns: int) -> dict[str, int | float | str]:
         """Describe one camera as it looks from here."""
         count = self._seen[camera]
-        state = "waiting" if count.n == 0 else "live" if t_ns - count.t_last_ns < SILENT_NS else "silent"
-        return {**self._details[CAMERAS[camera]], "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
-
-
-class _CameraCount:
-    """How many came, and how fast over the last second."""
-
-    def __init__(self) -> None:
-        self.n = self.t_last_ns = 0
-        self._recent: deque[int] = deque(maxlen=1024)
-
-    def add(self, t_ns: int) -> None:
-        """Count one."""
-        self.n += 1
-        self.t_last_ns = t_ns
-        self._recent.append(t_ns)
-
-    def rate_hz(self, t_ns: int) -> float:
-        """Give how many came within the last second."""
-        return float(sum(1 for t in self._recent if t_ns - t < STATUS_PERIOD_NS))
+        details = dict(self._details[CAMERAS[camera]])
+        reopening = bool(details.pop("reopening", 0))
+        if count.n and not self._silence.is_silent(camera, t_ns):
+            state = "live"
+        elif reopening:
+            state = "reopening"
+        else:
+            state = "waiting" if not count.n else "silent" if t_ns - count.t_last_ns < GONE_NS else "lost"
+        alone = {"alone": 1} if self._silence.alone == camera else {}
+        return {**details, **alone, "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
 
 
 def _held(pose: Pose, state: State) -> Pose:

@@ -93,7 +93,7 @@ def rig() -> Rig:
 
 
 class IndexPipeline:
-    """Gives poses whose root x is the left frame's index and y the right one's."""
+    """Gives poses whose root x is the left frame's index and y the right one's, -1 for one that sees nothing."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self._step_s = step_s
@@ -103,7 +103,8 @@ class IndexPipeline:
 
     def step(self, pair: PairedBlobs) -> Pose:
         time.sleep(self._step_s)
-        root = np.array([pair.left.points_px[0, 0], pair.right.points_px[0, 0], 0.0])
+        seen = [blobs.points_px[0, 0] if len(blobs) else -1.0 for blobs in (pair.left, pair.right)]
+        root = np.array([*seen, 0.0])
         return pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
 
 

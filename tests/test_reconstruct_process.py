@@ -9,7 +9,8 @@ from capture.control import Ask
 from capture.packets import Blobs
 from capture.wire import SentBlobs, encode_blobs
 from reconstruct.pose import JointSource, Pose, State
-from reconstruct.process import LOST_NS, SILENT_NS, Inbox, Reconstruction, RunStatus
+from reconstruct.process import GONE_NS, LOST_NS, Inbox, Reconstruction, RunStatus
+from reconstruct.silence import SILENT_NS, START_NS
 from tests.fakes import IndexPipeline
 
 MS = 1_000_000
@@ -73,7 +74,7 @@ def test_only_the_newest_of_a_backlog_is_solved(run: tuple[Reconstruction, Recor
     backlog = [sent(camera, i, T0 + 17 * MS * i) for i in range(5) for camera in (0, 1)]
     reconstruction.turn(backlog, T0 + 90 * MS)
     assert [pose.root_m[0] for pose in record.poses] == [3.0, 4.0]
-    assert reconstruction.counts == {"poses": 2, "pairs": 5, "overrun": 3}
+    assert reconstruction.counts == {"poses": 2, "pairs": 5, "overrun": 3, "alone": 0}
 
 
 def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:
@@ -82,8 +83,9 @@ def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Reco
     t_pair = T0 + 4 * MS
     reconstruction.turn([], t_pair + SILENT_NS - 1)
     assert len(record.poses) == 1 and not record.events
-    reconstruction.turn([sent(0, 1, T0 + 100 * MS)], t_pair + SILENT_NS)
-    assert record.poses[-1].state is State.COASTING and "right camera is silent" in record.events[0]
+    reconstruction.turn([], t_pair + SILENT_NS)
+    assert record.poses[-1].state is State.COASTING
+    assert record.events == ["no pairs any more: the left camera is silent and the right camera is silent"]
     assert np.all(record.poses[-1].joint_source == JointSource.HELD) and not record.poses[-1].measured.any()
     reconstruction.turn([], t_pair + SILENT_NS + 10 * MS)
     assert len(record.poses) == 2
@@ -93,6 +95,60 @@ def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Reco
     assert record.states[-1].state is State.LOST and record.states[-1].cameras["right"]["state"] == "silent"
     reconstruction.turn([sent(0, 60, T0 + 900 * MS), sent(1, 60, T0 + 901 * MS)], T0 + 910 * MS)
     assert record.poses[-1].state is State.TRACKING and record.events[-1] == "both cameras send again"
+
+
+def alone_for(reconstruction: Reconstruction, camera: int, since_ns: int, n: int) -> int:
+    """Let one camera alone send n frames, 20 ms apart, after a pair captured at since_ns; give when the last came."""
+    for i in range(1, n + 1):
+        reconstruction.turn([sent(camera, i, since_ns + 20 * MS * i)], since_ns + 20 * MS * i + 5 * MS)
+    return since_ns + 20 * MS * n + 5 * MS
+
+
+@pytest.mark.parametrize("camera", [0, 1])
+def test_poses_go_on_from_one_camera_while_the_other_is_silent(camera: int, run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0 + 4 * MS)
+    t_ns = alone_for(reconstruction, camera, T0, 20)
+    # Frames 1 to 4 came within SILENT_NS of the pair, which was there at T0 + 4 ms: 5 to 20 are stepped on alone.
+    assert [pose.root_m[camera] for pose in record.poses] == [0.0, *range(5, 21)]
+    assert all(pose.root_m[1 - camera] == -1.0 for pose in record.poses[1:])
+    names = ("left", "right")
+    words = f"the {names[1 - camera]} camera is silent; poses go on from the {names[camera]} camera alone"
+    assert record.events == [f"no pairs any more: {words}"]
+    reconstruction.report(t_ns, 0)
+    status = record.states[-1]
+    assert status.cameras[names[camera]]["alone"] == 1 and status.cameras[names[camera]]["state"] == "live"
+    assert status.cameras[names[1 - camera]]["state"] == "silent" and "alone" not in status.cameras[names[1 - camera]]
+    assert reconstruction.counts["alone"] == 16
+    # The other is back, and its pictures take longer: what is older than the last pose is not solved again.
+    old, new = T0 + 400 * MS, T0 + 420 * MS
+    reconstruction.turn([sent(1 - camera, 20, old)], t_ns + 10 * MS)
+    assert reconstruction.counts["pairs"] == 2 and len(record.poses) == 17
+    reconstruction.turn([sent(camera, 21, new), sent(1 - camera, 21, new)], t_ns + 30 * MS)
+    assert record.poses[-1].root_m[:2].tolist() == [21.0, 21.0] and record.events[-1] == "both cameras send again"
+
+
+def test_cameras_that_make_no_pairs_go_on_as_one(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for i in range(130):
+        t_ns = T0 + 20 * MS * i
+        reconstruction.turn([sent(0, i, t_ns), sent(1, i, t_ns + 10 * MS)], t_ns + 15 * MS)
+    # They never made a pair within 8 ms; after START_NS the left one is taken alone, and stays.
+    assert record.events == ["no pairs any more: the cameras' stamps are too far apart; poses go on from the left camera alone"]
+    assert [pose.root_m[0] for pose in record.poses] == list(range(START_NS // (20 * MS), 130))
+
+
+def test_a_camera_is_silent_then_lost_or_being_opened_anew(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0 + 4 * MS)
+    t_ns = alone_for(reconstruction, 0, T0, 300)
+    assert t_ns - T0 > GONE_NS
+    reconstruction.report(t_ns, 0)
+    assert record.states[-1].cameras["right"]["state"] == "lost"
+    reconstruction.describe("right", {"reopening": 1, "health": ""})
+    reconstruction.report(t_ns + 1000 * MS, 0)
+    right = record.states[-1].cameras["right"]
+    assert right["state"] == "reopening" and right["health"] == "" and "reopening" not in right
 
 
 def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record]) -> None:

@@ -114,7 +114,9 @@ def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> N
 
         turns(run, 1.5, early)
         turns(run, 30.0, early, until=lambda: states()[-10:] == ["tracking"] * 10)
-        assert any(isinstance(m, PoseMessage) and m.state == "coasting" for m in early.heard)
+        alone = [m for m in early.heard if isinstance(m, PoseMessage) and m.root_m[1] == -1.0 and m.root_m[0] > 0.0]
+        assert alone and all(m.state == "tracking" for m in alone)
+        assert any(isinstance(m, EventMessage) and "poses go on from the left camera alone" in m.text for m in early.heard)
         assert any(isinstance(m, EventMessage) and "starting it again" in m.text for m in early.heard)
         assert states()[-10:] == ["tracking"] * 10
         status = early.of(StatusMessage)[-1]
