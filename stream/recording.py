@@ -4,7 +4,8 @@ Chunks are opened when their poses are asked for, so that hours open at once and
 that was torn or damaged is said in `notes`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import overload
@@ -74,9 +75,9 @@ class _Index:
 
     def journal(self) -> Iterator[Entry]:
         """Give the entries of the journal, in their order."""
-        for topic, t_ns, chunk, start, end in self.table.tolist():
-            if N_TOPICS <= topic < len(ALL_TOPICS):
-                yield Entry(ALL_TOPICS[topic], t_ns, self.chunk(chunk)[start:end])
+        for row in np.flatnonzero((self.table[:, 0] >= N_TOPICS) & (self.table[:, 0] < len(ALL_TOPICS))):
+            topic, t_ns, chunk, start, end = self.table[row].tolist()
+            yield Entry(ALL_TOPICS[topic], t_ns, self.chunk(chunk)[start:end])
 
     def rows_of(self, topic: str) -> NDArray[np.int64]:
         """Give the rows of a topic, in order of time."""
@@ -107,6 +108,20 @@ class Poses(Sequence[PoseMessage]):
     def payload(self, n: int) -> bytes:
         """Give a pose as it was published."""
         return self._index.payload(int(self._rows[n]))
+
+
+@dataclass(frozen=True, slots=True)
+class Journalled:
+    """What the poses of a file were made from. metadata: text by name; notes: what is missing, in words."""
+
+    file: Path
+    metadata: Mapping[str, str]
+    notes: tuple[str, ...]
+    index: _Index
+
+    def journal(self) -> Iterator[Entry]:
+        """Give what the poses were made from, entry by entry."""
+        return self.index.journal()
 
 
 class Recording:
@@ -157,29 +172,42 @@ class Recording:
         for row in np.flatnonzero(self._index.table[:, 0] < N_TOPICS).tolist():
             yield int(self._index.table[row, 1]), self._index.payload(row)
 
-    def journal(self) -> Iterator[Entry]:
-        """Give what the poses were made from, entry by entry; nothing where that was not recorded."""
-        return self._index.journal()
-
 
 def open_recording(file: Path) -> Recording:
     """Open a recording; one that was torn or damaged is opened as far as it is whole.
 
     Raises RecordingError: no such file, not a recording of duocap, of a newer version, or nothing in it to play.
     """
+    return recording_of(_bytes_of(file), file)
+
+
+def open_journal(file: Path) -> Journalled:
+    """Open what poses are made from, also where none are. Raises RecordingError, as `open_recording` does."""
+    records, index = _opened(_bytes_of(file), file)
+    return Journalled(file, dict(records.metadata.get(METADATA, {})), tuple(index.notes), index)
+
+
+def _bytes_of(file: Path) -> bytes:
+    """Read a file. Raises RecordingError."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise RecordingError(
                 f"{file}: larger than {MAX_FILE_BYTES >> 30} GB, the most that is opened at once; cut it with mcap filter"
             )
-        data = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise RecordingError(f"{file}: cannot be read ({reason(error)}); give a file that duocap recorded") from error
-    return recording_of(data, file)
 
 
 def recording_of(data: bytes, file: Path) -> Recording:
     """Open the bytes of a recording; file: what to call it. Raises RecordingError, as `open_recording` does."""
+    recording = Recording(file, *_opened(data, file))
+    _check_poses(recording)
+    return recording
+
+
+def _opened(data: bytes, file: Path) -> tuple[Records, _Index]:
+    """Find what the bytes of a recording hold. Raises RecordingError."""
     if not data:
         raise RecordingError(f"{file}: is empty: the run ended before anything was recorded; record anew")
     records = read_records(data, str(file))
@@ -189,9 +217,7 @@ def recording_of(data: bytes, file: Path) -> Recording:
     version = records.metadata.get(METADATA, {}).get("format_version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise RecordingError(f"{file}: format {version[:20]} of a newer duocap, this one reads {FORMAT_VERSION}; update duocap")
-    recording = Recording(file, records, _Index(data, records, file))
-    _check_poses(recording)
-    return recording
+    return records, _Index(data, records, file)
 
 
 def _check_schema(schema: Schema, file: Path) -> None:

@@ -6,6 +6,7 @@ left.mkv, left.csv, right.mkv, right.csv    pictures and their stamps; left.2.mk
 take.mcap        what was published, what was detected, and what was done with it; take.2.mcap likewise
 """
 
+import logging
 import re
 import tomllib
 from collections.abc import Mapping
@@ -23,8 +24,11 @@ from stream.recorder import RecordingError
 from stream.recording_names import check_name
 from stream.report import versions
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
 SESSION, SETTINGS, RIG, SUBJECT, TAKE = "session.toml", "settings.toml", "rig.toml", "subject.toml", "take.mcap"
+DETECTIONS = "detections.mcap"  # of a session without poses
 SIDES = ("left", "right")
 PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
 
@@ -126,6 +130,10 @@ def take_of(path: Path) -> Path:
     takes = parts_of(path, "take", "mcap")
     if not takes:
         raise RecordingError(f"{path}: has no {TAKE}: it was recorded without poses; make them with duocap replay {path} --video")
+    if len(takes) > 1:
+        log.warning(
+            "%s: the reconstruction was started again; this is the first of %d takes, %s", path, len(takes), takes[0].name
+        )
     return takes[0]
 
 

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 MAX_FPS = 1000.0
 
-RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap).", show_default=False)]
+RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap), or the folder of a session.", show_default=False)]
 Out = Annotated[
     list[Path] | None,
     typer.Option("--out", metavar="FILE", help="Write this file, its format by its name; repeatable.", show_default=False),
@@ -62,6 +62,9 @@ def export(
     in_place: InPlace = False,
 ) -> None:
     """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
+    from stream.session import take_of
+
+    recording = take_of(recording)
     files = wanted_files(recording, out or (), format_ or ())
     _check(files, smooth, fps, from_s, to_s)
     motion = _motion(recording)

@@ -12,7 +12,9 @@ from tools.outputs import VMC, vmc_outputs
 
 logger = logging.getLogger(__name__)
 
-RecordingFile = Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap).", show_default=False)]
+RecordingFile = Annotated[
+    Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.", show_default=False)
+]
 Speed = Annotated[float, typer.Option("--speed", min=0.01, max=100.0, help="How many times as fast as it was.")]
 Loop = Annotated[bool, typer.Option("--loop", help="Begin again at the end, until Ctrl-C.")]
 From = Annotated[
@@ -36,13 +38,14 @@ def play(
     """Publish a recording on the stream as if it were live: poses, status, whatever was recorded."""
     from stream.playback import span_of
     from stream.recording import open_recording
+    from stream.session import take_of
     from tools.interrupt import interrupt_on_sigterm
     from tools.play import open_outlet
     from tools.play import play as run_play
     from tools.progress import progress_bar
     from tools.supervisor import new_session
 
-    outputs = vmc_outputs(vmc)
+    outputs, recording = vmc_outputs(vmc), take_of(recording)
     opened = open_recording(recording)
     for note in opened.notes:
         logger.warning("%s: %s", recording, note)

@@ -239,7 +239,7 @@ def _replay_session(
             result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
         info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
         _finish(result, session.subject, info, wishes)
-        if not video:
+        if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
         raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")

@@ -11,7 +11,9 @@ from tools.options import with_settings
 Recordings = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[RECORDING [RECORDING2]]", help="Recordings to play, two side by side; none: the stream.", show_default=False
+        metavar="[RECORDING [RECORDING2]]",
+        help="Recordings or session folders to play, two side by side; none: the stream.",
+        show_default=False,
     ),
 ]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Of the page; the next free one if taken.", show_default="8080")]
@@ -33,10 +35,11 @@ def view(
     """Show the running stream in the browser, or play one recording or two side by side."""
     from dataclasses import replace
 
+    from stream.session import take_of
     from stream.viewer.takes import MAX_TAKES
     from tools.viewer import ViewPlan, can_browse, show_viewer
 
-    files = tuple(recordings or ())
+    files = tuple(take_of(recording) for recording in recordings or ())
     if len(files) > MAX_TAKES:
         raise typer.BadParameter(f"{len(files)} recordings were given; at most {MAX_TAKES} stand side by side")
     asked = {"port": port, "host": host, "theme": theme}

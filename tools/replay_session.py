@@ -34,9 +34,9 @@ from reconstruct.process import CAMERAS, Reconstruction, RunStatus, obey
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError
-from stream.recording import Recording, open_recording
+from stream.recording import Recording, open_journal, open_recording
 from stream.report import versions
-from stream.session import RIG, SETTINGS, SUBJECT, SessionInfo, parts_of, read_session
+from stream.session import DETECTIONS, RIG, SETTINGS, SUBJECT, SessionInfo, parts_of, read_session
 from tools.live import open_detector
 from tools.record import database_mark
 from tools.replay import ReplayResult, Sink, note
@@ -72,8 +72,8 @@ class Verdict:
 
     @property
     def is_same(self) -> bool:
-        """Whether all are the same."""
-        return self.n_recorded == self.n_same and not self.gaps
+        """Whether all are the same; of none nothing can be said."""
+        return 0 < self.n_recorded == self.n_same and not self.gaps
 
     def lines(self) -> list[str]:
         """Say so."""
@@ -138,14 +138,6 @@ def _same_database(info: SessionInfo, given: Path | None) -> PoseDatabase:
         f"{places[0]}: is not the database the session ran with ({wanted[0]} poses, checksum {wanted[1]}), and another gives "
         "other poses; name the right one with --database FILE"
     )
-
-
-def takes_of(folder: Path) -> list[Recording]:
-    """Open a session's takes. Raises RecordingError: none there, or without a journal."""
-    files = parts_of(folder, "take", "mcap")
-    if not files:
-        raise RecordingError(f"{folder}: has no take.mcap; replay its videos with --video")
-    return [open_recording(file) for file in files]
 
 
 class NotingPipeline(Pipeline):
@@ -230,10 +222,11 @@ def replay_session(
     pipeline.warm()
     begun_ns = now_ns()
     pipeline.noted = lambda pose, markers: note(result, pose, markers, session.subject, session.rig)
+    budget_ns = session.info.budget_ns or round(SKEW_SHARE * 1e9 / min(camera.fps or 60.0 for camera in session.info.cameras))
     for given, recorded in parts:
         pipeline.forget()
         repeated = Repeated(session, recorded, sink, verdict)
-        run = Reconstruction(pipeline, repeated, session.info.budget_ns, session.settings.time)
+        run = Reconstruction(pipeline, repeated, budget_ns, session.settings.time)
         for one in _in_time(given, realtime):
             if isinstance(one, Turn):
                 run.turn(list(one.received), one.t_ns)
@@ -251,13 +244,18 @@ def replay_session(
 
 def journal_parts(session: Session) -> Iterator[tuple[Iterable[Given], Recording | None]]:
     """Give what the reconstruction was given live, take by take. Raises RecordingError."""
-    for recording in takes_of(session.folder):
-        for text in recording.notes:
-            log.warning("%s: %s", recording.file, text)
-        other = [name for name in SAME_BITS if recording.metadata.get(f"version.{name}") != versions().get(name)]
-        if other:
-            log.warning("%s was recorded with another %s; the last bits may differ", recording.file, ", ".join(other))
-        yield read_journal(recording.journal()), recording
+    takes = parts_of(session.folder, "take", "mcap")
+    collected = [file for file in (session.folder / DETECTIONS,) if file.exists()]
+    if not takes and not collected:
+        raise RecordingError(f"{session.folder}: has no take.mcap; replay its videos with --video")
+    for file in takes or collected:
+        opened = open_journal(file)
+        for text in opened.notes:
+            log.warning("%s: %s", file, text)
+        other = [name for name in SAME_BITS if opened.metadata.get(f"version.{name}") != versions().get(name)]
+        if other and takes:
+            log.warning("%s was recorded with another %s; the last bits may differ", file, ", ".join(other))
+        yield read_journal(opened.journal()), open_recording(file) if takes else None
 
 
 def video_parts(session: Session) -> Iterator[tuple[Iterable[Given], Recording | None]]:
