@@ -14,10 +14,11 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from types import TracebackType
+from typing import Self
 
 import cv2
 import numpy as np
@@ -77,11 +78,13 @@ class Play:
     faults: Faults = field(default_factory=Faults)
 
 
-class MjpegServer:
-    """Plays to every client what a camera would: the picture of the moment, at the rate; who is slow misses some.
+class CameraServer:
+    """What servers of every protocol share: they listen, take clients in threads of their own, and are set while they run.
 
-    n_clients: connections taken so far; n_sent: pictures sent; captured_s: when (time.perf_counter) each of the last was "seen".
+    n_clients: connections taken so far; n_sent: pictures sent. A client that is slow misses pictures, as with a camera.
     """
+
+    scheme = "http"
 
     def __init__(self, jpegs: Sequence[bytes] = (), fps: float = 30.0, play: Play | None = None, **more: object) -> None:
         """Begin to listen. more: fields of Play, and of Faults to begin with."""
@@ -93,13 +96,20 @@ class MjpegServer:
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._clients: list[socket.socket] = []
         self._t0_s = time.perf_counter() if self.play.t0_s is None else self.play.t0_s
-        self._special = _special(self.play.jpegs[0]) if self.play.jpegs else {}
         self._port = self.play.port
         self._listener: socket.socket | None = None
+        self._prepare()
         self._listen()
         self.set()
 
-    def __enter__(self) -> "MjpegServer":
+    def _prepare(self) -> None:
+        """Make ready what is played."""
+
+    def _talk(self, client: socket.socket, chance: random.Random) -> None:
+        """Answer one client, until it or we have enough; chance: its own."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -108,12 +118,12 @@ class MjpegServer:
     @property
     def url(self) -> str:
         """Where it plays."""
-        return f"http://127.0.0.1:{self._port}{PATH}"
+        return f"{self.scheme}://127.0.0.1:{self._port}{PATH}"
 
     @property
     def url_with_password(self) -> str:
         """Where it plays, with the name and password it asks for if `password` is set."""
-        return f"http://{NAME}:{PASSWORD.replace('!', '%21')}@127.0.0.1:{self._port}{PATH}"
+        return f"{self.scheme}://{NAME}:{PASSWORD.replace('!', '%21')}@127.0.0.1:{self._port}{PATH}"
 
     def set(self, **faults: object) -> None:
         """Switch faults on or off."""
@@ -167,22 +177,54 @@ class MjpegServer:
             threading.Thread(target=self._serve, args=(client, self.n_clients), daemon=True).start()
 
     def _serve(self, client: socket.socket, number: int) -> None:
-        """Answer one client."""
+        """Answer one client, and forget it."""
         with contextlib.suppress(OSError):
-            request = _request(client)
-            answer = self._answer(request)
-            if answer:
-                client.sendall(answer)
-                _shut(client)
-            elif self.faults.reply in ("stream", "redirect"):
-                client.sendall(_http("200 OK", _announced(self.faults.boundary), b"", length=False))
-                self._stream(client, random.Random(1000 * self.play.seed + number))
-            else:
-                self._misbehave(client)
+            self._talk(client, random.Random(1000 * self.play.seed + number))
         with self._lock:
             if client in self._clients:
                 self._clients.remove(client)
         _shut(client)
+
+    def _pictures(self, chance: random.Random) -> Iterator[tuple[int, Faults]]:
+        """Wait for each picture that is to be sent; give its number and what is wrong at that moment."""
+        index = int((time.perf_counter() - self._t0_s) * self.play.fps) + 1
+        if not self.play.loop:
+            index, self._t0_s = 0, time.perf_counter()
+        while self.play.loop or index < len(self.play.jpegs):
+            faults = self.faults
+            late_s = chance.random() * faults.jitter_s
+            if self._stop.wait(max(0.0, self.captured_s(index) + late_s - time.perf_counter())):
+                return
+            if not (faults.stalled or chance.random() < faults.drop or (faults.half_rate and index % 2 == 1)):
+                yield index, faults
+                self.n_sent += 1
+            due = int((time.perf_counter() - self._t0_s) * self.play.fps)
+            index = max(index + 1, due) if self.play.loop else index + 1
+
+    def _stamp_s(self, index: int, faults: Faults) -> float:
+        """Give what the camera's own clock shows at a picture."""
+        since_s = index / self.play.fps * (1.0 + 1e-6 * self.play.drift_ppm)
+        return self.play.stamp_epoch_s + faults.stamp_step_s + since_s
+
+
+class MjpegServer(CameraServer):
+    """A camera that streams MJPEG over HTTP."""
+
+    def _prepare(self) -> None:
+        """Make ready what is shown when something is wrong."""
+        self._special = special_pictures(self.play.jpegs[0]) if self.play.jpegs else {}
+
+    def _talk(self, client: socket.socket, chance: random.Random) -> None:
+        """Answer one request."""
+        answer = self._answer(read_request(client))
+        if answer:
+            client.sendall(answer)
+        elif self.faults.reply in ("stream", "redirect"):
+            client.sendall(_http("200 OK", _announced(self.faults.boundary), b"", length=False))
+            for index, faults in self._pictures(chance):
+                client.sendall(self._part(index, faults, chance))
+        else:
+            self._misbehave(client)
 
     def _answer(self, request: bytes) -> bytes:
         """Give a whole answer that is no stream, or nothing where the client gets a stream or worse."""
@@ -212,23 +254,6 @@ class MjpegServer:
             filler = filler[-60000:]
         self._stop.wait()
 
-    def _stream(self, client: socket.socket, chance: random.Random) -> None:
-        """Send the picture of the moment again and again."""
-        index = int((time.perf_counter() - self._t0_s) * self.play.fps) + 1
-        if not self.play.loop:
-            index, self._t0_s = 0, time.perf_counter()
-        while self.play.loop or index < len(self.play.jpegs):
-            faults = self.faults
-            late_s = chance.random() * faults.jitter_s
-            if self._stop.wait(max(0.0, self.captured_s(index) + late_s - time.perf_counter())):
-                return
-            skipped = faults.stalled or chance.random() < faults.drop or (faults.half_rate and index % 2 == 1)
-            if not skipped:
-                client.sendall(self._part(index, faults, chance))
-                self.n_sent += 1
-            due = int((time.perf_counter() - self._t0_s) * self.play.fps)
-            index = max(index + 1, due) if self.play.loop else index + 1
-
     def _part(self, index: int, faults: Faults, chance: random.Random) -> bytes:
         """Give one part of the stream, boundary and all."""
         jpeg = self.play.jpegs[0 if faults.frozen else index % len(self.play.jpegs)]
@@ -241,8 +266,7 @@ class MjpegServer:
         if faults.length != "absent":
             head += b"Content-Length: %d\r\n" % (len(jpeg) + (0 if faults.length == "right" else 1000 if index % 2 else -1000))
         if self.play.stamps:
-            seconds = self.play.stamp_epoch_s + faults.stamp_step_s + index / self.play.fps * (1.0 + 1e-6 * self.play.drift_ppm)
-            head += b"X-Timestamp: %.6f\r\n" % seconds
+            head += b"X-Timestamp: %.6f\r\n" % self._stamp_s(index, faults)
         return head + b"\r\n" + jpeg + b"\r\n"
 
 
@@ -299,7 +323,7 @@ def _shut(sock: socket.socket) -> None:
     sock.close()
 
 
-def _request(client: socket.socket) -> bytes:
+def read_request(client: socket.socket) -> bytes:
     """Read one request."""
     request = b""
     while b"\r\n\r\n" not in request and len(request) < REQUEST_BYTES:
@@ -329,7 +353,7 @@ def _announced(boundary: str) -> str:
     }.get(boundary, f";boundary={boundary}")
 
 
-def _special(jpeg: bytes) -> dict[str, bytes]:
+def special_pictures(jpeg: bytes) -> dict[str, bytes]:
     """Give what a camera shows that is black, overexposed or changed its size."""
     image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
     if image is None:
