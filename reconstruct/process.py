@@ -308,7 +308,7 @@ class Reconstruction:
                 cameras={name: self._camera(camera, t_ns) for camera, name in enumerate(CAMERAS)},
                 calibration={
                     **self._synchroniser.calibration,
-                    **(self._rig_watch.figures if self._rig_watch is not None else {}),
+                    **rig_figures,
                 },
             )
         )
@@ -352,7 +352,8 @@ class ReconstructionPlan:
 
     budget_ns: largest skew of a pair, until the supervisor knows better; nodes: address for the blobs of camera nodes, empty
     where none is expected; keys: that are asked for there; time: of the cameras' clocks; journal: where all that poses follow
-    from is written down, found at the sink.
+    from is written down, found at the sink; part: 1, then counted up whenever the process is started again within a run;
+    sink_again: makes the sink of such a part, where it must not be the first one over again, as when it records to a file.
     """
 
     pipeline: Callable[[], Steps]
@@ -362,6 +363,12 @@ class ReconstructionPlan:
     keys: KeySettings | None = None
     time: TimeSettings = field(default_factory=TimeSettings)
     journal: Callable[[Sink], Journal] = no_journal
+    part: int = 1
+    sink_again: Callable[[int], Sink] | None = None
+
+    def made_sink(self) -> Sink:
+        """Make the sink of this part."""
+        return self.sink_again(self.part) if self.part > 1 and self.sink_again is not None else self.sink()
 
 
 def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
@@ -371,7 +378,7 @@ def reconstruction_main(link: Link, plan: ReconstructionPlan) -> None:
 
 def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     """Make everything, compile every kernel, say ready, then take turns until told to stop."""
-    inbox, sink = Inbox(plan.nodes, plan.keys), plan.sink()
+    inbox, sink = Inbox(plan.nodes, plan.keys), plan.made_sink()
     lifeline.report("hello", inbox.address, details={"nodes": inbox.nodes_address})
     pipeline = plan.pipeline()
     pipeline.warm()

@@ -5,13 +5,16 @@ import logging
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from capture.clock import now_ns
 from capture.control import Details, Report
 from capture.lifeline import Link
+from capture.plan import CameraPlan
+from reconstruct.process import ReconstructionPlan
+from tools.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +32,8 @@ class Child:
     """One process and what is known of it.
 
     target: its main function, None for a camera node, which nobody here starts; greeted: it can hear orders; away: a node that
-    is out of reach; counts: its last figures; details: what else it told; tuned: settings given to it
-    since the start, by dotted name.
+    is out of reach; counts: its last figures; details: what else it told; tuned: settings given to it since the start, by dotted
+    name; ready_ns: since when it has been ready, 0 where it is not; due_ns: when it is to be started again, 0 where it runs.
     """
 
     name: str
@@ -43,7 +46,9 @@ class Child:
     ended: bool = False
     away: bool = False
     last_heard_ns: int = 0
-    n_restarts: int = 0
+    ready_ns: int = 0
+    due_ns: int = 0
+    restarts: Restarts = field(default_factory=Restarts)
     counts: dict[str, int] = field(default_factory=dict)
     details: Details = field(default_factory=dict)
     tuned: Details = field(default_factory=dict)
@@ -67,6 +72,7 @@ class Child:
         """Begin anew: nothing was heard of it yet."""
         self.greeted = self.ready = self.ended = self.away = False
         self.last_heard_ns, self.complaint = now_ns(), None
+        self.ready_ns = self.due_ns = 0
 
     def spawn(self, link: Link) -> None:
         """Start the process."""
@@ -91,6 +97,13 @@ class Child:
         code = self.process.exitcode if self.process is not None else None
         how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
         return f"the {self.name} process {how}"
+
+    def again(self) -> None:
+        """Prepare to be started once more: a camera that was there is then looked for as long as the run lasts."""
+        if isinstance(self.plan, CameraPlan):
+            self.plan = replace(self.plan, patience_s=float("inf"))
+        elif isinstance(self.plan, ReconstructionPlan):
+            self.plan = replace(self.plan, part=self.restarts.n + 1)
 
     def end(self) -> None:
         """Make the process end that does not end by itself."""

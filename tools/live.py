@@ -1,6 +1,6 @@
 """What a live run is made of, for `demo` and `run` alike: factories that travel to the spawned processes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -78,6 +78,13 @@ def open_sink(
     return sink
 
 
+def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, part: int) -> StreamSink:
+    """Make the sink anew within a run whose reconstruction was started again: a recording goes on in another file."""
+    if record is not None and not is_session(record):
+        record = record.with_name(f"{record.stem}.{part}{record.suffix}")
+    return open_first(record=record)
+
+
 def reconstruction_plan(
     rig: Rig,
     subject: Subject,
@@ -92,9 +99,11 @@ def reconstruction_plan(
 
     outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to.
     """
+    open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
     return ReconstructionPlan(
         pipeline=partial(open_pipeline, rig, subject, database, settings),
-        sink=partial(open_sink, rig, subject, settings, session, tuple(outputs), record, cameras=True),
+        sink=partial(open_first, record=record),
+        sink_again=partial(open_sink_again, open_first, record),
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
         journal=journal_of,

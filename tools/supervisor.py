@@ -1,38 +1,44 @@
 """Start, watch and end the processes of a run: two cameras and the reconstruction.
 
-A camera process that dies or hangs is started again a few times; any other fault ends the run with one line. Whatever
-happens here, the children end too: they are told to, then made to, and they watch for this process to vanish. A camera node on
-another machine is waited for, whenever it is not there.
+A process that dies or hangs while the run goes on is started again, for as long as the run lasts, unless it dies at once every
+time; before the start any fault ends the run with one line. After a sleep of the machine nothing is called hung. Whatever happens
+here, the children end too: they are told to, then made to, and they watch for this process to vanish. A camera node on another
+machine is waited for, whenever it is not there.
 """
 
 import contextlib
 import logging
 import secrets
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
 import zmq
 
 from capture.clock import now_ns
-from capture.control import Order, Report, decode_report, encode_order
+from capture.control import Details, Order, Report, decode_report, encode_order
 from capture.endpoints import KeySettings
 from capture.lifeline import Link
+from capture.naps import Clocks, Naps, clocks_ns
 from capture.node import settings_details
 from capture.node_desk import NodeDesk
-from capture.process import CameraPlan, camera_main
+from capture.plan import CameraPlan
+from capture.process import camera_main
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 from config.errors import DuocapError
 from config.logs import current_logs
 from config.settings import DetectorSettings
-from reconstruct.process import CAMERAS, ReconstructionPlan, reconstruction_main
+from reconstruct.process import ReconstructionPlan, reconstruction_main
+from reconstruct.silence import CAMERAS
 from stream.collector import CollectionPlan, collector_main
 from tools.child import READY_S, Child
+from tools.restarts import duration_words
 
 log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
-MAX_RESTARTS = 3
+MAX_UNSAID = 16
 PASSED_ON = ("tune", "record", "sync")  # orders that one process may ask to be given to another
 STOP_S = 4.0
 START_DELAY_NS = 300_000_000
@@ -50,9 +56,10 @@ class ProcessFaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AwaitedNode:
-    """A camera that is a node on another machine: it is told the detector's settings."""
+    """A camera that is a node on another machine: it is told the detector's settings, and more of the room in `room`."""
 
     detector: DetectorSettings
+    room: Details = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +78,9 @@ def new_session() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: left and right; reconstruction: or what only collects detections; tell: receives news in words; entrance: where camera nodes come in, if any is awaited. Raises
-    RunError for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an impossible
-    entrance.
+    cameras: left and right; reconstruction: or what only collects detections; tell: receives news in words; entrance: where
+    camera nodes come in, if any is awaited; clocks: see `capture.naps`. Raises RunError for what the user can mend (the child's
+    own line), ProcessFaultError for what not, EndpointError for an impossible entrance.
     """
 
     def __init__(
@@ -83,8 +90,11 @@ class Supervisor:
         session: str,
         tell: Callable[[str], None] = log.info,
         entrance: NodeEntrance | None = None,
+        clocks: Clocks = clocks_ns,
     ) -> None:
         self._session, self._tell = session, tell
+        self._naps = Naps(clocks)
+        self._unsaid: deque[str] = deque(maxlen=MAX_UNSAID)
         main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
         self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, main, reconstruction)}
         for name, plan in zip(CAMERAS, cameras, strict=True):
@@ -105,7 +115,7 @@ class Supervisor:
 
     def _open_desk(self, entrance: NodeEntrance | None) -> NodeDesk | None:
         """Open the desk for the cameras that are nodes, if any is."""
-        welcomes = {child.name: settings_details(child.plan.detector) for child in self.nodes}
+        welcomes = {child.name: settings_details(child.plan.detector) | child.plan.room for child in self.nodes}
         if not welcomes:
             return None
         entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
@@ -152,11 +162,7 @@ class Supervisor:
     def start(self) -> int:
         """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
         self._t_start_ns = now_ns() + START_DELAY_NS
-        rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
-        budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
-        self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
-        for child in self.cameras:
-            self._order_start(child)
+        self._order_all_start()
         return self._t_start_ns
 
     def record(self, folder: str) -> None:
@@ -174,6 +180,8 @@ class Supervisor:
         """Hear reports, waiting at most timeout_ms for the first, then look after every process; call it often."""
         if self._mail.poll(timeout_ms):
             self._hear_all()
+        if slept_ns := self._naps.turn():
+            self._wake(slept_ns)
         for child in self.children.values():
             self._look_after_node(child) if child.is_node else self._look_after(child)
         if now_ns() >= self._describe_due_ns:
@@ -207,6 +215,14 @@ class Supervisor:
         socket = self._desk.mail if child.is_node and self._desk is not None else self._socket
         with contextlib.suppress(zmq.Again):
             socket.send_multipart([child.name.encode(), encode_order(order)], zmq.NOBLOCK)
+
+    def _order_all_start(self) -> None:
+        """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
+        rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
+        budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
+        self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
+        for child in self.cameras:
+            self._order_start(child)
 
     def _order_start(self, child: Child) -> None:
         """Tell a camera when to start and where to send."""
@@ -247,7 +263,9 @@ class Supervisor:
             child.address, child.ready, child.ended = report.text, False, False
         elif report.kind == "ready":
             self._welcome_back(child)
-            child.ready = True
+            child.ready, child.ready_ns = True, child.ready_ns or now_ns()
+            if self._t_start_ns and child.name == RECONSTRUCTION:
+                self._go_on()
             if self._record_to and child.name in CAMERAS:
                 self._order_record(child)
             if self._t_start_ns and child.name in CAMERAS:
@@ -275,8 +293,26 @@ class Supervisor:
                 if order.kind == "tune":
                     self.children[name].tuned |= {key: value for key, value in details.items() if "." in key}
 
+    def _go_on(self) -> None:
+        """Have a reconstruction that was started again take up the run."""
+        self._order_all_start()
+        while self._unsaid:
+            self._order(self.children[RECONSTRUCTION], Order("event", text=self._unsaid.popleft()))
+        self._describe_cameras()
+
+    def _wake(self, slept_ns: int) -> None:
+        """After a sleep of the machine nothing that was silent is to blame; the cameras' processes notice it themselves."""
+        for child in self.children.values():
+            child.last_heard_ns = now_ns()
+        self._announce(f"the machine was asleep, or too busy to go on, for {duration_words(slept_ns)}; going on")
+
     def _look_after(self, child: Child) -> None:
-        """Start a dead or hung camera again; raise for whatever cannot be mended so."""
+        """Start a dead or hung process again when that is due; raise for whatever cannot be mended so."""
+        if child.due_ns:
+            if now_ns() >= child.due_ns:
+                child.again()
+                self._spawn(child)
+            return
         assert child.process is not None
         hung = child.hung(now_ns())
         if child.process.is_alive() and not hung:
@@ -286,18 +322,16 @@ class Supervisor:
         while self._mail.poll(50):  # its last words may still be on the way
             self._hear_all()
         words = child.fate(hung)
-        if child.name in CAMERAS and self._t_start_ns and child.n_restarts < MAX_RESTARTS:
-            self._restart(child, words)
+        worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
+        pause_ns = child.restarts.died(worked_ns) if self._t_start_ns else None
+        if pause_ns is not None:
+            child.ready, child.due_ns = False, now_ns() + pause_ns
+            after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
+            self._announce(f"{words}; starting it again{after}")
         elif child.complaint is None or child.complaint.kind == "fault":
             raise ProcessFaultError(words)
         else:
             raise RunError(words)
-
-    def _restart(self, child: Child, words: str) -> None:
-        """Start a camera process again and say so to the user and on the stream."""
-        child.n_restarts += 1
-        self._announce(f"{words}; starting it again ({child.n_restarts} of {MAX_RESTARTS})")
-        self._spawn(child)
 
     def _look_after_node(self, child: Child) -> None:
         """Say when a node fails or falls silent; it comes back by itself."""
@@ -318,7 +352,11 @@ class Supervisor:
     def _announce(self, text: str) -> None:
         """Tell the user and the stream."""
         self._tell(text)
-        self._order(self.children[RECONSTRUCTION], Order("event", text=text))
+        reconstruction = self.children[RECONSTRUCTION]
+        if self._t_start_ns and not reconstruction.ready:
+            self._unsaid.append(text)
+        else:
+            self._order(reconstruction, Order("event", text=text))
 
     def _describe_cameras(self) -> None:
         """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
