@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from capture.packets import Frame
 from capture.sources import DEFAULT_FPS, Facts, Stamp
 from capture.video_stamps import read_video_stamps
+from capture.webcam_jpeg import whole_jpeg
 from config.errors import SourceError
 
 
@@ -19,6 +20,17 @@ def pictures_of(file: Path) -> Iterator[bytes]:
 
     Raises SourceError: it cannot be opened as a video of JPEGs.
     """
+    last = b""
+    for jpeg in _packets(file):
+        if last:
+            yield last
+        last = jpeg
+    if whole_jpeg(last) is not None:
+        yield last
+
+
+def _packets(file: Path) -> Iterator[bytes]:
+    """Give the packets of a video, the last one perhaps torn. Raises SourceError."""
     try:
         with av.open(str(file)) as container:
             if not container.streams.video or container.streams.video[0].codec_context.name != "mjpeg":

@@ -6,6 +6,7 @@ full or gone never reaches the muxer, and what is in the file ends with a whole 
 
 import contextlib
 import os
+from collections import deque
 from fractions import Fraction
 from io import FileIO, UnsupportedOperation
 from pathlib import Path
@@ -62,7 +63,8 @@ class VideoWriter:
         self.file = file
         self._raw: FileIO = file.open("xb", buffering=0)
         self._held = _Held()
-        self._whole = 0  # bytes of the file that make whole pictures
+        self._written = 0  # bytes from the beginning that are in the file
+        self._ends: deque[int] = deque()  # places where the muxer was between two pictures, the last written one first
         self._muxer = av.open(self._held, "w", format="matroska", options=OPTIONS)
         rate = Fraction(fps).limit_denominator(1001) if 0.0 < fps <= MAX_RATE else Fraction(30)
         self._stream = self._muxer.add_mux_stream("mjpeg", rate=rate, width=size[0], height=size[1])
@@ -81,18 +83,20 @@ class VideoWriter:
         packet.pts = packet.dts = self._last_ms
         packet.is_keyframe = True
         self._muxer.mux(packet)
+        self._ends.append(self._held.tell())
         self.n_pictures += 1
 
     def flush(self) -> None:
         """Hand what is complete to the operating system. Raises OSError."""
-        end = self._whole
         for place, data in self._held.taken():
             self._raw.seek(place)
             left = memoryview(data)
             while left:
-                left = left[self._raw.write(left) or 0 :]
-            end = max(end, place + len(data))
-        self._whole = end
+                n = self._raw.write(left) or 0
+                place, left = place + n, left[n:]
+                self._written = max(self._written, place)
+        while len(self._ends) > 1 and self._ends[1] <= self._written:
+            self._ends.popleft()
 
     def sync(self) -> None:
         """Have the operating system write to the disk itself, against a power cut. Raises OSError."""
@@ -109,8 +113,9 @@ class VideoWriter:
 
     def abandon(self) -> None:
         """Close a file that cannot be written to any more, without a half-written picture at its end."""
+        whole = max((end for end in self._ends if end <= self._written), default=0)
         with contextlib.suppress(OSError):
-            self._raw.truncate(self._whole)
+            self._raw.truncate(whole)
         self._close_raw()
         with contextlib.suppress(Exception):  # its end goes nowhere
             self._muxer.close()
