@@ -4,9 +4,11 @@ It says hello until a run wants it, opens its camera with the settings it is tol
 waits for the next run when that one ends. It captures on through a network that fails for a while.
 """
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from capture.clock import now_ns
 from capture.control import Details, Order
@@ -26,18 +28,23 @@ READY_PERIOD_NS = 1_000_000_000
 PATIENCE_NS = 5_000_000_000  # without an answer, before the user is told
 GIVE_UP_NS = 60_000_000_000  # out of reach for so long: the camera is let go
 PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
+MAX_LEARN_S = 600.0
 
 SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """One node. camera: 0 left, 1 right; address: of the run's control socket; others as in CameraPlan."""
+    """One node.
+
+    camera: 0 left, 1 right; address: of the run's control socket; detector: gets settings, source, and what `told_room` gives by
+    name; others as in CameraPlan.
+    """
 
     camera: int
     address: str
     source: Callable[[], Source]
-    detector: Callable[[DetectorSettings, Source], Detects]
+    detector: Callable[..., Detects]
     paced: bool
     keys: KeySettings | None = None
 
@@ -116,11 +123,11 @@ class CameraNode:
     def _join(self, order: Order) -> None:
         """Become part of a run: open the camera as it wants it, without keeping the line waiting."""
         self.line.session = order.text
-        settings = detector_settings(order.details)
+        settings, room = detector_settings(order.details), told_room(order.details)
         plan = CameraPlan(
             self._plan.camera,
             self._plan.source,
-            lambda source: self._plan.detector(settings, source),
+            lambda source: self._plan.detector(settings, source, **room),
             self._plan.paced,
             clock=self.line.clock,
             keys=self._plan.keys,
@@ -224,3 +231,26 @@ def detector_settings(details: Details) -> DetectorSettings:
     kinds = {field.name: type(getattr(default, field.name)) for field in fields(default)}
     told = {name: details[name] for name, kind in kinds.items() if isinstance(details.get(name), kind)}
     return DetectorSettings(**told)  # type: ignore[arg-type]
+
+
+def room_details(colors_rgb: Sequence[Sequence[float]], learn_s: float) -> Details:
+    """Give what detectors are to know of the room as details of an order: colours of markers, how long it is empty first."""
+    details: Details = {}
+    if colors_rgb:
+        details["colors_rgb"] = ", ".join(" ".join(f"{value:g}" for value in color) for color in colors_rgb)
+    if learn_s > 0.0:
+        details["empty_s"] = learn_s
+    return details
+
+
+def told_room(details: Details) -> dict[str, Any]:
+    """Give what an order tells of the room, by the names of a detector's arguments; what cannot be read is left out."""
+    room: dict[str, Any] = {}
+    with contextlib.suppress(ValueError):
+        colors = [tuple(float(value) for value in color.split()) for color in str(details.get("colors_rgb", "")).split(",")]
+        if all(len(color) == 3 and all(0.0 <= value <= 255.0 for value in color) for color in colors):
+            room["colors_rgb"] = tuple(colors)
+    learn_s = details.get("empty_s")
+    if isinstance(learn_s, int | float) and 0.0 < learn_s <= MAX_LEARN_S:
+        room["learn_s"] = float(learn_s)
+    return room

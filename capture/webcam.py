@@ -76,7 +76,9 @@ class Webcam:
         self._settings = self._wanted = settings
         self._devices = devices or Devices()
         self.name = identity.label or identity.name
-        self.size, self.fps, self.n_frames, self.truncated = (settings.width, settings.height), settings.fps, None, False
+        self.size, self.fps, self.truncated = (settings.width, settings.height), settings.fps, False
+        self.n_frames: int | None = None
+        self.stamp = Stamp.READ
         self.facts: Facts = {"name": self.name}
         self._grabber: Grabber | None = None
         self._news = threading.Condition()
@@ -88,11 +90,6 @@ class Webcam:
         self._thread = threading.Thread(target=self._run, name=f"webcam-{self.name}", daemon=True)
         self._thread.start()
         self._await_opening()
-
-    @property
-    def stamp(self) -> Stamp:
-        """What the frames' times are; the driver's, until they prove to be on another clock."""
-        return self._grabber.stamp if self._grabber is not None else Stamp.READ
 
     @property
     def words(self) -> list[str]:
@@ -162,7 +159,7 @@ class Webcam:
             raise SourceError(
                 f"camera {self.name!r} could not be opened within {OPEN_S:g} s; plug it in anew, or try another port"
             )
-        self.size, self.fps = self._grabber.size, self._grabber.fps
+        self.size, self.fps, self.stamp = self._grabber.size, self._grabber.fps, self._grabber.stamp
         if self._grabber.words:
             self.facts["otherwise"] = "; ".join(self._grabber.words)
 
@@ -178,7 +175,7 @@ class Webcam:
                 self._news.notify_all()
             while not self._closing:
                 self._obey(grabber)
-                self._hand_over(grabber.shoot())
+                self._hand_over(grabber.shoot(), grabber.stamp)
         except SourceError as error:
             self._fail(error)
         except Exception as error:
@@ -206,9 +203,10 @@ class Webcam:
             request.words = grabber.adjust(request.settings)
             request.done.set()
 
-    def _hand_over(self, shot: Shot) -> None:
-        """Give a frame to the reader, in place of one that was not fetched."""
+    def _hand_over(self, shot: Shot, stamp: Stamp) -> None:
+        """Give a frame to the reader, in place of one that was not fetched; stamp: the driver's may prove wrong any time."""
         with self._news:
+            self.stamp = stamp
             if self._shot is not None:
                 self.facts["skipped"] = int(self.facts["skipped"]) + 1
             self._shot = shot

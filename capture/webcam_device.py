@@ -136,8 +136,8 @@ class Grabber:
         self.words += format_words(self.settings, self.facts, self.size) + said
         if rate < SLOW_SHARE * expected:
             self.words.append(
-                f"gives {rate:.0f} frames/s of {expected:g}: in dim light automatic exposure takes longer than a frame; "
-                "more light, or a number for camera.exposure"
+                f"gives {rate:.0f} frames/s of {expected:g}: automatic exposure takes long in dim light (more light, or a number "
+                "for camera.exposure), or this machine is busy"
             )
 
     def adjust(self, settings: CameraSettings) -> list[str]:

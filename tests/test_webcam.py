@@ -43,7 +43,7 @@ def test_frames_come_with_their_bytes_and_growing_stamps() -> None:
     assert all(np.diff(stamps) > 0) and now - stamps[-1] < 1_000_000_000
     for frame in frames:
         assert np.array_equal(frame.image, cv2.imdecode(np.frombuffer(frame.jpeg, np.uint8), cv2.IMREAD_COLOR))
-    assert source.facts["name"] == "Left Cam" and "otherwise" not in source.facts
+    assert source.facts["name"] == "Left Cam" and "instead" not in str(source.facts.get("otherwise"))
     assert source.read() is None  # closed
 
 
@@ -56,7 +56,7 @@ def test_damaged_frames_are_left_out_and_counted() -> None:
 
 def test_what_is_done_otherwise_is_in_the_facts() -> None:
     with closing(camera(replace(FAST, sizes=((352, 288),)))) as source:
-        assert source.facts["otherwise"] == "gives 352x288 instead of 320x240" and source.size == (352, 288)
+        assert str(source.facts["otherwise"]).startswith("gives 352x288 instead of 320x240") and source.size == (352, 288)
 
 
 def test_a_reader_that_dawdles_gets_the_newest_frame() -> None:

@@ -85,8 +85,8 @@ def test_the_rate_is_measured_not_believed() -> None:
     grab, _, _ = begun(Manners(SIZE, 20.0, announces={cv2.CAP_PROP_FPS: 50.0}))
     assert grab.fps == pytest.approx(20.0) and grab.facts["fps_announced"] == 50.0
     assert grab.words == [
-        "gives 20 frames/s of 50: in dim light automatic exposure takes longer than a frame; more light, or a number for "
-        "camera.exposure"
+        "gives 20 frames/s of 50: automatic exposure takes long in dim light (more light, or a number for camera.exposure), "
+        "or this machine is busy"
     ]
 
 
