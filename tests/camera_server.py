@@ -37,7 +37,8 @@ class Faults:
 
     To streams that run: jitter_s, drop, corrupt: each picture comes later by up to so much, is left out, is damaged, with this
     share; stalled: the connection stays, nothing comes; half_rate; frozen: the same picture again and again; black, overexposed;
-    resized: pictures of half the size; length: of each part as announced, "right", "absent" or "wrong".
+    resized: pictures of half the size; moved: those of a camera that was bumped; length: of each part as announced, "right",
+    "absent" or "wrong".
     To new connections: refuse: none is taken; reply: one of REPLIES; boundary: one of BOUNDARIES; password: asked for;
     stamp_step_s: added to the stamps, as after a restart of the sender.
     """
@@ -51,6 +52,7 @@ class Faults:
     black: bool = False
     overexposed: bool = False
     resized: bool = False
+    moved: bool = False
     length: str = "right"
     refuse: bool = False
     reply: str = "stream"
@@ -61,13 +63,16 @@ class Faults:
 
 @dataclass(frozen=True)
 class Play:
-    """What is played. stamps: an X-Timestamp with every part, of a clock that runs drift_ppm fast, from stamp_epoch_s on.
+    """What is played. moved: the same as a camera sees it that was bumped.
+
+    stamps: an X-Timestamp with every part, of a clock that runs drift_ppm fast, from stamp_epoch_s on.
 
     t0_s: when, by time.perf_counter, picture 0 is due, so that two servers show one scene; None: when the server starts.
     """
 
     jpegs: Sequence[bytes]
     fps: float = 30.0
+    moved: Sequence[bytes] = ()
     loop: bool = True
     stamps: bool = False
     drift_ppm: float = 0.0
@@ -256,7 +261,8 @@ class MjpegServer(CameraServer):
 
     def _part(self, index: int, faults: Faults, chance: random.Random) -> bytes:
         """Give one part of the stream, boundary and all."""
-        jpeg = self.play.jpegs[0 if faults.frozen else index % len(self.play.jpegs)]
+        jpegs = self.play.moved if faults.moved and self.play.moved else self.play.jpegs
+        jpeg = jpegs[0 if faults.frozen else index % len(jpegs)]
         for name in ("black", "overexposed", "resized"):
             jpeg = self._special[name] if getattr(faults, name) else jpeg
         if chance.random() < faults.corrupt:

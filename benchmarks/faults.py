@@ -1,0 +1,306 @@
+"""What goes wrong with cameras, cables and processes, done to a real live run again and again: what is lost, and for how long.
+
+    python -m benchmarks.faults [--times 10] [--only unplugged,frozen] [--size 640x480] [--database DB] [--json F.json]
+
+Two servers in processes of their own play a rendered performance as MJPEG over HTTP; supervisor, camera processes and
+reconstruction are those of `duocap run`. A fault is done to the right camera (or to what its name says) for some seconds, then
+undone. It is over when poses are tracked by both cameras again, half a second long; the time to that is counted from the moment
+it was undone, and for what is killed from the kill. Poses: those published from the fault's beginning to that, by how they are
+flagged; lost: what there was no tracked pose for, of the frames that were due.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from benchmarks.soak_scene import SoakScene, soak_scene
+from calibration.rig_toml import read_rig
+from calibration.subject_toml import read_subject
+from capture.plan import CameraPlan
+from capture.video_taker import VideoTaker
+from config.settings import Settings, StreamSettings
+from database.default import default_database, default_database_path
+from stream.messages import EventMessage, PoseMessage, StatusMessage
+from stream.subscriber import Subscriber
+from tests.camera_server import MjpegProcess, Play, encoded
+from tests.ports import free_address
+from tools.cameras import camera_plan
+from tools.live import reconstruction_plan
+from tools.supervisor import Supervisor, new_session
+
+MOVED_PX = 12
+READY_S, SETTLED_S, GIVE_UP_S = 180.0, 0.5, 40.0
+QUIET_S = 1.5  # between two faults
+ASLEEP_S = 8
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One fault. poses: by flag; lost: frames without a tracked pose; recover_s: None if it did not; words: what was told."""
+
+    poses: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    recover_s: float | None = None
+    words: list[str] = field(default_factory=list)
+
+
+class Bench:
+    """A live run with everything that may be done to it."""
+
+    def __init__(self, stack: ExitStack, scene: SoakScene, database: Path, folder: Path) -> None:
+        self.scene, self.folder = scene, folder
+        moved = tuple(encoded(np.roll(_decoded(jpeg), MOVED_PX, axis=0)) for jpeg in scene.jpegs[1])
+        plays = [Play(scene.jpegs[0], scene.fps), Play(scene.jpegs[1], scene.fps, moved=moved)]
+        self.servers = [stack.enter_context(MjpegProcess(play)) for play in plays]
+        address = free_address()
+        settings = replace(Settings(), stream=StreamSettings(address=address, service="", preview=False))
+        session = new_session()
+        rig, subject = read_rig(scene.rig), read_subject(scene.subject)
+        left, right = (_camera(server.url, camera, settings) for camera, server in enumerate(self.servers))
+        plan = reconstruction_plan(rig, subject, database, settings, session, scene.fps)
+        self._poses: list[tuple[float, PoseMessage]] = []
+        self._events: list[str] = []
+        self.status: StatusMessage | None = None
+        self._subscriber = Subscriber(address, ("pose", "status", "event"))
+        stack.callback(self._subscriber.close)
+        self.run = stack.enter_context(Supervisor((left, right), plan, session, lambda text: None))
+        self.run.wait_ready(READY_S)
+        self.run.start()
+
+    def turn(self) -> None:
+        """Let the run go on for a moment and listen."""
+        for message in self._subscriber.heard(5):
+            if isinstance(message, PoseMessage):
+                self._poses.append((time.perf_counter(), message))
+            elif isinstance(message, EventMessage):
+                self._events.append(message.text)
+            elif isinstance(message, StatusMessage):
+                self.status = message
+        self.run.turn(0)
+
+    def turns(self, seconds: float) -> None:
+        """Let the run go on."""
+        end_s = time.perf_counter() + seconds
+        while time.perf_counter() < end_s:
+            self.turn()
+
+    def steady_since(self, begin_s: float) -> float | None:
+        """Give since when, at or after begin_s, poses have been tracked by both cameras; None if they are not now."""
+        since = None
+        for t_s, pose in self._poses:
+            if t_s >= begin_s:
+                since = (since or t_s) if flag(pose) == "both" else None
+        return since
+
+    def suffer(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> Outcome:
+        """Do a fault, undo it and wait until it is over."""
+        self.turns(QUIET_S)
+        self._poses.clear()
+        self._events.clear()
+        t_begin_s = time.perf_counter()
+        begin(self)
+        self.turns(hold_s)
+        t_end_s = time.perf_counter() if hold_s else t_begin_s
+        end(self)
+        recovered = None
+        while time.perf_counter() - t_end_s < GIVE_UP_S:
+            self.turn()
+            since = self.steady_since(t_end_s)
+            if since is not None and self._poses[-1][0] - since > SETTLED_S:
+                recovered = since
+                break
+        self.turns(0.3)
+        until_s = recovered if recovered is not None else time.perf_counter()
+        poses = Counter(flag(pose) for t_s, pose in self._poses if t_s <= until_s)
+        due = round((until_s - t_begin_s) * self.scene.fps)
+        lost = max(0, due - poses["both"] - poses["one"])
+        return Outcome(poses, lost, None if recovered is None else recovered - t_end_s, list(self._events))
+
+
+def flag(pose: PoseMessage) -> str:
+    """Tell how a pose is flagged: tracked by both cameras, by one, coasting or lost."""
+    if pose.state != "tracking":
+        return pose.state
+    return "both" if len({camera for marker in pose.markers for camera in marker.cameras}) == 2 else "one"
+
+
+def _decoded(jpeg: bytes) -> np.ndarray:
+    """Give the image of a JPEG."""
+    image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    return np.asarray(image)
+
+
+def _camera(url: str, camera: int, settings: Settings) -> CameraPlan:
+    """Plan a camera that can be recorded."""
+    plan = camera_plan(url, camera, settings, None)
+    assert isinstance(plan, CameraPlan)
+    return replace(plan, takers=(partial(VideoTaker, ("left", "right")[camera]),))
+
+
+def nothing(bench: Bench) -> None:
+    """Do nothing."""
+
+
+def server(**faults: object) -> Callable[[Bench], None]:
+    """Have the right camera do something."""
+    return lambda bench: bench.servers[1].set(**faults)
+
+
+def unplug(bench: Bench) -> None:
+    """Take the right camera away."""
+    bench.servers[1].set(refuse=True)
+
+
+def unplug_both(bench: Bench) -> None:
+    """Take both cameras away."""
+    for one in bench.servers:
+        one.set(refuse=True)
+
+
+def plug_both(bench: Bench) -> None:
+    """Put both cameras back."""
+    for one in bench.servers:
+        one.set(refuse=False)
+
+
+def kill(name: str) -> Callable[[Bench], None]:
+    """Have a process killed."""
+
+    def work(bench: Bench) -> None:
+        process = bench.run.children[name].process
+        assert process is not None
+        process.kill()
+
+    return work
+
+
+def sleep(bench: Bench) -> None:
+    """Stop every process of the run, this one as well, as a sleep of the machine does."""
+    pids = [str(child.process.pid) for child in bench.run.children.values() if child.process is not None] + [str(os.getpid())]
+    script = f"kill -STOP {' '.join(pids)}; sleep {ASLEEP_S}; kill -CONT {' '.join(pids)}"
+    subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True)
+    end_s = time.perf_counter() + 0.6 * ASLEEP_S
+    while time.perf_counter() < end_s:
+        bench.turn()
+
+
+def fill_disk(bench: Bench) -> None:
+    """Record, then let no file of the camera processes grow any more."""
+    folder = Path(tempfile.mkdtemp(dir=bench.folder))
+    bench.run.record(str(folder))
+    bench.turns(1.5)
+    for child in bench.run.cameras:
+        assert child.process is not None and child.process.pid is not None
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+def empty_disk(bench: Bench) -> None:
+    """Let files grow again, and record no more."""
+    for child in bench.run.cameras:
+        assert child.process is not None and child.process.pid is not None
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    bench.run.record("")
+
+
+FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]] = {
+    "unplugged": (unplug, server(refuse=False), 2.0),
+    "stalled": (server(stalled=True), server(stalled=False), 2.0),
+    "frozen": (server(frozen=True), server(frozen=False), 2.0),
+    "black": (server(black=True), server(black=False), 2.5),
+    "overexposed": (server(overexposed=True), server(overexposed=False), 2.5),
+    "half rate": (server(half_rate=True), server(half_rate=False), 5.0),
+    "moved": (server(moved=True), server(moved=False), 10.0),
+    "both unplugged": (unplug_both, plug_both, 2.0),
+    "camera killed": (kill("right"), nothing, 0.0),
+    "reconstruction killed": (kill("reconstruction"), nothing, 0.0),
+    "disk full": (fill_disk, empty_disk, 2.0),
+    "asleep": (sleep, nothing, 0.0),
+}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--only", default=",".join(FAULTS))
+    parser.add_argument("--size", default="640x480")
+    parser.add_argument("--database", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args(given)
+    width, _, height = arguments.size.partition("x")
+    if arguments.database is None:
+        default_database()
+    database = arguments.database or default_database_path()
+    found: dict[str, list[Outcome]] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        bench = Bench(stack, soak_scene((int(width), int(height)), database, folder), database, folder)
+        bench.turns(6.0)
+        memory = memory_mb(bench)
+        print(row("fault", "times", "both", "one", "coasting", "lost", "frames lost", "recover s: median", "worst"))
+        for name in arguments.only.split(","):
+            found[name] = [bench.suffer(*FAULTS[name]) for _ in range(arguments.times)]
+            show(name, found[name])
+        after = memory_mb(bench)
+        print(
+            "MB of each process, first and last: " + ", ".join(f"{name} {memory[name]:.0f} {after[name]:.0f}" for name in after)
+        )
+    if arguments.json:
+        table = {name: [_plain(outcome) for outcome in outcomes] for name, outcomes in found.items()}
+        arguments.json.write_text(json.dumps({"faults": table, "memory_mb": [memory, after]}, indent=1), encoding="utf-8")
+    return 0
+
+
+def _plain(outcome: Outcome) -> dict[str, object]:
+    """Give an outcome for JSON."""
+    return {"poses": dict(outcome.poses), "lost": outcome.lost, "recover_s": outcome.recover_s, "words": outcome.words}
+
+
+def row(*cells: object) -> str:
+    """Lay out one row."""
+    widths = (24, 6, 7, 7, 9, 7, 12, 19, 7)
+    return "".join(
+        f"{cell!s:<{w}}" if k == 0 else f"{cell!s:>{w}}" for k, (cell, w) in enumerate(zip(cells, widths, strict=True))
+    )
+
+
+def show(name: str, outcomes: list[Outcome]) -> None:
+    """Print what became of one fault, all times together: medians, and the words of the first time."""
+    times = sorted(outcome.recover_s if outcome.recover_s is not None else np.inf for outcome in outcomes)
+    poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in ("both", "one", "coasting", "lost")]
+    lost = round(float(np.median([outcome.lost for outcome in outcomes])))
+    print(row(name, len(outcomes), *poses, lost, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
+    for text in dict.fromkeys(text for outcome in outcomes[:1] for text in outcome.words):
+        print(f"    {text}")
+    sys.stdout.flush()
+
+
+def memory_mb(bench: Bench) -> dict[str, float]:
+    """Give the resident memory of each process."""
+    figures = {}
+    for name, child in bench.run.children.items():
+        assert child.process is not None
+        lines = Path(f"/proc/{child.process.pid}/status").read_text(encoding="utf-8").splitlines()
+        figures[name] = next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
+    return figures
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())
