@@ -1,7 +1,7 @@
 """A recording: one source or two and their time stamps, read as pairs of blobs through the detectors of live capture."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +9,16 @@ import numpy as np
 from capture.background import Background, images_between, learn_background, robust_background, sample_images
 from capture.detector import Detector
 from capture.packets import Blobs, Floats, Frame, PairedBlobs, lone_pair
-from capture.pairing import Pairing
 from capture.sources import Source, open_source
+from capture.synchronise import Synchroniser
 from capture.timestamps import read_timestamps
 from config.errors import SourceError
 from config.markers import MarkerSet
-from config.settings import DetectorSettings
+from config.settings import DetectorSettings, TimeSettings
 
 N_BACKGROUND = 60
+PAIR_SHARE = 0.6  # of the frame time: half of it, and a tenth for jitter
+AS_STAMPED = TimeSettings(interpolate=False, estimate=False)
 Frames = tuple[Frame | None, ...]
 
 
@@ -99,19 +101,27 @@ class Recording:
             for source in sources:
                 source.close()
 
+    def synchroniser(self, settings: TimeSettings) -> Synchroniser:
+        """Give what pairs this recording's frames and brings each pair to one moment."""
+        return Synchroniser(round(PAIR_SHARE * 1e9 / self.fps), settings)
+
     def pairs(
-        self, clock: Callable[[], int] = lambda: 0, watch: Callable[[Frame, Blobs], None] = lambda frame, blobs: None
+        self,
+        clock: Callable[[], int] = lambda: 0,
+        watch: Callable[[Frame, Blobs], None] = lambda frame, blobs: None,
+        synchroniser: Synchroniser | None = None,
     ) -> Iterator[tuple[PairedBlobs, int, int]]:
         """Detect markers and pair them in time; with each pair the nanoseconds decoding and detecting took.
 
-        With one camera the right view of every pair is empty. watch: receives each frame with its blobs.
+        With one camera the right view of every pair is empty. watch: receives each frame with its blobs; synchroniser: of this
+        recording, for whoever tells it what was learned of the cameras' time offset; None: pairs as the stamps have them.
         """
         if self.backgrounds is None:
             self.learn_background()
         assert self.backgrounds is not None
         detectors = [Detector(self._settings, background, self._colors) for background in self.backgrounds]
+        synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
         own_stamps = self._stamps is not None and self._stamps.ndim == 2
-        pairing = Pairing(round(0.5e9 / self.fps)) if own_stamps and len(detectors) == 2 else None
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
@@ -119,20 +129,18 @@ class Recording:
             t2 = clock()
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
                 watch(frame, seen)
-            pairs = [lone_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, pairing)
+            pairs = [lone_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_stamps)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
             t0 = clock()
 
 
-def _paired(blobs: list[Blobs], pairing: Pairing | None) -> Iterator[PairedBlobs]:
-    """Pair blobs by their place in the recording, or by their own stamps where each camera has some."""
-    if pairing is None:
-        if len(blobs) == 2:
-            yield PairedBlobs(blobs[0], blobs[1])
-        return
+def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_stamps: bool) -> Iterator[PairedBlobs]:
+    """Pair blobs by their own stamps, or those of one row as of one moment, where nothing else is known."""
+    if not own_stamps:
+        blobs = [replace(one, t_capture_ns=blobs[0].t_capture_ns) for one in blobs] if len(blobs) == 2 else []
     for one in sorted(blobs, key=lambda b: b.t_capture_ns):
-        pair = pairing.push(one)
+        pair = synchroniser.push(one)
         if pair is not None:
             yield pair
 

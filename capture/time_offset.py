@@ -22,19 +22,21 @@ from capture.packets import Bools, Floats, MarkerFrame
 MAX_SPAN_S = 0.15  # three frames further apart than this tell no speed
 MEAN_FRAMES = 30  # of the running means
 BLOCK_S = 0.5
+AHEAD_S = 0.75  # from the middle of a block to the middle of the time an estimate from it is in use
 MIN_ROWS = 12
 IRLS_STEPS = 8
 CAUCHY = 2.0  # residuals beyond so many standard deviations pull less
-LEAST_SCALE_PX = 0.05
+LEAST_REAL = 0.7  # share of the squared speeds of half a second that is no noise, or nothing is learned from it
 CORRELATED = 2.0  # rows of one block are not independent: so many count as one
 NONLINEAR = 0.08  # share of delta by which a straight line through fast motion may be off
 PRIOR_S, PRIOR_DRIFT = 0.03, 50e-6
 WALK_S, WALK_DRIFT = 3e-5, 1e-6  # random walk in a second
+MAX_ASTRAY = 4  # blocks in a row beyond GATE: the offset itself has jumped
+TRUST_S = 0.001  # standard deviation at which an estimate is put to use
 GATE = 4.0  # sigmas of an innovation, beyond which it is held back
-MAX_ASTRAY = 4  # blocks in a row beyond it: the offset itself has jumped
 NIS_FORGET = 0.8
-TRUST_S, TRUST_SIGMAS = 0.001, 3.0  # the estimate is applied once it is this sure
-LEAST_STEP_S = 0.0003  # and again whenever it has moved by this much
+TRUST_SIGMAS = 3.0  # the estimate is applied where it differs by so many from what is in use
+LEAST_STEP_S = 0.0003  # and by this much
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,10 @@ class TimeOffset:
         if not len(good):
             return
         velocity = (after.ideal_px[:, good] - before.ideal_px[:, good]) / span_s
-        error, slope = signed_errors(self._F, look.ideal_px[:, good], velocity)
+        error, slope, noise = signed_errors(self._F, look.ideal_px[:, good], velocity)
         error, slope, spread = self._centred(good, len(look.valid), error, slope)
-        known = spread > 0.0
-        rows = np.stack([slope, error, look.sigma_px[good] * np.sqrt(1.0 + spread)], axis=1)[known]
-        if len(rows):
-            self._rows.append(np.column_stack([rows, np.full(len(rows), look.applied_s)]))
+        sigma, applied = look.sigma_px[good] * np.sqrt(1.0 + spread), np.full(len(good), look.applied_s)
+        self._rows.append(np.stack([slope, error, sigma, noise, applied], axis=1)[spread > 0.0])
 
     def _centred(self, which: NDArray[np.int64], n: int, error: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
         """Take each marker's running means away; give also 1 / the number of frames in them, 0 for none."""
@@ -160,14 +160,17 @@ class TimeOffset:
             self._block_s, self._rows = t_s, []
         if t_s - self._block_s < BLOCK_S:
             return
-        rows = np.concatenate(self._rows) if self._rows else np.zeros((0, 4))
+        rows = np.concatenate(self._rows) if self._rows else np.zeros((0, 5))
         middle_s, self._block_s, self._rows = 0.5 * (self._block_s + t_s), t_s, []
         if len(rows) < MIN_ROWS:
             return
-        # Of every row the offset itself: e = s (applied - offset), so s applied - e = s offset.
-        offset_s, variance = robust_slope(rows[:, 0], rows[:, 0] * rows[:, 3] - rows[:, 1], rows[:, 2], self._state[0])
-        off_s = offset_s - float(np.median(rows[:, 3]))
-        self._update(middle_s, offset_s, CORRELATED * variance + (NONLINEAR * off_s) ** 2)
+        slope, error, sigma, noise, applied = rows.T
+        # e = s (applied - offset) of every row, so its correction is what is sought.
+        found = robust_slope(slope, error, sigma, noise)
+        if found is None:
+            return
+        offset_s = float(np.median(applied)) - found[0]
+        self._update(middle_s, offset_s, CORRELATED * found[1] + (NONLINEAR * found[0]) ** 2)
 
     def _update(self, t_s: float, offset_s: float, variance: float) -> None:
         """Predict to the middle of a block, then correct."""
@@ -197,36 +200,43 @@ class TimeOffset:
         sigma = float(np.sqrt(self._P[0, 0]))
         if sigma > TRUST_S:
             return
-        if abs(self._state[0] - self._applied_s) > max(LEAST_STEP_S, TRUST_SIGMAS * sigma):
-            self._applied_s = float(self._state[0])
+        ahead_s = float(self._state[0] + AHEAD_S * self._state[1])
+        if abs(ahead_s - self._applied_s) > max(LEAST_STEP_S, TRUST_SIGMAS * sigma):
+            self._applied_s = ahead_s
         self._sure = True
 
 
-def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats]:
-    """Give signed Sampson distances [px] and how they grow with the delay of the right view [px/s], (M,) each.
+def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give signed Sampson distances [px], how they grow with the right view's delay, and the noise of that [px/s], (M,) each.
 
-    ideal_px, velocity_px_s: undistorted, (2, M, 2). The growth is the mean of what either view's own velocity tells: as the
-    distance of one moving point stays 0, moving the right view on is moving the left one back.
+    ideal_px, velocity_px_s: undistorted, (2, M, 2). As the distance of one moving point stays 0, moving the right view on is
+    moving the left one back: either view's velocity tells the growth, their mean is given, half their difference is its noise.
     """
     left, right = (np.concatenate([px, np.ones((len(px), 1))], axis=1) for px in ideal_px)
     to_right, to_left = left @ F.T, right @ F
     norm = np.sqrt((to_right[:, :2] ** 2).sum(axis=1) + (to_left[:, :2] ** 2).sum(axis=1))
     norm = np.maximum(norm, 1e-300)
     error = np.einsum("mi,mi->m", right, to_right) / norm
-    slope = np.einsum("mi,mi->m", velocity_px_s[1], to_right[:, :2]) - np.einsum("mi,mi->m", velocity_px_s[0], to_left[:, :2])
-    return error, 0.5 * slope / norm
+    by_right = np.einsum("mi,mi->m", velocity_px_s[1], to_right[:, :2]) / norm
+    by_left = -np.einsum("mi,mi->m", velocity_px_s[0], to_left[:, :2]) / norm
+    return error, 0.5 * (by_right + by_left), 0.5 * (by_right - by_left)
 
 
-def robust_slope(x: Floats, y: Floats, sigma: Floats, start: float) -> tuple[float, float]:
-    """Give k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance.
+def robust_slope(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[float, float] | None:
+    """Give k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance; None where x is mostly noise.
 
-    sigma: of every row up to one common scale, which comes from the residuals but is never taken to be below a tenth.
+    sigma: of every row up to one common scale, which comes from the residuals but is never taken to be below a tenth; x_noise: a
+    draw of the noise in x: its squares are taken from those of x, which would else make k too small.
     """
-    weight0 = 1.0 / sigma**2
-    k, weight, scale = start, weight0, 1.0
+    k, weight0, least = 0.0, 1.0 / sigma**2, 1e-300
+    weight, scale = weight0, 1.0
     for _ in range(IRLS_STEPS):
-        k = float((weight * x * y).sum() / max((weight * x * x).sum(), 1e-300))
+        k = float((weight * x * y).sum() / max((weight * x * x).sum(), least))
         z = (y - k * x) / sigma
         scale = max(1.4826 * float(np.median(np.abs(z))), 0.1)
         weight = weight0 / (1.0 + (z / (CAUCHY * scale)) ** 2)
-    return k, scale**2 / max(float((weight * x * x).sum()), 1e-300)
+    whole = float((weight * x * x).sum())
+    real = whole - float((weight * x_noise * x_noise).sum())
+    if real < LEAST_REAL * whole or whole <= least:
+        return None
+    return k * whole / real, scale**2 * whole / real**2

@@ -31,12 +31,13 @@ CURVATURE = 0.12  # share of a track's last second difference by which a place b
 class History:
     """Where the blobs of one frame were before.
 
-    t_ns: of that frame; back_s: how long before it each blob was seen, newest first and 0 for the frame itself, (N, 3);
+    t_ns: of that frame; track: number of each blob's track, never used again, (N,); back_s: how long before it each blob was seen, newest first and 0 for the frame itself, (N, 3);
     points_px: where, (N, 3, 2); known: in how many frames, 1 to 3, (N,); strangeness_px: how far from the expected place
     each was found, (N,); pace_px_s: how fast blobs of this frame usually move.
     """
 
     t_ns: int
+    track: NDArray[np.int64]
     back_s: Floats
     points_px: Floats
     known: NDArray[np.int64]
@@ -57,6 +58,7 @@ class Tracks:
         self._points = np.zeros((0, DEPTH, 2))
         self._known = np.zeros(0, np.int64)
         self._area, self._color = np.zeros(0), np.zeros((0, 3))
+        self._track, self._n_tracks = np.zeros(0, np.int64), 0
         self._pace_px_s = 0.0
 
     def step(self, blobs: Blobs) -> History:
@@ -76,8 +78,11 @@ class Tracks:
         speed = np.linalg.norm(points[old, 0] - points[old, 1], axis=1) / np.maximum(back[old, 1], 1e-6)
         if len(speed):
             self._pace_px_s = float(np.sqrt(np.mean(speed**2)))
-        self._keep(blobs, gone_s, track, (back, points, known))
-        return History(blobs.t_capture_ns, back, points, known, strange, self._pace_px_s)
+        number = np.arange(self._n_tracks, self._n_tracks + n)
+        number[old] = self._track[track[old]]
+        self._n_tracks += n
+        self._keep(blobs, gone_s, track, (back, points, known, number))
+        return History(blobs.t_capture_ns, number, back, points, known, strange, self._pace_px_s)
 
     def _linked(self, blobs: Blobs, gone_s: float) -> tuple[NDArray[np.int64], Floats]:
         """Give the track of every blob, -1 for none, and how far from the expected place each is, (N,) [px]."""
@@ -95,7 +100,11 @@ class Tracks:
         return track, strange
 
     def _keep(
-        self, blobs: Blobs, gone_s: float, track: NDArray[np.int64], found: tuple[Floats, Floats, NDArray[np.int64]]
+        self,
+        blobs: Blobs,
+        gone_s: float,
+        track: NDArray[np.int64],
+        found: tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64]],
     ) -> None:
         """Remember the blobs as the tracks' newest places, and for a while the tracks that found none."""
         missed = np.ones(len(self._known), bool)
@@ -103,10 +112,11 @@ class Tracks:
         ages = self._seen_s + gone_s
         missed &= ages[:, 0] < MISSED_S
         finite = np.isfinite(blobs.points_px).all(axis=1)
-        back, points, known = found
+        back, points, known, number = found
         self._seen_s = np.concatenate([back[finite], ages[missed]])
         self._points = np.concatenate([points[finite], self._points[missed]])
         self._known = np.concatenate([known[finite], self._known[missed]])
+        self._track = np.concatenate([number[finite], self._track[missed]])
         self._area = np.concatenate([blobs.area_px[finite], self._area[missed]])
         self._color = np.concatenate([blobs.color_rgb[finite], self._color[missed]])
         self._t_ns = blobs.t_capture_ns

@@ -83,10 +83,13 @@ def replay(
     check_recording(recording, rig)
     result = ReplayResult(hidden_mm={name: [] for name in hidden})
     begun_ns = now_ns()
-    for n, (pair, decode_ns, detect_ns) in enumerate(recording.pairs(now_ns, watch.frame if watch is not None else _unseen)):
+    synchroniser = recording.synchroniser(settings.time)
+    seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
+    for n, (pair, decode_ns, detect_ns) in enumerate(seen):
         taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
         _wait_until(taken_ns)
         pose = pipeline.step(pair)
+        synchroniser.learn(pipeline.markers, rig)
         pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
         note(result, pose, pipeline.markers, subject, rig)
         if sink is not None:
