@@ -1,0 +1,167 @@
+"""A network camera over RTSP: its pictures, its times, and what it may do wrong; a server on loopback does it."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from capture.clock import now_ns
+from capture.rtsp import Rtsp
+from capture.sources import Source, Stamp
+from config.errors import SourceError
+from tests.camera_server import PASSWORD
+from tests.camera_server_pictures import number_of, numbered_jpegs
+from tests.camera_server_rtsp import RtspServer
+
+N, FPS = 64, 60.0
+
+
+class SlicedServer(RtspServer):
+    """An encoder that cuts each picture into three slices."""
+
+    slices = 3
+
+
+@pytest.fixture
+def server() -> RtspServer:
+    with RtspServer(numbered_jpegs(N), fps=FPS) as server:
+        yield server
+
+
+def numbers(source: Rtsp, count: int) -> list[int]:
+    frames = [source.read() for _ in range(count)]
+    assert all(frame is not None for frame in frames)
+    return [number_of(frame.image) for frame in frames if frame is not None]
+
+
+def until_it_ends(source: Rtsp) -> str:
+    with pytest.raises(SourceError) as caught:
+        for _ in range(1000):
+            source.read()
+    source.close()
+    return str(caught.value)
+
+
+def refused(url: str) -> str:
+    with pytest.raises(SourceError) as caught:
+        Rtsp(url, 0).close()
+    text = str(caught.value)
+    assert "\n" not in text and "rtsp://127.0.0.1" in text and PASSWORD not in text
+    return text
+
+
+@pytest.mark.parametrize("kind", [RtspServer, SlicedServer])
+def test_pictures_come_in_order_at_once(kind: type[RtspServer]) -> None:
+    with kind(numbered_jpegs(N), fps=FPS) as server:
+        source = Rtsp(server.url, 1)
+        assert isinstance(source, Source)
+        assert (source.size, source.n_frames, source.stamp) == ((256, 64), None, Stamp.SENDER)
+        assert source.facts["codec"] == "h264" and source.fps == pytest.approx(60.0, rel=0.1)
+        ages, read = [], []
+        for _ in range(40):
+            frame = source.read()
+            assert frame is not None and frame.camera == 1 and frame.jpeg is None and frame.t_capture_ns <= now_ns()
+            read.append(number_of(frame.image))
+            ages.append(((time.perf_counter() - server.captured_s(0)) * FPS - read[-1]) % N)
+        assert np.all(np.diff(read) % N >= 1)
+        assert np.median(ages) < 0.9  # of a frame time: held back until the next one, it would be 1 and more
+        source.close()
+        assert source.read() is None
+
+
+def test_jitter_is_taken_out_of_the_stamps() -> None:
+    with RtspServer(numbered_jpegs(N), fps=50.0, jitter_s=0.012, drift_ppm=-120.0) as server:
+        source = Rtsp(server.url, 0)
+        stamps = np.array([frame.t_capture_ns for frame in (source.read() for _ in range(70)) if frame is not None])
+        gaps = np.diff(stamps[25:]) / 20e6
+        assert np.abs(gaps - np.round(gaps)).max() < 0.15 and source.facts["stamp_jumps"] == 0
+        server.set(stamp_step_s=-300.0)
+        more = [frame.t_capture_ns for frame in (source.read() for _ in range(10)) if frame is not None]
+        assert min(np.diff(more)) > 0 and source.facts["stamp_jumps"] == 1
+        source.close()
+
+
+def test_dropped_and_damaged_pictures_do_not_end_it() -> None:
+    with RtspServer(numbered_jpegs(N), fps=FPS, corrupt=0.2, seed=4) as server:
+        source = Rtsp(server.url, 0)
+        stamps = [frame.t_capture_ns for frame in (source.read() for _ in range(30)) if frame is not None]
+        assert len(stamps) == 30 and min(np.diff(stamps)) > 0 and int(source.facts["corrupt"]) > 0
+        source.close()
+
+
+@pytest.mark.parametrize(("fault", "light"), [("black", 0.0), ("overexposed", 255.0)])
+def test_black_and_white(server: RtspServer, fault: str, light: float) -> None:
+    source = Rtsp(server.url, 0)
+    server.set(**{fault: True})
+    seen = [frame.image.mean() for frame in (source.read() for _ in range(25)) if frame is not None]
+    assert seen[-1] == pytest.approx(light, abs=5.0)  # of the conversion to YUV and back
+    source.close()
+
+
+def test_whoever_is_slow_gets_the_newest(server: RtspServer) -> None:
+    source = Rtsp(server.url, 0)
+    source.read()
+    time.sleep(0.5)
+    frame = source.read()
+    assert frame is not None and now_ns() - frame.t_capture_ns < 300_000_000 and int(source.facts["overtaken"]) > 15
+    source.close()
+
+
+def test_a_stall_is_told_and_a_new_opening_goes_on(server: RtspServer) -> None:
+    source = Rtsp(server.url, 0)
+    server.set(stalled=True)
+    assert "no picture for 2.5 s" in until_it_ends(source)
+    server.set(stalled=False)
+    again = Rtsp(server.url, 0)
+    assert again.read() is not None
+    again.close()
+
+
+def test_a_disconnect_is_told_and_refusing_too(server: RtspServer) -> None:
+    source = Rtsp(server.url, 0)
+    server.set(refuse=True)
+    assert "the camera ended the stream" in (words := until_it_ends(source)) or "the connection broke" in words
+    assert "cannot be opened (connection refused)" in refused(server.url)
+
+
+def test_close_ends_the_waiting_of_another_thread(server: RtspServer) -> None:
+    source = Rtsp(server.url, 0)
+    server.set(stalled=True)
+    results: list[object] = []
+
+    def wait() -> None:
+        while source.read() is not None:
+            pass
+        results.append("ended")
+
+    reader = threading.Thread(target=wait, daemon=True)
+    reader.start()
+    time.sleep(0.2)
+    source.close()
+    reader.join(1.0)
+    assert results == ["ended"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("404", "there is nothing at this path (404)"),
+        ("401", "it asks for a name and a password; write them into the address: rtsp://NAME:PASSWORD@HOST"),
+        ("html", "cannot be opened (invalid data"),
+        ("silence", "no answer within 4 s"),
+    ],
+)
+def test_what_is_no_stream_is_named(server: RtspServer, reply: str, words: str) -> None:
+    server.set(reply=reply)
+    began_s = time.monotonic()
+    assert words in refused(server.url)
+    assert time.monotonic() - began_s < 15.0
+
+
+def test_a_name_and_a_password_open_and_are_never_told(server: RtspServer) -> None:
+    server.set(password=True)
+    source = Rtsp(server.url_with_password, 0)
+    assert source.read() is not None and PASSWORD not in source.name + str(source.facts)
+    source.close()
+    assert "the name or the password was not accepted" in refused(server.url_with_password.replace("ann:", "bob:"))
