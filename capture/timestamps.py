@@ -1,4 +1,7 @@
-"""Time stamps of a recording from CSV: one a pair (`frame,seconds`) or one a camera (`frame,left_seconds,right_seconds`)."""
+"""Time stamps of a recording from CSV: one a pair (`frame,seconds`) or one a camera (`frame,left_seconds,right_seconds`).
+
+The stamps of a recorded session are two files, left.csv and right.csv: either may be named, the other is found beside it.
+"""
 
 import csv
 import math
@@ -7,9 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from capture.packets import Floats
+from capture.video_stamps import is_video_stamps, read_video_stamps
 from config.errors import SourceError, reason
 
 ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
+MAX_MORE_FRAMES = 2  # of one camera than of the other: else they did not run alike
 
 
 def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
@@ -18,6 +23,8 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     n_frames: how many the videos hold, where that is to be checked. Raises SourceError: no such file, other columns, a value that
     is no finite number, frames out of order, time that does not increase, another length than the videos.
     """
+    if is_video_stamps(Path(path)):
+        return _session_stamps(Path(path))
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
@@ -35,6 +42,26 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     if n_frames is not None and len(stamps) != n_frames:
         raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
     return np.ascontiguousarray(stamps[:, 0] if len(header) == 2 else stamps)
+
+
+def _session_stamps(path: Path) -> Floats:
+    """Give the stamps of both cameras of a session, (N, 2) [s] from the first one. Raises SourceError."""
+    side = next((side for side in ("left", "right") if path.name.startswith(side)), None)
+    if side is None:
+        raise SourceError(
+            f"{path}: is of a session, where it is called left.csv or right.csv; name it so, with the other beside it"
+        )
+    files = [path.with_name(other + path.name.removeprefix(side)) for other in ("left", "right")]
+    left, right = (read_video_stamps(file)[0][:, 1] for file in files)
+    if abs(len(left) - len(right)) > MAX_MORE_FRAMES or not len(left) or not len(right):
+        raise SourceError(
+            f"{files[0]}: {len(left)} pictures, and {len(right)} of the right camera: they did not run alike; "
+            f"replay the session itself: duocap replay {path.parent} --video"
+        )
+    n = min(len(left), len(right))
+    stamps = 1e-9 * (np.stack([left[:n], right[:n]], axis=1) - min(left[0], right[0]))
+    _check_increasing(path, stamps)
+    return stamps
 
 
 def _stamps(where: str, row: list[str], frame: int, n_columns: int) -> list[float]:
