@@ -35,26 +35,26 @@ class SoakScene:
         return len(self.jpegs[0]) / self.fps
 
 
-def soak_scene(size: tuple[int, int], database: Path, folder: Path) -> SoakScene:
-    """Calibrate the performer, draw a round and write what a run needs into the folder."""
+def soak_scene(size: tuple[int, int], database: Path, folder: Path, reach_s: float = REACH_S) -> SoakScene:
+    """Calibrate the performer, draw a round and write what a run needs into the folder; reach_s: how far into the moves."""
     scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S)
-    performer = performer_from_scene(scene, demo_performance(scene.fps, BEGIN_S + REACH_S + 1.0))
+    performer = performer_from_scene(scene, demo_performance(scene.fps, BEGIN_S + reach_s + 1.0))
     subject = demo_subject(Show(performer, performer.duration_s), database, Settings())
     rig, person = folder / "rig.toml", folder / "subject.toml"
     write_rig(rig, performer.rig)
     write_subject(person, subject)
-    going = _round(performer)
+    going = _round(performer, reach_s)
     n_frames = going.clip.n_frames - 2
     cameras = [SimulatedCamera(scene, camera, going) for camera in (0, 1)]
     left, right = (tuple(encoded(camera.frame_at(k).image) for k in range(n_frames)) for camera in cameras)
     return SoakScene((left, right), rig, person, scene.fps)
 
 
-def _round(performer: Performer) -> Performer:
+def _round(performer: Performer, reach_s: float) -> Performer:
     """Give the performer going there and back, slow at the turns and nowhere quicker than the motion itself; two poses more."""
     fps = performer.scene.fps
-    n_frames = round(np.pi * REACH_S * fps)
+    n_frames = round(np.pi * reach_s * fps)
     phase = 2.0 * np.pi * np.arange(n_frames + 2) / n_frames
-    rotvec, root = performer.poses_at(BEGIN_S + 0.5 * REACH_S * (1.0 - np.cos(phase)))
+    rotvec, root = performer.poses_at(BEGIN_S + 0.5 * reach_s * (1.0 - np.cos(phase)))
     clip = Clip("round", performer.clip.skeleton, fps, np.ascontiguousarray(rotvec), np.ascontiguousarray(root))
     return replace(performer, clip=clip, quaternions=continuous(matrix_from_rotvec(clip.rotvec)))

@@ -1,10 +1,12 @@
 """The address of a network camera: its parts, and how it is told without what is secret in it."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from config.errors import SourceError
 
+SECRET = re.compile(r"(pass\w*|pwd)=[^/&_]*", re.IGNORECASE)  # some cameras want it in the path
 PORTS = {"http": 80, "https": 443, "rtsp": 554, "rtsps": 322}
 EXAMPLES = {"http": "http://192.168.1.20:8080/video", "rtsp": "rtsp://192.168.1.20:8554/live"}
 
@@ -38,7 +40,7 @@ def without_secrets(spec: str) -> str:
         return spec
     scheme, _, rest = spec.partition("://")
     place = rest.partition("?")[0].partition("#")[0].rpartition("@")[2]
-    return f"{scheme.lower()}://{place}"
+    return f"{scheme.lower()}://{SECRET.sub(r'\1=***', place)}"
 
 
 def network_address(url: str) -> NetworkAddress:
