@@ -8,14 +8,16 @@ from config.settings import Settings
 from tools.arguments import FPS
 from tools.options import with_settings
 
+SOURCE_HELP = (
+    "The camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://, or a video file or "
+    "folder of images, played in real time."
+)
 CAMERA = Annotated[
     Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig this is.", show_default=False)
 ]
 SOURCE = Annotated[
     str,
-    typer.Option(
-        "--source", metavar="CAM", help="The camera: a video file or folder of images, played in real time.", show_default=False
-    ),
+    typer.Option("--source", metavar="CAM", help=SOURCE_HELP, show_default=False),
 ]
 CONNECT = Annotated[
     str,

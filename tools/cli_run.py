@@ -10,7 +10,10 @@ from tools.arguments import DATABASE, FPS, MODEL, RECORD_SESSION, RIG, checked_s
 from tools.options import with_settings
 from tools.outputs import VMC, vmc_outputs
 
-CAMERA_HELP = "camera: a video file or folder of images, played in real time, or `node` for one on another machine (duocap node)."
+CAMERA_HELP = (
+    "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://, a video file or folder "
+    "of images, played in real time, or `node` for one on another machine (duocap node)."
+)
 LEFT_CAMERA = Annotated[str, typer.Option("--left", metavar="CAM", help=f"Left {CAMERA_HELP}", show_default=False)]
 RIGHT_CAMERA = Annotated[str, typer.Option("--right", metavar="CAM", help="Right camera: likewise.", show_default=False)]
 SUBJECT = Annotated[
@@ -18,6 +21,18 @@ SUBJECT = Annotated[
     typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
 ]
 HEADLESS = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+EMPTY = Annotated[
+    float | None,
+    typer.Option(
+        "--background",
+        metavar="SECONDS",
+        min=0.5,
+        max=120.0,
+        help="Learn the empty room for so long at the start, such as 4, with a countdown to step out of view.",
+        show_default=False,
+    ),
+]
+FOR_SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after so long.", show_default="until Ctrl-C")]
 
 
 @with_settings
@@ -33,6 +48,8 @@ def run(
     vmc: VMC = None,
     record: RECORD_SESSION = None,
     model: MODEL = None,
+    background: EMPTY = None,
+    seconds: FOR_SECONDS = None,
 ) -> None:
     """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.rig_toml import read_rig
@@ -55,6 +72,8 @@ def run(
         fps,
         vmc_outputs(vmc),
         checked_session(record),
+        seconds,
+        background or 0.0,
     )
     with open_viewer(settings, _note, stay=False, wanted=not headless):
         report = run_live(

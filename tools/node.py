@@ -9,9 +9,12 @@ import cv2
 
 from capture.endpoints import EndpointError, key_settings
 from capture.node import CameraNode, NodePlan
+from capture.sources import Source
+from capture.webcam import Devices
+from config.per_camera import settings_of, with_tuned
 from config.settings import Settings
-from reconstruct.process import CAMERAS
-from tools.cameras import check_camera, is_recorded, open_camera
+from reconstruct.silence import CAMERAS
+from tools.cameras import check_camera, is_recorded, open_camera, stable_name
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import open_detector
 
@@ -27,19 +30,43 @@ def control_address(text: str) -> str:
     return f"tcp://{match['host']}:{match['port'] or PORT}"
 
 
-def run_node(settings: Settings, camera: str, source: str, address: str, fps: float | None, tell: Callable[[str], None]) -> None:
-    """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
+def node_plan(
+    settings: Settings,
+    camera: str,
+    source: str,
+    address: str,
+    fps: float | None,
+    tell: Callable[[str], None],
+    devices: Devices | None = None,
+) -> NodePlan:
+    """Plan a node; settings: of this machine, for its webcam. Raises DuocapError: a source that cannot be."""
     index = CAMERAS.index(camera)
-    check_camera(source, index, fps)
-    cv2.setNumThreads(1)
-    plan = NodePlan(
+    identity = check_camera(source, index, fps, settings, devices)
+    names = ["", ""]
+    names[index] = stable_name(source, identity)
+    own = settings_of(with_tuned(settings, names, tell), index)
+    return NodePlan(
         index,
         address,
-        partial(open_camera, source, index, fps),
+        partial(_opened, partial(open_camera, source, index, fps, own.camera, identity, devices), tell),
         open_detector,
         paced=is_recorded(source),
         keys=key_settings(settings.stream),
     )
+
+
+def _opened(opener: Callable[[], Source], tell: Callable[[str], None]) -> Source:
+    """Open the camera and say what it does otherwise than asked."""
+    source = opener()
+    if otherwise := source.facts.get("otherwise"):
+        tell(f"it {otherwise}")
+    return source
+
+
+def run_node(settings: Settings, camera: str, source: str, address: str, fps: float | None, tell: Callable[[str], None]) -> None:
+    """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
+    cv2.setNumThreads(1)
+    plan = node_plan(settings, camera, source, address, fps, tell)
     with interrupt_on_sigterm(), contextlib.suppress(KeyboardInterrupt):
         node = CameraNode(plan, tell)
         try:

@@ -9,18 +9,22 @@ from calibration.camera import Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
 from capture.endpoints import key_settings
+from capture.network_address import without_secrets
+from capture.process import CameraPlan
+from capture.webcam import Devices
 from config.settings import Settings
-from reconstruct.process import CAMERAS, ReconstructionPlan
+from reconstruct.process import ReconstructionPlan
 from stream.messages import EventMessage, PoseMessage, StatusMessage
 from stream.outputs import OutputFactory
 from stream.recording_names import SUFFIX
 from stream.subscriber import Subscriber
-from tools.cameras import NODE, camera_plan, check_camera
+from tools.cameras import NODE, Room, camera_plan, check_cameras, is_recorded
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
 from tools.record import SessionFolder, with_video
 from tools.run_report import RunReport, RunTally
-from tools.supervisor import NodeEntrance, Supervisor, new_session
+from tools.run_start import Later, await_cameras, empty_the_room
+from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
 
 TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
@@ -33,9 +37,11 @@ Show = Callable[[RunTally, StatusMessage], None]
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What to run. cameras: left and right as the user named them; fps: of recordings, None for their own.
+    """What to run. cameras: left and right as the user named them; fps: of recordings, and asked of webcams; None: their own.
 
-    record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end.
+    record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end;
+    learn_s: for so long the performer is out of view at the start and the background is learned; devices: where webcams come
+    from, None for this machine's.
     """
 
     cameras: tuple[str, str]
@@ -46,6 +52,8 @@ class LiveRun:
     outputs: Sequence[OutputFactory] = ()
     record: Path | None = None
     seconds: float | None = None
+    learn_s: float = 0.0
+    devices: Devices | None = None
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
@@ -53,26 +61,30 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
 
     Raises DuocapError for what the user can mend.
     """
-    for camera, source in enumerate(what.cameras):
-        check_camera(source, camera, what.fps)
-    session, tally = new_session(), RunTally()
-    left, right = (with_video(camera_plan(source, camera, settings, what.fps)) for camera, source in enumerate(what.cameras))
+    settings = check_cameras(what.cameras, settings, what.fps, tell, what.devices)
+    session, tally, later = new_session(), RunTally(), Later(tell)
+    shown = [without_secrets(source) for source in what.cameras]
+    left, right = camera_plans(settings, what)
     folder = None
     if what.record is not None and what.record.suffix != SUFFIX:
-        folder = SessionFolder(what.record, session, settings, what.cameras, what.rig, what.subject, what.database)
+        folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database)
         what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject)
     plan, entrance = planned(settings, what, session)
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
     try:
         with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
-            _wait_ready(run, what, tell)
+            await_cameras(run, what.cameras, tell)
             if folder is not None:
                 folder.describe(run.cameras, plan.budget_ns)
                 run.record(str(folder.folder))
                 show = with_line(show, partial(folder.line, run.cameras), tell)
-            run.start()
+            if what.learn_s and not all(is_recorded(source) for source in what.cameras):
+                empty_the_room(run, what.learn_s, tell)
+            t_start_ns = run.start()
+            if what.learn_s:
+                later.at(t_start_ns + round(what.learn_s * SECOND_NS), "thank you; the background is learned, step in")
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
-            _listen(run, subscriber, tally, tell, show, what.seconds)
+            _listen(run, subscriber, tally, tell, show, what.seconds, later)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -103,18 +115,19 @@ def planned(settings: Settings, what: LiveRun, session: str) -> tuple[Reconstruc
     return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
 
 
-def _wait_ready(run: Supervisor, what: LiveRun, tell: Tell) -> None:
-    """Say what is waited for, and wait."""
-    host = run.entrance.removeprefix("tcp://")
-    for name, source in zip(CAMERAS, what.cameras, strict=True):
-        if source == NODE:
-            tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
-    tell("getting ready")
-    run.wait_ready()
+def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
+    """Plan both cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
+    markers = what.subject.markers
+    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
+    room = Room(colors, what.learn_s)
+    return [
+        with_video(camera_plan(source, camera, settings, what.fps, room, what.devices))
+        for camera, source in enumerate(what.cameras)
+    ]
 
 
 def _listen(
-    run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Show, seconds: float | None = None
+    run: Supervisor, subscriber: Subscriber, tally: RunTally, tell: Tell, show: Show, seconds: float | None, later: Later
 ) -> None:
     """Listen like a client until both sources have ended and a moment has passed, for so many seconds at most."""
     t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * SECOND_NS)
@@ -129,4 +142,5 @@ def _listen(
             elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
                 tell(message.text)
         run.turn(0)
+        later.turn(now_ns())
         t_ended_ns = t_ended_ns or (now_ns() if run.ended else 0)

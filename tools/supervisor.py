@@ -149,11 +149,20 @@ class Supervisor:
         """Where nodes come in, empty if none is awaited."""
         return self._desk.address if self._desk is not None else ""
 
-    def wait_ready(self, timeout_s: float = READY_S, nodes_timeout_s: float = float("inf")) -> None:
-        """Return when every process is ready. Raises RunError, also when that takes too long; nodes may take forever."""
+    def wait_ready(
+        self,
+        timeout_s: float = READY_S,
+        nodes_timeout_s: float = float("inf"),
+        watch: Callable[["Supervisor"], None] = lambda run: None,
+    ) -> None:
+        """Return when every process is ready, calling `watch` again and again meanwhile.
+
+        Raises RunError, also when that takes too long; nodes may take forever.
+        """
         t_begin_ns = now_ns()
         while waiting := [child for child in self.children.values() if not child.ready or child.away]:
             self.turn(100)
+            watch(self)
             late = [c.name for c in waiting if now_ns() - t_begin_ns > (nodes_timeout_s if c.is_node else timeout_s) * 1e9]
             if late:
                 names, took_s = ", ".join(late), (now_ns() - t_begin_ns) * 1e-9
