@@ -40,7 +40,7 @@ def without_secrets(spec: str) -> str:
         return spec
     scheme, _, rest = spec.partition("://")
     place = rest.partition("?")[0].partition("#")[0].rpartition("@")[2]
-    return f"{scheme.lower()}://{SECRET.sub(r'\1=***', place)}"
+    return f"{scheme.lower()}://" + SECRET.sub(r"\1=***", place)
 
 
 def network_address(url: str) -> NetworkAddress:
