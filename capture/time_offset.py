@@ -240,3 +240,15 @@ def robust_slope(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[
     if real < LEAST_REAL * whole or whole <= least:
         return None
     return k * whole / real, scale**2 * whole / real**2
+
+
+def centred(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    """Take from every row the running means of its track's rows before it; rows in order of time, (K,)."""
+    means: dict[float, tuple[float, float, float]] = {}
+    out = np.zeros((2, len(track)))
+    for k in range(len(track)):
+        count, mean_error, mean_slope = means.get(track[k], (0.0, error[k], slope[k]))
+        out[0, k], out[1, k] = error[k] - mean_error, slope[k] - mean_slope
+        count = min(count + 1.0, MEAN_FRAMES)
+        means[track[k]] = count, mean_error + out[0, k] / count, mean_slope + out[1, k] / count
+    return out[0], out[1]

@@ -41,7 +41,7 @@ class TimeSearch:
             self._light[camera].clear()
             self._speed[camera].clear()
         self._light[camera].append((t_s, blobs.light))
-        speed = None if history is None else _speeds(history)
+        speed = None if history is None else speeds(history)
         if speed is not None:
             self._speed[camera].append((t_s - 0.5 * speed[2], speed[0], speed[1]))
         for kept in (self._light[camera], self._speed[camera]):
@@ -87,7 +87,7 @@ def _course(rows: list[tuple[float, ...]]) -> Course:
     return Course(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
 
 
-def _speeds(history: History) -> tuple[float, float, float] | None:
+def speeds(history: History) -> tuple[float, float, float] | None:
     """Give how fast the blobs of a frame fell and moved on average [px/s], and over what time [s]; None without tracks."""
     old = history.known > 1
     if not old.any():

@@ -31,9 +31,9 @@ CURVATURE = 0.12  # share of a track's last second difference by which a place b
 class History:
     """Where the blobs of one frame were before.
 
-    t_ns: of that frame; track: number of each blob's track, never used again, (N,); back_s: how long before it each blob was seen, newest first and 0 for the frame itself, (N, 3);
-    points_px: where, (N, 3, 2); known: in how many frames, 1 to 3, (N,); strangeness_px: how far from the expected place
-    each was found, (N,); pace_px_s: how fast blobs of this frame usually move.
+    t_ns: of that frame; track: number of each blob's track, never used again, (N,); back_s: how long before it each blob was
+    seen, newest first and 0 for the frame itself, (N, 3); points_px: where, (N, 3, 2); known: in how many frames, 1 to 3, (N,);
+    strangeness_px: how far from the expected place each was found, (N,); pace_px_s: how fast blobs of this frame usually move.
     """
 
     t_ns: int

@@ -1,0 +1,54 @@
+"""`duocap sync`: the time offset between the two cameras of a recording."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import BACKGROUND, FPS, LEFT, TIMESTAMPS
+from tools.options import with_settings
+
+Right = Annotated[str, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+RigFile = Annotated[
+    Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml; for --by epipolar.", show_default=False)
+]
+By = Annotated[
+    Literal["epipolar", "flash", "jump"] | None,
+    typer.Option(
+        "--by",
+        help="epipolar: any movement, needs --rig; flash: a light switched on and off; jump: one jump or clap.",
+        show_default=False,
+    ),
+]
+Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="markers.toml or a preset, for its colours.")]
+
+
+@with_settings
+def sync(
+    settings: Settings,
+    left: LEFT,
+    right: Right,
+    timestamps: TIMESTAMPS = None,
+    by: By = None,
+    rig: RigFile = None,
+    fps: FPS = None,
+    background: BACKGROUND = None,
+    markers: Markers = "boxing",
+) -> None:
+    """Say how late the right camera's stamps are, and how to correct them."""
+    from calibration.rig_toml import read_rig
+    from capture.recording import Recording, RecordingSpec
+    from config.errors import DuocapError
+    from config.markers import read_marker_set
+    from tools.arguments import seconds_range
+    from tools.sync import found_offset, look, sync_lines
+
+    way = by or ("jump" if rig is None else "epipolar")
+    if way == "epipolar" and rig is None:
+        raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
+    cameras = None if rig is None else read_rig(rig)
+    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    seen = look(Recording(spec, settings.detector, read_marker_set(markers)), cameras)
+    found = found_offset(seen, way)
+    typer.echo("\n".join(sync_lines(seen, found, way)))
