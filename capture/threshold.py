@@ -18,7 +18,7 @@ MIN_MARKERS = 3
 MIN_RATIO = 1.5  # a range shorter than this could be chance
 BETTER = 1.5  # times the stability of another estimate is clearly better
 FOLLOW = 0.2  # share of the way to a new estimate
-PEAK_SHARE = 0.25  # of the way from the pixel threshold to the markers' peak
+PEAK_SHARE = 0.1  # of the way from the pixel threshold to the markers' peak
 
 
 @dataclass(frozen=True, slots=True)
