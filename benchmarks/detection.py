@@ -34,7 +34,7 @@ Stage = Callable[[int], object]  # what is timed: does pair k
 
 
 @kernel
-def _sum_bytes(flat: np.ndarray) -> int:  # type: ignore[type-arg]
+def _sum_bytes(flat: np.ndarray) -> int:
     """Sum 64-bit words, as many as come: nothing that reads the bytes is faster."""
     total = np.uint64(0)
     for i in range(len(flat)):
@@ -42,12 +42,12 @@ def _sum_bytes(flat: np.ndarray) -> int:  # type: ignore[type-arg]
     return int(total & np.uint64(0xFF))
 
 
-def _words(image: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _words(image: np.ndarray) -> np.ndarray:
     flat = image.reshape(-1)
     return flat[: len(flat) // 8 * 8].view(np.uint64)
 
 
-def _moments(mask: np.ndarray) -> list[tuple[float, float]]:  # type: ignore[type-arg]
+def _moments(mask: np.ndarray) -> list[tuple[float, float]]:
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     centres = []
     for contour in contours:
@@ -82,8 +82,8 @@ def stages(given: Scene) -> dict[str, Stage]:
         mog.apply(image)
     finder = RunFinder(size)
 
-    def mask(image: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-        return cv2.bitwise_not(cv2.inRange(image, lower, upper))  # type: ignore[call-overload, no-any-return]
+    def mask(image: np.ndarray) -> np.ndarray:
+        return np.asarray(cv2.bitwise_not(cv2.inRange(image, lower, upper)))
 
     def ours(k: int) -> object:
         return [detector.step(frame) for detector, frame in zip(detectors, frames[k], strict=True)]

@@ -29,6 +29,10 @@ class RawBlobs:
         """Weighted centres, (N, 2) [px]; the centre of the top left pixel is (0, 0)."""
         return np.asarray(self.sums[:, X : Y + 1] / self.sums[:, W : W + 1])
 
+    def boxes(self, which: NDArray[np.int64]) -> Floats:
+        """Give first and last column, first and last row of some blobs, (K, 4)."""
+        return np.asarray(self.sums[which, X0 : Y1 + 1])
+
     def any_elongated(self, ratio: float) -> bool:
         """Tell whether the bounding box of some blob is longer than wide, or wider than long, by more than a ratio."""
         return bool(_any_elongated(self.sums, ratio))

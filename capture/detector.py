@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from capture.background import Background, Image
-from capture.blobs import N_SUMS, BlobMaker, RawBlobs, brighter_runs, colored_runs
-from capture.color_table import CORE, ColorTable, color_table
+from capture.blobs import N_SUMS, PEAK, BlobMaker, RawBlobs, brighter_runs, colored_runs
+from capture.color_table import CORE, MEMBER, ColorTable, color_table
 from capture.foreground import GAP_PX, MAX_RUNS, Bounds, RunFinder, background_bounds
-from capture.marker_blobs import MAX_MARKERS, SPECK_SHARE, SUSPECT_ELONGATION, Markers, choose_markers, compact
+from capture.marker_blobs import MAX_MARKERS, SAMPLING_COLOR_PX, SPECK_SHARE, SUSPECT_ELONGATION, Markers, choose_markers, compact
 from capture.mode import Mode, RoomWatch, choose_mode, light_of
 from capture.packets import Blobs, Frame
 from capture.part_blobs import taken_apart
+from capture.split import TouchingMarkers
 from capture.threshold import FLOOR, Threshold, stable_threshold
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
@@ -37,6 +38,14 @@ class LearnsBackground(Protocol):
 
     def tune(self, k_sigma: float, min_difference: float) -> None:
         """Take other settings."""
+        ...
+
+    def relearn(self, seconds: float) -> None:
+        """Learn the empty room anew for so many seconds."""
+        ...
+
+    def events(self) -> list[str]:
+        """Give what happened since the last call, in words."""
         ...
 
 
@@ -76,7 +85,7 @@ class Detector:
         self._background, self._live = background, live
         colors = np.zeros((0, 3)) if colors_rgb is None else np.asarray(colors_rgb, float).reshape(-1, 3)
         self._table: ColorTable | None = color_table(colors) if len(colors) else None
-        self._maker = BlobMaker()
+        self._maker, self._touching = BlobMaker(), TouchingMarkers()
         self._finder: RunFinder | None = None
         self._runs, self._kinds = np.empty((2, MAX_RUNS, 3), np.int32), np.empty(MAX_RUNS, np.uint8)
         self._seen = self._runs[0, :0]
@@ -94,6 +103,20 @@ class Detector:
             self._live.tune(settings.k_sigma, settings.min_difference)
         self.mode = None
         self._eager, self._strange, self._steps = EAGER_FRAMES, False, 0
+
+    @property
+    def settings(self) -> DetectorSettings:
+        """Give the settings in force."""
+        return self._settings
+
+    def relearn(self) -> None:
+        """Learn the empty room anew from the next frames on, where the background is learned meanwhile."""
+        if self._live is not None:
+            self._live.relearn(self._settings.learn_s)
+
+    def events(self) -> list[str]:
+        """Give what the background has to say since the last call, in words."""
+        return [] if self._live is None else self._live.events()
 
     @property
     def flooded(self) -> bool:
@@ -121,7 +144,8 @@ class Detector:
         light, dark_share = light_of(image)
         finder = self._prepared(image, dark_share)
         bounds = self._static if self._live is None else self._live.bounds()
-        markers = self._by_color(image, finder, bounds) if self.mode is Mode.COLOR else self._bright(image, finder, bounds)
+        search = self._by_color if self.mode is Mode.COLOR else self._bright
+        markers = search(image, finder, bounds, frame.t_capture_ns)
         if self._live is not None:
             self._live.observe(image, self._seen, frame.t_capture_ns, self.mode is Mode.DARK)
         self._steps += 1
@@ -149,16 +173,18 @@ class Detector:
             self._eager, self.threshold = EAGER_FRAMES, None
         return self._finder
 
-    def _by_color(self, image: Image, finder: RunFinder, bounds: Bounds | None) -> Markers:
+    def _by_color(self, image: Image, finder: RunFinder, bounds: Bounds | None, t_ns: int) -> Markers:
         """Give compact blobs of marker colour within the foreground, each with a core of nearly pure colour."""
         assert self._table is not None
         self._seen = finder.brighter(image, 0, gap_px=GAP_PX) if bounds is None else finder.outside(image, bounds)
         runs, kinds = self._runs[0], self._kinds
         n = colored_runs(image, self._seen, self._table.kinds, runs, kinds)
         raw = self._maker.colored_blobs(image, runs[:n], kinds[:n], self._table.weights)
-        return choose_markers(raw, self._size, self._settings.min_area_px, 255.0 * CORE, 0.0)
+        markers = choose_markers(raw, self._size, self._settings.min_area_px, 255.0 * CORE, 0.0, SAMPLING_COLOR_PX)
+        boxes, peaks = raw.boxes(markers.chosen), raw.sums[markers.chosen, PEAK] - 255.0 * MEMBER
+        return self._touching.step(image, markers, (boxes, peaks), self._table.weights, 255.0 * MEMBER, t_ns)
 
-    def _bright(self, image: Image, finder: RunFinder, bounds: Bounds | None) -> Markers:
+    def _bright(self, image: Image, finder: RunFinder, bounds: Bounds | None, t_ns: int) -> Markers:
         """Give compact blobs brighter than the threshold, which follows the images."""
         if self._eager > 0 or self.threshold is None or self._steps % EVERY_FRAMES == 0:
             self._follow_threshold(image, finder, bounds)
@@ -173,25 +199,37 @@ class Detector:
             found = self._seen = finder.brighter(image, level, bounds)
         raw = self._maker.bright_blobs(image, found, level)
         raw = self._apart(image, found, raw, SPLIT_SHARE, 1.0)
-        raw = self._apart(image, found, raw, HARD_SPLIT_SHARE, SUSPECT_ELONGATION)
+        if raw.any_elongated(SUSPECT_ELONGATION):
+            alone = self._touching.alone(raw.boxes(np.arange(len(raw))), t_ns)
+            raw = self._apart(image, found, raw, HARD_SPLIT_SHARE, SUSPECT_ELONGATION, alone)
         least_peak = self.threshold.peak - level
         markers = choose_markers(raw, self._size, self._settings.min_area_px, least_peak, SPECK_SHARE)
         self._mind(markers, level)
-        return markers
+        seen = raw.boxes(markers.chosen), raw.sums[markers.chosen, PEAK]
+        return self._touching.step(image, markers, seen, None, level, t_ns)
 
     def _none(self) -> Markers:
         return choose_markers(RawBlobs(np.zeros((0, N_SUMS))), self._size, 0.0, 0.0)
 
-    def _apart(self, image: Image, found: NDArray[np.int32], raw: RawBlobs, share: float, elongated: float) -> RawBlobs:
-        """Take markers that touch apart: a blob at least so elongated that holds several at a higher threshold becomes these."""
+    def _apart(
+        self,
+        image: Image,
+        found: NDArray[np.int32],
+        raw: RawBlobs,
+        share: float,
+        elongated: float,
+        alone: NDArray[np.bool_] | None = None,
+    ) -> RawBlobs:
+        """Take markers that touch apart: a blob at least so elongated that holds several at a higher threshold becomes these.
+
+        alone: marks blobs that are known to be one marker.
+        """
         assert self.threshold is not None
-        if elongated > 1.0 and not raw.any_elongated(elongated):
-            return raw
         level = self.threshold.pixel
         runs = self._runs[0]
         n = brighter_runs(image, found, int(level + share * (self.threshold.level - level)), runs)
         parts = self._maker.bright_blobs(image, runs[:n], int(level), gap_px=GAP_PX)
-        return taken_apart(raw, parts, elongated, self._settings.min_area_px)
+        return taken_apart(raw, parts, elongated, self._settings.min_area_px, alone)
 
     def _mind(self, markers: Markers, level: float) -> None:
         """Look for the threshold at once where the markers are suddenly brighter or dimmer, or gone."""

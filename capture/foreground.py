@@ -88,7 +88,7 @@ def _any_outside(row: NDArray[np.uint8], lo: NDArray[np.uint8], hi: NDArray[np.u
     some = np.uint8(0)
     for i in range(len(row)):
         some = np.uint8(some | np.uint8(row[i] < lo[i]) | np.uint8(row[i] > hi[i]))
-    return some != 0
+    return bool(some != 0)
 
 
 @kernel
@@ -98,7 +98,7 @@ def _any_above(row: NDArray[np.uint8], hi: NDArray[np.uint8], level: np.uint8) -
     for i in range(len(row)):
         top = hi[i] if hi[i] > level else level
         some = np.uint8(some | np.uint8(row[i] > top))
-    return some != 0
+    return bool(some != 0)
 
 
 @kernel
@@ -107,7 +107,7 @@ def _any_brighter(row: NDArray[np.uint8], level: np.uint8) -> bool:
     most = np.uint8(0)
     for i in range(len(row)):
         most = row[i] if row[i] > most else most
-    return most > level
+    return bool(most > level)
 
 
 @kernel

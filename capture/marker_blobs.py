@@ -11,10 +11,12 @@ from config.jit import kernel
 Floats = NDArray[np.float64]
 MAX_AREA_SHARE = 0.004  # of the image: a marker is small
 MIN_FILL, MAX_ELONGATION = 0.35, 4.0  # of its bounding box, and width to height
-SPECK_SHARE = 0.12  # of the median area: smaller spots are glints
+SPECK_SHARE = 0.07  # of the median area: smaller spots are glints
 PIXEL_NOISE = 2.0  # grey levels, of a webcam in MJPG
-SIGMA_FLOOR_PX = 0.06  # what compression and sampling leave of even the brightest marker
-SHAPE_SHARE = 0.03  # of the radius: a marker is not lit evenly
+SIGMA_FLOOR_PX = 0.015  # what compression leaves of even the brightest marker
+SAMPLING_PX = 0.25  # over the root of the area: pixels and threshold cut the rim unevenly
+SAMPLING_COLOR_PX = 0.5  # the same where colours tell the pixels: in a JPEG they have half the resolution
+SHAPE_SHARE = 0.008  # of the radius: a marker is not lit evenly
 MERGED_SHARE = 1.0  # of the radius, for each unit of elongation: two markers in one, or one blurred by motion
 SUSPECT_ELONGATION = 1.4  # what is longer looks like two markers
 MAX_MARKERS = 256  # more is noise or a flooded image
@@ -51,20 +53,25 @@ def compact(raw: RawBlobs, size: tuple[int, int], min_area_px: float) -> NDArray
 
 
 def choose_markers(
-    raw: RawBlobs, size: tuple[int, int], min_area_px: float, least_peak: float, speck_share: float = SPECK_SHARE
+    raw: RawBlobs,
+    size: tuple[int, int],
+    min_area_px: float,
+    least_peak: float,
+    speck_share: float = SPECK_SHARE,
+    sampling_px: float = SAMPLING_PX,
 ) -> Markers:
     """Give the compact blobs whose highest weight reaches least_peak, but for specks: smaller than a share of the median area.
 
     The standard deviation of a centre: pixel noise s moves the weighted centre of a disc of area A and summed weight W by
-    s A / (sqrt(4 pi) W), to first order; a floor, uneven lighting, a cut by the image's edge and a shape like that of two
-    markers in one are added in quadrature.
+    s A / (sqrt(4 pi) W), to first order; a floor, sampling, uneven lighting, a cut by the image's edge and a shape like that of
+    two markers in one are added in quadrature. The constants are those of benchmarks/centroid.py and of a real recording.
     """
     n = len(raw)
     points, area, color, sigma = np.empty((n, 2)), np.empty(n), np.empty((n, 3)), np.empty(n)
     chosen, keep = np.empty(n, np.int64), np.empty(n, np.bool_)
     _compact(raw.sums, min_area_px, MAX_AREA_SHARE * size[0] * size[1], keep)
     count = _chosen(raw.sums, keep, least_peak, speck_share, chosen)
-    peak = _measure(raw.sums, chosen[:count], size, points, area, color, sigma)
+    peak = _measure(raw.sums, chosen[:count], size, sampling_px, points, area, color, sigma)
     return Markers(points[:count], area[:count], color[:count], sigma[:count], peak, chosen[:count])
 
 
@@ -110,6 +117,7 @@ def _measure(
     sums: Floats,
     chosen: NDArray[np.int64],
     size: tuple[int, int],
+    sampling: float,
     points: Floats,
     area: Floats,
     color: Floats,
@@ -123,12 +131,12 @@ def _measure(
         points[k, 0], points[k, 1] = s[1] / s[0], s[2] / s[0]
         area[k] = s[6]
         color[k, 0], color[k, 1], color[k, 2] = s[5] / s[0], s[4] / s[0], s[3] / s[0]
-        sigma[k] = _sigma(s, size)
-    return np.median(sums[chosen, 7])
+        sigma[k] = _sigma(s, size, sampling)
+    return float(np.median(sums[chosen, 7]))
 
 
 @kernel
-def _sigma(s: Floats, size: tuple[int, int]) -> float:
+def _sigma(s: Floats, size: tuple[int, int], sampling: float) -> float:
     """Give the standard deviation of the weighted centre of a blob's sums (13,) [px]."""
     radius = np.sqrt(s[6] / np.pi)
     long, short = _extent(s)
@@ -138,4 +146,5 @@ def _sigma(s: Floats, size: tuple[int, int]) -> float:
     if s[8] <= 0 or s[10] <= 0 or s[9] >= size[0] - 1 or s[11] >= size[1] - 1:
         cut = CUT_SHARE * radius
     merged = MERGED_SHARE * radius * max(long / short - SUSPECT_ELONGATION, 0.0)
-    return np.sqrt(SIGMA_FLOOR_PX * SIGMA_FLOOR_PX + noise * noise + shape * shape + cut * cut + merged * merged)
+    floor = SIGMA_FLOOR_PX * SIGMA_FLOOR_PX + sampling * sampling / s[6]
+    return float(np.sqrt(floor + noise * noise + shape * shape + cut * cut + merged * merged))

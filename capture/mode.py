@@ -64,7 +64,7 @@ def _light(image: NDArray[np.uint8], step: int, near_black: int) -> tuple[float,
     for y in range(0, image.shape[0], step):
         for x in range(0, image.shape[1], step):
             b, g, r = np.int64(image[y, x, 0]), np.int64(image[y, x, 1]), np.int64(image[y, x, 2])
-            total += b + g + r
-            dark += max(b, g, r) < near_black
+            total += int(b + g + r)
+            dark += int(max(b, g, r) < near_black)
             count += 1
     return total / (3.0 * count), dark / count

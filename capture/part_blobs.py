@@ -11,20 +11,26 @@ PART_SHARE = 0.15  # least area of a part, of the whole
 MOST = 500  # blobs; more are no markers
 
 
-def taken_apart(raw: RawBlobs, parts: RawBlobs, elongated: float, min_area_px: float) -> RawBlobs:
+def taken_apart(
+    raw: RawBlobs, parts: RawBlobs, elongated: float, min_area_px: float, alone: NDArray[np.bool_] | None = None
+) -> RawBlobs:
     """Give the blobs, those at least so elongated that hold several large parts replaced by these.
 
-    A part belongs to the first blob whose bounding box its own lies in.
+    alone: marks blobs known to be one marker, (N,), None for none. A part belongs to the first blob whose bounding box its own
+    lies in.
     """
     if not 0 < len(raw) < len(parts) + len(raw) <= MOST:
         return raw
     out = np.empty((len(raw) + len(parts), raw.sums.shape[1]))
-    n = _taken_apart(raw.sums, parts.sums, elongated, min_area_px, np.empty(len(parts), np.int64), out)
+    whole = np.zeros(len(raw), np.bool_) if alone is None else alone
+    n = _taken_apart(raw.sums, parts.sums, whole, elongated, min_area_px, np.empty(len(parts), np.int64), out)
     return RawBlobs(out[:n]) if n else raw
 
 
 @kernel
-def _taken_apart(raw: Floats, parts: Floats, elongated: float, min_area: float, owner: NDArray[np.int64], out: Floats) -> int:
+def _taken_apart(
+    raw: Floats, parts: Floats, whole: NDArray[np.bool_], elongated: float, min_area: float, owner: NDArray[np.int64], out: Floats
+) -> int:
     """Fill out with blobs left whole, then with parts; give their number, 0 where all are whole. Sums are (.., 13)."""
     pieces = np.zeros(len(raw), np.int64)
     for p in range(len(parts)):
@@ -40,7 +46,7 @@ def _taken_apart(raw: Floats, parts: Floats, elongated: float, min_area: float, 
     n, some = 0, False
     for i in range(len(raw)):
         width, height = raw[i, 9] - raw[i, 8] + 1.0, raw[i, 11] - raw[i, 10] + 1.0
-        if pieces[i] > 1 and max(width, height) >= elongated * min(width, height):
+        if pieces[i] > 1 and not whole[i] and max(width, height) >= elongated * min(width, height):
             some = True
         else:
             pieces[i] = 0
