@@ -230,7 +230,7 @@ FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]
     "camera killed": (kill("right"), nothing, 0.0),
     "reconstruction killed": (kill("reconstruction"), nothing, 0.0),
     "disk full": (fill_disk, empty_disk, 2.0),
-    "asleep": (sleep, nothing, 0.0),
+    "asleep": (sleep, nothing, 0.01),
 }
 
 

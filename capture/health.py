@@ -68,9 +68,9 @@ class Health:
     def __init__(self, name: str, fps: float, news: News) -> None:
         self._name, self._fps, self._news = name, fps, news
         self._troubles = {
-            "frozen": Trouble(0, S // 2),
-            "black": Trouble(1 * S, S // 2),
-            "overexposed": Trouble(1 * S, 1 * S),
+            "frozen": Trouble(S // 2, S // 2),
+            "black": Trouble(S // 2, S // 2),
+            "overexposed": Trouble(S // 2, S // 2),
             "slow": Trouble(2 * S, 4 * S),
             "uneven": Trouble(5 * S, 10 * S),
             "flooded": Trouble(2 * S, 3 * S),
@@ -106,7 +106,7 @@ class Health:
         self._watch_light(blobs, t_ns)
         frozen = self._n_same >= FROZEN_FRAMES and t_ns - self._t_fresh_ns >= FROZEN_NS
         changed = self._troubles["frozen"].step(frozen, t_ns, "the same picture again and again: it is frozen")
-        if t_ns >= self._look_due_ns or changed or self._look_due_ns - t_ns > S:
+        if t_ns >= self._look_due_ns or changed or self._look_due_ns - t_ns > S:  # the last: the clock was set back
             self._look_due_ns = t_ns + LOOK_NS
             self._judge(frame, blobs, t_ns)
             self._tell(t_ns)
@@ -162,7 +162,7 @@ class Health:
     def _tell(self, t_ns: int) -> None:
         """Put what is wrong now into words, and tell what is new in it."""
         now = {key for key, trouble in self._troubles.items() if trouble.on}
-        if "black" in now:
+        if now & {"black", "overexposed"}:
             now.discard("frozen")  # a covered lens gives the same black picture again and again
         self.words = "; ".join(self._troubles[key].words for key in self._troubles if key in now)
         for key in sorted(now - self._told):

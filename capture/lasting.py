@@ -19,7 +19,7 @@ from config.errors import SourceError
 log = logging.getLogger(__name__)
 
 GONE = (SourceError, OSError, cv2.error)
-FIRST_PAUSE_S, MAX_PAUSE_S, GROWTH = 0.2, 3.0, 1.6
+FIRST_PAUSE_S, MAX_PAUSE_S, GROWTH = 0.2, 3.0, 1.3
 SETTLED_NS = 5_000_000_000  # pictures for so long: the next loss begins with a short pause again
 
 

@@ -157,7 +157,7 @@ class Reconstruction:
         self._last: Pose | None = None
         self._t_last_step_ns = self._t_said_ns = 0
         self._n_overrun = self._n_poses = self._n_alone = 0
-        self._told_silent = False
+        self._silent = self._told_silent = False
         self._news = News()
         self._state = State.LOST
         self._status_due_ns = 0
@@ -217,9 +217,9 @@ class Reconstruction:
 
     def _watch_rig(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
         """Look whether the cameras are where they were at the calibration."""
-        if self._told_silent:
-            self._told_silent = False
+        if self._silent and self._told_silent:
             self._news.say("both", "both cameras send again", t_received_ns)
+        self._silent = self._told_silent = False
         if self._rig_watch is not None:
             self._rig_watch.add(pair)
             for text in self._rig_watch.news():
@@ -281,7 +281,8 @@ class Reconstruction:
 
     def _tell_silence(self, t_ns: int) -> None:
         """Say once which camera is silent."""
-        if not self._told_silent:
+        if not self._silent:
+            self._silent = True
             self._told_silent = self._news.say("silent", f"no pairs any more: {self._silence.words(t_ns)}", t_ns)
 
     def report(self, t_ns: int, n_malformed: int) -> None:
