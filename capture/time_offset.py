@@ -33,7 +33,7 @@ PRIOR_S, PRIOR_DRIFT = 0.03, 50e-6
 WALK_S, WALK_DRIFT = 3e-5, 1e-6  # random walk in a second
 MAX_ASTRAY = 4  # blocks in a row beyond GATE: the offset itself has jumped
 TRUST_S = 0.001  # standard deviation at which an estimate is put to use
-GATE = 4.0  # sigmas of an innovation, beyond which it is held back
+GATE = 4.0  # sigmas of an innovation, beyond which it does not count
 NIS_FORGET = 0.8
 TRUST_SIGMAS = 3.0  # the estimate is applied where it differs by so many from what is in use
 LEAST_STEP_S = 0.0003  # and by this much
@@ -182,14 +182,14 @@ class TimeOffset:
         innovation = offset_s - self._state[0]
         S = self._P[0, 0] + self._nis * variance
         squared = innovation**2 / S
-        self._astray = self._astray + 1 if squared > GATE**2 else 0
-        if self._astray >= MAX_ASTRAY:
-            self._P[0, 0] += innovation**2
-            self._astray = 0
-            S = self._P[0, 0] + self._nis * variance
-        elif squared > GATE**2:
-            S *= squared / GATE**2  # held back as if it were that unsure
-        self._nis = max(NIS_FORGET * self._nis + (1.0 - NIS_FORGET) * min(squared, GATE**2) * self._nis, 1.0)
+        if squared > GATE**2:
+            # Blocks led astray by wrong labels are rare; several in a row mean that the offset itself has jumped.
+            self._astray += 1
+            if self._astray >= MAX_ASTRAY:
+                self._astray, self._P = 0, np.diag([PRIOR_S**2, self._P[1, 1]])
+            return
+        self._astray = 0
+        self._nis = max((NIS_FORGET + (1.0 - NIS_FORGET) * squared) * self._nis, 1.0)
         gain = self._P[:, 0] / S
         self._state = self._state + gain * innovation
         self._P = self._P - np.outer(gain, self._P[0])

@@ -76,8 +76,8 @@ class Tracks:
         points[old, 1:] = self._points[track[old], :-1]
         known[old] = np.minimum(self._known[track[old]] + 1, DEPTH)
         speed = np.linalg.norm(points[old, 0] - points[old, 1], axis=1) / np.maximum(back[old, 1], 1e-6)
-        if len(speed):
-            self._pace_px_s = float(np.sqrt(np.mean(speed**2)))
+        if len(speed) and np.isfinite(pace := float(np.sqrt(speed @ speed / len(speed)))):
+            self._pace_px_s = pace
         number = np.arange(self._n_tracks, self._n_tracks + n)
         number[old] = self._track[track[old]]
         self._n_tracks += n
@@ -122,12 +122,20 @@ class Tracks:
         self._t_ns = blobs.t_capture_ns
 
 
+@kernel
 def _extent_px(points_px: Floats) -> float:
-    """Give the median distance of points from their median place."""
-    if len(points_px) < 2:
+    """Give the median distance of points from their median place, of those that are numbers; 0 for less than two."""
+    x, y = points_px[:, 0].copy(), points_px[:, 1].copy()
+    n = 0
+    for i in range(len(x)):
+        if np.isfinite(x[i]) and np.isfinite(y[i]):
+            x[n], y[n] = x[i], y[i]
+            n += 1
+    if n < 2:
         return 0.0
-    middle = np.median(points_px, axis=0)
-    return float(np.median(np.hypot(points_px[:, 0] - middle[0], points_px[:, 1] - middle[1])))
+    middle_x, middle_y = np.median(x[:n]), np.median(y[:n])
+    far = np.hypot(x[:n] - middle_x, y[:n] - middle_y)
+    return float(np.median(far))
 
 
 @kernel
