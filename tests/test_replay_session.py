@@ -84,7 +84,7 @@ def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
 
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_loses_at_most_the_last_second(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path, n_kills: int
 ) -> None:
@@ -129,6 +129,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.slow
 def test_videos_replay_through_the_detector_and_another_database_is_refused(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
 ) -> None:
