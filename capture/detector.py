@@ -15,14 +15,16 @@ from capture.mode import Mode, RoomWatch, choose_mode, light_of
 from capture.packets import Blobs, Frame
 from capture.part_blobs import taken_apart
 from capture.split import TouchingMarkers
-from capture.threshold import FLOOR, Threshold, stable_threshold
+from capture.threshold import FLOOR, MIN_MARKERS, Threshold, stable_threshold
 from config.errors import CalibrationError
 from config.settings import DetectorSettings
 
 SPLIT_SHARE = 0.4  # where between threshold and peak markers part
 HARD_SPLIT_SHARE = 0.7  # the same for what looks like two markers: a lone one may flicker up there
 EAGER_FRAMES, EVERY_FRAMES = 5, 15  # look for the threshold in every frame at first, now and then later
+COSTLY_FRAMES = 5  # or every so often, where none is known and looking takes long
 STRANGE_PEAK = 0.25  # log of the ratio by which the markers' peak must change at once for the threshold to be sought at once
+COSTLY_RUNS = 6_000  # more than that above some grey level are no markers, and looking at them in every frame takes too long
 
 
 class LearnsBackground(Protocol):
@@ -34,6 +36,10 @@ class LearnsBackground(Protocol):
 
     def observe(self, image: Image, runs: NDArray[np.int32], t_ns: int, dark: bool) -> None:
         """Learn from an image whose foreground is in runs (R, 3), in the dark bright spots only, taken at t_ns."""
+        ...
+
+    def markers(self, points_px: NDArray[np.float64], t_ns: int) -> NDArray[np.bool_]:
+        """Tell which spots (N, 2) may be markers, (N,): others stay where they are while the body goes elsewhere."""
         ...
 
     def tune(self, k_sigma: float, min_difference: float) -> None:
@@ -103,6 +109,7 @@ class Detector:
             self._live.tune(settings.k_sigma, settings.min_difference)
         self.mode = None
         self._eager, self._strange, self._steps = EAGER_FRAMES, False, 0
+        self._n_last, self._gone, self._costly = 0, False, False
 
     @property
     def settings(self) -> DetectorSettings:
@@ -128,8 +135,7 @@ class Detector:
         """Share of the last frame's pixels that were foreground, 0..1."""
         if self.flooded:
             return 1.0
-        pixels = int((self._seen[:, 2] - self._seen[:, 1] + 1).sum())
-        return pixels / max(self._size[0] * self._size[1], 1)
+        return _pixels(self._seen) / max(self._size[0] * self._size[1], 1)
 
     def view(self) -> DetectorView:
         """Give what was seen of the last frame."""
@@ -153,7 +159,10 @@ class Detector:
             finder.flooded = True
             markers = markers.none()
         m = markers
-        return Blobs(frame.camera, frame.index, frame.t_capture_ns, m.points_px, m.area_px, m.color_rgb, m.sigma_px, light)
+        found = (m.points_px, m.area_px, m.color_rgb, m.sigma_px)
+        if self._live is not None and not (keep := self._live.markers(m.points_px, frame.t_capture_ns)).all():
+            found = (m.points_px[keep], m.area_px[keep], m.color_rgb[keep], m.sigma_px[keep])
+        return Blobs(frame.camera, frame.index, frame.t_capture_ns, *found, light)
 
     def _prepared(self, image: Image, dark_share: float) -> RunFinder:
         """Make what depends on the first image, and choose the mode anew when the room has become another."""
@@ -170,7 +179,7 @@ class Detector:
             self._room = RoomWatch(self.mode is Mode.DARK)
         elif self._settings.mode == "auto" and self._room.changed(dark_share):
             self.mode = Mode.DARK if self._room.dark else choose_mode("background", image, self._table is not None)
-            self._eager, self.threshold = EAGER_FRAMES, None
+            self._eager, self._costly, self.threshold = EAGER_FRAMES, False, None
         return self._finder
 
     def _by_color(self, image: Image, finder: RunFinder, bounds: Bounds | None, t_ns: int) -> Markers:
@@ -186,10 +195,12 @@ class Detector:
 
     def _bright(self, image: Image, finder: RunFinder, bounds: Bounds | None, t_ns: int) -> Markers:
         """Give compact blobs brighter than the threshold, which follows the images."""
-        if self._eager > 0 or self.threshold is None or self._steps % EVERY_FRAMES == 0:
+        unknown = self.threshold is None and self._steps % (COSTLY_FRAMES if self._costly else 1) == 0
+        if self._eager > 0 or unknown or self._steps % EVERY_FRAMES == 0:
             self._follow_threshold(image, finder, bounds)
         self._seen = self._runs[0, :0]
         if self.threshold is None:
+            self._eager = max(self._eager - 1, 0)
             return self._none()
         level = int(self.threshold.pixel)
         if self._live is not None and self.mode is Mode.BRIGHT and bounds is not None:
@@ -235,24 +246,33 @@ class Detector:
         """Look for the threshold at once where the markers are suddenly brighter or dimmer, or gone."""
         assert self.threshold is not None
         self._eager = max(self._eager - 1, 0)
-        peak = markers.peak + level if len(markers) else 0.0
-        strange = not len(markers) or abs(np.log(peak / self.threshold.level)) > STRANGE_PEAK
+        strange = not len(markers) or abs(np.log((markers.peak + level) / self.threshold.level)) > STRANGE_PEAK
         if strange and not self._strange:
             self._eager = EAGER_FRAMES
-        self._strange = strange
+            self._gone = not len(markers) and self._n_last >= MIN_MARKERS  # a performer leaves one marker after the other
+        self._gone = self._gone and self._eager > 0 and not len(markers)
+        self._strange, self._n_last = strange, len(markers)
 
     def _follow_threshold(self, image: Image, finder: RunFinder, bounds: Bounds | None) -> None:
         """Look for the threshold in this image and go a part of the way to it."""
         found = finder.brighter(image, FLOOR, bounds)
+        self._costly = finder.flooded or len(found) > COSTLY_RUNS or 4 * _pixels(found) > self._size[0] * self._size[1]
         which = 0
 
         def above(threshold: int) -> RawBlobs:
             nonlocal found, which
             out = self._runs[which]
             found, which = out[: brighter_runs(image, found, threshold, out)], 1 - which
-            raw = self._maker.bright_blobs(image, found, threshold)
+            few = found if len(found) <= COSTLY_RUNS else found[:0]
+            raw = self._maker.bright_blobs(image, few, threshold)
             return raw.chosen(compact(raw, self._size, self._settings.min_area_px))
 
         estimate = stable_threshold(above)
         if estimate is not None:
-            self.threshold = estimate if self.threshold is None else self.threshold.towards(estimate)
+            old = None if self._gone else self.threshold
+            self.threshold = estimate if old is None else old.towards(estimate)
+
+
+def _pixels(runs: NDArray[np.int32]) -> int:
+    """Give the number of pixels in runs (R, 3)."""
+    return int((runs[:, 2] - runs[:, 1] + 1).sum())
