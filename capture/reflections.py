@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 STAY_PX = 1.5  # a spot this near to where it was has stayed
 LEAST_S = 2.0  # how long it must have been known
+LEAST_SHARE = 0.2  # of the frames since, in which it must have been seen: markers that come by are not the same spot
 FORGET_S = 5.0  # how long it may not be seen: reflections flicker
 MIDDLE = (0.15, 0.5, 0.85)  # quantiles of the others' places that are their extent and their middle
 TRAVEL = 0.9  # of the others' extent, by which their middle must have moved meanwhile
@@ -25,7 +26,8 @@ SETTLE = 0.05  # share of the way a place follows its spot, so that noise averag
 
 @dataclass
 class _Spot:
-    """A place at which something bright was: seen first and last [s], and the others' middles and extents since."""
+    """A place at which something bright was: seen first and last [s], in how many frames of how many since, and the range of the
+    others' middles and extents meanwhile."""
 
     place_px: Floats
     since_s: float
@@ -34,6 +36,8 @@ class _Spot:
     high_px: Floats
     least_px: float
     most_px: float
+    n_seen: int = 1
+    n_frames: int = 1
     still: bool = False
 
     def note(self, middle_px: Floats, extent_px: float) -> None:
@@ -42,7 +46,7 @@ class _Spot:
         np.maximum(self.high_px, middle_px, out=self.high_px)
         self.least_px, self.most_px = min(self.least_px, extent_px), max(self.most_px, extent_px)
         travel_px = float((self.high_px - self.low_px).max())
-        known = self.seen_s - self.since_s >= LEAST_S
+        known = self.seen_s - self.since_s >= LEAST_S and self.n_seen >= LEAST_SHARE * self.n_frames
         self.still = self.still or (known and (travel_px > TRAVEL * self.most_px or self.most_px > GROWTH * self.least_px))
 
 
@@ -63,6 +67,8 @@ class StandingSpots:
         """Tell which bright spots (N, 2) may be markers, (N,); the others are reflections."""
         t_s = 1e-9 * t_ns
         self._spots = [spot for spot in self._spots if t_s - spot.seen_s <= FORGET_S]
+        for spot in self._spots:
+            spot.n_frames += 1
         at = self._found(points_px, t_s)
         keep = np.array([not self._spots[k].still if k >= 0 else True for k in at], bool)
         self._judge(points_px, at, keep)
@@ -90,6 +96,7 @@ class StandingSpots:
                 spot = self._spots[k]
                 spot.place_px += SETTLE * (points_px[i] - spot.place_px)
                 spot.seen_s = t_s
+                spot.n_seen += 1
             elif len(self._spots) < MAX_SPOTS:
                 at[i] = len(self._spots)
                 nowhere = np.full(2, np.inf)

@@ -92,5 +92,13 @@ def test_without_standing_spots_nothing_is_left_out(seed: int, few: int) -> None
         assert spots.markers(at + k * speed, k * FRAME_NS).all()
 
 
+def test_markers_that_come_by_the_same_place_are_not_one_spot() -> None:
+    """Somebody walks to and fro; all markers pass the places of others again and again."""
+    spots = StandingSpots()
+    row = np.stack([np.arange(10.0) * 20.0, np.full(10, 50.0)], axis=1)
+    for k in range(1500):
+        assert spots.markers(row + [153.0 * np.sin(k / 25.0), 0.0], k * FRAME_NS).all()
+
+
 def test_nothing_in_view() -> None:
     assert StandingSpots().markers(np.zeros((0, 2)), 0).shape == (0,)
