@@ -23,7 +23,7 @@ from tests import fakes
 from tests.ports import free_address
 from tools.cli import application
 from tools.doctor import Verdict, bad, good, hinders, lines, note, plain
-from tools.doctor_machine import cameras, numbers, opencv, packages, writable
+from tools.doctor_machine import numbers, opencv, packages, writable
 from tools.doctor_network import clock, examine_network, keys, ports
 
 
@@ -50,14 +50,6 @@ def test_opencv_variants_side_by_side_and_one_that_cannot_be_loaded() -> None:
     (missing,) = opencv({"opencv-python": "5.0"}, broken)
     assert missing.verdict is Verdict.BAD and "apt install libgl1" in missing.fix and "headless" in missing.fix
     assert opencv({"opencv-python": None})[0].fix == "pip install opencv-python"
-
-
-def test_cameras_are_listed_or_said_to_be_missing(tmp_path: Path) -> None:
-    assert "no camera is plugged in" in cameras(Settings(), tmp_path)[0].text
-    (tmp_path / "video2").touch()
-    (tmp_path / "video0").touch()
-    (found,) = cameras(Settings(), tmp_path)
-    assert found.verdict is Verdict.NOTE and found.text.index("video0") < found.text.index("video2")
 
 
 def test_folders_that_cannot_be_written_to(tmp_path: Path) -> None:

@@ -199,3 +199,8 @@ def test_what_decoders_print_goes_to_the_log_once_and_python_speaks_on() -> None
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr.count("Corrupt JPEG") == 1 and "a library says: Corrupt JPEG" in done.stderr
     assert "the log goes on" in done.stderr and "and so do errors" in done.stderr
+
+
+def picture_jpegs() -> list[bytes]:
+    """Give pictures for a test server."""
+    return [cv2.imencode(".jpg", picture((320, 240), 40, k))[1].tobytes() for k in range(10)]

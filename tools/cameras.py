@@ -18,6 +18,7 @@ from capture.network_address import is_mjpeg_url, is_rtsp_url, network_address, 
 from capture.node import room_details
 from capture.packets import Floats
 from capture.process import CameraPlan
+from capture.rtsp import open_rtsp
 from capture.sources import IMAGE_SUFFIXES, Source, open_source, register_source
 from capture.webcam import Devices, Webcam
 from capture.webcam_access import why_not
@@ -86,11 +87,7 @@ def is_recorded(source: str) -> bool:
 
 def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
     """Open a camera of the network. Raises SourceError."""
-    if is_mjpeg_url(source):
-        return open_mjpeg(source, camera, fps, seconds)
-    from capture.rtsp import Rtsp
-
-    return Rtsp(source, camera, fps)
+    return (open_mjpeg if is_mjpeg_url(source) else open_rtsp)(source, camera, fps, seconds)
 
 
 def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:

@@ -48,12 +48,14 @@ def bad(area: str, text: str, fix: str, **figures: Any) -> Finding:
     return Finding(area, Verdict.BAD, text, fix, figures or None)
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Look at this machine and at the stream that runs on it, if one does; takes some seconds."""
+def examine(settings: Settings, urls: Sequence[str] = ()) -> list[Finding]:
+    """Look at this machine and at the stream that runs on it, if one does; takes some seconds. urls: of network cameras."""
+    from tools.doctor_cameras import network_finding
     from tools.doctor_machine import MACHINE
     from tools.doctor_network import examine_network
 
     findings = [finding for look in MACHINE for finding in look(settings)]
+    findings += [network_finding(url) for url in urls]
     return findings + examine_network(settings)
 
 

@@ -1,10 +1,9 @@
-"""What doctor sees of this machine: packages, processor, folders, compiled kernels, the database, cameras."""
+"""What doctor sees of this machine: packages, processor, folders, compiled kernels, the database; cameras are next door."""
 
 import importlib
 import os
 import platform
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -12,8 +11,21 @@ from pathlib import Path
 
 from config.settings import Settings
 from tools.doctor import Examination, Finding, bad, good, note
+from tools.doctor_cameras import cameras
 
-PACKAGE_NAMES = ("numpy", "scipy", "numba", "opencv-python", "pyzmq", "msgpack", "viser", "python-osc", "mcap")
+PACKAGE_NAMES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "opencv-python",
+    "pyzmq",
+    "msgpack",
+    "viser",
+    "python-osc",
+    "mcap",
+    "av",
+    "cv2-enumerate-cameras",
+)
 OPENCV = ("opencv-python", "opencv-contrib-python", "opencv-python-headless", "opencv-contrib-python-headless")
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)\s*$")
 MIN_CORES = 2
@@ -142,20 +154,6 @@ def database(settings: Settings) -> list[Finding]:
     except DatabaseError as error:
         return [note("database", f"{error}", "the next run makes the built-in motions anew")]
     return [good("database", f"built-in motions: {n_poses} poses ({path})", poses=n_poses)]
-
-
-def cameras(settings: Settings, folder: Path = Path("/dev")) -> list[Finding]:
-    """List the camera devices that the system shows; their names, formats and rates are another module's."""
-    if not sys.platform.startswith("linux"):
-        return [note("cameras", "local cameras are not listed on this system yet", "files, folders and camera nodes work")]
-    devices = sorted(folder.glob("video*"))
-    if not devices:
-        return [note("cameras", "no camera is plugged in (/dev/video*)", "files, folders and camera nodes work without one")]
-    closed = [device for device in devices if not os.access(device, os.R_OK | os.W_OK)]
-    words = ", ".join(str(device) for device in devices)
-    if closed:
-        return [note("cameras", f"{words}; may not be opened: {closed[0]}", "sudo usermod -aG video $USER, then log in again")]
-    return [note("cameras", words)]
 
 
 def _version(name: str) -> str | None:
