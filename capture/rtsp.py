@@ -39,7 +39,7 @@ OPTIONS = {
     "timeout": str(round(CONNECT_S * 1e6)),
 }
 
-Picture = tuple[int, Any, int]  # number, av.VideoFrame, stamp on our clock [ns]
+Picture = tuple[int, Any, int, bytes | None]  # number, av.VideoFrame, stamp on our clock [ns], JPEG if it came as one
 
 
 class Rtsp:
@@ -98,8 +98,8 @@ class Rtsp:
         self.facts["overtaken"] = self._pictures.dropped
         if taken is None:
             return None
-        number, picture, t_ns = taken
-        return Frame(self._camera, number, t_ns, np.ascontiguousarray(picture.to_ndarray(format="bgr24")))
+        number, picture, t_ns, jpeg = taken
+        return Frame(self._camera, number, t_ns, np.ascontiguousarray(picture.to_ndarray(format="bgr24")), jpeg)
 
     def _what_is_missing(self, waited_s: float) -> str:
         """Say what did not come."""
@@ -158,7 +158,8 @@ class Rtsp:
                 continue
             t_ns = self._stamped_ns(picture.pts, tick_s, unit.t_arrival_ns)
             self._times_ns.append(t_ns)
-            self._pictures.put((self._n_received - 1, picture, t_ns))
+            jpeg = unit.data if decoder.name == "mjpeg" else None
+            self._pictures.put((self._n_received - 1, picture, t_ns, jpeg))
 
     def _spoil(self, t_ns: int) -> None:
         """Show nothing that follows from a damaged picture."""
