@@ -9,6 +9,8 @@ import numpy as np
 from capture.background import Background, images_between, learn_background, robust_background, sample_images
 from capture.detector import Detector
 from capture.packets import Blobs, Floats, Frame, PairedBlobs, lone_pair
+from capture.session_files import is_session
+from capture.session_video import in_order, session_videos
 from capture.sources import Source, open_source
 from capture.synchronise import Synchroniser
 from capture.timestamps import read_timestamps
@@ -26,7 +28,8 @@ Frames = tuple[Frame | None, ...]
 class RecordingSpec:
     """What a recording is made of.
 
-    left, right: video files or folders of images, right None for one camera; timestamps: CSV of stamps, or None to count frames;
+    left, right: video files or folders of images, right None for one camera; or left the folder of a session, right None;
+    timestamps: CSV of stamps, or None to count frames;
     fps: overrides the videos' own; background_s: seconds without the performer, or None to estimate the background from the
     recording itself; column: of the stamps, for one camera, where each camera has its own.
     """
@@ -53,11 +56,13 @@ class Recording:
         self.spec = spec
         self._settings = settings
         self._colors = markers.color_rgb[markers.has_color]
+        self._session = Path(spec.left) if spec.right is None and is_session(Path(spec.left)) else None
         self._stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
         first = self._open()
         for source in first:
             source.close()
-        _check_alike(first, self._stamps)
+        if self._session is None:
+            _check_alike(first, self._stamps)
         self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
@@ -65,6 +70,8 @@ class Recording:
 
     def _open(self) -> tuple[Source, ...]:
         """Open the sources anew, at their first frame."""
+        if self._session is not None:
+            return session_videos(self._session)
         names = [name for name in (self.spec.left, self.spec.right) if name is not None]
         stamps = self._stamps
         columns = [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
@@ -87,6 +94,9 @@ class Recording:
 
         Raises SourceError: a video breaks off before its end, or one is longer than the other.
         """
+        if self._session is not None:
+            yield from in_order(session_videos(self._session))
+            return
         sources = self._open()
         try:
             while True:
@@ -121,10 +131,11 @@ class Recording:
         assert self.backgrounds is not None
         detectors = [Detector(self._settings, background, self._colors) for background in self.backgrounds]
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
-        own_stamps = self._stamps is not None and self._stamps.ndim == 2
+        own_stamps = self._session is not None or (self._stamps is not None and self._stamps.ndim == 2)
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
+            # A session's frames come one by one, as they were taken.
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):

@@ -1,5 +1,6 @@
 """The pictures of one camera of a recorded session, part after part, with the stamps they were recorded with."""
 
+import heapq
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Frame
+from capture.session_files import SIDES, parts_of
 from capture.sources import DEFAULT_FPS, Facts, Stamp
 from capture.video_stamps import read_video_stamps
 from capture.webcam_jpeg import whole_jpeg
@@ -47,16 +49,16 @@ def _packets(file: Path) -> Iterator[bytes]:
 class SessionVideo:
     """One camera's recorded pictures as a source. Frames keep index and stamp [ns] of when they were taken.
 
-    parts: the videos in order, each with its CSV beside it; `t_read_ns` of the last frame is kept. Raises SourceError: no part,
-    no stamps, or no picture.
+    parts: the videos in order, each with its CSV beside it; epoch_ns: the time that counts as 0; `t_read_ns` of the last frame
+    is kept. Raises SourceError: no part, no stamps, or no picture.
     """
 
     n_frames: int | None
 
-    def __init__(self, parts: list[Path], camera: int) -> None:
+    def __init__(self, parts: list[Path], camera: int, epoch_ns: int = 0) -> None:
         if not parts:
-            raise SourceError(f"the session has no video of the {('left', 'right')[camera]} camera")
-        self.name, self._camera = str(parts[0]), camera
+            raise SourceError(f"the session has no video of the {SIDES[camera]} camera")
+        self.name, self._camera, self._epoch_ns = str(parts[0]), camera, epoch_ns
         stamps = [read_video_stamps(file.with_suffix(".csv"))[0] for file in parts]
         self._parts = list(zip(parts, stamps, strict=True))
         self.n_frames = sum(len(rows) for rows in stamps)
@@ -89,7 +91,7 @@ class SessionVideo:
             for jpeg, (index, t_capture_ns, t_read_ns) in zip(pictures_of(file), rows.tolist(), strict=False):
                 image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
                 if image is not None:
-                    yield Frame(self._camera, index, t_capture_ns, image, jpeg), t_read_ns
+                    yield Frame(self._camera, index, t_capture_ns - self._epoch_ns, image, jpeg), t_read_ns - self._epoch_ns
 
 
 def _rate(stamps: list[NDArray[np.int64]]) -> float:
@@ -97,3 +99,22 @@ def _rate(stamps: list[NDArray[np.int64]]) -> float:
     steps = np.concatenate([np.diff(rows[:, 1]) for rows in stamps])
     steps = steps[steps > 0]
     return float(1e9 / np.median(steps)) if len(steps) else DEFAULT_FPS
+
+
+def session_videos(folder: Path) -> tuple[SessionVideo, SessionVideo]:
+    """Give both cameras of a session; their stamps count from the first picture of either.
+
+    Raises SourceError: a camera has no video or no stamps.
+    """
+    parts = [parts_of(folder, side, "mkv") for side in SIDES]
+    stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
+    first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
+    left, right = (SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
+    return left, right
+
+
+def in_order(sources: tuple[SessionVideo, SessionVideo]) -> Iterator[tuple[Frame | None, Frame | None]]:
+    """Give the frames of both cameras one by one as they were taken, each in its camera's place and None in the other."""
+    frames = (iter(source.read, None) for source in sources)
+    for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):
+        yield (frame, None) if frame.camera == 0 else (None, frame)

@@ -7,7 +7,6 @@ take.mcap        what was published, what was detected, and what was done with i
 """
 
 import logging
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 import tomli_w
 
 from capture.control import Details
+from capture.session_files import SESSION, SIDES, is_session, parts_of
 from config.errors import reason
 from config.files import atomic_write
 from stream.recorder import RecordingError
@@ -27,10 +27,8 @@ from stream.report import versions
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-SESSION, SETTINGS, RIG, SUBJECT, TAKE = "session.toml", "settings.toml", "rig.toml", "subject.toml", "take.mcap"
+SETTINGS, RIG, SUBJECT, TAKE = "settings.toml", "rig.toml", "subject.toml", "take.mcap"
 DETECTIONS = "detections.mcap"  # of a session without poses
-SIDES = ("left", "right")
-PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +76,6 @@ class SessionInfo:
     end: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
-def is_session(path: Path) -> bool:
-    """Tell whether a path is the folder of a session."""
-    return (path / SESSION).is_file()
-
-
 def make_session_folder(folder: Path) -> Path:
     """Make the folder of a new session. Raises RecordingError: it exists, or cannot be made."""
     check_name(folder.name)
@@ -100,16 +93,6 @@ def free_session_folder(parent: Path, when: datetime) -> Path:
     stem = f"{when:%Y-%m-%d %H.%M.%S}"
     names = [stem, *(f"{stem} {n}" for n in range(2, 100))]
     return parent / next((name for name in names if not (parent / name).exists()), stem)
-
-
-def parts_of(folder: Path, stem: str, suffix: str) -> list[Path]:
-    """Give the files of a camera or take in their order. suffix: mkv or mcap."""
-    found = {}
-    for file in folder.iterdir():
-        match = PART.fullmatch(file.name)
-        if match and match["stem"] == stem and match["suffix"] == suffix:
-            found[int(match["part"] or 1)] = file
-    return [found[part] for part in sorted(found)]
 
 
 def next_take(folder: Path) -> Path:

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from capture.session_files import parts_of
 from capture.session_video import pictures_of
 from capture.video_stamps import read_video_stamps
 from config.errors import DuocapError
 from config.loading import load_settings
 from stream.recording import open_journal, open_recording
-from stream.session import parts_of, read_session
+from stream.session import read_session
 from tests.camera_server import MjpegProcess, Play
 from tests.recorded import FPS, Stage, recording_process, set_stage
 from tools.record import database_mark

@@ -10,7 +10,10 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 
-LEFT = Annotated[str, typer.Argument(help="Left camera: a video file or a folder of images.", show_default=False)]
+LEFT = Annotated[
+    str,
+    typer.Argument(help="Left camera: a video file or folder of images; or a session's folder, alone.", show_default=False),
+]
 RIGHT = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 RIG = Annotated[Path, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
 DATABASE = Annotated[

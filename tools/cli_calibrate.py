@@ -50,13 +50,14 @@ def subject(
     from calibration.rig_toml import read_rig
     from calibration.subject_toml import write_subject
     from capture.recording import Recording, RecordingSpec
+    from capture.session_files import is_session
     from config.markers import read_marker_set
     from tools.databases import open_or_default
     from tools.progress import progress_bar
     from tools.subject_session import subject_from_recording, summary_lines
 
     check_folders(out)
-    if right is None:
+    if right is None and not is_session(Path(left)):
         raise DuocapError(
             f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "
             "the subject.toml they give serves replays with one camera too"

@@ -118,7 +118,7 @@ def replay(
     verify: Verify = False,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
-    from stream.session import is_session
+    from capture.session_files import is_session
 
     check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:

@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from config.settings import Settings
-from tools.arguments import BACKGROUND, FPS, LEFT, TIMESTAMPS
+from tools.arguments import BACKGROUND, FPS, LEFT, RIGHT, TIMESTAMPS
 from tools.options import with_settings
 
-Right = Annotated[str, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 RigFile = Annotated[
     Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml; for --by epipolar.", show_default=False)
 ]
@@ -28,7 +27,7 @@ Markers = Annotated[str, typer.Option("--markers", metavar="FILE", help="markers
 def sync(
     settings: Settings,
     left: LEFT,
-    right: Right,
+    right: RIGHT = None,
     timestamps: TIMESTAMPS = None,
     by: By = None,
     rig: RigFile = None,
@@ -39,6 +38,7 @@ def sync(
     """Say how late the right camera's stamps are, and how to correct them."""
     from calibration.rig_toml import read_rig
     from capture.recording import Recording, RecordingSpec
+    from capture.session_files import is_session
     from config.errors import DuocapError
     from config.markers import read_marker_set
     from tools.arguments import seconds_range
@@ -47,6 +47,8 @@ def sync(
     way = by or ("jump" if rig is None else "epipolar")
     if way == "epipolar" and rig is None:
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
+    if right is None and not is_session(Path(left)):
+        raise DuocapError(f"{left}: an offset is between two cameras; give both recordings, or the folder of a session")
     cameras = None if rig is None else read_rig(rig)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
     seen = look(Recording(spec, settings.detector, read_marker_set(markers)), cameras)

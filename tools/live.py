@@ -10,6 +10,7 @@ from capture.clock import now_ns
 from capture.detector import Detector
 from capture.endpoints import key_settings
 from capture.live_background import LiveBackground
+from capture.session_files import is_session
 from capture.sources import Source
 from config.settings import DetectorSettings, Settings
 from database.store import open_database
@@ -18,7 +19,7 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.process import ReconstructionPlan, Sink
 from stream.compose import skeleton_message
 from stream.outputs import OutputFactory, open_outputs
-from stream.session import is_session, next_take
+from stream.session import next_take
 from stream.session_take import SessionTake
 from stream.sink import StreamSink
 from stream.tuning import TuningBook

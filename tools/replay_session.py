@@ -18,6 +18,7 @@ from capture.clock import now_ns
 from capture.control import Ask, Order
 from capture.packets import MarkerFrame, PairedBlobs
 from capture.process import Detects
+from capture.session_files import parts_of
 from capture.session_video import SessionVideo
 from capture.wire import SentBlobs
 from config.errors import DuocapError
@@ -36,7 +37,7 @@ from stream.messages import PoseMessage
 from stream.recorder import RecordingError
 from stream.recording import Recording, open_journal, open_recording
 from stream.report import versions
-from stream.session import DETECTIONS, RIG, SETTINGS, SUBJECT, SessionInfo, parts_of, read_session
+from stream.session import DETECTIONS, RIG, SETTINGS, SUBJECT, SessionInfo, read_session
 from tools.live import open_detector
 from tools.record import database_mark
 from tools.replay import ReplayResult, Sink, note
