@@ -242,6 +242,7 @@ def _minutes(
 ) -> list[dict[str, Any]]:
     """Listen and sample until the time is over or the run ends; give the rows."""
     t0_s, rows, n_samples = time.monotonic(), list[dict[str, Any]](), 0
+    before = {"drops": dict(heard.status.drops) if heard.status is not None else {}}
     while run.poll() is None:
         heard.listen()
         t_s = time.monotonic() - t0_s
@@ -251,7 +252,7 @@ def _minutes(
             processes.sample(t_s)
             n_samples += 1
         if t_s >= 60.0 * (len(rows) + 1):
-            rows.append(_row(len(rows) + 1, heard, processes, log, rows[-1] if rows else {}))
+            rows.append(_row(len(rows) + 1, heard, processes, log, rows[-1] if rows else before))
             print(row_line(rows[-1]), flush=True)
         if t_s >= 60.0 * minutes:
             break
