@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 STAY_PX = 1.5  # a spot this near to where it was has stayed
 LEAST_S = 2.0  # how long it must have been known
-LEAST_SHARE = 0.2  # of the frames since, in which it must have been seen: markers that come by are not the same spot
+LEAST_SHARE = 0.35  # of the frames since, in which it must have been seen: markers that come by are not the same spot
 FORGET_S = 5.0  # how long it may not be seen: reflections flicker
 MIDDLE = (0.15, 0.5, 0.85)  # quantiles of the others' places that are their extent and their middle
 TRAVEL = 0.9  # of the others' extent, by which their middle must have moved meanwhile

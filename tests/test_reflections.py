@@ -37,7 +37,7 @@ def test_a_lamp_is_left_out_once_the_body_has_walked_past_it() -> None:
 def test_a_flickering_lamp_too() -> None:
     spots, random = StandingSpots(), np.random.default_rng(2)
     for k, at in enumerate(np.linspace(0.0, 300.0, 300)):
-        on = random.random() < 0.3
+        on = random.random() < 0.6
         points = np.concatenate([BODY + [at, 100.0], LAMP if on else LAMP[:0]])
         last = spots.markers(points, k * FRAME_NS)
         assert last[: len(BODY)].all()
