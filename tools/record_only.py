@@ -7,13 +7,15 @@ from pathlib import Path
 
 from capture.clock import now_ns
 from capture.endpoints import key_settings
+from capture.network_address import without_secrets
 from config.settings import Settings
 from reconstruct.process import CAMERAS
 from stream.collector import CollectionPlan
 from stream.session import DETECTIONS
-from tools.cameras import NODE, camera_plan, check_camera
+from tools.cameras import NODE, camera_plan, check_cameras
 from tools.interrupt import interrupt_on_sigterm
 from tools.record import SessionFolder, with_video
+from tools.run_start import await_cameras
 from tools.supervisor import NodeEntrance, Supervisor, new_session
 
 TURN_MS = 20
@@ -50,11 +52,10 @@ def record_cameras(
 
     Raises DuocapError for what the user can mend.
     """
-    for camera, source in enumerate(cameras):
-        check_camera(source, camera, fps)
+    settings = check_cameras(cameras, settings, fps, tell)
     session = new_session()
     left, right = (with_video(camera_plan(source, camera, settings, fps)) for camera, source in enumerate(cameras))
-    made = SessionFolder(folder, session, settings, cameras)
+    made = SessionFolder(folder, session, settings, [without_secrets(source) for source in cameras])
     plan, entrance = CollectionPlan(folder / DETECTIONS, session), None
     if NODE in cameras:
         keys = key_settings(settings.stream)
@@ -64,8 +65,7 @@ def record_cameras(
     begun_ns = now_ns()
     try:
         with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
-            tell("getting ready")
-            run.wait_ready()
+            await_cameras(run, cameras, tell)
             made.describe(run.cameras, 0)
             run.record(str(folder))
             begun_ns = run.start()
