@@ -40,23 +40,19 @@ class Trouble:
     off_ns: int
     on: bool = False
     words: str = ""
-    _seen_ns: int = -1
-    _unseen_ns: int = -1
+    _since_ns: int | None = None
+    _seen: bool = False
 
     def step(self, seen: bool, t_ns: int, words: str = "") -> bool:
         """Take what is seen now; tells whether it went on or off."""
         if seen:
-            self._unseen_ns, self.words = -1, words
-            self._seen_ns = t_ns if self._seen_ns < 0 else self._seen_ns
-        else:
-            self._seen_ns = -1
-            self._unseen_ns = t_ns if self._unseen_ns < 0 else self._unseen_ns
-        before = self.on
-        if seen and t_ns - self._seen_ns >= self.on_ns:
-            self.on = True
-        elif not seen and t_ns - self._unseen_ns >= self.off_ns:
-            self.on = False
-        return self.on != before
+            self.words = words
+        if self._since_ns is None or seen != self._seen or t_ns < self._since_ns:
+            self._seen, self._since_ns = seen, t_ns
+        if seen != self.on and t_ns - self._since_ns >= (self.on_ns if seen else self.off_ns):
+            self.on = seen
+            return True
+        return False
 
 
 class Health:
@@ -146,7 +142,7 @@ class Health:
             return 0.0, 0.0
         steps = np.diff(recent)
         rate_hz = float(len(steps) / steps.sum())
-        return rate_hz, float(np.median(np.abs(steps - np.median(steps))) * rate_hz)
+        return rate_hz, float(np.abs(steps - steps.mean()).mean() * rate_hz)
 
     def _watch_light(self, blobs: Blobs, t_ns: int) -> None:
         """Say when the light changed at once; what follows slowly is usual."""

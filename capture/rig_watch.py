@@ -2,8 +2,8 @@
 
 No labels are needed: every blob of the left view votes, with every blob of the right one, for the distance at which it would be
 from its epipolar line. Wrong partners spread over the image; right ones agree. They agree on 0 while the rig fits, on another
-distance when a camera has moved, and on none when it was turned. Time skew spreads the votes to both sides, as markers go
-up and down; swapped labels do not count at all.
+distance when a camera has moved, and on none when it was turned. Only markers that hardly move across the epipolar lines vote,
+so that time skew does not count; nor do swapped labels.
 """
 
 from collections import deque
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.epipolar import essential_matrix
+from calibration.epipolar import essential_matrix, fundamental_matrix
 from capture.check import check_rig_fits
-from capture.packets import Floats, PairedBlobs
+from capture.packets import Blobs, Floats, PairedBlobs
 from config.errors import CalibrationError
 
 SAMPLE_NS = 100_000_000
@@ -23,7 +23,10 @@ SEGMENTS = 3
 REACH_PX = 40.0
 BIN_PX = 0.5
 NEAR_PX = 1.5  # votes this near to each other agree
-MIN_BLOBS, MIN_PAIRS = 4, 20
+MIN_BLOBS, MIN_VOTERS, MIN_PAIRS = 4, 2, 12
+SLOW_PX_S, STILL_PX = 60.0, 0.8  # across the epipolar line: a marker that moves no faster, and as far as noise may take one
+FAST_PX_S = 900.0  # along it: the nearest blob within so far is the same marker
+USUAL_NS = 100_000_000  # between two pairs, to tell how fast markers are
 MOVED_PX = 2.5
 SHARE_MORE = 0.25  # of the markers: so many more must agree on the other distance than on the one at the start
 LEAST_SHARE = 0.35  # fewer that agree on anything: the rig does not fit at all
@@ -50,6 +53,10 @@ class RigWatch:
 
     def __init__(self, rig: Rig) -> None:
         self._rig, self._essential = rig, essential_matrix(rig)
+        F = fundamental_matrix(rig)
+        middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
+        lines = (F.T @ middles[1], F @ middles[0])
+        self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)
         n_bins = 2 * round(REACH_PX / BIN_PX)
         self._edges = np.linspace(-REACH_PX, REACH_PX, n_bins + 1)
         self._votes = np.zeros(n_bins)
@@ -58,6 +65,7 @@ class RigWatch:
         self._due_ns, self._segment_ns = 0, 0
         self._start: Agreement | None = None
         self._sample: list[PairedBlobs] = []
+        self._before: PairedBlobs | None = None
         self._checked = False
         self._moved = False
         self._news: list[str] = []
@@ -65,13 +73,19 @@ class RigWatch:
 
     def add(self, pair: PairedBlobs) -> None:
         """Take a pair; most are passed over."""
-        t_ns = pair.t_capture_ns
+        t_ns, before, self._before = pair.t_capture_ns, self._before, pair
+        if before is None or not 0 < t_ns - before.t_capture_ns < USUAL_NS:
+            return
         if 0 <= self._due_ns - t_ns <= SAMPLE_NS or min(len(pair.left), len(pair.right)) < MIN_BLOBS:
             return
         self._due_ns = t_ns + SAMPLE_NS
         if not self._checked:
             self._check(pair)
-        distances = self._distances_px(pair)
+        distances = self._distances_px(
+            slow(before.left, pair.left, self._across[0]), slow(before.right, pair.right, self._across[1])
+        )
+        if min(distances.shape) < MIN_VOTERS:
+            return
         self._votes += np.histogram(distances, self._edges)[0]
         self._n += min(distances.shape)
         self._n_pairs += 1
@@ -98,13 +112,13 @@ class RigWatch:
         """Whether a camera seems to have moved since the calibration."""
         return self._moved
 
-    def _distances_px(self, pair: PairedBlobs) -> Floats:
-        """Give the signed distance of each right blob from the epipolar line of each left one, (N, M) [px].
+    def _distances_px(self, left_px: Floats, right_px: Floats) -> Floats:
+        """Give the signed distance of each right blob from the epipolar line of each left one: (N, 2), (M, 2) -> (N, M) [px].
 
         The line is l = E x in the right camera's ideal coordinates; its direction is made to point to one side for all.
         """
-        left = _normalised(self._rig, 0, pair.left.points_px)
-        right = _normalised(self._rig, 1, pair.right.points_px)
+        left = _normalised(self._rig, 0, left_px)
+        right = _normalised(self._rig, 1, right_px)
         lines = left @ self._essential.T
         lengths = np.hypot(lines[:, 0], lines[:, 1])
         side = np.where(np.abs(lines[:, 1]) >= np.abs(lines[:, 0]), np.sign(lines[:, 1]), np.sign(lines[:, 0]))
@@ -166,6 +180,20 @@ class RigWatch:
         except CalibrationError as error:
             self._news.append(str(error).replace("these recordings", "these cameras").replace("two recordings", "two cameras"))
         self._sample = []
+
+
+def slow(before: Blobs, now: Blobs, across: Floats) -> Floats:
+    """Give the blobs of a view that have hardly moved in direction `across` since the one before, (N, 2) raw pixels."""
+    if not len(before) or not len(now):
+        return np.zeros((0, 2))
+    gone_s = abs(now.t_capture_ns - before.t_capture_ns) * 1e-9
+    moved_px = now.points_px[:, None] - before.points_px[None]
+    distances_px = np.hypot(moved_px[..., 0], moved_px[..., 1])
+    nearest = distances_px.argmin(axis=1)
+    rows = np.arange(len(now))
+    sideways_px = np.abs(moved_px[rows, nearest] @ across)
+    still = (distances_px[rows, nearest] < STILL_PX + FAST_PX_S * gone_s) & (sideways_px < STILL_PX + SLOW_PX_S * gone_s)
+    return np.ascontiguousarray(now.points_px[still])
 
 
 def _normalised(rig: Rig, camera: int, points_px: Floats) -> Floats:

@@ -1,0 +1,106 @@
+"""Does a rig still fit? On markers of a walking, turning body seen by a known rig, then by one that was bumped."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration.camera import Rig
+from capture.packets import Blobs, PairedBlobs
+from capture.rig_watch import RigWatch
+from tests.test_check import rig, turned
+
+S = 1_000_000_000
+FPS = 30
+
+
+def views(seen_by: Rig, seconds: float, t0_s: float = 0.0, skew_s: float = 0.0, shift_px: float = 0.0) -> list[PairedBlobs]:
+    """Give pairs of 12 markers that sway and bob, with noise, some hidden and some false; shift_px: of the right view, down."""
+    random = np.random.default_rng(round(10 * t0_s) + 1)
+    body = np.random.default_rng(9).uniform((-0.5, 0.0, -0.25), (0.5, 1.7, 0.25), (12, 3))
+    pairs = []
+    for k in range(round(seconds * FPS)):
+        both = []
+        for side, camera in enumerate(seen_by.cameras):
+            t_s = t0_s + k / FPS + (skew_s if side else 0.0)
+            turn = 0.8 * np.sin(0.7 * t_s)
+            place = np.array([0.4 * np.sin(1.1 * t_s), 0.1 * np.sin(6.0 * t_s), 0.2 * np.cos(0.9 * t_s)])
+            x, z = body[:, 0] * np.cos(turn) - body[:, 2] * np.sin(turn), body[:, 0] * np.sin(turn) + body[:, 2] * np.cos(turn)
+            px = camera.project(np.column_stack([x, body[:, 1], z]) + place) + random.normal(0.0, 0.3, (12, 2))
+            px = px[random.random(12) > 0.1]
+            px = np.concatenate([px, random.uniform((0, 0), camera.size, (2, 2))])
+            if side:
+                px = px + (0.0, shift_px)
+            n = len(px)
+            t_ns = round((t0_s + k / FPS) * S)
+            both.append(Blobs(side, k, t_ns, px, np.ones(n), np.zeros((n, 3)), np.ones(n)))
+        pairs.append(PairedBlobs(both[0], both[1]))
+    return pairs
+
+
+def told(watch: RigWatch, pairs: list[PairedBlobs]) -> list[str]:
+    """Give what a watch says of pairs."""
+    for pair in pairs:
+        watch.add(pair)
+    return watch.news()
+
+
+def test_a_rig_that_fits_is_left_in_peace_and_measured() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 30.0)) == [] and not watch.moved
+    # Noise of 0.3 px in either view; the median of a normal distance is 0.67 of its deviation.
+    assert watch.figures["epipolar_px"] < 0.7 and watch.figures["rig_share"] > 0.6
+
+
+@pytest.mark.parametrize("shift_px", [-6.0, 12.0])
+def test_a_bumped_camera_is_told_once_with_how_far_and_taken_back(shift_px: float) -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 12.0)) == []
+    (text,) = told(watch, views(rig(), 12.0, 12.0, shift_px=shift_px))
+    assert text.startswith("a camera seems to have moved: markers are ") and text.endswith("at the start; calibrate again")
+    assert abs(float(text.split()[8]) - abs(shift_px)) < 1.2 and watch.moved
+    assert watch.now is not None and abs(abs(watch.now.offset_px) - abs(shift_px)) < 0.8
+    assert told(watch, views(rig(), 12.0, 24.0)) == ["the cameras are where they were at the start again"]
+    assert not watch.moved
+
+
+def test_a_camera_that_was_turned_is_told() -> None:
+    watch = RigWatch(rig())
+    told(watch, views(rig(), 12.0))
+    (text,) = told(watch, views(turned(rig(), (0.02, 0.0, 0.05)), 14.0, 12.0))
+    assert "seems to have moved" in text
+
+
+def test_time_skew_is_not_taken_for_a_move() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 12.0)) == []
+    # 15 ms at up to 0.6 m/s up and down: up to 1.5 px, to both sides.
+    assert told(watch, views(rig(), 20.0, 12.0, skew_s=0.015)) == [] and not watch.moved
+
+
+def test_nobody_in_view_is_no_move() -> None:
+    watch = RigWatch(rig())
+    told(watch, views(rig(), 12.0))
+    none = [
+        PairedBlobs(
+            *(
+                replace(b, points_px=np.zeros((0, 2)), area_px=np.zeros(0), color_rgb=np.zeros((0, 3)), sigma_px=np.zeros(0))
+                for b in (pair.left, pair.right)
+            )
+        )
+        for pair in views(rig(), 20.0, 12.0)
+    ]
+    assert told(watch, none) == [] and told(watch, views(rig(), 8.0, 32.0)) == [] and not watch.moved
+
+
+def test_cameras_the_wrong_way_round_are_told_in_the_first_seconds() -> None:
+    # Seen from unlike heights, or a swapped rig would fit nearly as well.
+    swapped = Rig(rig().right, rig().left)
+    (text,) = told(RigWatch(swapped), views(rig(), 5.0))
+    assert "left and right are swapped" in text and "recordings" not in text
+
+
+def test_memory_stays_flat() -> None:
+    watch = RigWatch(rig())
+    told(watch, views(rig(), 40.0))
+    assert len(watch._segments) <= 3 and watch._sample == [] and watch._votes.shape == (160,)

@@ -1,0 +1,176 @@
+"""A camera's thread through faults: pictures again and again, a detector that fails, a driver that hangs, a camera that goes."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import zmq
+
+from capture.clock import now_ns
+from capture.lasting import Tether
+from capture.packets import Blobs, Frame
+from capture.plan import CameraPlan
+from capture.wire import decode_blobs
+from capture.worker import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraWorker, Opening, hung_s
+from config.errors import CalibrationError, SourceError
+from tests import fakes
+
+
+class Camera(fakes.CountingSource):
+    """A camera that gives n pictures, each as often as `repeats` says, and then ends."""
+
+    def __init__(self, n: int, repeats: int = 1) -> None:
+        super().__init__(0, 1000.0, n * repeats)
+        self._repeats = repeats
+
+    def read(self) -> Frame | None:
+        frame = super().read()
+        if frame is None:
+            return None
+        time.sleep(0.002)  # or more would be sent than anybody can take
+        image = np.full((24, 32, 3), frame.index // self._repeats % 256, np.uint8)
+        return replace(frame, image=image, t_capture_ns=now_ns())
+
+
+def sent_by(worker: CameraWorker) -> list[int]:
+    """Let a worker work to its end; give the numbers of the frames it sent."""
+    socket = zmq.Context.instance().socket(zmq.PULL)
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    worker.start(f"tcp://127.0.0.1:{port}", 0)
+    received = []
+    while not worker.ended.is_set() or socket.poll(100):
+        if socket.poll(10):
+            received.append(decode_blobs(socket.recv()).blobs.index)
+    worker.stop()
+    socket.close(0)
+    return received
+
+
+def plan(source: Callable[[], object], detector: Callable[[object], object] = fakes.corner) -> CameraPlan:
+    return CameraPlan(0, source, detector, paced=False)
+
+
+def test_the_same_picture_again_is_not_sent() -> None:
+    worker = CameraWorker(plan(lambda: Camera(8, repeats=3)))
+    # Of three equal pictures the first is new; that of the very first was shown to the detector before the start.
+    assert sent_by(worker) == [1, *range(3, 24, 3)]
+    counts = worker.counts()
+    assert (counts["frames"], counts["sent"], counts["repeated"]) == (23, 8, 15)
+    assert worker.details()["repeated"] == 15
+
+
+class Faulty(fakes.Corner):
+    """Fails for frames of the given numbers."""
+
+    def __init__(self, fails: range, error: Exception) -> None:
+        self._fails, self._error = fails, error
+
+    def step(self, frame: Frame) -> Blobs:
+        if frame.index in self._fails:
+            raise self._error
+        return super().step(frame)
+
+
+def test_a_fault_of_the_detector_costs_its_frames_only() -> None:
+    worker = CameraWorker(plan(lambda: Camera(40), lambda source: Faulty(range(5, 20), IndexError("a bug"))))
+    assert sent_by(worker) == [*range(1, 5), *range(20, 40)]
+    assert worker.error is None and worker.counts()["undetected"] == 15
+
+
+def test_many_faults_in_a_row_end_it() -> None:
+    worker = CameraWorker(plan(lambda: Camera(100), lambda source: Faulty(range(5, 100), IndexError("a bug"))))
+    assert sent_by(worker) == [1, 2, 3, 4]
+    assert isinstance(worker.error, IndexError) and worker.counts()["undetected"] == MAX_FAULTS
+
+
+def test_what_the_user_can_mend_is_told_at_once() -> None:
+    worker = CameraWorker(plan(lambda: Camera(100), lambda source: Faulty(range(5, 100), CalibrationError("another size"))))
+    assert sent_by(worker) == [1, 2, 3, 4] and isinstance(worker.error, CalibrationError)
+
+
+def test_blobs_follow_the_reconstruction_to_another_address() -> None:
+    class Slow(Camera):
+        def read(self) -> Frame | None:
+            time.sleep(0.005)
+            return super().read()
+
+    sockets = [zmq.Context.instance().socket(zmq.PULL) for _ in range(2)]
+    ports = [socket.bind_to_random_port("tcp://127.0.0.1") for socket in sockets]
+    worker = CameraWorker(plan(lambda: Slow(10**6)))
+    for port, socket in zip(ports, sockets, strict=True):
+        worker.start(f"tcp://127.0.0.1:{port}", 0)
+        assert socket.poll(5000)
+    first = decode_blobs(sockets[1].recv()).blobs.index
+    assert socket.poll(5000) and decode_blobs(sockets[1].recv()).blobs.index == first + 1
+    worker.stop()
+    for socket in sockets:
+        socket.close(0)
+
+
+def test_a_hung_driver_is_noticed_by_the_time_it_takes() -> None:
+    tether, s = Tether(), 10**9
+    assert hung_s(tether, 10**6 * s) == 0.0
+    tether.busy_since_ns = 5 * s
+    assert hung_s(tether, round((5 + HANG_S) * s)) == 0.0
+    assert hung_s(tether, round((6 + HANG_S) * s)) == pytest.approx(1.0)
+    tether.opening = True
+    assert hung_s(tether, round((6 + HANG_S) * s)) == 0.0
+    assert hung_s(tether, round((7 + OPENING_HANG_S) * s)) == pytest.approx(2.0)
+
+
+def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:
+    class Hanging(Camera):
+        def __init__(self) -> None:
+            super().__init__(10**6)
+            self._closed = threading.Event()
+
+        def read(self) -> Frame | None:
+            if self._index >= 5 and opened == [1]:
+                self._closed.wait(20.0)
+                raise SourceError("closed")
+            time.sleep(0.002)
+            return super().read()
+
+        def close(self) -> None:
+            self._closed.set()
+
+    opened: list[int] = []
+    opener = lambda: opened.append(1) or Hanging()  # noqa: E731
+    tether = Tether()
+    worker = CameraWorker(plan(opener), tether)
+    worker.start("tcp://127.0.0.1:9", 0)
+    deadline = time.monotonic() + 10.0
+    while worker.counts()["frames"] < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    worker.free(now_ns())
+    while worker.counts()["frames"] < 20 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker.counts()["frames"] >= 20 and opened == [1, 1]
+    assert "its driver has not answered for 10 s" in worker.news.fetch()[0]
+    worker.stop()
+
+
+def test_a_camera_that_is_awaited_can_be_abandoned() -> None:
+    def missing() -> object:
+        raise SourceError("camera 7: not there")
+
+    opening = Opening(replace(plan(missing), patience_s=float("inf")))
+    deadline = time.monotonic() + 10.0
+    told: list[str] = []
+    while not told and time.monotonic() < deadline:
+        told = opening.tether.news.fetch()
+        assert opening.result() is None
+        time.sleep(0.01)
+    assert told == ["left camera: camera 7: not there; waiting for it"]
+    opening.abandon()
+    while time.monotonic() < deadline:
+        try:
+            assert opening.result() is None
+        except SourceError:
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError("it still waits")
