@@ -159,7 +159,8 @@ class Synchroniser:
             (view.t_capture_ns - first_ns) * 1e-9 + row_s * view.points_px[:, 1]
             for view, row_s in zip(views, rows_s, strict=True)
         ]
-        earliest_s = min((float(np.min(late)) for late in later_s if len(late)), default=0.0)
+        earliest_s = min((float(late[np.isfinite(late)].min(initial=np.inf)) for late in later_s), default=np.inf)
+        earliest_s = earliest_s if np.isfinite(earliest_s) else 0.0
         moment_ns = first_ns + round(1e9 * earliest_s)
         left, right = (
             replace(self._moved(view, earliest_s - late), t_capture_ns=moment_ns)

@@ -214,6 +214,8 @@ class Reconstruction:
             self._hold(t_ns)
         for text in self._news.fetch():
             self._sink.event(t_ns, "camera", text)
+        for text in self._synchroniser.news():
+            self._sink.event(t_ns, "time", text)
 
     def _watch_rig(self, pair: PairedBlobs, sent: SentBlobs, t_received_ns: int) -> None:
         """Look whether the cameras are where they were at the calibration."""

@@ -5,11 +5,11 @@ import pytest
 import zmq
 
 from capture.clock import now_ns
-from capture.control import Ask
+from capture.control import Ask, Order
 from capture.packets import Blobs
 from capture.wire import SentBlobs, encode_blobs
 from reconstruct.pose import JointSource, Pose, State
-from reconstruct.process import GONE_NS, LOST_NS, Inbox, Reconstruction, RunStatus
+from reconstruct.process import GONE_NS, LOST_NS, Inbox, Reconstruction, RunStatus, obey
 from reconstruct.silence import SILENT_NS, START_NS
 from tests.fakes import IndexPipeline
 
@@ -181,3 +181,24 @@ def test_inbox_is_on_loopback_and_counts_what_is_malformed() -> None:
     assert received[0][0].blobs.index == 2 and received[0][1] <= now_ns()
     socket.close(0)
     inbox.close()
+
+
+def test_a_time_offset_given_by_an_order_corrects_pairs_and_is_told(run: tuple[Reconstruction, Record]) -> None:
+    """The right camera's stamps are 6 ms late: what seems 6 ms apart is of one moment."""
+    reconstruction, record = run
+    obey(Order("sync", details={"offset_ms": 6.0}), reconstruction, record)
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 6 * MS)], T0 + 12 * MS)
+    assert [pose.skew_ns for pose in record.poses] == [0]
+    reconstruction.report(T0 + 2_000 * MS, 0)
+    assert record.states[-1].calibration["time_offset_ms"] == 6.0
+
+
+def test_a_jump_sought_in_vain_is_told(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)
+    obey(Order("sync", text="jump"), reconstruction, record)
+    for k in range(1, 8):
+        t_ns = T0 + 4_000 * MS * k
+        reconstruction.turn([sent(0, k, t_ns), sent(1, k, t_ns)], t_ns)
+    told = [text for text in record.events if "jump" in text]
+    assert len(told) == 1 and told[0].startswith("no jump was seen by both cameras")
