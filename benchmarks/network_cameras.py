@@ -3,8 +3,8 @@
     python -m benchmarks.network_cameras [--seconds 4]
 
 RTSP: numbered pictures of H.264 at 30 Hz from a server on loopback; age of each picture when it is decoded. Stamps: simulated,
-with the delays of a network (never less than the least, up to 12 ms more): standard deviation of stamp minus truth, in milliseconds,
-by the arrival, by the arrival smoothed with a counted grid, and by the sender's own stamps (`capture/sender_clock.py`).
+with the delays of a network (never less than the least, up to 12 ms more): standard deviation of stamp minus truth [ms] by the
+arrival, by the arrival smoothed with a counted grid, and by the sender's own stamps (`capture/sender_clock.py`).
 """
 
 import argparse
@@ -85,7 +85,7 @@ def counted(arrival: Floats) -> Floats:
     period = float(np.median(np.diff(arrival)))
     period = (arrival[SETTLED] - arrival[0]) / round((arrival[SETTLED] - arrival[0]) / period)
     clock, k, last = SenderClock(), 0, arrival[0]
-    out = []
+    out: list[float] = []
     for t in arrival:
         k += max(1, round((t - last) / period)) if out else 0
         out.append(clock.ours_ns(round(1e9 * (100.0 + k * period)), round(1e9 * t)) * 1e-9)

@@ -78,7 +78,8 @@ class Heard:
 
     def __init__(self, address: str) -> None:
         self._subscriber = Subscriber(address, ("pose", "status", "event"))
-        self.minute, self.status = Minute(), None
+        self.minute = Minute()
+        self.status: StatusMessage | None = None
         self.whole = Minute()
         self._t_last_ns = 0
 
@@ -217,7 +218,7 @@ def soak(scene: SoakScene, minutes: float, database: Path | None, folder: Path, 
         for server in servers:
             server.stop()
     status = heard.status
-    drops = dict(status.drops) if status is not None else {}
+    drops: dict[str, int] = dict(status.drops) if status is not None else {}
     return Soak(minutes, rows, heard.whole, processes, drops, offsets_of(status), words, log.stat().st_size)
 
 
@@ -242,7 +243,7 @@ def _minutes(
 ) -> list[dict[str, Any]]:
     """Listen and sample until the time is over or the run ends; give the rows."""
     t0_s, rows, n_samples = time.monotonic(), list[dict[str, Any]](), 0
-    before = {"drops": dict(heard.status.drops) if heard.status is not None else {}}
+    before: dict[str, Any] = {"drops": dict(heard.status.drops) if heard.status is not None else {}}
     while run.poll() is None:
         heard.listen()
         t_s = time.monotonic() - t0_s
@@ -263,7 +264,7 @@ def _row(number: int, heard: Heard, processes: Processes, log: Path, before: dic
     """Give the figures of the minute that ends now."""
     minute, status = heard.next_minute(), heard.status
     from_s, to_s = 60.0 * (number - 1) - 1.0, 60.0 * number + 1.0
-    drops = dict(status.drops) if status is not None else {}
+    drops: dict[str, int] = dict(status.drops) if status is not None else {}
     return {
         "minute": number,
         "poses": minute.states.total(),
@@ -285,7 +286,7 @@ def _row(number: int, heard: Heard, processes: Processes, log: Path, before: dic
 def _end(run: subprocess.Popen[str]) -> list[str]:
     """End the run as Ctrl-C does; give its report."""
     if run.poll() is None:
-        run.send_signal(signal.SIGINT if os.name != "nt" else signal.CTRL_C_EVENT)
+        run.send_signal(getattr(signal, "CTRL_C_EVENT", signal.SIGINT))
     try:
         out, _ = run.communicate(timeout=20.0)
     except subprocess.TimeoutExpired:

@@ -8,7 +8,8 @@ import numpy as np
 from calibration.rig_toml import write_rig
 from calibration.subject_toml import write_subject
 from capture.simulated import SimulatedCamera
-from capture.simulated_performer import Performer, continuous, performer_from_scene
+from capture.simulated_performer import Performer, performer_from_scene
+from capture.simulated_stage import continuous
 from config.settings import Settings
 from database.builtin import demo_performance
 from database.clips import Clip

@@ -6,18 +6,23 @@ from collections import deque
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+AWAY_S = 5.0  # whoever takes nothing for so long is not slow, but does not want any now
 WAITING = 3  # two may come at once over a network and are both of use; at three, whoever takes is too slow
 
 
 class Newest(Generic[T]):
-    """A short queue; its taker gets the oldest, or the newest alone when it has fallen behind. dropped: how many it never got."""
+    """A short queue; its taker gets the oldest, or the newest alone when it has fallen behind.
+
+    dropped: how many it never got, besides those it did not want.
+    """
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
         self._changed = threading.Condition()
         self._error: Exception | None = None
         self.closed = False
-        self.dropped = 0
+        self.dropped = self._dropped_before = 0
+        self._t_taken_s = time.monotonic()
 
     def put(self, item: T) -> None:
         """Add an item; the oldest goes where too many wait."""
@@ -45,6 +50,8 @@ class Newest(Generic[T]):
         """Give the next item, waiting for it; None when closed. Raises TimeoutError, or what `fail` was told."""
         until_s = time.monotonic() + timeout_s
         with self._changed:
+            if until_s - timeout_s - self._t_taken_s > AWAY_S:
+                self.dropped = self._dropped_before
             while not self._items and not self.closed:
                 if self._error is not None:
                     raise self._error
@@ -54,7 +61,6 @@ class Newest(Generic[T]):
                 self._changed.wait(left_s)
             if len(self._items) == WAITING:
                 self.dropped += WAITING - 1
-                newest = self._items.pop()
-                self._items.clear()
-                return newest
+                self._items = deque([self._items[-1]])
+            self._t_taken_s, self._dropped_before = time.monotonic(), self.dropped
             return self._items.popleft() if self._items else None

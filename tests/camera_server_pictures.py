@@ -44,7 +44,7 @@ def rendered_jpegs(scene: SimulatedScene, camera: int, count: int, quality: int 
 @cache
 def recorded_jpegs(video: Path, count: int, quality: int = 90) -> tuple[bytes, ...]:
     """Give the first frames of a video as JPEGs."""
-    capture, jpegs = cv2.VideoCapture(str(video)), []
+    capture, jpegs = cv2.VideoCapture(str(video)), list[bytes]()
     while len(jpegs) < count:
         ok, image = capture.read()
         if not ok:

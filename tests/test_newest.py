@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from capture import newest
 from capture.newest import Newest
 
 
@@ -17,6 +18,17 @@ def test_two_that_come_at_once_are_both_given_and_of_many_the_newest() -> None:
     assert queue.take(0.0) == 8 and queue.dropped == 5
     with pytest.raises(TimeoutError):
         queue.take(0.0)
+
+
+def test_what_came_while_nobody_wanted_it_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(newest.time, "monotonic", lambda: clock[0])
+    queue: Newest[int] = Newest()
+    for away_s, dropped in ((1.0, 9), (60.0, 11)):  # of ten: nine overtaken; then two of the last three alone
+        for k in range(10):
+            queue.put(k)
+        clock[0] += away_s
+        assert queue.take(0.0) == 9 and queue.dropped == dropped
 
 
 def test_an_error_comes_after_what_was_there_and_closing_at_once() -> None:

@@ -108,6 +108,7 @@ def test_whoever_is_slow_gets_the_newest(server: RtspServer) -> None:
     source.close()
 
 
+@pytest.mark.slow
 def test_a_stall_is_told_and_a_new_opening_goes_on(server: RtspServer) -> None:
     source = Rtsp(server.url, 0)
     server.set(stalled=True)
@@ -149,7 +150,7 @@ def test_close_ends_the_waiting_of_another_thread(server: RtspServer) -> None:
         ("404", "there is nothing at this path (404)"),
         ("401", "it asks for a name and a password; write them into the address: rtsp://NAME:PASSWORD@HOST"),
         ("html", "cannot be opened (invalid data"),
-        ("silence", "no answer within 4 s"),
+        pytest.param("silence", "no answer within 4 s", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_no_stream_is_named(server: RtspServer, reply: str, words: str) -> None:
