@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import cv2
 
 from capture.camera_names import Identity, Lister, list_cameras, locate
+from capture.clock import now_ns
 from capture.packets import Frame
 from capture.sources import Facts, Stamp
 from capture.webcam_access import why_not
@@ -30,6 +31,7 @@ OPEN_S = 60.0  # Media Foundation may take 20
 READ_S = 3.0
 ADJUST_S = 2.0
 JOIN_S = 1.0
+READING_NS = 1_000_000_000
 ON_OPENING = ("backend", "width", "height", "fps", "fourcc")
 
 
@@ -86,7 +88,7 @@ class Webcam:
         self._error: Exception | None = None
         self._requests: list[_Request] = []
         self._closing = False
-        self._index = 0
+        self._index = self._t_asked_ns = 0
         self._thread = threading.Thread(target=self._run, name=f"webcam-{self.name}", daemon=True)
         self._thread.start()
         self._await_opening()
@@ -109,6 +111,7 @@ class Webcam:
     def _next_shot(self) -> Shot | None:
         """Wait for what the thread hands over; None once closed. Raises SourceError."""
         with self._news:
+            self._t_asked_ns = now_ns()
             if not self._news.wait_for(lambda: self._shot or self._error or self._closing, READ_S):
                 raise SourceError(f"camera {self.name!r} has given no picture for {READ_S:g} s; is it plugged in?")
             if self._closing:
@@ -207,7 +210,7 @@ class Webcam:
         """Give a frame to the reader, in place of one that was not fetched; stamp: the driver's may prove wrong any time."""
         with self._news:
             self.stamp = stamp
-            if self._shot is not None:
+            if self._shot is not None and now_ns() - self._t_asked_ns < READING_NS:  # nobody reads while a run gets ready
                 self.facts["skipped"] = int(self.facts["skipped"]) + 1
             self._shot = shot
             self._news.notify_all()
