@@ -239,7 +239,8 @@ def recall_row(
         differing = 0
         for y in range(y0, y1):
             for i in range(first, last):
-                differing += abs(np.float32(image[y, i]) - np.float32(kept[y, i])) > np.float32(CHANGE_LEVELS)
+                difference = np.float32(image[y, i]) - np.float32(kept[y, i])
+                differing += int(abs(difference) > np.float32(CHANGE_LEVELS))
         same = differing <= CHANGE_SHARE * (y1 - y0) * (last - first)
         age_s = t_s - cells[KEPT, row, c]
         if same:

@@ -108,6 +108,7 @@ class CameraWorker:
         except BaseException:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
+        self._events: Callable[[], list[str]] = getattr(self._detector, "events", list)  # what it has to say, if it ever has
         self._preview = PreviewPublisher(looks_of(self._detector)) if plan.preview else None
         self._tuner = Tuner(self.source, self._detector)
         self._takers = [make(self.source) for make in plan.takers]
@@ -267,6 +268,8 @@ class CameraWorker:
             log.debug("the fault", exc_info=True)
             return None
         self._faults_in_a_row = 0
+        for words in self._events():
+            self.news.say("background", f"{SIDES[self._plan.camera]} camera: {words}", now_ns())
         return blobs
 
     def _tune(self, settings: Details) -> None:
