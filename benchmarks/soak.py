@@ -9,7 +9,6 @@ of a clock that runs 80 ppm fast; the left one sends none. The run is the comman
 
 import argparse
 import json
-import math
 import os
 import signal
 import socket
@@ -17,27 +16,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from array import array
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from benchmarks.soak_heard import Heard, Minute
 from benchmarks.soak_processes import Processes
 from benchmarks.soak_scene import SKEW_S, SoakScene, soak_scene
-from stream.messages import EventMessage, PoseMessage, StatusMessage
-from stream.subscriber import Subscriber
+from benchmarks.soak_words import as_json, row_line, summary
+from stream.messages import StatusMessage
 from tests.camera_server import MjpegProcess, Play
 
 ROOT = Path(__file__).resolve().parents[1]
-MS = 1e-6
-TURN_MS = 5
+
+
 SAMPLE_S = 10.0
 READY_S = 180.0
-WARM_S = 120.0  # memory is still finding its size until then
 DRIFT_PPM = 80.0
 FAULT_S = 5.0
 FAULTS: tuple[dict[str, Any], ...] = (
@@ -51,68 +46,6 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"frozen": True},
     {"overexposed": True},
 )
-
-
-@dataclass(slots=True)
-class Minute:
-    """What was heard in a minute. latencies_ms: by stage and `total`, from the capture's stamp to publishing."""
-
-    states: Counter[str] = field(default_factory=Counter)
-    latencies_ms: dict[str, "array[float]"] = field(default_factory=dict)
-    events: list[str] = field(default_factory=list)
-    longest_gap_ms: float = 0.0
-
-    def percentiles(self, stage: str = "total") -> list[float]:
-        """Give p50, p95, p99 [ms]."""
-        found = self.latencies_ms.get(stage)
-        return np.percentile(np.frombuffer(found, float), [50, 95, 99]).tolist() if found else [math.nan] * 3
-
-    @property
-    def tracked(self) -> float:
-        """Share of the poses that were tracked."""
-        return self.states["tracking"] / max(self.states.total(), 1)
-
-
-class Heard:
-    """Listens to the stream, minute by minute."""
-
-    def __init__(self, address: str) -> None:
-        self._subscriber = Subscriber(address, ("pose", "status", "event"))
-        self.minute = Minute()
-        self.status: StatusMessage | None = None
-        self.whole = Minute()
-        self._t_last_ns = 0
-
-    def listen(self) -> None:
-        """Take what came."""
-        for message in self._subscriber.heard(TURN_MS):
-            if isinstance(message, PoseMessage):
-                for minute in (self.minute, self.whole):
-                    self._add(message, minute)
-                self._t_last_ns = message.t_publish_ns
-            elif isinstance(message, StatusMessage):
-                self.status = message
-            elif isinstance(message, EventMessage):
-                self.minute.events.append(message.text)
-
-    def next_minute(self) -> Minute:
-        """Give the minute that ends, and begin another."""
-        ended, self.minute = self.minute, Minute()
-        return ended
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._subscriber.close()
-
-    def _add(self, pose: PoseMessage, minute: Minute) -> None:
-        """Count one pose; those that are only held have no latency."""
-        minute.states[pose.state] += 1
-        if self._t_last_ns:
-            minute.longest_gap_ms = max(minute.longest_gap_ms, (pose.t_publish_ns - self._t_last_ns) * MS)
-        if pose.state == "tracking":
-            stages = {**pose.latency_ns, "total": pose.t_publish_ns - pose.t_capture_ns}
-            for stage, value_ns in stages.items():
-                minute.latencies_ms.setdefault(stage, array("d")).append(value_ns * MS)
 
 
 def free_address() -> str:
@@ -293,61 +226,6 @@ def _end(run: subprocess.Popen[str]) -> list[str]:
         run.kill()
         out, _ = run.communicate()
     return out.splitlines()
-
-
-def row_line(row: dict[str, Any]) -> str:
-    """Give a minute in one line."""
-    p50, p95, p99 = row["latency_ms"]
-    new = ", ".join(f"{count} {name}" for name, count in row["new_drops"].items() if count) or "none"
-    ours = ("supervisor", "left", "right", "reconstruction")
-    cpu = " ".join(f"{row['cpu_percent'].get(name, math.nan):.0f}" for name in ours)
-    memory = " ".join(f"{row['uss_mb'].get(name, math.nan):.1f}" for name in ours)
-    return (
-        f"{row['minute']:4d} min  {row['poses']:5d} poses {100.0 * row['tracked']:5.1f} %  latency {p50:.1f} {p95:.1f} {p99:.1f} "
-        f"ms  gap {row['longest_gap_ms']:.0f} ms  dropped {new}  CPU {cpu} %  USS {memory} MB"
-    )
-
-
-def summary(found: Soak) -> str:
-    """Give the figures of the whole run for a person."""
-    heard, end_s = found.heard, 60.0 * found.minutes + 1.0
-    warm_s = min(WARM_S, 0.25 * end_s)
-    lines = [
-        f"{heard.states.total()} poses in {found.minutes:g} min, {100.0 * heard.tracked:.2f} % tracked, {dict(heard.states)}"
-    ]
-    lines.append(f"longest time between two poses {heard.longest_gap_ms:.0f} ms; the run wrote {found.log_bytes} bytes of log")
-    lines.append("dropped: " + (", ".join(f"{count} {name}" for name, count in found.drops.items()) or "nothing"))
-    lines.append("time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"))
-    lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
-    lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
-    lines.append(
-        f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}{'restarts':>9}"
-    )
-    for name, watched in found.processes.watched.items():
-        first = next((sample for sample in watched.samples if sample[0] >= warm_s), watched.samples[0])
-        last = watched.samples[-1]
-        lines.append(
-            f"    {name:<20}{watched.cpu_percent(0.0, end_s):8.1f}{first[2]:11.1f}{last[2]:8.1f}{first[3]:11.1f}{last[3]:9.1f}"
-            f"{watched.growth_mb_h(warm_s):8.2f}{watched.n_restarts:9d}"
-        )
-    lines.append(f"(first: {warm_s:.0f} s after the first pose; the slope is that of USS from there on)")
-    return "\n".join([*lines, "the run itself says:", *(f"    {line}" for line in found.words)])
-
-
-def as_json(found: Soak) -> dict[str, Any]:
-    """Give all figures as plain values."""
-    watched = found.processes.watched
-    return {
-        "minutes": found.minutes,
-        "rows": found.rows,
-        "latency_ms": {stage: found.heard.percentiles(stage) for stage in found.heard.latencies_ms},
-        "states": dict(found.heard.states),
-        "drops": found.drops,
-        "samples": {name: one.samples for name, one in watched.items()},
-        "growth_mb_h": {name: one.growth_mb_h(WARM_S) for name, one in watched.items()},
-        "report": found.words,
-        "log_bytes": found.log_bytes,
-    }
 
 
 def main(given: Sequence[str] | None = None) -> int:

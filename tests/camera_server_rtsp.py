@@ -13,7 +13,8 @@ import av
 import cv2
 import numpy as np
 
-from tests.camera_server import NAME, PASSWORD, CameraServer, Faults, read_request, special_pictures
+from tests.camera_server import special_pictures
+from tests.camera_server_base import NAME, PASSWORD, CameraServer, Faults, read_request
 
 CLOCK_HZ = 90000
 PAYLOAD_BYTES = 1400
