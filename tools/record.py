@@ -26,7 +26,7 @@ from config.settings import Settings
 from config.writing import settings_text
 from database.container import open_container
 from database.store import open_database
-from reconstruct.process import CAMERAS
+from reconstruct.silence import CAMERAS
 from stream.recorder import RecordingError
 from stream.session import (
     RIG,

@@ -9,7 +9,7 @@ from capture.clock import now_ns
 from capture.endpoints import key_settings
 from capture.network_address import without_secrets
 from config.settings import Settings
-from reconstruct.process import CAMERAS
+from reconstruct.silence import CAMERAS
 from stream.collector import CollectionPlan
 from stream.session import DETECTIONS
 from tools.cameras import NODE, camera_plan, check_cameras

@@ -31,7 +31,8 @@ from reconstruct.journal import Gap, Turn, read_journal
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
-from reconstruct.process import CAMERAS, Reconstruction, RunStatus, obey
+from reconstruct.process import Reconstruction, RunStatus, obey
+from reconstruct.silence import CAMERAS
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError
