@@ -21,6 +21,8 @@ PARTS = boxes((21, 27, 1, 8, 40), (30, 38, 2, 9, 50), (1, 4, 1, 4, 12), (6, 9, 6
 def test_several_large_parts_take_the_place_of_the_whole() -> None:
     assert taken_apart(WHOLE, PARTS, 1.0, 3.0).sums[:, AREA].tolist() == [40, 50, 12, 12]
     assert taken_apart(WHOLE, PARTS, 1.4, 3.0).sums[:, AREA].tolist() == [80, 40, 50], "only what is elongated"
+    alone = np.array([True, False])
+    assert taken_apart(WHOLE, PARTS, 1.0, 3.0, alone).sums[:, AREA].tolist() == [80, 40, 50], "known to be one marker"
     assert taken_apart(WHOLE, PARTS, 1.0, 13.0).sums[:, AREA].tolist() == [80, 40, 50], "small parts are no markers"
 
 
