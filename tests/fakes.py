@@ -8,6 +8,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.subject import Subject
+from capture.clock import now_ns
 from capture.packets import Blobs, Frame, PairedBlobs
 from capture.sources import Facts, Stamp
 from config.errors import SourceError
@@ -60,6 +61,26 @@ class StuckSource(CountingSource):
         if self._index == 10:
             time.sleep(3600)
         return super().read()
+
+
+class ComingSource(CountingSource):
+    """A camera that is there while a file is, stamps in the clock of all, at 50 Hz; an error else, also at opening."""
+
+    def __init__(self, camera: int, here: Path) -> None:
+        super().__init__(camera, 50.0)
+        self._here = here
+        self._check()
+
+    def _check(self) -> None:
+        if not self._here.exists():
+            raise SourceError(f"{self._here.name}: unplugged")
+
+    def read(self) -> Frame | None:
+        time.sleep(0.02)
+        self._check()
+        frame = super().read()
+        # Both cameras' stamps fall on one grid, so that they make pairs whenever they were opened.
+        return None if frame is None else replace(frame, t_capture_ns=now_ns() // 20_000_000 * 20_000_000)
 
 
 class Corner:

@@ -7,13 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import psutil
 import pytest
 import zmq
 
 from capture.clock import now_ns
-from capture.process import CameraPlan
+from capture.naps import Clocks, clocks_ns
+from capture.plan import CameraPlan
 from reconstruct.process import ReconstructionPlan
 from stream.codec import decode
 from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
@@ -35,11 +37,13 @@ def supervisor(
     right: Callable[[], object] = RIGHT,
     pipeline: Callable[[], object] = fakes.IndexPipeline,
     tell: Callable[[str], None] = print,
+    paced: bool = True,
+    clocks: Clocks = clocks_ns,
 ) -> Supervisor:
     session = new_session()
     sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
-    cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((left, right)))
-    return Supervisor(cameras, ReconstructionPlan(pipeline, sink, BUDGET_NS), session, tell)
+    cameras = tuple(CameraPlan(camera, source, fakes.corner, paced) for camera, source in enumerate((left, right)))
+    return Supervisor(cameras, ReconstructionPlan(pipeline, sink, BUDGET_NS), session, tell, clocks=clocks)
 
 
 class Client:
@@ -126,6 +130,81 @@ def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> N
             client.close()
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert not descendants()
+
+
+@pytest.mark.timeout(120)
+def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -> None:
+    address, told = free_address(), []
+    with supervisor(address, tell=told.append) as run:
+        run.wait_ready(60)
+        client = Client(address)
+        run.start()
+        turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
+        cameras = [child.process.pid for child in run.cameras]
+        inbox = run.children["reconstruction"].address
+        run.children["reconstruction"].process.kill()
+        turns(run, 10.0, client, until=lambda: bool(told))
+        assert told == ["the reconstruction process was ended by signal 9; starting it again"]
+        client.heard.clear()
+        turns(run, 40.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
+        turns(run, 10.0, client, until=lambda: bool(client.of(EventMessage)))
+        assert len(client.of(PoseMessage)) > 20 and run.children["reconstruction"].address != inbox
+        assert {pose.state for pose in client.of(PoseMessage)} == {"tracking"}
+        assert any("starting it again" in event.text for event in client.of(EventMessage))
+        assert [child.process.pid for child in run.cameras] == cameras
+        client.close()
+    assert not descendants()
+
+
+@pytest.mark.timeout(120)
+def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tmp_path: Path) -> None:
+    address, told = free_address(), []
+    left, right = tmp_path / "left", tmp_path / "right"
+    left.touch(), right.touch()
+    sources = [partial(fakes.ComingSource, camera, here) for camera, here in enumerate((left, right))]
+    with supervisor(address, *sources, tell=told.append, paced=False) as run:
+        run.wait_ready(60)
+        client = Client(address)
+        run.start()
+        turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
+        pids = [child.process.pid for child in run.children.values()]
+        right.unlink()
+        turns(run, 20.0, client, until=lambda: any(s.cameras["right"]["state"] == "reopening" for s in client.of(StatusMessage)))
+        assert told == ["right camera: right: unplugged; looking for it"]
+        client.heard.clear()
+        turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > 10)
+        assert {(pose.state, pose.root_m[1]) for pose in client.of(PoseMessage)} == {("tracking", -1.0)}
+        # Even a process that has to be started anew looks for its camera for ever.
+        run.children["right"].process.kill()
+        turns(run, 20.0, client, until=lambda: any("waiting for it" in text for text in told))
+        right.touch()
+        client.heard.clear()
+        turns(run, 20.0, client, until=lambda: any(pose.root_m[1] >= 0.0 for pose in client.of(PoseMessage)))
+        assert any(pose.root_m[1] >= 0.0 for pose in client.of(PoseMessage))
+        assert [child.process.pid for child in run.children.values()][:2] == pids[:2]
+        client.close()
+    assert not descendants()
+
+
+@pytest.mark.timeout(60)
+def test_a_sleep_of_the_machine_is_told_and_nothing_is_killed_for_it() -> None:
+    slept, told = [0], []
+
+    def clocks() -> tuple[int, int]:
+        return now_ns(), now_ns() + slept[0]
+
+    with supervisor(free_address(), tell=told.append, clocks=clocks) as run:
+        run.wait_ready(60)
+        run.start()
+        turns(run, 0.5)
+        pids = [child.process.pid for child in run.children.values()]
+        for child in run.children.values():
+            child.last_heard_ns -= 720 * 10**9  # as it looks where the clock goes on in sleep
+        slept[0] = 720 * 10**9
+        run.turn(0)
+        assert told == ["the machine was asleep, or too busy to go on, for 12 min; going on"]
+        turns(run, 0.5)
+        assert [child.process.pid for child in run.children.values()] == pids and len(told) == 1
 
 
 @pytest.mark.timeout(60)

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
 MAX_UNSAID = 16
+REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction that was started again
 PASSED_ON = ("tune", "record", "sync")  # orders that one process may ask to be given to another
 STOP_S = 4.0
 START_DELAY_NS = 300_000_000
@@ -195,6 +196,7 @@ class Supervisor:
             self._look_after_node(child) if child.is_node else self._look_after(child)
         if now_ns() >= self._describe_due_ns:
             self._describe_due_ns = now_ns() + DESCRIBE_PERIOD_NS
+            self._say_unsaid()
             self._describe_cameras()
 
     def stop(self) -> None:
@@ -305,8 +307,6 @@ class Supervisor:
     def _go_on(self) -> None:
         """Have a reconstruction that was started again take up the run."""
         self._order_all_start()
-        while self._unsaid:
-            self._order(self.children[RECONSTRUCTION], Order("event", text=self._unsaid.popleft()))
         self._describe_cameras()
 
     def _wake(self, slept_ns: int) -> None:
@@ -361,11 +361,15 @@ class Supervisor:
     def _announce(self, text: str) -> None:
         """Tell the user and the stream."""
         self._tell(text)
+        self._unsaid.append(text)
+        self._say_unsaid()
+
+    def _say_unsaid(self) -> None:
+        """Put news on the stream, once a reconstruction that was started again has its subscribers back."""
         reconstruction = self.children[RECONSTRUCTION]
-        if self._t_start_ns and not reconstruction.ready:
-            self._unsaid.append(text)
-        else:
-            self._order(reconstruction, Order("event", text=text))
+        back = reconstruction.restarts.n == 0 or (reconstruction.ready and now_ns() - reconstruction.ready_ns > REJOIN_NS)
+        while back and self._unsaid:
+            self._order(reconstruction, Order("event", text=self._unsaid.popleft()))
 
     def _describe_cameras(self) -> None:
         """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
