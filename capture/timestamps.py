@@ -59,7 +59,7 @@ def _session_stamps(path: Path) -> Floats:
             f"replay the session itself: duocap replay {path.parent} --video"
         )
     n = min(len(left), len(right))
-    stamps = 1e-9 * (np.stack([left[:n], right[:n]], axis=1) - min(left[0], right[0]))
+    stamps: Floats = 1e-9 * (np.stack([left[:n], right[:n]], axis=1) - min(left[0], right[0]))
     _check_increasing(path, stamps)
     return stamps
 

@@ -8,7 +8,7 @@ from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
 from reconstruct.pose import Pose, State
-from reconstruct.process import CAMERAS, RunStatus
+from reconstruct.silence import CAMERAS, RunStatus
 
 PERIOD_NS = 1_000_000_000
 
