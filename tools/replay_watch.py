@@ -8,7 +8,8 @@ from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
 from reconstruct.pose import Pose, State
-from reconstruct.silence import CAMERAS, RunStatus
+from reconstruct.process import RunStatus
+from reconstruct.silence import CAMERAS
 
 PERIOD_NS = 1_000_000_000
 
