@@ -23,12 +23,13 @@ from capture.lifeline import Lifeline, Link, live
 from capture.news import News
 from capture.packets import MarkerFrame, PairedBlobs, lone_pair
 from capture.rig_watch import RigWatch
-from capture.synchronise import Synchroniser
+from capture.synchronise import Synchroniser, warm_synchroniser
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs
+from config.cameras import CAMERAS
 from config.settings import TimeSettings
 from reconstruct.journal import Journal, NoJournal
 from reconstruct.pose import JointSource, Pose, State
-from reconstruct.silence import CAMERAS, CameraCount, Silence
+from reconstruct.silence import CameraCount, Silence
 
 log = logging.getLogger(__name__)
 
@@ -385,6 +386,7 @@ def _serve(lifeline: Lifeline, plan: ReconstructionPlan) -> None:
     lifeline.report("hello", inbox.address, details={"nodes": inbox.nodes_address})
     pipeline = plan.pipeline()
     pipeline.warm()
+    warm_synchroniser(plan.time)
     run, journal = Reconstruction(pipeline, sink, plan.budget_ns, plan.time), plan.journal(sink)
     lifeline.report("ready")
     while not any(_obeyed(order, run, sink, journal) for order in lifeline.orders(0)):
