@@ -33,6 +33,7 @@ from calibration.rig_toml import read_rig
 from calibration.subject_toml import read_subject
 from capture.plan import CameraPlan
 from capture.video_taker import VideoTaker
+from config.cameras import CAMERAS
 from config.settings import Settings, StreamSettings
 from database.default import default_database, default_database_path
 from stream.messages import EventMessage, PoseMessage, StatusMessage
@@ -150,7 +151,7 @@ def _camera(url: str, camera: int, settings: Settings) -> CameraPlan:
     """Plan a camera that can be recorded."""
     plan = camera_plan(url, camera, settings, None)
     assert isinstance(plan, CameraPlan)
-    return replace(plan, takers=(partial(VideoTaker, ("left", "right")[camera]),))
+    return replace(plan, takers=(partial(VideoTaker, CAMERAS[camera]),))
 
 
 def nothing(bench: Bench) -> None:

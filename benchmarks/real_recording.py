@@ -21,6 +21,7 @@ from calibration.rig_toml import read_rig
 from capture.detector import Detector
 from capture.packets import Blobs, Floats, Frame, MarkerFrame, PairedBlobs
 from capture.recording import Recording, RecordingSpec
+from config.cameras import CAMERAS
 from config.markers import read_marker_set
 from config.settings import Settings
 from database.default import default_database
@@ -32,7 +33,6 @@ from tools.subject_session import subject_from_pairs
 
 T_POSE_S = (0.5, 8.0)
 N_SHEET = 60
-VIEWS = ("left", "right")
 SAME_PX = 0.01  # a label's place is its blob's
 NEAR_PX, HOLDS_PX = 10.0, 12.0  # a marker's light is sought this near to where the pose has it; a blob this near may hold it
 LIT = 25  # grey levels: there is light of a marker, too little for the detector
@@ -57,8 +57,8 @@ class Tally:
     complete: int = 0
     swaps: int = 0
     tracked: int = 0
-    blobs: dict[str, list[int]] = field(default_factory=lambda: {view: [] for view in VIEWS})
-    false: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VIEWS, 0))
+    blobs: dict[str, list[int]] = field(default_factory=lambda: {view: [] for view in CAMERAS})
+    false: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAMERAS, 0))
     missing: Counter[str] = field(default_factory=Counter)
     missing_by: Counter[str] = field(default_factory=Counter)
     unpaired: Counter[str] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ class Tally:
         self.complete += whole
         if not whole:
             self.incomplete.append(seen.pair.left.index)
-        for view, (name, blobs) in enumerate(zip(VIEWS, (seen.pair.left, seen.pair.right), strict=True)):
+        for view, (name, blobs) in enumerate(zip(CAMERAS, (seen.pair.left, seen.pair.right), strict=True)):
             self.blobs[name].append(len(blobs))
             self.false[name] += int((~labelled(blobs, seen.markers, view)).sum())
             for m in np.flatnonzero(~seen.markers.seen[view]):
@@ -111,7 +111,7 @@ class Tally:
                     "largest_step_percent": round(100.0 * float(np.expm1(steps[:, k].max())), 1),
                     "mean_step_percent": round(100.0 * float(steps[:, k].mean()), 3),
                 }
-                for k, view in enumerate(VIEWS)
+                for k, view in enumerate(CAMERAS)
             },
         }
 

@@ -27,6 +27,7 @@ from benchmarks.two_machines_net import CLOCK_OFFSET_S, NODE_HOST, ROOT, RUN_HOS
 from capture.clock import now_ns
 from capture.endpoints import key_settings
 from capture.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public_key, make_pairs
+from config.cameras import CAMERAS
 from config.settings import CaptureSettings, Settings, StreamSettings
 from database.builtin import demo_performance
 from database.default import default_database, default_database_path
@@ -109,7 +110,7 @@ def prepare(folder: Path, seconds: float) -> None:
 
 def both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> Figures:
     """Start the nodes at their machine and the run at its own; give what the run measured."""
-    sides = ("left", "right") if arguments.nodes == "both" else ("left",)
+    sides = CAMERAS if arguments.nodes == "both" else ("left",)
     nodes = []
     for side in sides:
         words = ["--camera", side, "--source", str(folder / "videos" / f"{side}.avi"), "--connect", RUN_HOST]

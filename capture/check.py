@@ -8,6 +8,7 @@ import numpy as np
 from calibration.camera import Rig
 from capture.matching import match
 from capture.packets import PairedBlobs
+from config.cameras import CAMERAS
 from config.errors import CalibrationError
 from config.settings import MatchSettings
 
@@ -83,7 +84,7 @@ def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> 
 
 def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
     """Raise CalibrationError unless each recording has the size its camera was calibrated at."""
-    sides = ("camera's",) if rig.is_lone else ("left", "right")
+    sides = ("camera's",) if rig.is_lone else CAMERAS
     for side, camera, size in zip(sides, rig.cameras, sizes, strict=not rig.is_lone):
         if tuple(size) != camera.size:
             raise CalibrationError(

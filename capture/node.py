@@ -17,6 +17,7 @@ from capture.node_line import NodeLine
 from capture.plan import CameraPlan, Detects
 from capture.sources import Source
 from capture.worker import HANG_S, CameraWorker, Opening, hung_s
+from config.cameras import CAMERAS
 from config.errors import DuocapError, SourceError
 from config.settings import DetectorSettings
 
@@ -29,8 +30,6 @@ PATIENCE_NS = 5_000_000_000  # without an answer, before the user is told
 GIVE_UP_NS = 60_000_000_000  # out of reach for so long: the camera is let go
 PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
 MAX_LEARN_S = 600.0
-
-SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class NodePlan:
     @property
     def name(self) -> str:
         """Give the name of the camera."""
-        return SIDES[self.camera]
+        return CAMERAS[self.camera]
 
 
 class CameraNode:

@@ -31,8 +31,8 @@ LOOPBACK = r"tcp://127\.0\.0\.1:([0-9]{1,5})"
 class PreviewPublisher:
     """The previews of one camera on a free loopback port; `offer` is called by one thread and never waits for anything.
 
-    looks: tells what the detector saw of the frame, if it does; asked in the thread that offers. address: where to subscribe; n_sent: how
-    many were sent, for tests and logs.
+    looks: tells what the detector saw of the frame, if it does; asked in the thread that offers. address: where to subscribe;
+    n_sent: how many were sent, for tests and logs.
     """
 
     def __init__(self, looks: Looks | None = None) -> None:

@@ -31,7 +31,6 @@ MOVED_PX = 2.5
 SHARE_MORE = 0.25  # of the markers: so many more must agree on the other distance than on the one at the start
 LEAST_SHARE = 0.35  # fewer that agree on anything: the rig does not fit at all
 CHECK_PAIRS = 20
-SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 SESSION = "session.toml"
-SIDES = ("left", "right")
 PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Frame
-from capture.session_files import SIDES, parts_of
+from capture.session_files import parts_of
 from capture.sources import DEFAULT_FPS, Facts, Stamp
 from capture.video_stamps import read_video_stamps
 from capture.webcam_jpeg import whole_jpeg
+from config.cameras import CAMERAS
 from config.errors import SourceError
 
 
@@ -57,7 +58,7 @@ class SessionVideo:
 
     def __init__(self, parts: list[Path], camera: int, epoch_ns: int = 0) -> None:
         if not parts:
-            raise SourceError(f"the session has no video of the {SIDES[camera]} camera")
+            raise SourceError(f"the session has no video of the {CAMERAS[camera]} camera")
         self.name, self._camera, self._epoch_ns = str(parts[0]), camera, epoch_ns
         stamps = [read_video_stamps(file.with_suffix(".csv"))[0] for file in parts]
         self._parts = list(zip(parts, stamps, strict=True))
@@ -106,7 +107,7 @@ def session_videos(folder: Path) -> tuple[SessionVideo, SessionVideo]:
 
     Raises SourceError: a camera has no video or no stamps.
     """
-    parts = [parts_of(folder, side, "mkv") for side in SIDES]
+    parts = [parts_of(folder, side, "mkv") for side in CAMERAS]
     stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
     first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
     left, right = (SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))

@@ -11,6 +11,7 @@ import numpy as np
 
 from capture.packets import Floats
 from capture.video_stamps import is_video_stamps, read_video_stamps
+from config.cameras import CAMERAS
 from config.errors import SourceError, reason
 
 ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
@@ -46,12 +47,12 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
 
 def _session_stamps(path: Path) -> Floats:
     """Give the stamps of both cameras of a session, (N, 2) [s] from the first one. Raises SourceError."""
-    side = next((side for side in ("left", "right") if path.name.startswith(side)), None)
+    side = next((side for side in CAMERAS if path.name.startswith(side)), None)
     if side is None:
         raise SourceError(
             f"{path}: is of a session, where it is called left.csv or right.csv; name it so, with the other beside it"
         )
-    files = [path.with_name(other + path.name.removeprefix(side)) for other in ("left", "right")]
+    files = [path.with_name(other + path.name.removeprefix(side)) for other in CAMERAS]
     left, right = (read_video_stamps(file)[0][:, 1] for file in files)
     if abs(len(left) - len(right)) > MAX_MORE_FRAMES or not len(left) or not len(right):
         raise SourceError(

@@ -21,11 +21,11 @@ from capture.preview import PreviewPublisher
 from capture.sources import Source
 from capture.tuning import Tuner
 from capture.wire import SentBlobs, encode_blobs
+from config.cameras import CAMERAS
 from config.errors import DuocapError
 
 log = logging.getLogger(__name__)
 
-SIDES = ("left", "right")
 SEND_BUFFER_MESSAGES = 8
 JOIN_S = 1.0
 HANG_S = 10.0  # a read waits a few seconds at most; a driver that keeps the thread for longer has hung
@@ -97,7 +97,7 @@ class CameraWorker:
     def __init__(self, plan: CameraPlan, tether: Tether | None = None) -> None:
         self._plan, self._tether = plan, tether or Tether()
         self._stop, self.news = self._tether.stop, self._tether.news
-        side = SIDES[plan.camera]
+        side = CAMERAS[plan.camera]
         self._lasting = None if plan.paced else LastingSource(plan.source, side, self._tether, plan.patience_s)
         self.source: Source = self._lasting or plan.source()
         try:
@@ -183,7 +183,7 @@ class CameraWorker:
                 try:
                     taker.record(folder)
                 except DuocapError as error:
-                    self.news.say("record", f"{SIDES[self._plan.camera]} camera: {error}", now_ns())
+                    self.news.say("record", f"{CAMERAS[self._plan.camera]} camera: {error}", now_ns())
 
     def open_anew(self) -> None:
         """Have the camera opened anew, as after a sleep of the machine."""
@@ -195,7 +195,7 @@ class CameraWorker:
         if self._lasting is None or self._released_ns == self._tether.busy_since_ns:
             return
         self._released_ns = self._tether.busy_since_ns
-        name = SIDES[self._plan.camera]
+        name = CAMERAS[self._plan.camera]
         self.news.say("hung", f"{name} camera: its driver has not answered for {HANG_S:.0f} s; trying to open it anew", t_ns)
         threading.Thread(target=self._lasting.release, name="release", daemon=True).start()
 
@@ -269,13 +269,13 @@ class CameraWorker:
             return None
         self._faults_in_a_row = 0
         for words in self._events():
-            self.news.say("background", f"{SIDES[self._plan.camera]} camera: {words}", now_ns())
+            self.news.say("background", f"{CAMERAS[self._plan.camera]} camera: {words}", now_ns())
         return blobs
 
     def _tune(self, settings: Details) -> None:
         """Change settings; what is not possible is told."""
         for words in self._tuner.take(settings):
-            self.news.say("tune", f"{SIDES[self._plan.camera]} camera: {words}", now_ns())
+            self.news.say("tune", f"{CAMERAS[self._plan.camera]} camera: {words}", now_ns())
 
 
 def hung_s(tether: Tether, t_ns: int) -> float:

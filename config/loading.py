@@ -9,12 +9,13 @@ from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from config.cameras import CAMERAS
 from config.errors import SettingsError, reason
 from config.settings import INTERNAL, Control, Settings, SideSettings, Signed
 
+SIDES = CAMERAS
 T = TypeVar("T")
 _UNIONS = (Union, types.UnionType)
-SIDES = ("left", "right")
 
 
 def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Settings:
@@ -58,7 +59,7 @@ def settings_table(settings: Settings) -> dict[str, Any]:
     """Give settings as the table that `load_settings` reads from TOML, complete; what is internal is left out."""
     table = asdict(settings)
     del table["given"]
-    for side in SIDES:
+    for side in CAMERAS:
         del table[side]["name"]
         table[side] = {section: values for section, values in table[side].items() if values}
     return table
@@ -110,7 +111,7 @@ def _listed(kind: Any, prefix: str) -> str:
 
 def _hint(key: str) -> str:
     """Say what was probably meant: the same key in another section, else the closest name."""
-    side = next((f"{side}." for side in SIDES if key.startswith(f"{side}.")), "")
+    side = next((f"{side}." for side in CAMERAS if key.startswith(f"{side}.")), "")
     own, keys = key.removeprefix(side), known_keys(SideSettings) if side else known_keys()
     same = [known for known in keys if known.rpartition(".")[2] == own.rpartition(".")[2]]
     close = same or difflib.get_close_matches(own, keys, 1, 0.5)

@@ -13,9 +13,10 @@ from typing import Any
 import platformdirs
 import tomli_w
 
+from config.cameras import CAMERAS
 from config.errors import SettingsError, reason
 from config.files import atomic_write
-from config.loading import SIDES, build
+from config.loading import build
 from config.settings import CameraSettings, Settings, SideSettings
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
     except SettingsError as error:
         tell(str(error))
         known = {}
-    for side, name in zip(SIDES, names, strict=False):
+    for side, name in zip(CAMERAS, names, strict=False):
         changes = getattr(settings, side)
         table = known.get(name, {}) if name else {}
         tuned = {section: _kept(settings, side, section, table.get(section, {})) for section in ("detector", "camera")}
@@ -78,7 +79,7 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
 
 def without_tuned(settings: Settings) -> Settings:
     """Give the settings without what `with_tuned` added."""
-    for side in SIDES:
+    for side in CAMERAS:
         changes = getattr(settings, side)
         own = {
             section: {
@@ -125,7 +126,7 @@ def save_tuned(file: Path, tuned: Mapping[str, Table]) -> None:
 
 def _side(settings: Settings, camera: int) -> SideSettings:
     """Give the section of one camera."""
-    side: SideSettings = getattr(settings, SIDES[camera])
+    side: SideSettings = getattr(settings, CAMERAS[camera])
     return side
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import tomli_w
 
-from config.loading import SIDES, known_keys
+from config.cameras import CAMERAS
+from config.loading import known_keys
 from config.settings import Settings
 
 HEAD = "# Every setting as it was. Give this file with --config to have the same again.\n\n"
@@ -17,7 +18,7 @@ def settings_text(settings: Settings) -> str:
     for key in known_keys():
         section, _, name = key.partition(".")
         document.setdefault(section, {})[name] = getattr(getattr(settings, section), name)
-    for side in SIDES:
+    for side in CAMERAS:
         changes = getattr(settings, side)
         tables = {field.name: dict(value) for field in fields(changes) if isinstance(value := getattr(changes, field.name), dict)}
         if any(tables.values()):

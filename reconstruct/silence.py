@@ -2,7 +2,8 @@
 
 from collections import deque
 
-CAMERAS = ("left", "right")
+from config.cameras import CAMERAS
+
 SILENT_NS = 100_000_000  # six frames at 60 Hz without a pair: the cameras are not late, they are gone
 SILENT_BUDGETS = 4.0  # and no less than this times the largest skew of a pair, which is half a frame's time and a tenth
 START_NS = 2_000_000_000  # cameras do not start at quite the same time

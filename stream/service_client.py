@@ -11,7 +11,7 @@ from capture.clock import now_ns
 from capture.clock_offset import ClockFilter, ClockSample
 from capture.endpoints import KeySettings
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
-from config.loading import SIDES
+from config.cameras import CAMERAS
 from stream.service import MAX_REQUEST_BYTES, SCHEMA, ServiceError
 
 TIMEOUT_MS = 2000
@@ -75,7 +75,7 @@ class ServiceClient:
     def settings(self) -> dict[str, dict[str, int | float | str]]:
         """Give what each camera was asked for, by setting."""
         content = self._ask("settings")[0]
-        return {side: dict(field_of(content, side, dict)) for side in SIDES}
+        return {side: dict(field_of(content, side, dict)) for side in CAMERAS}
 
     def close(self) -> None:
         """Close the socket."""

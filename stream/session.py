@@ -17,7 +17,8 @@ from typing import Any
 import tomli_w
 
 from capture.control import Details
-from capture.session_files import SESSION, SIDES, is_session, parts_of
+from capture.session_files import SESSION, is_session, parts_of
+from config.cameras import CAMERAS
 from config.errors import reason
 from config.files import atomic_write
 from stream.recorder import RecordingError
@@ -132,7 +133,7 @@ def write_session(folder: Path, info: SessionInfo) -> None:
         "markers": list(info.markers),
         "budget_ns": info.budget_ns,
         "versions": versions(),
-        "cameras": {side: asdict(camera) for side, camera in zip(SIDES, info.cameras, strict=True)},
+        "cameras": {side: asdict(camera) for side, camera in zip(CAMERAS, info.cameras, strict=True)},
     }
     if info.database is not None:
         document["database"] = asdict(info.database)
@@ -154,7 +155,7 @@ def read_session(folder: Path) -> SessionInfo:
             f"{file}: format {str(document.get('format'))[:20]} of another duocap, this one reads {FORMAT}; update duocap"
         )
     try:
-        left, right = (SessionCamera(**document["cameras"][side]) for side in SIDES)
+        left, right = (SessionCamera(**document["cameras"][side]) for side in CAMERAS)
         database = SessionDatabase(**document["database"]) if "database" in document else None
         return SessionInfo(
             session=str(document["session"]),

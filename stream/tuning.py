@@ -7,8 +7,8 @@ from typing import Any
 
 from capture.control import Ask, Details
 from capture.wire import MalformedMessageError, field_of
+from config.cameras import CAMERAS
 from config.errors import DuocapError, SettingsError
-from config.loading import SIDES
 from config.per_camera import save_tuned, settings_of, tuned_file, without_tuned
 from config.settings import Settings
 from config.tunable import TUNABLE, checked, flat, nested
@@ -35,9 +35,9 @@ class TuningBook:
     def __init__(self, settings: Settings) -> None:
         self._settings, self._file = settings, tuned_file(settings)
         untuned = without_tuned(settings)
-        self._names = {side: getattr(settings, side).name for side in SIDES}
-        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(SIDES)}
-        self._tuned = {side: _tuned(settings, untuned, side) for side in SIDES}
+        self._names = {side: getattr(settings, side).name for side in CAMERAS}
+        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(CAMERAS)}
+        self._tuned = {side: _tuned(settings, untuned, side) for side in CAMERAS}
         self._waiting: list[Ask] = []
         self._lock = threading.Lock()
 
@@ -79,7 +79,7 @@ class TuningBook:
         """
         with self._lock:
             tables = {name: nested(self._tuned[side]) for side, name in self._names.items() if name}
-            stronger = sorted({key for side in SIDES for key in self._tuned[side] if self._is_given(side, key)})
+            stronger = sorted({key for side in CAMERAS for key in self._tuned[side] if self._is_given(side, key)})
         if not tables:
             raise TuningError("these cameras have no names by which settings could be kept; give them with --set instead")
         try:
@@ -97,7 +97,7 @@ class TuningBook:
     def asked(self) -> dict[str, dict[str, Any]]:
         """Give what each camera has been asked for: every setting that can be tuned, by dotted name."""
         with self._lock:
-            return {side: {**self._base[side], **self._tuned[side]} for side in SIDES}
+            return {side: {**self._base[side], **self._tuned[side]} for side in CAMERAS}
 
     def _is_given(self, side: str, key: str) -> bool:
         """Tell whether a file or the command line gives a setting of a camera."""
@@ -129,9 +129,9 @@ def answer(book: TuningBook, request: str, content: dict[str, Any]) -> dict[str,
 
 def _sides(camera: str) -> tuple[str, ...]:
     """Give the cameras that are meant."""
-    if camera not in ("", *SIDES):
+    if camera not in ("", *CAMERAS):
         raise TuningError(f"there is no camera {camera[:20]!r}; expected left, right, or nothing for both")
-    return (camera,) if camera else SIDES
+    return (camera,) if camera else CAMERAS
 
 
 def _wants_background(values: Mapping[str, Any]) -> bool:

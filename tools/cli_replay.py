@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from config.cameras import CAMERAS
 from config.settings import Settings
 from tools.arguments import (
     BACKGROUND,
@@ -149,7 +150,7 @@ def replay(
         if file is None:
             raise typer.BadParameter("is needed for videos", param_hint=option)
     assert rig is not None and subject is not None
-    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), ("left", "right").index(camera))
+    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
     _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)
 
 

@@ -11,9 +11,9 @@ from capture.endpoints import EndpointError, key_settings
 from capture.node import CameraNode, NodePlan
 from capture.sources import Source
 from capture.webcam import Devices
+from config.cameras import CAMERAS
 from config.per_camera import settings_of, with_tuned
 from config.settings import Settings
-from reconstruct.silence import CAMERAS
 from tools.cameras import check_camera, is_recorded, open_camera, stable_name
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import open_detector

@@ -20,13 +20,13 @@ from capture.network_address import without_secrets
 from capture.process import CameraPlan
 from capture.sources import Source
 from capture.video_taker import VideoTaker
+from config.cameras import CAMERAS
 from config.errors import DuocapError
 from config.files import atomic_write
 from config.settings import Settings
 from config.writing import settings_text
 from database.container import open_container
 from database.store import open_database
-from reconstruct.silence import CAMERAS
 from stream.recorder import RecordingError
 from stream.session import (
     RIG,

@@ -8,8 +8,8 @@ from pathlib import Path
 from capture.clock import now_ns
 from capture.endpoints import key_settings
 from capture.network_address import without_secrets
+from config.cameras import CAMERAS
 from config.settings import Settings
-from reconstruct.silence import CAMERAS
 from stream.collector import CollectionPlan
 from stream.session import DETECTIONS
 from tools.cameras import NODE, camera_plan, check_cameras

@@ -21,6 +21,7 @@ from capture.process import Detects
 from capture.session_files import parts_of
 from capture.session_video import SessionVideo
 from capture.wire import SentBlobs
+from config.cameras import CAMERAS
 from config.errors import DuocapError
 from config.loading import load_settings
 from config.per_camera import settings_of
@@ -32,7 +33,6 @@ from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
 from reconstruct.process import Reconstruction, RunStatus, obey
-from reconstruct.silence import CAMERAS
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError

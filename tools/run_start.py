@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from capture.clock import now_ns
 from capture.network_address import without_secrets
-from reconstruct.silence import CAMERAS
+from config.cameras import CAMERAS
 from tools.cameras import Kind, kind_of
 from tools.child import Child
 from tools.supervisor import Supervisor

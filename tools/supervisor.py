@@ -26,11 +26,11 @@ from capture.node_desk import NodeDesk
 from capture.plan import CameraPlan
 from capture.process import camera_main
 from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from config.cameras import CAMERAS
 from config.errors import DuocapError
 from config.logs import current_logs
 from config.settings import DetectorSettings
 from reconstruct.process import ReconstructionPlan, reconstruction_main
-from reconstruct.silence import CAMERAS
 from stream.collector import CollectionPlan, collector_main
 from tools.child import READY_S, Child
 from tools.restarts import duration_words

@@ -15,6 +15,7 @@ from calibration.camera import Camera
 from capture.preview import PreviewSubscriber
 from capture.preview_picture import Preview
 from capture.wire import MalformedMessageError
+from config.cameras import CAMERAS
 from database.rotations import Floats, matrix_from_rotvec
 from stream.joints import joints_of, wxyz_from_matrix
 from stream.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
@@ -22,7 +23,6 @@ from stream.viewer.stage_colors import LEFT, RIGHT, Color, marker_color, side_co
 from stream.viewer.stage_pose import Atomic
 
 Image = NDArray[np.uint8]
-NAMES = ("left", "right")
 COLORS: tuple[Color, Color] = (LEFT, RIGHT)
 FRUSTUM_M = 0.28
 THICKNESS_PX = 2.0
@@ -61,9 +61,9 @@ class Cameras:
 
     def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage, atomic: Atomic = nullcontext) -> None:
         self._atomic = atomic
-        self._cameras = [camera_of(reading) for reading in rig.cameras[: len(NAMES)]]
+        self._cameras = [camera_of(reading) for reading in rig.cameras[: len(CAMERAS)]]
         self._nodes: list[viser.CameraFrustumHandle] = []
-        for camera, name, color in zip(self._cameras, NAMES, COLORS, strict=False):
+        for camera, name, color in zip(self._cameras, CAMERAS, COLORS, strict=False):
             frustum = frustum_of(camera)
             self._nodes.append(
                 scene.add_camera_frustum(
@@ -90,7 +90,7 @@ class Cameras:
     def status(self, status: StatusMessage) -> None:
         """Learn from the stream where the previews are."""
         for n in range(len(self._nodes)):
-            address = status.cameras.get(NAMES[n], {}).get("preview", "")
+            address = status.cameras.get(CAMERAS[n], {}).get("preview", "")
             if isinstance(address, str) and address != self._addresses[n]:
                 self._addresses[n] = address
                 self._look(n)
