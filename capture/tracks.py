@@ -21,7 +21,7 @@ LEAST_EXTENT_PX = 40.0
 # In extents of what is seen (the median distance of blobs from their middle, about 0.45 m of a body):
 UNKNOWN_SPEED = 0.12  # how far a blob usually goes in FRAME_S where nothing is known of its speed
 UNKNOWN_CHANGE = 0.05  # and how far from where its velocity would have it
-GATE2 = 9.0  # squared sigmas, beyond which a blob is not the track's; a track left over and a blob left over cost as much
+GATE2 = 12.0  # squared sigmas, beyond which a blob is not the track's; a track left over and a blob left over cost as much
 AREA_SIGMA, COLOR_SIGMA = 0.7, 60.0  # usual difference from frame to frame: ln of area, grey levels
 MOST_ALIKE = 4.0  # most that area and colour may count
 CURVATURE = 0.12  # share of a track's last second difference by which a place between two frames may be off
