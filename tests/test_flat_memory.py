@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from capture.health import Health
 from capture.news import News
@@ -49,6 +50,7 @@ def growth_bytes(work: Callable[[int], None], n: int) -> int:
     return grown
 
 
+@pytest.mark.slow
 def test_the_reconstruction_remembers_no_more_with_time() -> None:
     sink = Deaf()
     run = Reconstruction(IndexPipeline(), sink, 8 * MS)

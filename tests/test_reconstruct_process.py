@@ -8,8 +8,9 @@ from capture.clock import now_ns
 from capture.control import Ask, Order
 from capture.packets import Blobs
 from capture.wire import SentBlobs, encode_blobs
+from reconstruct.inbox import Inbox
 from reconstruct.pose import JointSource, Pose, State
-from reconstruct.process import GONE_NS, LOST_NS, Inbox, Reconstruction, RunStatus, obey
+from reconstruct.process import GONE_NS, LOST_NS, Reconstruction, RunStatus, obey
 from reconstruct.silence import SILENT_NS, START_NS
 from tests.fakes import IndexPipeline
 
