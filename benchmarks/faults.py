@@ -47,6 +47,7 @@ from tools.supervisor import Supervisor, new_session
 MOVED_PX = 12
 READY_S, SETTLED_S, GIVE_UP_S = 180.0, 0.5, 40.0
 QUIET_S = 1.5  # between two faults
+LONG_QUIET_S = 7.0  # before a process is killed: one that dies within 5 s of being ready, four times, ends a run
 ASLEEP_S = 8
 
 
@@ -110,7 +111,7 @@ class Bench:
 
     def suffer(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> Outcome:
         """Do a fault, undo it and wait until it is over."""
-        self.turns(QUIET_S)
+        self.turns(QUIET_S if hold_s else LONG_QUIET_S)
         self._poses.clear()
         self._events.clear()
         t_begin_s = time.perf_counter()

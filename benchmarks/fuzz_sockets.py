@@ -13,7 +13,7 @@ import zmq
 
 from benchmarks.fuzz_messages import malformed_messages
 from benchmarks.fuzz_real import BLOBS, POSE, QUESTIONS, REQUESTS, SKELETON, STREAM
-from reconstruct.process import Inbox
+from reconstruct.inbox import Inbox
 from stream.publisher import Publisher
 from stream.recording_switch import RecordingSwitch
 from stream.service import MAX_REQUEST_BYTES as MAX_QUESTION_BYTES

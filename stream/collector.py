@@ -13,7 +13,8 @@ from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs
 from capture.wire import SentBlobs
 from reconstruct.journal import JournalWriter
-from reconstruct.process import TURN_MS, Inbox
+from reconstruct.inbox import Inbox
+from reconstruct.process import TURN_MS
 from stream.codec import encode
 from stream.messages import EventMessage
 from stream.recorder import Recorder

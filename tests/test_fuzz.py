@@ -11,7 +11,7 @@ from benchmarks.fuzz import DECODERS
 from benchmarks.fuzz_messages import malformed_messages
 from benchmarks.fuzz_real import BLOBS, STREAM
 from capture.wire import MalformedMessageError
-from reconstruct.process import Inbox
+from reconstruct.inbox import Inbox
 from stream.codec import decode
 from stream.messages import PoseMessage
 from stream.publisher import Publisher
