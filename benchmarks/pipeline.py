@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.stored_frames import Stored, decoding_detector, open_stored, store_frames
 from calibration.subject import Subject
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.simulated import SimulatedCamera
 from capture.simulated_performer import performer_from_scene
 from config.settings import Settings

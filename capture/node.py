@@ -14,9 +14,10 @@ from capture.clock import now_ns
 from capture.control import Details, Order
 from capture.endpoints import KeySettings
 from capture.node_line import NodeLine
+from capture.opening import Opening, hung_s
 from capture.plan import CameraPlan, Detects
 from capture.sources import Source
-from capture.worker import HANG_S, CameraWorker, Opening, hung_s
+from capture.worker import HANG_S, CameraWorker
 from config.cameras import CAMERAS
 from config.errors import DuocapError, SourceError
 from config.settings import DetectorSettings

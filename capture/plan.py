@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from capture.clock import now_ns
-from capture.control import Details
 from capture.endpoints import KeySettings
 from capture.packets import Blobs, Frame
 from capture.sources import Source
@@ -16,22 +15,6 @@ class Detects(Protocol):
 
     def step(self, frame: Frame) -> Blobs:
         """Give the blobs of one frame."""
-
-
-@runtime_checkable
-class Adjustable(Protocol):
-    """A detector or a source whose settings may be changed while it works."""
-
-    def adjust(self, settings: Details) -> None:
-        """Take settings by name. Raises DuocapError: unknown, or not possible."""
-
-
-@runtime_checkable
-class Relearns(Protocol):
-    """A detector that learns how the room looks."""
-
-    def relearn(self) -> None:
-        """Learn anew from the next frames on."""
 
 
 class Taker(Protocol):

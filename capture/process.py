@@ -8,11 +8,10 @@ from capture.control import Order
 from capture.lasting import Tether
 from capture.lifeline import Lifeline, Link, live
 from capture.naps import Naps
-from capture.plan import CameraPlan, Detects, Taker
-from capture.worker import HANG_S, CameraWorker, Opening, Pace, hung_s
+from capture.opening import Opening, hung_s
+from capture.plan import CameraPlan
+from capture.worker import HANG_S, CameraWorker
 from config.errors import DuocapError
-
-__all__ = ["CameraPlan", "CameraWorker", "Detects", "Pace", "Taker", "camera_main"]
 
 CONTROL_PERIOD_MS = 50
 

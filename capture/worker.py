@@ -2,16 +2,12 @@
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-import zmq
-
-from capture.binding import connected
+from capture.blob_line import BlobLine, Pace
 from capture.clock import now_ns
 from capture.control import Details
-from capture.endpoints import KeySettings, is_loopback
 from capture.health import Health
 from capture.lasting import LastingSource, Tether
 from capture.look import looks_of
@@ -26,66 +22,10 @@ from config.errors import DuocapError
 
 log = logging.getLogger(__name__)
 
-SEND_BUFFER_MESSAGES = 8
 JOIN_S = 1.0
 HANG_S = 10.0  # a read waits a few seconds at most; a driver that keeps the thread for longer has hung
-OPENING_HANG_S = 60.0  # some drivers take half a minute to open a camera
 MAX_FAULTS = 30  # of the detector in a row: it will not get over it
 MAX_FACTS = 24
-
-
-class Pace:
-    """When the frames of a paced source are due, by the clock of the machine that reconstructs.
-
-    A frame that is a whole period late is skipped, as a camera would drop it.
-    """
-
-    def __init__(self, t_start_ns: int, fps: float) -> None:
-        self._t_start_ns, self._period_ns = t_start_ns, int(1e9 / fps)
-
-    def due_ns(self, frame: Frame) -> int:
-        """Give the time at which a frame is captured."""
-        return self._t_start_ns + frame.t_capture_ns
-
-    def is_late(self, frame: Frame, now: int) -> bool:
-        """Tell whether the next frame is already due as well."""
-        return now > self.due_ns(frame) + self._period_ns
-
-
-class BlobLine:
-    """The socket blobs leave by; the address may change, as when the reconstruction is started again. One thread uses it."""
-
-    def __init__(self, keys: KeySettings | None) -> None:
-        self._keys, self._address = keys, ""
-        self._socket: zmq.Socket[bytes] | None = None
-
-    def send(self, payload: bytes, address: str) -> bool:
-        """Send without waiting; False where nobody took it. Raises EndpointError, KeyFileError."""
-        if address != self._address or self._socket is None:
-            self._connect(address)
-        assert self._socket is not None
-        try:
-            self._socket.send(payload, zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        return True
-
-    def _connect(self, address: str) -> None:
-        """Leave the old address for a new one."""
-        self.close(0)
-        self._socket = zmq.Context.instance().socket(zmq.PUSH)
-        self._socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        # Across a network, what cannot be delivered now is of no use later: a peer that comes back begins with the present.
-        self._socket.setsockopt(zmq.IMMEDIATE, 0 if is_loopback(address) else 1)
-        connected(self._socket, address, self._keys)
-        self._address = address
-
-    def close(self, linger_ms: int = 500) -> None:
-        """Close the socket, letting the last leave."""
-        if self._socket is not None:
-            self._socket.close(linger_ms)
-            self._socket = None
 
 
 class CameraWorker:
@@ -105,15 +45,16 @@ class CameraWorker:
             if self._first is not None:
                 plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
             self._detector = plan.detector(self.source)
+            self._takers = [make(self.source) for make in plan.takers]
+            self._preview = PreviewPublisher(looks_of(self._detector)) if plan.preview else None
         except BaseException:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
         self._events: Callable[[], list[str]] = getattr(self._detector, "events", list)  # what it has to say, if it ever has
-        self._preview = PreviewPublisher(looks_of(self._detector)) if plan.preview else None
         self._tuner = Tuner(self.source, self._detector)
-        self._takers = [make(self.source) for make in plan.takers]
         self._health = Health(side, self.source.fps, self.news)
-        self._to_do: deque[Callable[[], None]] = deque()
+        self._asked: Details = {}  # to be tuned before the next frame; one that is lost for hours has one value a setting to take
+        self._asking = threading.Lock()
         self._address, self._thread = "", None  # type: str, threading.Thread | None
         self._n_frames = self._n_sent = self._n_skipped = self._n_unsent = self._n_repeated = self._n_faults = 0
         self._faults_in_a_row = 0
@@ -169,12 +110,15 @@ class CameraWorker:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)
+        else:
+            self._release()
         if self._preview is not None:
             self._preview.close()
 
     def tune(self, settings: Details) -> None:
         """Change settings by dotted name before the next frame; `relearn` has the background learned anew."""
-        self._to_do.append(lambda: self._tune(settings))
+        with self._asking:
+            self._asked = {**self._asked, **settings}
 
     def record(self, folder: str) -> None:
         """Have pictures recorded to a folder from now on, or no longer where it is empty; what is not possible is told."""
@@ -207,19 +151,22 @@ class CameraWorker:
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
             self.error = error
         finally:
-            self.source.close()
-            for taker in self._takers:
-                taker.close()
+            self._release()
             self.ended.set()
             line.close()
+
+    def _release(self) -> None:
+        """Let the camera go, and let the takers finish."""
+        self.source.close()
+        for taker in self._takers:
+            taker.close()
 
     def _capture(self, line: BlobLine, pace: Pace) -> None:
         """Read, wait until the frame is due, detect, send; until the source ends or the process is told to stop."""
         frame = self._first if self._plan.paced else self.source.read()  # a camera's first frame is stale by now
         while frame is not None and not self._stop.is_set():
             self._first = None
-            while self._to_do:
-                self._to_do.popleft()()
+            self._tune()
             self._handle(frame, line, pace)
             frame = self.source.read()
 
@@ -272,50 +219,9 @@ class CameraWorker:
             self.news.say("background", f"{CAMERAS[self._plan.camera]} camera: {words}", now_ns())
         return blobs
 
-    def _tune(self, settings: Details) -> None:
-        """Change settings; what is not possible is told."""
-        for words in self._tuner.take(settings):
+    def _tune(self) -> None:
+        """Change the settings that were asked for; what is not possible is told."""
+        with self._asking:
+            asked, self._asked = self._asked, {}
+        for words in self._tuner.take(asked) if asked else ():
             self.news.say("tune", f"{CAMERAS[self._plan.camera]} camera: {words}", now_ns())
-
-
-def hung_s(tether: Tether, t_ns: int) -> float:
-    """Give for how long a driver has kept the thread beyond what is usual, 0 where it has not [s]."""
-    since_ns = tether.busy_since_ns
-    busy_s = (t_ns - since_ns) * 1e-9 if since_ns else 0.0
-    return max(0.0, busy_s - (OPENING_HANG_S if tether.opening else HANG_S))
-
-
-class Opening:
-    """A camera that is being opened by a thread, since a driver may take its time; its tether is there at once."""
-
-    def __init__(self, plan: CameraPlan) -> None:
-        self.tether = Tether()
-        self._worker: CameraWorker | None = None
-        self._error: Exception | None = None
-        self._stop, self._lock = self.tether.stop, threading.Lock()
-        threading.Thread(target=self._run, args=(plan,), name="open-camera", daemon=True).start()
-
-    def _run(self, plan: CameraPlan) -> None:
-        """Open, or keep the error; nobody may want it any more."""
-        try:
-            worker = CameraWorker(plan, self.tether)
-        except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
-            self._error = error
-            return
-        with self._lock:
-            self._worker = worker
-            if self._stop.is_set():
-                worker.source.close()
-
-    def result(self) -> CameraWorker | None:
-        """Give the worker when it is there; raises what opening raised."""
-        if self._error is not None:
-            raise self._error
-        return self._worker
-
-    def abandon(self) -> None:
-        """Close the camera as soon as it is open."""
-        self._stop.set()
-        with self._lock:
-            if self._worker is not None:
-                self._worker.source.close()

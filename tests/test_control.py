@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import zmq
 
+from capture.blob_line import Pace
 from capture.clock import now_ns
 from capture.control import MAX_TEXT, Order, Report, decode_order, decode_report, encode_order, encode_report
 from capture.packets import Frame
 from capture.plan import CameraPlan
 from capture.wire import MalformedMessageError, decode_blobs
-from capture.worker import CameraWorker, Pace
+from capture.worker import CameraWorker
 from tests import fakes
 
 MS = 1_000_000

@@ -15,7 +15,7 @@ from capture.endpoints import KeySettings, secure_client
 from capture.keys import KeyFileError, make_pairs
 from capture.node import CameraNode, NodePlan, blobs_address, detector_settings, settings_details
 from capture.node_desk import HOLD_NS, Admission, NodeDesk
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from config.settings import DetectorSettings
 from reconstruct.process import ReconstructionPlan
 from stream.messages import EventMessage, PoseMessage, StatusMessage

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from capture.packets import Blobs, Frame
+from capture.plan import CameraPlan
 from capture.preview import PERIOD_NS, PreviewSubscriber
 from capture.preview_picture import Preview
-from capture.process import CameraPlan
 from reconstruct.process import ReconstructionPlan, RunStatus
 from stream.messages import StatusMessage
 from stream.sink import StreamSink

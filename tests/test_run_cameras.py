@@ -11,7 +11,7 @@ import pytest
 from capture.network_address import without_secrets
 from capture.node import detector_settings, room_details, settings_details, told_room
 from capture.packets import PairedBlobs
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.webcam import Webcam
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings, CaptureSettings, DetectorSettings, Settings, SideSettings, StreamSettings

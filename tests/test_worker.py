@@ -11,11 +11,13 @@ import zmq
 
 from capture.clock import now_ns
 from capture.lasting import Tether
+from capture.opening import OPENING_HANG_S, Opening, hung_s
 from capture.packets import Blobs, Frame
-from capture.plan import CameraPlan
+from capture.plan import CameraPlan, Taker
 from capture.wire import decode_blobs
-from capture.worker import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraWorker, Opening, hung_s
+from capture.worker import HANG_S, MAX_FAULTS, CameraWorker
 from config.errors import CalibrationError, SourceError
+from config.settings import DetectorSettings
 from tests import fakes
 
 
@@ -108,6 +110,60 @@ def test_blobs_follow_the_reconstruction_to_another_address() -> None:
     worker.stop()
     for socket in sockets:
         socket.close(0)
+
+
+class Heard(fakes.Corner):
+    """Remembers what it was told to relearn and which settings it got."""
+
+    def __init__(self) -> None:
+        self.settings, self.taken = DetectorSettings(), list[DetectorSettings]()
+
+    def adjust(self, settings: DetectorSettings) -> None:
+        self.settings = settings
+        self.taken.append(settings)
+
+
+def test_what_is_tuned_while_no_frame_comes_is_taken_at_once_and_the_last_value_counts() -> None:
+    detector = Heard()
+    worker = CameraWorker(plan(lambda: Camera(8), lambda source: detector))
+    for k in range(1000):
+        worker.tune({"detector.k_sigma": 3.0 + 0.001 * k})
+    worker.tune({"detector.min_area_px": 7.0})
+    sent_by(worker)
+    assert [(s.k_sigma, s.min_area_px) for s in detector.taken] == [(pytest.approx(3.999), 7.0)]
+
+
+def test_a_camera_that_was_never_started_is_let_go_and_its_takers_finish() -> None:
+    class Counting:
+        closed = 0
+
+        def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
+            raise AssertionError("no frame was asked for")
+
+        def close(self) -> None:
+            self.closed += 1
+
+    taker = Counting()
+    worker = CameraWorker(replace(plan(lambda: Camera(8)), takers=(lambda source: taker,)))
+    worker.stop()
+    assert taker.closed == 1 and worker.source.read() is None
+
+
+def test_a_taker_that_cannot_be_made_leaves_no_camera_open() -> None:
+    closed = []
+
+    class Closing(Camera):
+        def close(self) -> None:
+            closed.append(self)
+
+    camera = Closing(8)
+
+    def none(source: object) -> Taker:
+        raise SourceError("no taker")
+
+    with pytest.raises(SourceError, match="no taker"):
+        CameraWorker(replace(plan(lambda: camera), takers=(none,)))
+    assert closed == [camera]
 
 
 def test_a_hung_driver_is_noticed_by_the_time_it_takes() -> None:

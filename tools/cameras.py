@@ -17,7 +17,7 @@ from capture.mjpeg_http import open_mjpeg
 from capture.network_address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
 from capture.node import room_details
 from capture.packets import Floats
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.rtsp import open_rtsp
 from capture.sources import IMAGE_SUFFIXES, Source, open_source, register_source
 from capture.webcam import Devices, Webcam

@@ -10,7 +10,7 @@ from capture.clock import now_ns
 from capture.detector import Detector
 from capture.endpoints import key_settings
 from capture.packets import Blobs, PairedBlobs
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.simulated import SimulatedCamera
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene

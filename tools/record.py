@@ -17,7 +17,7 @@ from calibration.subject import Subject
 from calibration.subject_toml import read_subject, write_subject
 from capture.clock import now_ns
 from capture.network_address import without_secrets
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.sources import Source
 from capture.video_taker import VideoTaker
 from config.cameras import CAMERAS

@@ -17,7 +17,7 @@ from calibration.subject_toml import read_subject
 from capture.clock import now_ns
 from capture.control import Ask, Order
 from capture.packets import MarkerFrame, PairedBlobs
-from capture.process import Detects
+from capture.plan import Detects
 from capture.session_files import parts_of
 from capture.session_video import SessionVideo
 from capture.wire import SentBlobs

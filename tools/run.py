@@ -10,7 +10,7 @@ from calibration.subject import Subject
 from capture.clock import now_ns
 from capture.endpoints import key_settings
 from capture.network_address import without_secrets
-from capture.process import CameraPlan
+from capture.plan import CameraPlan
 from capture.webcam import Devices
 from config.settings import Settings
 from reconstruct.process import ReconstructionPlan
