@@ -17,8 +17,8 @@ from capture.check import check_rig_fits
 from capture.packets import Blobs, Floats, PairedBlobs
 from config.errors import CalibrationError
 
-SAMPLE_NS = 100_000_000
-SEGMENT_NS = 2_000_000_000  # votes are counted over so long, and the counts of three such segments are judged
+SAMPLE_NS = 50_000_000
+SEGMENT_NS = 1_000_000_000  # votes are counted over so long, and the counts of three such segments are judged
 SEGMENTS = 3
 REACH_PX = 40.0
 BIN_PX = 0.5
@@ -30,7 +30,7 @@ USUAL_NS = 100_000_000  # between two pairs, to tell how fast markers are
 MOVED_PX = 2.5
 SHARE_MORE = 0.25  # of the markers: so many more must agree on the other distance than on the one at the start
 LEAST_SHARE = 0.35  # fewer that agree on anything: the rig does not fit at all
-CHECK_PAIRS = 20
+CHECK_PAIRS = 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs
 from capture.wire import SentBlobs
-from reconstruct.journal import JournalWriter
 from reconstruct.inbox import Inbox
+from reconstruct.journal import JournalWriter
 from reconstruct.process import TURN_MS
 from stream.codec import encode
 from stream.messages import EventMessage
