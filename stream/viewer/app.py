@@ -13,6 +13,7 @@ from stream.viewer.panel_charts import ChartsPanel
 from stream.viewer.panel_now import HeadPanel, NewsPanel, RecordPanel
 from stream.viewer.panel_scene import ScenePanel
 from stream.viewer.panel_transport import Change, TransportPanel
+from stream.viewer.panel_tune import TunePanel
 from stream.viewer.player import Player
 from stream.viewer.scenery import Scenery
 from stream.viewer.service_desk import ServiceDesk
@@ -41,6 +42,7 @@ class App:
         self.player = Player(live=self._live is not None)
         self._orders = Orders()
         self._wants_pictures = self._live is not None
+        self._tuning: TunePanel | None = None
         self._theme()
         self.scenery = Scenery(server, dark)
         self.scenery.set_tracks(feed.tracks)
@@ -76,6 +78,8 @@ class App:
 
     def close(self) -> None:
         """Stop serving and let go of the feed."""
+        if self._tuning is not None:
+            self._tuning.close()
         if self._desk is not None:
             self._desk.close()
         self.feed.close()
@@ -117,6 +121,11 @@ class App:
         """Put two takes so far apart."""
         self.scenery.set_apart(apart_m)
 
+    def _tune(self, on: bool) -> None:
+        """Make room for the columns of the cameras, or take it back."""
+        self._small_pictures.hidden = on
+        (self._transport.minimize if on else self._transport.expand)()
+
     def _theme(self) -> None:
         """Dress the page."""
         self.server.gui.configure_theme(dark_mode=self._dark, show_logo=False, show_share_button=False, brand_color=BRAND)
@@ -143,13 +152,18 @@ class App:
             add(ChartsPanel(self._budget_ms))
         if self._live is not None:
             with tabs.add_tab("Cameras"):
-                add(CamerasPanel(self, self._orders))
+                if self._desk is not None:
+                    self._tuning = TunePanel(self._desk.tuning, self._orders, self._tune)
+                    add(self._tuning)
+                self._small_pictures = CamerasPanel(self, self._orders)
+                add(self._small_pictures)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH_PX)
         transport = gui.add_panel()
         with transport.add_tab("Player", viser.Icon.PLAYER_PLAY):
             add(TransportPanel(self, self._orders, self._live is not None))
         transport.float(x=EDGE_PX, y=-EDGE_PX, width=TRANSPORT_PX)
+        self._transport = transport
         return panels
 
     def _update_panels(self, now_s: float) -> None:

@@ -24,12 +24,13 @@ class Eyes(Protocol):
 
 
 class CamerasPanel:
-    """Pictures of both cameras, a few a second; the cameras encode them only while a page is open."""
+    """Pictures of both cameras, a few a second; the cameras encode them only while a page is open. hidden: shown elsewhere."""
 
     period_s = 0.2
 
     def __init__(self, eyes: Eyes, orders: Orders) -> None:
         self._eyes, self._orders = eyes, orders
+        self.hidden = False
 
     def build(self, gui: viser.GuiApi) -> None:
         """Make the widgets."""
@@ -40,8 +41,8 @@ class CamerasPanel:
         self._last: list[Image | None] = [None] * len(NAMES)
 
     def update(self, view: View) -> None:
-        """Show new pictures."""
-        pictures = self._eyes.pictures()
+        """Show new pictures, unless they are seen elsewhere."""
+        pictures: tuple[Image | None, ...] = (None,) * len(NAMES) if self.hidden else self._eyes.pictures()
         for n, picture in enumerate(pictures):
             handle = self._images[n]
             if picture is not None and picture is not self._last[n]:
@@ -49,7 +50,11 @@ class CamerasPanel:
                 self._last[n] = picture
             if handle.visible != (picture is not None):
                 handle.visible = picture is not None
-        words = "" if any(picture is not None for picture in pictures) else "No pictures: this stream's cameras send none."
+        words = (
+            ""
+            if self.hidden or any(picture is not None for picture in pictures)
+            else "No pictures: this stream's cameras send none."
+        )
         set_html(self._words, box(words) if words else "")
 
     def _want(self, wanted: bool) -> None:

@@ -8,6 +8,7 @@ from capture.endpoints import KeySettings
 from config.errors import DuocapError
 from stream.service import ServiceError
 from stream.service_client import ServiceClient
+from stream.viewer.tuning_desk import TuningDesk
 
 log = logging.getLogger(__name__)
 
@@ -19,13 +20,15 @@ class ServiceDesk:
     """Start and stop recordings, and know what is recorded and how far the publisher's clock is from ours.
 
     stream: address of what the page shows; a service that belongs to another stream is not asked to record.
-    file: of the recording that runs, "" if none; offset_ns: the publisher's clock less ours, 0 until it has answered.
+    file: of the recording that runs, "" if none; offset_ns: the publisher's clock less ours, 0 until it has answered; tuning:
+    what is asked of the cameras.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None, stream: str = "") -> None:
         self._address, self._keys, self._stream = address, keys, stream
         self.file = ""
         self.offset_ns = 0
+        self.tuning = TuningDesk(address, keys)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="viewer-service", daemon=True)
         self._thread.start()
