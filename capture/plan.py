@@ -1,7 +1,7 @@
 """What a camera process is made of: its source, its detector, its clock, and what else gets the frames."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from capture.clock import now_ns
@@ -77,7 +77,8 @@ class CameraPlan:
     frames are released at their stamps after the start, as a camera would; its stamps count from 0; preview: publish small
     pictures for whoever looks; clock: of the machine that reconstructs; keys: for sending blobs to other machines; takers: get
     every frame, picklable factories; patience_s: for so long a camera is waited for that is not there at first, as a phone whose
-    app is not running yet; one that was there is looked for as long as the run lasts.
+    app is not running yet; one that was there is looked for as long as the run lasts; detector_again: for a process that was
+    started again within a run, None for the same: the room may not be learned while the performer stands in it.
     """
 
     camera: int
@@ -89,3 +90,8 @@ class CameraPlan:
     keys: KeySettings | None = None
     takers: tuple[Callable[[Source], Taker], ...] = ()
     patience_s: float = 0.0
+    detector_again: Callable[[Source], Detects] | None = None
+
+    def again(self) -> "CameraPlan":
+        """Give the plan of a process that is started again within a run: its camera is looked for until it is back."""
+        return replace(self, patience_s=float("inf"), detector=self.detector_again or self.detector)

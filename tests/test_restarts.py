@@ -1,5 +1,10 @@
 """When a process is started again, by hand."""
 
+from capture.plan import CameraPlan
+from config.settings import Settings
+from tests.fakes import CountingSource
+from tools.cameras import Room, camera_plan
+from tools.child import Child
 from tools.restarts import FIRST_PAUSE_NS, GOOD_NS, MAX_PAUSE_NS, QUICK_NS, Restarts, duration_words
 
 
@@ -25,3 +30,14 @@ def test_what_dies_at_once_every_time_is_given_up() -> None:
 
 def test_durations_in_words() -> None:
     assert [duration_words(s * 10**9) for s in (8, 89, 720, 7200)] == ["8 s", "89 s", "12 min", "2.0 h"]
+
+
+def test_a_camera_process_that_is_started_again_is_patient_and_learns_no_room_with_the_performer_in_it() -> None:
+    settings = Settings()
+    plan = camera_plan("http://127.0.0.1:9/video", 1, settings, None, Room(learn_s=7.0))
+    assert isinstance(plan, CameraPlan) and 0.0 < plan.patience_s < 1000.0
+    child = Child("right", None, plan)
+    child.again()
+    first, second = (made.detector(CountingSource(1)) for made in (plan, child.plan))
+    assert first._live.learning and not second._live.learning
+    assert child.plan.patience_s == float("inf") and child.plan.again() == child.plan

@@ -153,6 +153,7 @@ def camera_plan(
         paced=kind is Kind.RECORDED,
         preview=settings.stream.preview,
         patience_s=NETWORK_PATIENCE_S if kind is Kind.NETWORK else 0.0,
+        detector_again=partial(open_detector, own.detector, colors_rgb=room.colors_rgb),
     )
 
 

@@ -101,7 +101,7 @@ class Child:
     def again(self) -> None:
         """Prepare to be started once more: a camera that was there is then looked for as long as the run lasts."""
         if isinstance(self.plan, CameraPlan):
-            self.plan = replace(self.plan, patience_s=float("inf"))
+            self.plan = self.plan.again()
         elif isinstance(self.plan, ReconstructionPlan):
             self.plan = replace(self.plan, part=self.restarts.n + 1)
 
