@@ -101,7 +101,7 @@ class TunePanel:
             column.update(status, self._desk.asked.get(column.side, {}))
         set_html(self._offset, offset_html(status))
         left_s = self._learning_until_s - now_s
-        words = f"<b>Stay out of view: {left_s:.0f} s more</b>" if left_s > 0.0 else self._desk.words
+        words = f"<b>Stay out of view: {left_s:.0f} s more</b>" if left_s > 0.0 else self._desk.fault or self._desk.words
         set_html(self._words, box(words) if words else "")
         if self._one.visible != (self._lines.value == ONE_LINE):
             self._one.visible = self._lines.value == ONE_LINE

@@ -20,12 +20,12 @@ MAX_JOBS = 16
 class TuningDesk:
     """Gathers what is wanted, newest value of each setting, and sends it in a thread of its own.
 
-    words: what the last order came to, as HTML; asked: what each camera was asked for, by setting, as the service tells it.
+    words: what the last order came to, fault: why nothing can be asked at the moment, both as HTML; asked: what each camera was asked for, by setting, as the service tells it.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None) -> None:
         self._address, self._keys = address, keys
-        self.words = ""
+        self.words = self.fault = ""
         self.asked: dict[str, dict[str, int | float | str]] = {}
         self._wanted: dict[str, dict[str, Value]] = {}
         self._jobs: list[Callable[[ServiceClient], str]] = []
@@ -64,9 +64,11 @@ class TuningDesk:
         while not self._ending.is_set():
             try:
                 client = client or ServiceClient(self._address, self._keys)
-                self._turn(client)
+                self._send(client)
+                self.asked = client.settings()
+                self.fault = ""
             except DuocapError as error:
-                self.words = escape(str(error))
+                self.fault = escape(str(error))
                 if client is not None:
                     client.close()
                 client = None
@@ -75,14 +77,16 @@ class TuningDesk:
         if client is not None:
             client.close()
 
-    def _turn(self, client: ServiceClient) -> None:
-        """Send settings, then do what was ordered, then ask what is asked for. Raises DuocapError; what was sent is forgotten."""
+    def _send(self, client: ServiceClient) -> None:
+        """Send settings, then do what was ordered; what is refused is said and forgotten."""
         self._news.clear()
         with self._lock:
             wanted, self._wanted = self._wanted, {}
             jobs, self._jobs = self._jobs, []
-        for camera, values in wanted.items():
-            client.tune(camera, values)
-        for job in jobs:
-            self.words = escape(job(client))
-        self.asked = client.settings()
+        try:
+            for camera, values in wanted.items():
+                client.tune(camera, values)
+            for job in jobs:
+                self.words = escape(job(client))
+        except DuocapError as error:
+            self.words = escape(str(error))
