@@ -27,7 +27,7 @@ class AccessUnits:
         self._is_slice = {"h264": _is_h264_slice, "hevc": _is_h265_slice}.get(codec)
         self._pieces: list[bytes] = []
         self._pts: int | None = None
-        self._t_begun_ns = 0
+        self._t_begun_ns = self._n_bytes = 0
         self._n_slices = 0  # of this picture, also of what was given already
         self._usual = self._n_alike = 0
 
@@ -39,9 +39,10 @@ class AccessUnits:
         if not self._pieces:
             self._pts, self._t_begun_ns = pts, t_ns
         self._pieces.append(data)
+        self._n_bytes += len(data)
         self._n_slices += sum(map(self._is_slice, _unit_heads(data)))
         by_count = self._n_alike >= CONSTANT and self._n_slices == self._usual
-        if by_count or pts is None or sum(map(len, self._pieces)) > MAX_BYTES:
+        if by_count or pts is None or self._n_bytes > MAX_BYTES:
             units += self._given()
         return units
 
@@ -56,7 +57,7 @@ class AccessUnits:
     def _given(self) -> list[AccessUnit]:
         """Give the pieces there are as one."""
         units = [AccessUnit(b"".join(self._pieces), self._pts, self._t_begun_ns)] if self._pieces else []
-        self._pieces = []
+        self._pieces, self._n_bytes = [], 0
         return units
 
 

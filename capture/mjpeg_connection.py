@@ -5,6 +5,8 @@ import contextlib
 import http.client
 import socket
 import ssl
+import threading
+import time
 from email.message import Message
 from urllib.parse import urljoin
 
@@ -13,6 +15,7 @@ from config.errors import SourceError
 
 CONNECT_S = 3.0
 SILENCE_S = 2.5  # a stream that sends nothing for so long has ended
+HEAD_S = 5.0  # until the answer is there
 MAX_REDIRECTS = 3
 CHUNK_BYTES = 1 << 16
 SNIFFED_BYTES = 2048
@@ -72,14 +75,22 @@ class MjpegConnection:
         if address.user is not None:
             token = base64.b64encode(f"{address.user}:{address.password}".encode()).decode("ascii")
             headers["Authorization"] = f"Basic {token}"
+        late = threading.Timer(HEAD_S, self.interrupt)  # a head may come byte by byte, each in time
+        late.start()
+        began_s = time.monotonic()
         try:
             connection.request("GET", address.target, headers=headers)
-            return connection.getresponse()
+            response = connection.getresponse()
+            if time.monotonic() - began_s >= HEAD_S:  # its end is where we gave up
+                raise http.client.IncompleteRead(b"")
+            return response
         except TimeoutError:
             raise SourceError(f"{address.shown}: no answer within {SILENCE_S:g} s; is it a camera's stream?") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             what = type(error).__name__ if isinstance(error, http.client.HTTPException) else _reason(error)
             raise SourceError(f"{address.shown}: does not answer as a web server does ({what}); is the port right?") from None
+        finally:
+            late.cancel()
 
     def _check(self, address: NetworkAddress, response: http.client.HTTPResponse) -> None:
         """Make sure that a stream of pictures comes; say what comes otherwise."""

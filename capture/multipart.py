@@ -41,7 +41,7 @@ class Multipart:
         self._t_begun_ns = 0
         self._begun = False  # a picture stands at the beginning of the buffer
         self._length: int | None = None  # of that picture, as announced
-        self._scan = self._sought = 0  # where its pixels begin; how far its end was sought
+        self._walked = self._scan = self._sought = 0  # how far its head was read; where its pixels begin; end sought up to
         self._lengths_right = True
         self.cut = 0
 
@@ -69,7 +69,9 @@ class Multipart:
         del self._buffer[:at]
         announced = self._headers.get("content-length", "")
         self._length = int(announced) if announced.isdecimal() and len(announced) < 9 else None
-        self._begun, self._t_begun_ns, self._scan, self._sought = True, t_ns, 0, 0
+        if self._length is not None and self._length > MAX_JPEG_BYTES:
+            self._length = None
+        self._begun, self._t_begun_ns, self._walked, self._scan, self._sought = True, t_ns, len(SOI) - 1, 0, 0
         return True
 
     def _headers_in(self, before: bytes) -> dict[str, str]:
@@ -96,7 +98,8 @@ class Multipart:
     def _end_by_itself(self) -> int:
         """Give the end as `_end` does, by the JPEG itself and by what cannot be inside it."""
         if self._scan == 0:
-            self._scan = self._sought = _pixels_at(self._buffer)
+            self._walked, self._scan = _pixels_at(self._buffer, self._walked)
+            self._sought = self._scan
         if self._scan <= 0:
             return -len(SOI) if self._scan < 0 else 0
         end = self._buffer.find(EOI, self._sought)
@@ -115,15 +118,18 @@ def _ends(buffer: bytearray, length: int) -> bool:
     return at >= 0 and not tail[at + len(EOI) :].strip(b"\0\r\n")
 
 
-def _pixels_at(buffer: bytearray) -> int:
-    """Give where the pixels of the JPEG at the beginning of the buffer begin, 0 if that has not come, -1 if it is no JPEG."""
-    at = len(SOI) - 1
+def _pixels_at(buffer: bytearray, at: int) -> tuple[int, int]:
+    """Read on in the head of the JPEG at the beginning of the buffer, from the marker at `at`.
+
+    Gives how far it was read, so that a head that comes in crumbs is read once, and where the pixels begin: 0 if that has not
+    come, -1 if it is no JPEG.
+    """
     while at + 4 <= len(buffer):
         if buffer[at] != 0xFF:
-            return -1
+            return at, -1
         marker = buffer[at + 1]
         length = 0 if marker in WITHOUT_LENGTH else int.from_bytes(buffer[at + 2 : at + 4], "big")
         at += (1 if marker == 0xFF else 2) + length
         if marker == SOS:
-            return at
-    return 0
+            return at, at
+    return at, 0

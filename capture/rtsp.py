@@ -7,7 +7,6 @@ by `access_units` (docs/decisions/0028).
 import logging
 import threading
 import time
-from collections import deque
 from typing import Any
 
 import av
@@ -15,18 +14,17 @@ import numpy as np
 
 from capture.access_units import AccessUnit, AccessUnits
 from capture.clock import now_ns
-from capture.frame_rate import frame_rate
 from capture.network_address import EXAMPLES, network_address
-from capture.newest import Newest
+from capture.network_camera import SILENCE_S, NetworkCamera
 from capture.packets import Floats, Frame
 from capture.sender_clock import NS, SenderClock
-from capture.sources import Facts, Source, Stamp
+from capture.sources import Source, Stamp
+from capture.webcam_jpeg import MAX_PIXELS
 from config.errors import SourceError
 
 log = logging.getLogger(__name__)
 
-CONNECT_S, SILENCE_S, OPEN_S = 4.0, 2.5, 8.0
-RATE_PICTURES, RATE_S = 16, 1.0
+CONNECT_S, OPEN_S = 4.0, 8.0
 SPOILED_NS = NS  # pictures after a damaged one are not shown until one stands alone, or for so long
 LOW_DELAY, SHOW_ALL = 1 << 19, 1 << 3  # flags of the decoder: give each picture at once; also one that is not whole
 OPTIONS = {
@@ -42,77 +40,27 @@ OPTIONS = {
 Picture = tuple[int, Any, int, bytes | None]  # number, av.VideoFrame, stamp on our clock [ns], JPEG if it came as one
 
 
-class Rtsp:
-    """A `Source` of an RTSP camera's pictures, stamped by the sender's time stamps on our clock.
-
-    facts: `address`, `codec`, and counts: `received` pictures, `overtaken` by newer ones before they were read, `corrupt`,
-    `stamp_jumps` of the sender's clock.
-    """
-
-    n_frames: int | None = None
-    truncated = False
+class Rtsp(NetworkCamera[Picture]):
+    """A `Source` of an RTSP camera's pictures, stamped by the sender's time stamps on our clock; its facts have `codec`, too."""
 
     def __init__(self, url: str, camera: int, fps: float | None = None) -> None:
         """Open the stream and wait for its first picture. Raises SourceError."""
         address = network_address(url)
-        self.name, self._camera, self.stamp = address.shown, camera, Stamp.SENDER
-        counts = dict.fromkeys(("received", "overtaken", "corrupt", "stamp_jumps"), 0)
-        self.facts: Facts = {"address": self.name, **counts}
-        self._pictures: Newest[Picture] = Newest()
+        super().__init__(address.shown, camera, Stamp.SENDER, "another player")
         self._clock = SenderClock()
-        self._t_last_ns = self._n_received = self._n_corrupt = 0
         self._spoiled_until_ns = 0
-        self._times_ns: deque[int] = deque(maxlen=RATE_PICTURES)
         container = _opened(url, self.name, address.user is not None)
         threading.Thread(target=self._receive, args=(container,), name="rtsp", daemon=True).start()
-        try:
-            first = self._next(OPEN_S)
-            if first is None:
-                raise SourceError(f"{self.name}: closed while it was opened")
-            self.size = (first.image.shape[1], first.image.shape[0])
-            self.fps = fps or self._measured_fps()
-        except BaseException:
-            self.close()
-            raise
+        self._begin(fps, OPEN_S)
 
-    def read(self) -> Frame | None:
-        """Give the next picture; None when closed. Raises SourceError: none came for some seconds, or one of another size."""
-        frame = self._next(SILENCE_S)
-        if frame is not None and (frame.image.shape[1], frame.image.shape[0]) != self.size:
-            raise SourceError(
-                f"{self.name}: the pictures are {frame.image.shape[1]}x{frame.image.shape[0]} now, were {self.size[0]}x"
-                f"{self.size[1]}; was the phone turned, or its settings changed? set it back, or calibrate anew"
-            )
-        return frame
-
-    def close(self) -> None:
-        """End the waiting of `read`; the connection ends with the next picture, or soon."""
-        self._pictures.close()
-
-    def _next(self, timeout_s: float) -> Frame | None:
-        """Give the next picture. Raises SourceError."""
-        try:
-            taken = self._pictures.take(timeout_s)
-        except TimeoutError:
-            raise SourceError(f"{self.name}: {self._what_is_missing(timeout_s)}") from None
-        self.facts["overtaken"] = self._pictures.dropped
-        if taken is None:
-            return None
+    def _frame(self, taken: Picture) -> Frame | None:
+        """Bring a picture to BGR."""
         number, picture, t_ns, jpeg = taken
-        return Frame(self._camera, number, t_ns, np.ascontiguousarray(picture.to_ndarray(format="bgr24")), jpeg)
-
-    def _what_is_missing(self, waited_s: float) -> str:
-        """Say what did not come."""
-        if self._n_received:
-            return f"no picture for {waited_s:g} s; is the camera still on, and the network good enough?"
-        return f"connected, but no picture within {waited_s:g} s; does it show in another player?"
-
-    def _measured_fps(self) -> float:
-        """Listen for the frame rate."""
-        until_s = time.monotonic() + RATE_S
-        while len(self._times_ns) < RATE_PICTURES and time.monotonic() < until_s and not self._pictures.closed:
-            time.sleep(0.02)
-        return frame_rate(list(self._times_ns))
+        try:
+            image = np.ascontiguousarray(picture.to_ndarray(format="bgr24"))
+        except (av.error.FFmpegError, ValueError):
+            return None
+        return Frame(self._camera, number, t_ns, image, jpeg)
 
     def _receive(self, container: Any) -> None:
         """Take pictures off the line until it ends or we are closed."""
@@ -133,7 +81,7 @@ class Rtsp:
         except (av.error.FFmpegError, OSError) as error:
             ending = f"the connection broke ({_reason(error)})"
         except Exception as error:
-            log.exception("receiving from %s", self.name)
+            log.debug("receiving from %s", self.name, exc_info=True)
             ending = f"receiving failed ({type(error).__name__})"
         self._pictures.fail(SourceError(f"{self.name}: {ending}"))
         container.close()
@@ -163,8 +111,8 @@ class Rtsp:
 
     def _spoil(self, t_ns: int) -> None:
         """Show nothing that follows from a damaged picture."""
-        self._n_corrupt += 1
-        self.facts["corrupt"] = self._n_corrupt
+        self._n_cut += 1
+        self._tell_corrupt()
         self._spoiled_until_ns = self._spoiled_until_ns or t_ns + SPOILED_NS
 
     def _stamped_ns(self, pts: int | None, tick_s: float, t_arrival_ns: int) -> int:
@@ -206,6 +154,7 @@ def _opened(url: str, shown: str, has_name: bool) -> Any:
         container.close()
         raise SourceError(f"{shown}: streams no video that can be decoded; expected H.264, H.265 or MJPEG")
     decoder = container.streams.video[0].codec_context
+    decoder.options = {"max_pixels": str(MAX_PIXELS)}
     decoder.thread_count = 1  # threads would each hold a picture back
     decoder.flags = (decoder.flags | LOW_DELAY) & ~SHOW_ALL
     return container

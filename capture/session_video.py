@@ -5,7 +5,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import av
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +12,7 @@ from capture.packets import Frame
 from capture.session_files import parts_of
 from capture.sources import DEFAULT_FPS, Facts, Stamp
 from capture.video_stamps import read_video_stamps
-from capture.webcam_jpeg import whole_jpeg
+from capture.webcam_jpeg import pixels, whole_jpeg
 from config.cameras import CAMERAS
 from config.errors import SourceError
 
@@ -35,7 +34,8 @@ def pictures_of(file: Path) -> Iterator[bytes]:
 def _packets(file: Path) -> Iterator[bytes]:
     """Give the packets of a video, the last one perhaps torn. Raises SourceError."""
     try:
-        with av.open(str(file)) as container:
+        # Whole path and format: or a colon in a name is taken for a protocol, and a forged file for a list of addresses.
+        with av.open(str(file.absolute()), format="matroska") as container:
             if not container.streams.video or container.streams.video[0].codec_context.name != "mjpeg":
                 raise SourceError(f"{file}: holds no MJPEG; expected a video of a session that duocap recorded")
             for packet in container.demux(container.streams.video[0]):
@@ -90,7 +90,7 @@ class SessionVideo:
         """Give frames with the times they were read [ns]; what cannot be decoded is left out."""
         for file, rows in self._parts:
             for jpeg, (index, t_capture_ns, t_read_ns) in zip(pictures_of(file), rows.tolist(), strict=False):
-                image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+                image = pixels(jpeg)
                 if image is not None:
                     yield Frame(self._camera, index, t_capture_ns - self._epoch_ns, image, jpeg), t_read_ns - self._epoch_ns
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from config.errors import SourceError, reason
 
+MAX_DIGITS = 18  # fewer than 64 bits hold
 HEADER = "index,t_capture_ns,t_read_ns,stamp"
 
 
@@ -69,7 +70,7 @@ def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
     rows, kinds = [], set()
     for n, line in enumerate(lines[1:], 2):
         cells = line.split(",")
-        if len(cells) != 4 or not all(cell.isdecimal() for cell in cells[:3]):
+        if len(cells) != 4 or not all(cell.isdecimal() and len(cell) <= MAX_DIGITS for cell in cells[:3]):
             raise SourceError(f"{file}:{n}: expected three whole numbers and a word, got {line[:60]!r}")
         rows.append([int(cell) for cell in cells[:3]])
         kinds.add(cells[3])

@@ -100,12 +100,17 @@ class Webcam:
 
     def read(self) -> Frame | None:
         """Wait for the next frame; None once closed. Raises SourceError: the camera is gone, or silent for some seconds."""
+        t_begin_ns = now_ns()
         while (shot := self._next_shot()) is not None:
             image, jpeg = shot.picture()
             if image is not None and (image.shape[1], image.shape[0]) == self.size:
                 self._index += 1
                 return Frame(self._camera, self._index - 1, shot.t_ns, image, jpeg)
             self.facts["damaged"] = int(self.facts["damaged"]) + 1
+            if now_ns() - t_begin_ns > READ_S * 1e9:
+                raise SourceError(
+                    f"camera {self.name!r} has given only damaged pictures for {READ_S:g} s; try another cable or port"
+                )
         return None
 
     def _next_shot(self) -> Shot | None:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 START, END = b"\xff\xd8", b"\xff\xd9"
 PADDING = 4096  # some drivers hand out buffers that are longer than the frame
+MAX_PIXELS = 1 << 25  # of 7680 x 4320 and a little more: a head of a few bytes can ask for gigabytes
+MAX_SEGMENTS = 256  # before the pixels
+FRAME_HEADS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 GREY = 128  # of what a decoder was never told
 
 
@@ -29,11 +32,34 @@ def whole_jpeg(data: bytes) -> bytes | None:
 
 def decoded(jpeg: bytes) -> NDArray[np.uint8] | None:
     """Give the pixels, BGR; None where they cannot be had or a hole left the lower part of the image grey."""
+    image = pixels(jpeg)
+    return None if image is None or ends_grey(image) else image
+
+
+def pixels(jpeg: bytes) -> NDArray[np.uint8] | None:
+    """Give the pixels, BGR; None where they cannot be had, or would be more than any camera gives, whoever says so."""
+    width, height = announced_size(jpeg)
+    if not 0 < width * height <= MAX_PIXELS:
+        return None
     try:
         image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error:
         return None
-    return None if image is None or ends_grey(image) else np.asarray(image, np.uint8)
+    return None if image is None else np.ascontiguousarray(image, np.uint8)
+
+
+def announced_size(jpeg: bytes) -> tuple[int, int]:
+    """Give width and height by a JPEG's own head [px] (ITU-T T.81, B.2.2), 0 and 0 where it does not say."""
+    at = len(START)
+    for _ in range(MAX_SEGMENTS):
+        if at + 9 > len(jpeg) or jpeg[at] != 0xFF:
+            break
+        marker = jpeg[at + 1]
+        if marker in FRAME_HEADS:
+            return int.from_bytes(jpeg[at + 7 : at + 9], "big"), int.from_bytes(jpeg[at + 5 : at + 7], "big")
+        alone = marker == 0x01 or 0xD0 <= marker <= 0xD9
+        at += 1 if marker == 0xFF else 2 if alone else 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
+    return 0, 0
 
 
 def ends_grey(image: NDArray[Any]) -> bool:

@@ -1,13 +1,16 @@
 """A network camera over HTTP: its pictures, its times, and everything it may do wrong; a server on loopback does it."""
 
 import base64
+import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from capture import mjpeg_connection, mjpeg_http
 from capture.clock import now_ns
 from capture.mjpeg_http import MjpegHttp, _sent_ns
 from capture.sources import Source, Stamp
@@ -281,3 +284,47 @@ def test_a_stream_that_does_not_say_what_it_is() -> None:
                 read.extend(numbers(source, 1))
         assert read[-1] == 29 and read == sorted(read)
         source.close()
+
+
+def served_once(send: Callable[[socket.socket], None]) -> socket.socket:
+    """Listen, and let `send` talk to the first client until it leaves."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            client, _ = listener.accept()
+            with client:
+                client.recv(4096)
+                send(client)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
+
+
+def test_a_head_that_never_ends_though_each_byte_comes_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mjpeg_connection, "HEAD_S", 0.5)
+
+    def dribble(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.0 200 OK\r\nX: ")
+        while True:
+            client.sendall(b"x")
+            time.sleep(0.05)
+
+    with served_once(dribble) as listener, pytest.raises(SourceError, match="does not answer as a web server does"):
+        MjpegHttp(f"http://127.0.0.1:{listener.getsockname()[1]}/", 0)
+
+
+def test_a_stream_of_pictures_that_cannot_be_decoded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mjpeg_http, "OPEN_S", 0.5)
+    jpeg = numbered_jpegs(1)[0]
+    at = jpeg.index(b"\xff\xc0")
+    huge = jpeg[: at + 5] + b"\xff\xff\xff\xff" + jpeg[at + 9 :]  # 65535 x 65535: 13 GB of pixels
+
+    def flood(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=x\r\n\r\n")
+        for k in range(10**6):
+            client.sendall(b"--x\r\n\r\n" + huge[:-2] + b"%d" % k + huge[-2:] + b"\r\n")
+            time.sleep(0.001)
+
+    with served_once(flood) as listener, pytest.raises(SourceError, match=r"none for 0\.5 s that can be decoded"):
+        MjpegHttp(f"http://127.0.0.1:{listener.getsockname()[1]}/", 0)

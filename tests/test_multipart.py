@@ -1,5 +1,6 @@
 """Pictures taken out of a byte stream: every cut of it gives the same ones, whatever the sender writes around them."""
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -92,6 +93,26 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotAStreamError, match="bytes without a JPEG"):
         for _ in range(3000):
             parts.feed(b"y: z\n" * 100, 0)
+
+
+def test_a_length_that_nobody_has_room_for_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multipart, "MAX_JPEG_BYTES", 100_000)
+    for length in (99_999_999, 100_001):
+        (part,) = Multipart("cam").feed(b"--cam\r\nContent-Length: %d\r\n\r\n" % length + JPEGS[0], 0)
+        assert part.jpeg == JPEGS[0]
+
+
+def test_a_head_that_comes_in_crumbs_is_read_once() -> None:
+    """Or a sender of endless heads would keep a core busy: half a million crumbs of an ever longer head."""
+    parts = Multipart("cam")
+    parts.feed(b"\xff\xd8\xff\xe0\0\x02", 0)
+    begin = time.process_time()
+    for _ in range(20_000):
+        parts.feed(b"\xff\xe0\0\x02", 0)
+    assert time.process_time() - begin < 5.0  # of 0.05; of minutes where it is read again each time
+    parts = Multipart("cam")
+    found = [part for k in range(len(JPEGS[0])) for part in parts.feed(JPEGS[0][k : k + 1], 0)]
+    assert [part.jpeg for part in found] == [JPEGS[0]]
 
 
 @given(noise=st.binary(max_size=3000), cuts=st.lists(st.integers(0, 2999), max_size=8))

@@ -18,7 +18,7 @@ from capture.sources import Source, Stamp
 from capture.webcam import Devices, Webcam
 from capture.webcam_access import users_of, why_not
 from capture.webcam_backends import AVFOUNDATION, DSHOW, MSMF, V4L2
-from capture.webcam_jpeg import decoded, ends_grey, whole_jpeg
+from capture.webcam_jpeg import announced_size, decoded, ends_grey, pixels, whole_jpeg
 from config.errors import SettingsError, SourceError
 from config.settings import CameraSettings
 from tests.fake_device import FakeDevice, Manners, closing, picture, two_cameras
@@ -52,6 +52,23 @@ def test_damaged_frames_are_left_out_and_counted() -> None:
         images = [source.read().image for _ in range(8)]
         assert int(source.facts["damaged"]) >= 2
     assert not any(ends_grey(image) for image in images)
+
+
+def test_a_camera_whose_frames_are_all_damaged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(camera()) as source:
+        monkeypatch.setattr(webcam, "READ_S", 0.3)
+        monkeypatch.setattr(webcam.Shot, "picture", lambda shot: (None, None))
+        with pytest.raises(SourceError, match="only damaged pictures"):
+            source.read()
+
+
+@pytest.mark.parametrize("size", [(320, 240), (16, 8), (1, 4095)])
+def test_the_size_that_a_jpeg_announces(size: tuple[int, int]) -> None:
+    jpeg = cv2.imencode(".jpg", np.full((size[1], size[0], 3), 7, np.uint8))[1].tobytes()
+    assert announced_size(jpeg) == size and pixels(jpeg).shape == (size[1], size[0], 3)
+    assert announced_size(jpeg[:30]) == announced_size(b"") == announced_size(jpeg[1:]) == (0, 0)
+    at = jpeg.index(b"\xff\xc0")
+    assert pixels(jpeg[: at + 5] + b"\xff\xff\xff\xff" + jpeg[at + 9 :]) is None
 
 
 def test_what_is_done_otherwise_is_in_the_facts() -> None:
