@@ -21,13 +21,17 @@ from time import monotonic, perf_counter
 import psutil
 
 from benchmarks.fuzz_messages import malformed_messages
-from benchmarks.fuzz_real import BLOBS, ORDERS, REPORTS, SESSION, STREAM, recording_bytes
+from benchmarks.fuzz_real import BLOBS, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
 from benchmarks.fuzz_sockets import SOCKETS
 from capture.control import Report, decode_order, decode_report
-from capture.wire import MalformedMessageError, decode_blobs
+from capture.preview_picture import decode_preview
+from capture.wire import MalformedMessageError, decode_blobs, field_of, unpacked_map
+from config.errors import DuocapError
+from config.settings import Settings
 from stream.codec import decode
 from stream.recorder import RecordingError
 from stream.recording import recording_of
+from stream.tuning import REQUESTS, TuningBook, answer
 
 QUIET_S = 2.0  # the sender has ended, and nothing has come for so long
 WARM_S = 1.0
@@ -70,12 +74,35 @@ def _recording(data: bytes) -> None:
     assert recording.skeleton is not None and len(list(recording.payloads())) >= len(recording.poses)
 
 
+def _preview(payload: bytes) -> None:
+    """Decode a preview and its picture."""
+    decode_preview(payload).image()
+
+
+def _tuning(payload: bytes) -> None:
+    """Follow a request about the cameras; one that is refused in words is taken."""
+    content = unpacked_map(payload)
+    request = field_of(content, "request", str)
+    if request not in REQUESTS:
+        raise MalformedMessageError("no request about cameras")
+    try:
+        answer(_BOOK, request, content)
+    except MalformedMessageError:
+        raise
+    except DuocapError as error:
+        assert str(error)
+    assert all(isinstance(ask.order, str) for ask in _BOOK.asks())
+
+
+_BOOK = TuningBook(Settings())  # of cameras without names: nothing is ever saved
 DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
     "stream messages": (decode, STREAM),
     "blobs": (decode_blobs, BLOBS),
     "orders": (decode_order, ORDERS),
     "reports": (_report, REPORTS),
     "recordings": (_recording, (recording_bytes(),)),
+    "previews": (_preview, PREVIEWS),
+    "tuning": (_tuning, TUNING),
 }
 
 

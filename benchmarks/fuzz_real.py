@@ -1,4 +1,4 @@
-"""One real message of every kind, for the fuzzer to spoil: stream, blobs, orders, reports and requests."""
+"""One real message of every kind, for the fuzzer to spoil: stream, blobs, orders, reports, previews and requests."""
 
 import tempfile
 from dataclasses import replace
@@ -8,7 +8,8 @@ import msgpack
 import numpy as np
 
 from capture.control import Order, Report, encode_order, encode_report
-from capture.packets import Blobs
+from capture.packets import Blobs, Frame
+from capture.preview_picture import FOREGROUND, Wish, encode_preview, preview_of
 from capture.wire import SentBlobs, encode_blobs
 from stream.codec import encode
 from stream.messages import (
@@ -77,6 +78,24 @@ QUESTIONS = tuple(
         {"request": "info"},
     )
 )
+TUNING = tuple(
+    bytes(msgpack.packb({"schema": 1, "id": 8, **rest}))
+    for rest in (
+        {"request": "tune", "camera": "left", "values": {"detector.k_sigma": 5.0, "camera.exposure": "-6"}},
+        {
+            "request": "tune",
+            "camera": "",
+            "values": {"detector.mode": "dark", "detector.min_area_px": None, "background": "learn"},
+        },
+        {"request": "sync", "way": "jump", "offset_ms": None},
+        {"request": "sync", "way": "", "offset_ms": -12.5},
+        {"request": "save_tuned"},
+        {"request": "settings"},
+    )
+)
+_FRAME = Frame(1, 7, 1000, np.random.default_rng(0).integers(0, 255, (48, 64, 3)).astype(np.uint8))
+_SEEN = Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1])
+PREVIEWS = tuple(encode_preview(preview_of(_FRAME, _SEEN, wish)) for wish in (Wish(), Wish(FOREGROUND, (8, 8, 32, 32))))
 REQUESTS = (b"\x01pose ", b"\x01", b"\x01skeleton ", b"\x00pose ", b"\x01status")
 
 

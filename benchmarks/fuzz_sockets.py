@@ -12,13 +12,15 @@ from typing import Protocol
 import zmq
 
 from benchmarks.fuzz_messages import malformed_messages
-from benchmarks.fuzz_real import BLOBS, POSE, QUESTIONS, REQUESTS, SKELETON, STREAM
+from benchmarks.fuzz_real import BLOBS, POSE, QUESTIONS, REQUESTS, SKELETON, STREAM, TUNING
+from config.settings import Settings
 from reconstruct.inbox import Inbox
 from stream.publisher import Publisher
 from stream.recording_switch import RecordingSwitch
 from stream.service import MAX_REQUEST_BYTES as MAX_QUESTION_BYTES
 from stream.service import Service
 from stream.subscriber import Subscriber
+from stream.tuning import TuningBook
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(16) + b"\x00" + bytes(31)  # ZMTP 3.1
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03SUB"
@@ -96,15 +98,18 @@ class InboxTarget:
 
 
 class ServiceTarget:
-    """The service, with no stream to record."""
+    """The service, with no stream to record, and cameras without names, whose settings are not saved."""
 
     def __init__(self) -> None:
-        self._service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), Path(tempfile.gettempdir()), dict)
+        self._book = TuningBook(Settings())
+        folder = Path(tempfile.gettempdir())
+        self._service = Service("tcp://127.0.0.1:0", RecordingSwitch("s1"), folder, dict, tuning=self._book)
         self.address = self._service.address
 
     def turn(self) -> tuple[int, int]:
-        """Let its own thread work."""
+        """Let its own thread work, and pass on what cameras are asked for."""
         sleep(0.01)
+        self._book.asks()
         return self._service.n_answered, self._service.n_malformed
 
     def close(self) -> None:
@@ -156,7 +161,7 @@ def send_questions(address: str, n_messages: int, seed: int) -> None:
         socket.setsockopt(zmq.LINGER, WAIT_MS)
         socket.setsockopt(zmq.SNDTIMEO, WAIT_MS)
         socket.connect(address)
-        for number, message in enumerate(islice(malformed_messages(QUESTIONS, seed), n_messages)):
+        for number, message in enumerate(islice(malformed_messages(QUESTIONS + TUNING, seed), n_messages)):
             if len(message) > MAX_QUESTION_BYTES:
                 with context.socket(zmq.DEALER) as other:
                     other.setsockopt(zmq.LINGER, JOINED_MS)

@@ -16,7 +16,7 @@ def camera(name: str, place_m: tuple[float, float, float], turned_rad: float) ->
     return Camera(name, (640, 480), MATRIX, LENS, rotation, -rotation @ np.array(place_m))
 
 
-LEFT, RIGHT = camera("cam_0", (-0.9, 0.1, 0.0), 0.22), camera("cam_1", (1.1, -0.2, 0.15), -0.31)
+LEFT, RIGHT = camera("cam_0", (-0.9, 0.1, 0.0), -0.22), camera("cam_1", (1.1, -0.2, 0.15), 0.31)
 PLACES_M = np.array([[0.0, 0.3, 3.0], [-0.4, -0.5, 3.4], [0.1, 0.1, 2.7], [0.2, 0.7, 6.0]])
 
 
@@ -34,7 +34,7 @@ def test_a_line_passes_through_what_the_other_camera_sees(one: Camera, other: Ca
     assert lines.shape == (len(PLACES_M), N_POINTS, 2)
     for point, line in zip(other.project(PLACES_M), lines, strict=True):
         assert (point > 0.0).all() and (point < other.size).all()
-        assert distance_px(point, line) < 0.5  # chords of a line the lens bends
+        assert distance_px(point, line) < 1.0  # chords of a line the lens bends
     crossed = [distance_px(point, lines[0]) for point in other.project(PLACES_M[1:])]
     assert min(crossed) > 5.0  # and not through everything
 

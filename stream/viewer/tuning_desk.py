@@ -20,7 +20,8 @@ MAX_JOBS = 16
 class TuningDesk:
     """Gathers what is wanted, newest value of each setting, and sends it in a thread of its own.
 
-    words: what the last order came to, fault: why nothing can be asked at the moment, both as HTML; asked: what each camera was asked for, by setting, as the service tells it.
+    words: what the last order came to, fault: why nothing can be asked at the moment, both as HTML; asked: what each camera was
+    asked for, by setting, as the service tells it.
     """
 
     def __init__(self, address: str, keys: KeySettings | None = None) -> None:
