@@ -24,6 +24,7 @@ from reconstruct.history import History, Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
+from reconstruct.reflections import Reflections
 from reconstruct.sight import lines_of_sight
 from reconstruct.warm import tpose_pair, warm_estimator
 
@@ -75,6 +76,7 @@ class Pipeline:
             self._blind = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
         self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
         self._belief = Belief()
+        self._reflections = Reflections()
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
@@ -93,11 +95,9 @@ class Pipeline:
         """Start anew, as with the first frame."""
         self._tracked_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = None
         self._strained = 0
-        self._labeller.forget()
-        self._belief.forget()
-        self._view_acquirer.forget()
-        self._acquirer.forget()
-        self._finish.forget()
+        parts = (self._labeller, self._belief, self._reflections, self._view_acquirer, self._acquirer, self._finish)
+        for part in parts:
+            part.forget()
         self._estimator.history = History()
         if self._blind is not None:
             self._blind.history = History()
@@ -107,6 +107,7 @@ class Pipeline:
         t0 = self.clock()
         pair = with_rig_error(pair, self.settings.match.rig_sigma_px)
         expected = self._expected(pair.t_capture_ns)
+        whole, pair = pair, self._reflections.without(pair, self.rig, expected)
         points = match(pair, self.rig, self.settings.match, None if expected is None else expected.point_m)
         t1 = self.clock()
         frame, start = self._labelled(pair, points, expected)
@@ -115,6 +116,7 @@ class Pipeline:
         self.markers = frame
         pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate, start is not None)
         t3 = self.clock()
+        self._reflections.learn(whole, frame, pose.state is State.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
         pose = self._finish.step(pose, *near)
         t4 = self.clock()
