@@ -18,21 +18,25 @@ from itertools import islice
 from pathlib import Path
 from time import monotonic, perf_counter
 
+import msgpack
 import psutil
 
 from benchmarks.fuzz_messages import malformed_messages
-from benchmarks.fuzz_real import BLOBS, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
+from benchmarks.fuzz_real import BLOBS, JOURNAL, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
 from benchmarks.fuzz_sockets import SOCKETS
 from capture.control import Report, decode_order, decode_report
 from capture.preview_picture import decode_preview
+from capture.webcam_jpeg import announced_size
 from capture.wire import MalformedMessageError, decode_blobs, field_of, unpacked_map
 from config.errors import DuocapError
 from config.settings import Settings
+from reconstruct.journal import Entry, read_journal
 from stream.codec import decode
 from stream.recorder import RecordingError
 from stream.recording import recording_of
 from stream.tuning import REQUESTS, TuningBook, answer
 
+LAST_TURN = bytes(msgpack.packb({"t_ns": 1400, "turn": 1, "blobs": 0}))
 QUIET_S = 2.0  # the sender has ended, and nothing has come for so long
 WARM_S = 1.0
 COLUMNS = f"{'target':20s} {'sent':>8s} {'taken':>8s} {'/s':>7s} {'accepted':>9s} {'refused':>8s} {'MB warm':>8s} {'MB end':>7s}"
@@ -63,6 +67,13 @@ def _report(payload: bytes) -> Report:
     return decode_report(payload, SESSION)
 
 
+def _journal(payload: bytes) -> list[object]:
+    """Give what one entry of a journal says, its topic before it."""
+    topic, _, data = payload.partition(b" ")
+    entry = Entry(topic.decode("latin-1"), 1300, data)
+    return list(read_journal([entry, Entry("turn", 1400, LAST_TURN)]))
+
+
 def _recording(data: bytes) -> None:
     """Open a recording and read all of it."""
     try:
@@ -75,8 +86,8 @@ def _recording(data: bytes) -> None:
 
 
 def _preview(payload: bytes) -> None:
-    """Decode a preview and its picture."""
-    decode_preview(payload).image()
+    """Decode a preview, and its picture as far as libjpeg says nothing on standard error."""
+    announced_size(decode_preview(payload).jpeg)
 
 
 def _tuning(payload: bytes) -> None:
@@ -100,6 +111,7 @@ DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
     "blobs": (decode_blobs, BLOBS),
     "orders": (decode_order, ORDERS),
     "reports": (_report, REPORTS),
+    "journal": (_journal, JOURNAL),
     "recordings": (_recording, (recording_bytes(),)),
     "previews": (_preview, PREVIEWS),
     "tuning": (_tuning, TUNING),

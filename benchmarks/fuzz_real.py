@@ -7,10 +7,11 @@ from pathlib import Path
 import msgpack
 import numpy as np
 
-from capture.control import Order, Report, encode_order, encode_report
+from capture.control import Order, Report, decode_order, encode_order, encode_report
 from capture.packets import Blobs, Frame
 from capture.preview_picture import FOREGROUND, Wish, encode_preview, preview_of
-from capture.wire import SentBlobs, encode_blobs
+from capture.wire import SentBlobs, decode_blobs, encode_blobs
+from reconstruct.journal import JournalWriter
 from stream.codec import encode
 from stream.messages import (
     CameraReading,
@@ -67,8 +68,29 @@ RIG = RigMessage(SESSION, (_CAMERA, replace(_CAMERA, name="right")), False, (0.0
 
 STREAM = tuple(encode(message) for message in (SKELETON, RIG, POSE, POSE, STATUS, EVENT))
 BLOBS = (encode_blobs(SentBlobs(Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1]), 1100, 1200)),)
-ORDERS = (encode_order(Order("start", 2**50, "tcp://127.0.0.1:5")), encode_order(Order("event", text="news")))
-REPORTS = (encode_report(Report("beat", SESSION, "text", {"frames": 7, "skipped": -1})),)
+ORDERS = tuple(
+    encode_order(order)
+    for order in (
+        Order("start", 2**50, "tcp://127.0.0.1:5", details={"budget_ns": 9_000_000}),
+        Order("event", text="news"),
+        Order("tune", details={"detector.k_sigma": 5.5, "camera.exposure": "auto", "relearn": 1}),
+        Order("record", text="/takes/walk 1"),
+        Order("sync", text="flash", details={"offset_ms": -3.5}),
+    )
+)
+REPORTS = (
+    encode_report(Report("beat", SESSION, "text", {"frames": 7, "skipped": -1})),
+    encode_report(Report("ask", SESSION, "left", {}, {"order": "tune", "text": "", "detector.k_sigma": 5.5})),
+    encode_report(Report("ready", SESSION, "", {"width": 640}, {"preview": "tcp://127.0.0.1:5", "stamp": "driver", "gain": 1.5})),
+)
+JOURNAL = tuple(
+    entry.topic.encode() + b" " + entry.data
+    for entries in (
+        JournalWriter().turn([(decode_blobs(BLOBS[0]), 1300)], 1400),
+        JournalWriter().order(decode_order(ORDERS[-1]), 5),
+    )
+    for entry in entries
+)
 QUESTIONS = tuple(
     bytes(msgpack.packb({"schema": 1, "id": 7, **rest}))
     for rest in (

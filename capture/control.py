@@ -11,6 +11,7 @@ ORDERS = ("start", "stop", "status", "event", "camera", "tune", "record", "sync"
 REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "event", "ask", "clock")
 MAX_TEXT = 4000
 MAX_DETAILS = 64
+MAX_OFFSET_MS = 1000.0  # of the right camera's stamps: what an order sets is no more
 TUNING = "tuning"  # details of a camera that begin so are settings in force: tuning.detector.k_sigma
 
 Detail = int | float | str

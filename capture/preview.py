@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Callable
 
-import cv2
 import zmq
 
 from capture.look import Look, Looks
@@ -73,8 +72,9 @@ class PreviewPublisher:
                 if self._wishes and self._offered.wait(TURN_MS * 1e-3):
                     self._offered.clear()
                     self._send()
-        except (zmq.ZMQError, cv2.error):
-            log.warning("no more previews of this camera", exc_info=True)
+        except Exception as error:
+            log.warning("no more previews of this camera: %s: %s", type(error).__name__, " ".join(str(error).split()))
+            log.debug("the fault", exc_info=True)
         finally:
             self.wanted = False
             self._socket.close(0)

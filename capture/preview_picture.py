@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from capture.look import Look, with_foreground
 from capture.packets import Blobs, Floats, Frame
+from capture.webcam_jpeg import announced_size
 from capture.wire import MAX_BLOBS, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
 
 Image = NDArray[np.uint8]
@@ -22,8 +23,6 @@ MIN_REGION_PX = 16
 MAX_FULL_PX = 1 << 14  # of a camera's picture, along one side
 MAX_SMALL_PX = 1024  # of a preview's
 MAX_WORD = 20
-FRAME_HEADERS = frozenset((0xC0, 0xC1, 0xC2))  # JPEG: baseline, extended, progressive
-BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD9)))  # without a length
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Preview:
 
     def image(self) -> Image:
         """Give the picture, BGR (h, w, 3). Raises MalformedMessageError: no JPEG, or a large one."""
-        width, height = jpeg_size(self.jpeg)
+        width, height = announced_size(self.jpeg)
         if not (0 < width <= MAX_SMALL_PX and 0 < height <= MAX_SMALL_PX):
             raise MalformedMessageError(f"a preview of {width}x{height} pixels came, at most {MAX_SMALL_PX} a side; dropped")
         try:
@@ -128,17 +127,6 @@ def region_within(region: Region | None, size: tuple[int, int]) -> Region:
         return (0, 0, *size)
     width, height = (min(max(wanted, MIN_REGION_PX), full) for wanted, full in zip(region[2:], size, strict=True))
     return min(region[0], size[0] - width), min(region[1], size[1] - height), width, height
-
-
-def jpeg_size(jpeg: bytes) -> tuple[int, int]:
-    """Give width and height as a JPEG's header says, without decoding it. Raises MalformedMessageError: no such header."""
-    at = 2
-    while jpeg[:2] == b"\xff\xd8" and at + 9 <= len(jpeg) and jpeg[at] == 0xFF:
-        marker = jpeg[at + 1]
-        if marker in FRAME_HEADERS:
-            return int.from_bytes(jpeg[at + 7 : at + 9]), int.from_bytes(jpeg[at + 5 : at + 7])
-        at += 2 if marker in BARE_MARKERS else 1 if marker == 0xFF else 2 + max(int.from_bytes(jpeg[at + 2 : at + 4]), 2)
-    raise MalformedMessageError(f"expected a JPEG, got {len(jpeg)} bytes that are none; the preview was dropped")
 
 
 def encode_preview(preview: Preview) -> bytes:

@@ -13,7 +13,6 @@ from config.cameras import CAMERAS
 from config.errors import SettingsError, reason
 from config.settings import INTERNAL, Control, Settings, SideSettings, Signed
 
-SIDES = CAMERAS
 T = TypeVar("T")
 _UNIONS = (Union, types.UnionType)
 

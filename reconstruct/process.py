@@ -14,7 +14,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.clock import now_ns
-from capture.control import Ask, Details, Order
+from capture.control import MAX_OFFSET_MS, Ask, Details, Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.news import News
@@ -219,8 +219,10 @@ class Reconstruction:
 
     def synchronise(self, way: str, details: Details) -> None:
         """Find the time offset by a flash or a jump from now on, or take the one in `details` (offset_ms)."""
-        if (offset_ms := details.get("offset_ms")) is not None:
-            self._synchroniser.correct(float(offset_ms))
+        offset_ms = details.get("offset_ms")
+        if isinstance(offset_ms, int | float):
+            if abs(offset_ms) <= MAX_OFFSET_MS:
+                self._synchroniser.correct(float(offset_ms))
         else:
             self._synchroniser.seek(way)
 
@@ -369,8 +371,8 @@ def obey(order: Order, run: Reconstruction, sink: Sink) -> bool:
         sink.event(now_ns(), "process", order.text)
     elif order.kind == "camera":
         run.describe(order.text, order.details)
-    elif order.kind == "start" and (budget_ns := order.details.get("budget_ns")):
-        run.pair_within(int(budget_ns))
+    elif order.kind == "start" and isinstance(budget_ns := order.details.get("budget_ns"), int) and budget_ns > 0:
+        run.pair_within(budget_ns)
     elif order.kind == "sync":
         run.synchronise(order.text, order.details)
     return order.kind == "stop"

@@ -7,12 +7,13 @@ take.mcap        what was published, what was detected, and what was done with i
 """
 
 import logging
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 import tomli_w
 
@@ -55,6 +56,9 @@ class SessionDatabase:
     file: str
     poses: int
     checksum: int
+
+
+Part = TypeVar("Part", SessionCamera, SessionDatabase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +159,8 @@ def read_session(folder: Path) -> SessionInfo:
             f"{file}: format {str(document.get('format'))[:20]} of another duocap, this one reads {FORMAT}; update duocap"
         )
     try:
-        left, right = (SessionCamera(**document["cameras"][side]) for side in CAMERAS)
-        database = SessionDatabase(**document["database"]) if "database" in document else None
+        left, right = (_checked(SessionCamera(**document["cameras"][side])) for side in CAMERAS)
+        database = _checked(SessionDatabase(**document["database"])) if "database" in document else None
         return SessionInfo(
             session=str(document["session"]),
             when=str(document["when"]),
@@ -170,3 +174,13 @@ def read_session(folder: Path) -> SessionInfo:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{file}: is damaged ({error!r}); give the folder of a session that duocap recorded") from error
+
+
+def _checked(part: Part) -> Part:
+    """Give a part of session.toml whose values are of the kinds they should be. Raises TypeError."""
+    for name, kind in get_type_hints(type(part)).items():
+        value = getattr(part, name)
+        plain = dict if get_origin(kind) is dict else (int, float) if kind is float else kind
+        if not isinstance(value, plain) or isinstance(value, bool) or (isinstance(value, float) and not 0.0 <= value < math.inf):
+            raise TypeError(f"{name} = {value!r:.40}")
+    return part

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture.control import Ask, Details
+from capture.control import MAX_OFFSET_MS, Ask, Details
 from capture.wire import MalformedMessageError, field_of
 from config.cameras import CAMERAS
 from config.errors import DuocapError, SettingsError
@@ -18,7 +18,6 @@ LEARN = "learn"
 RELEARN = "relearn"  # what a camera process calls it
 WAYS = ("flash", "jump")
 REQUESTS = ("tune", "sync", "save_tuned", "settings")
-MAX_OFFSET_MS = 1000.0
 MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
 
 

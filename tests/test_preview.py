@@ -21,11 +21,11 @@ from capture.preview_picture import (
     Wish,
     decode_preview,
     encode_preview,
-    jpeg_size,
     preview_of,
     region_within,
     wish_of,
 )
+from capture.webcam_jpeg import announced_size
 from capture.wire import MAX_BLOBS, MalformedMessageError
 from config.settings import DetectorSettings
 
@@ -60,7 +60,7 @@ def test_a_preview_is_the_picture_shrunk(size: tuple[int, int], small: tuple[int
     assert (preview.camera, preview.index, preview.t_capture_ns, preview.size) == (1, 7, 3, size)
     np.testing.assert_allclose(preview.points_px, POINTS, atol=1e-4)
     image = preview.image()
-    assert image.shape == (small[1], small[0], 3) and jpeg_size(preview.jpeg) == small
+    assert image.shape == (small[1], small[0], 3) and announced_size(preview.jpeg) == small
     assert image[-10, 10, 0] > 150 and image[-10, 10, 2] < 60 and image[-10, -10, 2] > 150
     scale = small[0] / size[0]
     assert image[round(120 * scale), round(80 * scale)].min() > 220
@@ -158,7 +158,7 @@ def test_a_jpeg_that_claims_to_be_huge_is_not_decoded(monkeypatch: pytest.Monkey
     content = content_of()
     jpeg = content["jpeg"]
     assert isinstance(jpeg, bytes)
-    assert jpeg_size(enlarged(jpeg, 65535, 65000)) == (65535, 65000)
+    assert announced_size(enlarged(jpeg, 65535, 65000)) == (65535, 65000)
     monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("decoded"))
     for width, height in [(65535, 65535), (MAX_SMALL_PX + 1, 10), (10, MAX_SMALL_PX + 1), (0, 0)]:
         preview = decode_preview(msgpack.packb({**content, "jpeg": enlarged(jpeg, width, height)}))

@@ -203,3 +203,17 @@ def test_a_jump_sought_in_vain_is_told(run: tuple[Reconstruction, Record]) -> No
         reconstruction.turn([sent(0, k, t_ns), sent(1, k, t_ns)], t_ns)
     told = [text for text in record.events if "jump" in text]
     assert len(told) == 1 and told[0].startswith("no jump was seen by both cameras")
+
+
+@pytest.mark.parametrize("value", ["later", -3, float("nan"), float("inf"), 10**12])
+def test_orders_of_a_damaged_journal_set_nothing(value: object, run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for kind, name in (("sync", "offset_ms"), ("start", "budget_ns")):
+        if value not in (-3, 10**12) or (kind, value) in (("sync", 10**12), ("start", -3)):
+            assert not obey(Order(kind, details={name: value}), reconstruction, record)
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 9 * MS)], T0)
+    assert not record.poses, "the views are further apart than pairs may be"
+    reconstruction.turn([sent(0, 1, T0 + 20 * MS), sent(1, 1, T0 + 27 * MS)], T0)
+    assert len(record.poses) == 1
+    reconstruction.report(T0 + 5, 0)
+    assert record.states[-1].calibration["time_offset_ms"] == 0.0

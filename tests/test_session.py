@@ -55,6 +55,8 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
         (("format = 1", "format = 9"), "format 9 of another duocap"),
         (("when_ns", "when_no"), "is damaged"),
         (("[", "{"), "cannot be read"),
+        (("fps = 59.94", 'fps = "fast"'), r"is damaged \(TypeError\(.*fps = 'fast'"),
+        (("fps = 59.94", "fps = inf"), "is damaged"),
     ],
 )
 def test_what_is_no_session_is_said(tmp_path: Path, change: tuple[str, str], words: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import viser
 
 from calibration.camera import Camera
-from config.loading import SIDES
+from config.cameras import CAMERAS
 from stream.messages import RigMessage, StatusMessage
 from stream.service_client import ServiceClient
 from stream.viewer.panel_tuning import TuningPanel
@@ -37,7 +37,7 @@ class TunePanel:
 
     def __init__(self, desk: TuningDesk, orders: Orders, opened: Callable[[bool], None] = lambda on: None) -> None:
         self._desk, self._orders, self._opened = desk, orders, opened
-        self.columns = tuple(TuningPanel(side, desk) for side in SIDES)
+        self.columns = tuple(TuningPanel(side, desk) for side in CAMERAS)
         self.open = False
         self._learning_until_s = 0.0
         self._words_due_s = 0.0
@@ -111,7 +111,7 @@ class TunePanel:
         numbers, wanted = bool(self._numbers.value), str(self._lines.value)
         other = self.columns[1 - n].eye.newest
         cameras = self._rig_cameras(rig)
-        if wanted == NO_LINES or other is None or len(cameras) < len(SIDES):
+        if wanted == NO_LINES or other is None or len(cameras) < len(CAMERAS):
             return Marks(numbers)
         points = other[0].points_px[:MAX_DRAWN]
         chosen: Sequence[int] = range(len(points)) if wanted == ALL_LINES else [int(self._one.value)]
@@ -141,7 +141,7 @@ class TunePanel:
         for window, column in zip(self._windows, self.columns, strict=False):
             column.eye.close()
             window.remove()
-        self._windows = [self._window(n, column_px) for n in range(len(SIDES))] if on else []
+        self._windows = [self._window(n, column_px) for n in range(len(CAMERAS))] if on else []
         self._opened(on)
 
     def _window(self, n: int, column_px: float) -> viser.PanelHandle:
@@ -157,7 +157,7 @@ class TunePanel:
 
     def _learn_both(self) -> None:
         """Have both backgrounds learned, and count down."""
-        asked = self._desk.asked.get(SIDES[0], {}).get("detector.learn_s", LEARN_S)
+        asked = self._desk.asked.get(CAMERAS[0], {}).get("detector.learn_s", LEARN_S)
         self._learning_until_s = time.monotonic() + (float(asked) if isinstance(asked, int | float) else LEARN_S)
         self._desk.tune("", {"background": "learn"})
 
