@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from capture.clock import now_ns
-from capture.control import Ask
+from capture.control import TUNING, Ask
 from capture.endpoints import key_settings
 from config.errors import DuocapError
 from config.settings import StreamSettings
@@ -95,10 +95,17 @@ class Outlet:
 
     def _completed(self, status: StatusMessage) -> StatusMessage:
         """Add to a status what only the outlet knows."""
+        self._learn(status)
         file = self._switch.file
         address, n_malformed = ("", 0) if self._service is None else (self._service.address, self._service.n_malformed)
         drops = {**status.drops, "requests": self._publisher.n_malformed + n_malformed}
         return replace(status, drops=drops, service=address, recording=str(file or ""))
+
+    def _learn(self, status: StatusMessage) -> None:
+        """Let the book of requests know what the cameras tell to be in force."""
+        for name, told in status.cameras.items():
+            if self._tuning is not None and isinstance(tuning := told.get(TUNING), dict):
+                self._tuning.told(name, tuning, status.t_ns)
 
     def _info(self) -> dict[str, str]:
         """Say what runs here."""

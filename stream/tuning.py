@@ -1,5 +1,6 @@
 """What is tuned while a run goes on: requests checked, turned into what the camera processes are asked for, and saved."""
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ LEARN = "learn"
 RELEARN = "relearn"  # what a camera process calls it
 WAYS = ("flash", "jump")
 REQUESTS = ("tune", "sync", "save_tuned", "settings")
+SETTLE_NS = 3_000_000_000  # after a request, until what a camera tells is believed again
 MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
 
 
@@ -38,6 +40,7 @@ class TuningBook:
         self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(CAMERAS)}
         self._tuned = {side: _tuned(settings, untuned, side) for side in CAMERAS}
         self._waiting: list[Ask] = []
+        self._moved, self._settled_ns = dict.fromkeys(CAMERAS, False), dict.fromkeys(CAMERAS, 0)
         self._lock = threading.Lock()
 
     def tune(self, camera: str, values: Mapping[str, Any]) -> None:
@@ -58,6 +61,7 @@ class TuningBook:
                 tuned = {key: value for key, value in self._tuned[side].items() if key not in back}
                 self._tuned[side] = {**tuned, **wanted}
                 details = {key: self._base[side][key] for key in back} | wanted | ({RELEARN: 1} if learn else {})
+                self._moved[side] = True
                 self._waiting.append(Ask(side, "tune", details=details))
 
     def sync(self, way: str, offset_ms: float | None = None) -> None:
@@ -86,6 +90,23 @@ class TuningBook:
         except OSError as error:
             raise TuningError(f"{self._file}: cannot be written ({error}); name another file with capture.tuned") from error
         return self._file, f"given by --config or --set, which is stronger: {', '.join(stronger)}" if stronger else ""
+
+    def told(self, camera: str, values: Mapping[str, Any], t_ns: int) -> None:
+        """Take what a camera tells to be in force: that holds, unless something else was asked for lately.
+
+        So a book that is made anew while the cameras run on, after a fault of this process, learns what it has forgotten.
+        """
+        with self._lock:
+            if camera not in CAMERAS:
+                return
+            if self._moved[camera]:
+                self._moved[camera], self._settled_ns[camera] = False, t_ns + SETTLE_NS
+            if t_ns < self._settled_ns[camera]:
+                return
+            asked = {**self._base[camera], **self._tuned[camera]}
+            other = {key: value for key, value in values.items() if key in TUNABLE and asked[key] != value}
+            with contextlib.suppress(SettingsError):
+                self._tuned[camera] |= checked(other)
 
     def asks(self) -> list[Ask]:
         """Give what is to be passed on, once."""

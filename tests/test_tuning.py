@@ -10,7 +10,7 @@ from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
 from config.per_camera import read_tuned, save_tuned, settings_of, with_tuned
 from config.settings import Settings
-from stream.tuning import MAX_WAITING, TuningBook, TuningError, answer
+from stream.tuning import MAX_WAITING, SETTLE_NS, TuningBook, TuningError, answer
 
 NAMES = ("C270", "phone")
 
@@ -127,3 +127,32 @@ def test_an_ask_travels_as_a_report() -> None:
     ask = Ask("left", "tune", "", {"detector.k_sigma": 5.0, "relearn": 1})
     report = decode_report(encode_report(Report("ask", "s", ask.process, {}, ask.report_details())), "s")
     assert (report.text, report.details) == ("left", {"detector.k_sigma": 5.0, "relearn": 1, "order": "tune", "text": ""})
+
+
+def test_a_book_made_anew_learns_what_the_cameras_tell(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    told = {
+        "detector.k_sigma": 5.0,
+        "camera.exposure": "-6",
+        "detector.mode": "auto",
+        "solve.passes": 3,
+        "detector.min_area_px": "x",
+    }
+    book.told("left", told, 10**9)
+    assert book.asked()["left"]["detector.k_sigma"] == 6.0  # one value is nonsense: none is believed
+    book.told("left", {**told, "detector.min_area_px": 3.0}, 10**9)
+    assert (book.asked()["left"]["detector.k_sigma"], book.asked()["left"]["camera.exposure"]) == (5.0, "-6")
+    assert book.asks() == []
+    book.save()
+    assert read_tuned(file) == {"C270": {"detector": {"k_sigma": 5.0}, "camera": {"exposure": "-6"}}}
+
+
+def test_what_was_asked_for_lately_counts_more_than_what_is_told(file: Path) -> None:
+    book = TuningBook(tuned_settings(file))
+    book.tune("left", {"detector.k_sigma": 9})
+    for t_ns in (10**9, 2 * 10**9):  # the camera has not heard of it yet
+        book.told("left", {"detector.k_sigma": 6.0}, t_ns)
+        assert book.asked()["left"]["detector.k_sigma"] == 9.0
+    book.told("left", {"detector.k_sigma": 8.0}, 10**9 + SETTLE_NS)
+    book.told("middle", {"detector.k_sigma": 8.0}, 10**9)
+    assert book.asked()["left"]["detector.k_sigma"] == 8.0
