@@ -8,6 +8,7 @@ import numpy as np
 
 from capture.background import Background, images_between, learn_background, robust_background, sample_images
 from capture.detector import Detector
+from capture.live_background import LiveBackground
 from capture.packets import Blobs, Floats, Frame, PairedBlobs, lone_pair
 from capture.session_files import is_session
 from capture.session_video import in_order, session_videos
@@ -111,6 +112,20 @@ class Recording:
             for source in sources:
                 source.close()
 
+    def _detectors(self) -> list[Detector]:
+        """Make a detector for each camera.
+
+        One of a session sees what it saw live: somebody who holds a T-pose through most of a short recording would be part of
+        any background that is learned from the whole of it.
+        """
+        if self._session is not None and self.spec.background_s is None:
+            live = [LiveBackground(self._settings.k_sigma, self._settings.min_difference) for _ in self.sizes]
+            return [Detector(self._settings, None, self._colors, each) for each in live]
+        if self.backgrounds is None:
+            self.learn_background()
+        assert self.backgrounds is not None
+        return [Detector(self._settings, background, self._colors) for background in self.backgrounds]
+
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Give what pairs this recording's frames and brings each pair to one moment."""
         return Synchroniser(round(PAIR_SHARE * 1e9 / self.fps), settings)
@@ -126,10 +141,7 @@ class Recording:
         With one camera the right view of every pair is empty. watch: receives each frame with its blobs; synchroniser: of this
         recording, for whoever tells it what was learned of the cameras' time offset; None: pairs as the stamps have them.
         """
-        if self.backgrounds is None:
-            self.learn_background()
-        assert self.backgrounds is not None
-        detectors = [Detector(self._settings, background, self._colors) for background in self.backgrounds]
+        detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
         own_stamps = self._session is not None or (self._stamps is not None and self._stamps.ndim == 2)
         t0 = clock()

@@ -33,7 +33,7 @@ def picture(at_px: float) -> np.ndarray:
     return image
 
 
-def session(folder: Path) -> Path:
+def session(folder: Path, speed_px_ms: float = 0.05) -> Path:
     """Record 40 frames of a left camera at 25 a second and 80 of a right one at 50, which begins 3 ms later."""
     folder.mkdir()
     (folder / "session.toml").write_text("", encoding="utf-8")
@@ -42,7 +42,7 @@ def session(folder: Path) -> Path:
         taker.record(str(folder))
         for k in range(n):
             t_ms = late_ms + step_ms * k
-            image = picture(20.0 + 0.05 * t_ms)
+            image = picture(20.0 + speed_px_ms * t_ms)
             jpeg = cv2.imencode(".jpg", image, (cv2.IMWRITE_JPEG_QUALITY, 95))[1].tobytes()
             taker.take(Frame(camera, k, EPOCH_NS + t_ms * MS, image, jpeg), NONE, EPOCH_NS + t_ms * MS + 1)
         taker.close()
@@ -67,3 +67,10 @@ def test_a_session_is_a_recording_whose_cameras_need_not_run_alike(tmp_path: Pat
     for pair in pairs[:10]:  # both see markers move at 0.05 px a millisecond
         right_px = pair.left.points_px[:, 0].mean() + 0.05 * pair.skew_ns / MS
         assert abs(pair.right.points_px[:, 0].mean() - right_px) < 0.2
+
+
+def test_who_stands_still_through_a_whole_session_is_no_background(tmp_path: Path) -> None:
+    folder = session(tmp_path / "tpose", speed_px_ms=0.0)
+    recording = Recording(RecordingSpec(str(folder), None), DetectorSettings(), read_marker_set("boxing"))
+    counts = [(len(pair.left.points_px), len(pair.right.points_px)) for pair, _, _ in recording.pairs()]
+    assert len(counts) >= 39 and set(counts[1:]) == {(4, 4)}
