@@ -12,7 +12,7 @@ from capture.endpoints import KeySettings
 from reconstruct.journal import Journal, NoJournal
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
-from reconstruct.process import RunStatus
+from reconstruct.sink import RunStatus
 from stream.compose import pose_message, rig_message, skeleton_message
 from stream.messages import StatusMessage
 from stream.outlet import Outlet

@@ -17,7 +17,7 @@ from capture.clock import now_ns
 from capture.keys import CLIENTS, add_public_key, make_pairs
 from config.settings import CaptureSettings, Settings, StreamSettings, ViewerSettings
 from reconstruct.pose import State
-from reconstruct.process import RunStatus
+from reconstruct.sink import RunStatus
 from stream.sink import StreamSink
 from tests import fakes
 from tests.ports import free_address

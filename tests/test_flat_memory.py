@@ -11,7 +11,8 @@ from capture.health import Health
 from capture.news import News
 from capture.packets import Frame
 from capture.wire import SentBlobs
-from reconstruct.process import Reconstruction, RunStatus
+from reconstruct.reconstruction import Reconstruction
+from reconstruct.sink import RunStatus
 from tests.fakes import IndexPipeline
 from tests.test_reconstruct_process import MS, sent
 

@@ -11,7 +11,8 @@ from capture.control import Order
 from capture.packets import Blobs
 from capture.wire import MalformedMessageError, SentBlobs
 from reconstruct.journal import Entry, Gap, JournalWriter, Turn, read_journal
-from reconstruct.process import Reconstruction, obey
+from reconstruct.process import obey
+from reconstruct.reconstruction import Reconstruction
 from tests.fakes import IndexPipeline
 from tests.test_reconstruct_process import Record
 

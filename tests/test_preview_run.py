@@ -10,7 +10,8 @@ from capture.packets import Blobs, Frame
 from capture.plan import CameraPlan
 from capture.preview import PERIOD_NS, PreviewSubscriber
 from capture.preview_picture import Preview
-from reconstruct.process import ReconstructionPlan, RunStatus
+from reconstruct.process import ReconstructionPlan
+from reconstruct.sink import RunStatus
 from stream.messages import StatusMessage
 from stream.sink import StreamSink
 from tests import fakes

@@ -10,8 +10,10 @@ from capture.packets import Blobs
 from capture.wire import SentBlobs, encode_blobs
 from reconstruct.inbox import Inbox
 from reconstruct.pose import JointSource, Pose, State
-from reconstruct.process import GONE_NS, LOST_NS, Reconstruction, RunStatus, obey
+from reconstruct.process import obey
+from reconstruct.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.silence import SILENT_NS, START_NS
+from reconstruct.sink import RunStatus
 from tests.fakes import IndexPipeline
 
 MS = 1_000_000

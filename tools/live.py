@@ -16,7 +16,8 @@ from config.settings import DetectorSettings, Settings
 from database.store import open_database
 from reconstruct.journal import Journal, NoJournal
 from reconstruct.pipeline import Pipeline
-from reconstruct.process import ReconstructionPlan, Sink
+from reconstruct.process import ReconstructionPlan
+from reconstruct.sink import Sink
 from stream.compose import skeleton_message
 from stream.outputs import OutputFactory, open_outputs
 from stream.session import next_take

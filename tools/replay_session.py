@@ -32,7 +32,9 @@ from reconstruct.journal import Gap, Turn, read_journal
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
 from reconstruct.prediction import Predictor
-from reconstruct.process import Reconstruction, RunStatus, obey
+from reconstruct.process import obey
+from reconstruct.reconstruction import Reconstruction
+from reconstruct.sink import RunStatus
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError

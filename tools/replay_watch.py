@@ -9,7 +9,7 @@ from capture.packets import Blobs, Frame
 from capture.preview import PreviewPublisher
 from config.cameras import CAMERAS
 from reconstruct.pose import Pose, State
-from reconstruct.process import RunStatus
+from reconstruct.sink import RunStatus
 
 PERIOD_NS = 1_000_000_000
 
