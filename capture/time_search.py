@@ -25,6 +25,7 @@ class TimeSearch:
     def __init__(self) -> None:
         self._light: tuple[deque[tuple[float, float]], ...] = (deque(), deque())
         self._speed: tuple[deque[tuple[float, float, float]], ...] = (deque(), deque())
+        self._before: list[Blobs | None] = [None, None]
         self._way: Way | None = None
         self._end_s = self._next_s = 0.0
         self._best: FoundOffset | None = None
@@ -41,7 +42,8 @@ class TimeSearch:
             self._light[camera].clear()
             self._speed[camera].clear()
         self._light[camera].append((t_s, blobs.light))
-        speed = None if history is None else speeds(history)
+        speed = None if history is None else speeds(self._before[camera], blobs, history)
+        self._before[camera] = blobs
         if speed is not None:
             self._speed[camera].append((t_s - 0.5 * speed[2], speed[0], speed[1]))
         for kept in (self._light[camera], self._speed[camera]):
@@ -87,14 +89,22 @@ def _course(rows: list[tuple[float, ...]]) -> Course:
     return Course(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
 
 
-def speeds(history: History) -> tuple[float, float, float] | None:
-    """Give how fast the blobs of a frame fell and moved on average [px/s], and over what time [s]; None without tracks."""
+def speeds(before: Blobs | None, blobs: Blobs, history: History) -> tuple[float, float, float] | None:
+    """Give how fast the blobs of a frame fell and moved on average [px/s], and over what time [s]; None without tracks.
+
+    Where there are as many as in the frame before, the fall is that of their mean place, which needs no links: at the moment of a
+    take-off many are missed.
+    """
     old = history.known > 1
     if not old.any():
         return None
     back = history.back_s[old, 1]
     velocity = (history.points_px[old, 0] - history.points_px[old, 1]) / back[:, None]
-    return float(velocity[:, 1].mean()), float(np.linalg.norm(velocity, axis=1).mean()), float(np.median(back))
+    fall, speed, over_s = float(velocity[:, 1].mean()), float(np.linalg.norm(velocity, axis=1).mean()), float(np.median(back))
+    if before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns:
+        over_s = (blobs.t_capture_ns - before.t_capture_ns) * 1e-9
+        fall = float(blobs.points_px[:, 1].mean() - before.points_px[:, 1].mean()) / over_s
+    return fall, max(speed, abs(fall)), over_s
 
 
 def words(way: Way, found: FoundOffset | None, offset_ms: float) -> str:

@@ -71,10 +71,13 @@ def test_nothing_is_looked_for_unless_asked() -> None:
 
 def test_speeds_are_those_of_linked_blobs() -> None:
     tracks = Tracks()
-    assert speeds(tracks.step(frame(0, 0, moves=False))) is None
+    first = frame(0, 0, moves=False)
+    assert speeds(None, first, tracks.step(first)) is None
     points = BODY + [3.0, 4.0]
     n = len(points)
-    history = tracks.step(Blobs(0, 1, 100_100_000_000, points, np.full(n, 30.0), np.full((n, 3), 240.0), np.full(n, 0.1)))
-    fall, speed, over_s = speeds(history) or (0.0, 0.0, 0.0)
-    # 3 px to the right and 4 px down in a tenth of a second, with 0.2 px of noise in the first frame.
-    assert (fall, speed, over_s) == (pytest.approx(40.0, abs=3.0), pytest.approx(50.0, abs=3.0), pytest.approx(0.1))
+    second = Blobs(0, 1, 100_100_000_000, points, np.full(n, 30.0), np.full((n, 3), 240.0), np.full(n, 0.1))
+    history = tracks.step(second)
+    for before in (None, first):
+        fall, speed, over_s = speeds(before, second, history) or (0.0, 0.0, 0.0)
+        # 3 px to the right and 4 px down in a tenth of a second, with 0.2 px of noise in the first frame.
+        assert (fall, speed, over_s) == (pytest.approx(40.0, abs=3.0), pytest.approx(50.0, abs=3.0), pytest.approx(0.1))

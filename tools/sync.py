@@ -58,14 +58,16 @@ def look(recording: Recording, rig: Rig | None) -> Seen:
     """Read a recording. Raises SourceError, CalibrationError as `Recording` does."""
     seen, tracks = Seen(), (Tracks(), Tracks())
     histories: dict[tuple[int, int], History] = {}
+    before: dict[int, Blobs] = {}
 
     def watch(frame: Frame, blobs: Blobs) -> None:
         history = tracks[blobs.camera].step(blobs)
         histories[blobs.camera, blobs.index] = history
         t_s = blobs.t_capture_ns * 1e-9
         seen.light[blobs.camera].append(np.array([t_s, blobs.light]))
-        if (speed := speeds(history)) is not None:
+        if (speed := speeds(before.get(blobs.camera), blobs, history)) is not None:
             seen.speed[blobs.camera].append(np.array([t_s - 0.5 * speed[2], speed[0], speed[1]]))
+        before[blobs.camera] = blobs
 
     for pair, _, _ in recording.pairs(watch=watch):
         if rig is not None:
