@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.reflections [--seconds 20] [--only walk] [--counts 0 4 10] [--seed 1] [--json F]
 
-Each scene is drawn and detected once, with a live background that starts without knowing the room; then every rule sees the same
-spots: none, `StandingSpots` in the camera's process, the labels (`reconstruct/reflections.py`), both. A third of the reflections
-flicker. The subject is calibrated without any. Figures begin a second after the T-pose.
+Each scene is drawn and detected once, with a live background that starts without knowing the room. Then the pipeline sees the
+same spots twice: with no rule, and with that of the labels (`reconstruct/reflections.py`). A third of the reflections flicker.
+The subject is calibrated without any. Figures begin a second after the T-pose.
 """
 
 import argparse
@@ -22,7 +22,6 @@ from capture.detector import Detector
 from capture.labels import Expected
 from capture.live_background import LiveBackground
 from capture.packets import Blobs, Bools, Floats, MarkerFrame, PairedBlobs
-from capture.reflections import StandingSpots
 from capture.simulated import SimulatedCamera
 from capture.simulated_performer import Performer, load_motion, performer_from_scene
 from capture.simulated_scene import SimulatedScene
@@ -38,7 +37,7 @@ from tools.subject_session import subject_from_pairs
 FPS, TPOSE_S, BEGIN_S = 30.0, 2.0, 3.0
 CASES = {"walk": "locomotion", "punches": "boxing"}
 COUNTS = (0, 4, 10)
-RULES = ("none", "spots", "labels", "both")
+RULES = ("none", "labels")
 MARKER_PX = 3.0  # a blob this near to where a marker shows is its
 FLICKER_SHARE, FLICKER_S, LIT_SHARE = 1 / 3, 0.3, 0.6
 
@@ -79,14 +78,6 @@ class Stage:
     database: PoseDatabase
 
 
-class Unruled(LiveBackground):
-    """The background of live runs, with every spot let through."""
-
-    def markers(self, points_px: Floats, t_ns: int) -> Bools:
-        """Take everything for a marker."""
-        return np.ones(len(points_px), bool)
-
-
 def flickering(camera: SimulatedCamera, index: int, k: int, seed: int, n: int) -> Floats:
     """Give the places of the reflections that are dark in frame k, (D, 2) [px]."""
     rng = np.random.default_rng((seed, index, 31))
@@ -103,7 +94,7 @@ def shots(performer: Performer, scene: SimulatedScene, index: int) -> list[tuple
     """Give what one camera sees, and which of it is markers."""
     camera, settings = SimulatedCamera(scene, index, performer), Settings().detector
     lens = performer.rig.cameras[index]
-    detector = Detector(settings, live=Unruled(settings.k_sigma, settings.min_difference))
+    detector = Detector(settings, live=LiveBackground(settings.k_sigma, settings.min_difference))
     seen = []
     for k in range(int(performer.duration_s * FPS) - 1):
         blobs = detector.step(camera.frame_at(k))
@@ -157,17 +148,12 @@ class Noted(Reflections):
 
 def measured(case: str, count: int, rule: str, seen: list[Seen], stage: Stage) -> Figures:
     """Put a scene through the pipeline under one rule."""
-    pipeline, noted = Pipeline(stage.performer.rig, stage.subject, stage.database, Settings()), Noted(rule in ("labels", "both"))
+    pipeline, noted = Pipeline(stage.performer.rig, stage.subject, stage.database, Settings()), Noted(rule == "labels")
     pipeline.warm()
     pipeline._reflections = noted
-    spots = (StandingSpots(), StandingSpots()) if rule in ("spots", "both") else None
     poses, counts, begin_s = [], [], noted.spent_s
     for one in seen:
-        pair = one.pair
-        if spots is not None:
-            keep = [s.markers(b.points_px, b.t_capture_ns) for s, b in zip(spots, (pair.left, pair.right), strict=True)]
-            pair = PairedBlobs(kept(pair.left, keep[0]), kept(pair.right, keep[1]))
-        poses.append(pipeline.step(pair))
+        poses.append(pipeline.step(one.pair))
         assert pipeline.markers is not None and noted.reached is not None
         counts.append((*false_and_taken(one, noted.reached), mislabelled(stage.performer, pipeline.markers)))
     ms = 1e3 * (noted.spent_s - begin_s) / len(seen)

@@ -38,10 +38,6 @@ class LearnsBackground(Protocol):
         """Learn from an image whose foreground is in runs (R, 3), in the dark bright spots only, taken at t_ns."""
         ...
 
-    def markers(self, points_px: NDArray[np.float64], t_ns: int) -> NDArray[np.bool_]:
-        """Tell which spots (N, 2) may be markers, (N,): others stay where they are while the body goes elsewhere."""
-        ...
-
     def tune(self, k_sigma: float, min_difference: float) -> None:
         """Take other settings."""
         ...
@@ -159,10 +155,7 @@ class Detector:
             finder.flooded = True
             markers = markers.none()
         m = markers
-        found = (m.points_px, m.area_px, m.color_rgb, m.sigma_px)
-        if self._live is not None and not (keep := self._live.markers(m.points_px, frame.t_capture_ns)).all():
-            found = (m.points_px[keep], m.area_px[keep], m.color_rgb[keep], m.sigma_px[keep])
-        return Blobs(frame.camera, frame.index, frame.t_capture_ns, *found, light)
+        return Blobs(frame.camera, frame.index, frame.t_capture_ns, m.points_px, m.area_px, m.color_rgb, m.sigma_px, light)
 
     def _prepared(self, image: Image, dark_share: float) -> RunFinder:
         """Make what depends on the first image, and choose the mode anew when the room has become another."""

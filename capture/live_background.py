@@ -36,7 +36,6 @@ from capture.live_background_kernels import (
     sample_light,
     watch_row,
 )
-from capture.reflections import StandingSpots
 
 Image = NDArray[np.uint8]
 MEMORY_S = 8.0  # within which the background follows slow changes
@@ -66,7 +65,6 @@ class LiveBackground:
         self._given = background
         self._learn_s = learn_s
         self._events: list[str] = []
-        self._spots = StandingSpots()
         self._size = (0, 0)
 
     @property
@@ -82,10 +80,6 @@ class LiveBackground:
     def bounds(self) -> Bounds | None:
         """Give the bounds, which change in place from frame to frame; None where nothing at all is known yet."""
         return self._both if self._size[0] and self._cells[KNOWN].any() else None
-
-    def markers(self, points_px: NDArray[np.float64], t_ns: int) -> NDArray[np.bool_]:
-        """Tell which spots (N, 2) may be markers, (N,): reflections stay while the body goes elsewhere."""
-        return self._spots.markers(points_px, t_ns)
 
     def events(self) -> list[str]:
         """Give what happened since the last call, in words."""

@@ -112,7 +112,7 @@ class Pipeline:
         t1 = self.clock()
         frame, start = self._labelled(pair, points, expected)
         t2 = self.clock()
-        frame, estimate = self._solved(frame, start)
+        frame, estimate = self._solved(self._reflections.agreed(frame), start)
         self.markers = frame
         pose = self._carried(frame) if estimate is None else self._tracked(frame, estimate, start is not None)
         t3 = self.clock()

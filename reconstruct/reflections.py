@@ -1,11 +1,11 @@
 """Bright spots that are no markers, told by the labels: they stand still in an image and have none while the body is tracked.
 
 A marker that stands still has its label and is never taken for one. A spot near which a marker is expected is left in, so that
-one that comes to stand where a reflection is keeps its label; if the reflection gets it instead, it is not far off.
+one that comes to stand where a reflection is keeps its label while the other camera agrees: a reflection alone might hold it.
 All is a pure function of the pairs and labels in their order.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,6 +52,25 @@ class Reflections:
         left, right = (self._cleaned(blobs, c, rig.cameras[c], expected) for c, blobs in enumerate((pair.left, pair.right)))
         return pair if left is pair.left and right is pair.right else PairedBlobs(left, right, pair.apart_ns)
 
+    def agreed(self, frame: MarkerFrame) -> MarkerFrame:
+        """Give a frame without labels that reflections may hold: where one is known, and the other camera sees no marker."""
+        held = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
+        wrong = held & np.where(frame.valid, held.all(axis=0), True)
+        if not wrong.any():
+            return frame
+        seen = frame.seen & ~wrong
+        valid = frame.valid & seen.all(axis=0)
+        return replace(
+            frame,
+            valid=valid,
+            point_m=np.where(valid[:, None], frame.point_m, 0.0),
+            covariance_m2=np.where(valid[:, None, None], frame.covariance_m2, 0.0),
+            seen=seen,
+            image_px=np.where(seen[..., None], frame.image_px, 0.0),
+            sigma_px=np.where(seen, frame.sigma_px, 0.0),
+            epipolar_px=np.where(valid, frame.epipolar_px, 0.0),
+        )
+
     def learn(self, pair: PairedBlobs, frame: MarkerFrame, tracked: bool) -> None:
         """Note what stands without a label in a pair of which nothing was left out. tracked: the labels gave a pose."""
         t_s = 1e-9 * pair.t_capture_ns
@@ -73,17 +92,9 @@ class Reflections:
         if not out.any():
             return blobs
         if expected is not None:
-            out &= ~_near(blobs.points_px, camera, expected)
+            depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
+            keep_near(out, blobs.points_px, camera.project(expected.point_m), camera.focal_px * expected.sigma_m / depth_m)
         return _kept(blobs, ~out) if out.any() else blobs
-
-
-def _near(points_px: Floats, camera: Camera, expected: Expected) -> Bools:
-    """Tell which blobs (N, 2) are near where a marker is expected, (N,)."""
-    place_px = camera.project(expected.point_m)
-    depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
-    reach_px = np.maximum(NEAR_PX, NEAR_SIGMAS * camera.focal_px * expected.sigma_m / depth_m)
-    apart_px = np.linalg.norm(points_px[:, None] - place_px[None], axis=2)
-    return np.asarray((apart_px < reach_px).any(axis=1))
 
 
 def _kept(blobs: Blobs, keep: Bools) -> Blobs:
@@ -111,6 +122,16 @@ def standing(points_px: Floats, spots: Floats, n: int) -> Bools:
         k = _nearest(points_px[i, 0], points_px[i, 1], spots, n)
         out[i] = k >= 0 and spots[k, HELD] >= LEARN_S
     return out
+
+
+@kernel
+def keep_near(out: Bools, points_px: Floats, expected_px: Floats, sigma_px: Floats) -> None:
+    """Take back, in place, what is out (N,) of points (N, 2) near where a marker is expected, (M, 2), by its sigma, (M,) [px]."""
+    for i in range(len(out)):
+        for m in range(len(expected_px)):
+            if out[i]:
+                apart2 = (points_px[i, 0] - expected_px[m, 0]) ** 2 + (points_px[i, 1] - expected_px[m, 1]) ** 2
+                out[i] = not apart2 < max(NEAR_PX, NEAR_SIGMAS * sigma_px[m]) ** 2  # NaN: behind the camera
 
 
 @kernel
