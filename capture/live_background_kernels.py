@@ -30,7 +30,6 @@ KEEP_S = 10.0  # a picture put by that was not seen again is replaced after this
 AWAY_SHARE = 0.05  # of the width: so far apart must two places of the body be, not to overlap
 PROVEN_S = 1e9  # a stay that is long enough for anything
 SIGMA_SHARE = 0.25  # sigma follows so much slower than the mean
-RECENT_SIGMA = 2.0
 
 
 @kernel

@@ -70,7 +70,6 @@ class VideoWriter:
         self._stream = self._muxer.add_mux_stream("mjpeg", rate=rate, width=size[0], height=size[1])
         self._t_first_ns: int | None = None
         self._last_ms = -1
-        self.n_pictures = 0
 
     def write(self, jpeg: bytes, t_ns: int) -> None:
         """Take one picture as JPEG bytes, taken at t_ns."""
@@ -84,7 +83,6 @@ class VideoWriter:
         packet.is_keyframe = True
         self._muxer.mux(packet)
         self._ends.append(self._held.tell())
-        self.n_pictures += 1
 
     def flush(self) -> None:
         """Hand what is complete to the operating system. Raises OSError."""

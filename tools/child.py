@@ -6,11 +6,12 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from capture.clock import now_ns
-from capture.control import Details, Report
+from capture.control import MAX_DETAILS, Details, Report
 from capture.lifeline import Link
 from capture.plan import CameraPlan
 from reconstruct.process import ReconstructionPlan
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 READY_S = 120.0
 HUNG_S = 5.0
+MAX_TOLD = MAX_DETAILS - 8  # the others say how a node is
 NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "skipped", "unsent")
 # Two cores must do: a pool of threads in each process would only have them fight.
 ONE_THREAD = dict.fromkeys(
@@ -67,6 +69,12 @@ class Child:
             details["node"] = "away" if self.away else "ready" if self.ready else "opening"
             details |= {name: self.counts[name] for name in NODE_FIGURES if name in self.counts}
         return details
+
+    def hear(self, report: Report, t_ns: int) -> None:
+        """Take what it tells of itself; of a node that tells ever more, only so much as can be passed on."""
+        self.last_heard_ns, self.greeted = t_ns, True
+        self.counts = dict(islice({**self.counts, **report.counts}.items(), MAX_TOLD))
+        self.details = dict(islice({**self.details, **report.details}.items(), MAX_TOLD))
 
     def forget(self) -> None:
         """Begin anew: nothing was heard of it yet."""

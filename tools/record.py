@@ -104,7 +104,7 @@ class SessionFolder:
             markers=() if subject is None else subject.markers.names,
             database=mark,
         )
-        self._begun_bytes, self._begun_ns = 0, now_ns()
+        self._begun_ns = now_ns()
         write_session(folder, self.info)
 
     def describe(self, cameras: Sequence[Child], budget_ns: int) -> None:

@@ -263,9 +263,7 @@ class Supervisor:
             self.n_malformed += 1
             log.debug("dropped a report: %s", error)
             return
-        child.last_heard_ns, child.greeted = now_ns(), True
-        child.counts.update(report.counts)
-        child.details.update(report.details)
+        child.hear(report, now_ns())
         self._take(child, report)
 
     def _take(self, child: Child, report: Report) -> None:
