@@ -189,7 +189,7 @@ def test_words_of_a_run() -> None:
     )
     assert opened_words("right", {}, {}) == "right camera"
     assert offset_words({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == "time offset -3.2 ms (within 0.8)"
-    assert offset_words({}) == ""
+    assert offset_words({}) == "" == offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
     assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
     assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
     assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"

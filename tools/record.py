@@ -104,18 +104,24 @@ class SessionFolder:
             markers=() if subject is None else subject.markers.names,
             database=mark,
         )
-        self._begun_ns = now_ns()
+        self._begun_ns, self.begun = now_ns(), False
         write_session(folder, self.info)
 
     def describe(self, cameras: Sequence[Child], budget_ns: int) -> None:
         """Write down how the cameras are, once they are ready. Raises FileFormatError."""
         left, right = (_described(camera, child) for camera, child in zip(self.info.cameras, cameras, strict=True))
         self.info = replace(self.info, cameras=(left, right), budget_ns=budget_ns)
-        self._begun_ns = now_ns()
+        self._begun_ns, self.begun = now_ns(), True
         write_session(self.folder, self.info)
 
     def finish(self, figures: Mapping[str, int | float | str]) -> None:
-        """Write down that the session ended in order; a disk that is full by now keeps the description there is."""
+        """Write down that the session ended in order; a disk that is full by now keeps the description there is.
+
+        Nothing is left of a session that was given up before both cameras were there: its name is free for another attempt.
+        """
+        if not self.begun:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            return
         when = datetime.now().astimezone().isoformat(timespec="milliseconds")
         self.info = replace(self.info, end={"when": when, "bytes": self.n_bytes(), **figures})
         with contextlib.suppress(DuocapError, OSError):

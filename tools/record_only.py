@@ -1,14 +1,20 @@
 """Record two cameras without a rig: pictures, stamps and detections, for calibration or for later."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from capture.clock import now_ns
 from capture.endpoints import key_settings
 from capture.network_address import without_secrets
+from capture.session_files import parts_of
+from capture.video_stamps import read_video_stamps
 from config.cameras import CAMERAS
+from config.errors import SourceError
 from config.settings import Settings
 from stream.collector import CollectionPlan
 from stream.session import DETECTIONS
@@ -27,20 +33,25 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RecordReport:
-    """What was recorded. frames: by camera; unrecorded: pictures that are not in the videos."""
+    """What was recorded.
+
+    frames: by camera, pictures in its videos, or detections of a camera node; missed: pictures that came meanwhile and are
+    not in the videos, since machine or disk were too slow.
+    """
 
     folder: Path
     seconds: float
     frames: tuple[int, int]
-    unrecorded: int
+    missed: tuple[int, int]
     n_bytes: int
 
     def lines(self) -> list[str]:
         """Say so."""
         left, right = self.frames
-        lost = f", {self.unrecorded} pictures not recorded" if self.unrecorded else ""
+        lost = " and ".join(f"{count} of the {name} camera" for name, count in zip(CAMERAS, self.missed, strict=True) if count)
         return [
-            f"{self.folder}: {self.seconds:.0f} s, {left} and {right} pictures{lost}, {self.n_bytes * 1e-6:.0f} MB",
+            f"{self.folder}: {self.seconds:.0f} s, {left} and {right} pictures, {self.n_bytes * 1e-6:.0f} MB",
+            *([f"not recorded, since machine or disk were too slow: {lost}"] if lost else []),
             f"with a rig and a subject: duocap replay {self.folder} --rig rig.toml --subject subject.toml",
         ]
 
@@ -65,14 +76,14 @@ def record_cameras(
     begun_ns = now_ns()
     try:
         with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
-            await_cameras(run, cameras, tell)
+            await_cameras(run, cameras, tell, "what writes down the detections")
             made.describe(run.cameras, 0)
             run.record(str(folder))
             begun_ns = run.start()
             tell(f"recording to {folder}; Ctrl-C ends")
             _watch(run, seconds, partial(made.line, run.cameras), tell)
     except KeyboardInterrupt:
-        if run is None or now_ns() < begun_ns:
+        if run is None or not made.begun:
             raise
     finally:
         made.finish({})
@@ -94,8 +105,20 @@ def _watch(run: Supervisor, seconds: float | None, line: Callable[[], str], tell
 
 
 def _report(run: Supervisor, made: SessionFolder, begun_ns: int) -> RecordReport:
-    """Sum up, by what the processes told last."""
-    counts = [run.children[name].counts for name in CAMERAS]
-    frames = (counts[0].get("frames", 0), counts[1].get("frames", 0))
-    unrecorded = sum(count.get("unrecorded", 0) for count in counts)
-    return RecordReport(made.folder, (now_ns() - begun_ns) * 1e-9, frames, unrecorded, made.n_bytes())
+    """Sum up, by the files, or by what the processes told last where a camera keeps its pictures to itself."""
+    counts = [run.children[name].counts.get("frames", 0) for name in CAMERAS]
+    kept, missed, seconds = zip(*(pictures_in(made.folder, name) for name in CAMERAS), strict=True)
+    frames = (kept[0] or counts[0], kept[1] or counts[1])
+    return RecordReport(made.folder, max(seconds) or (now_ns() - begun_ns) * 1e-9, frames, (missed[0], missed[1]), made.n_bytes())
+
+
+def pictures_in(folder: Path, name: str) -> tuple[int, int, float]:
+    """Give how many pictures of a camera are recorded, how many between them are not, and over how many seconds."""
+    n_kept, n_missed, t_ns = 0, 0, np.zeros(0, np.int64)
+    for video in parts_of(folder, name, "mkv"):
+        with contextlib.suppress(SourceError):  # whoever reads the session is told
+            rows, _ = read_video_stamps(video.with_suffix(".csv"))
+            n_kept += len(rows)
+            n_missed += int(np.sum(np.maximum(np.diff(rows[:, 0]) - 1, 0)))
+            t_ns = np.append(t_ns, rows[:, 1])
+    return n_kept, n_missed, float(np.ptp(t_ns)) * 1e-9 if len(t_ns) else 0.0

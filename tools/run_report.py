@@ -8,6 +8,7 @@ import numpy as np
 from stream.messages import PoseMessage, StatusMessage
 
 MS = 1e-6
+UNSURE_MS = 1.0  # an offset less sure than that is not put to use
 # Of a camera's facts and counts: frames that did not count, in words.
 LOSSES = {
     "damaged": "damaged",
@@ -114,7 +115,7 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
 def offset_words(calibration: Mapping[str, float]) -> str:
     """Say by how much the right camera's stamps are late, with the uncertainty; empty while nobody knows."""
     offset_ms, sigma_ms = calibration.get("time_offset_ms"), calibration.get("time_offset_sigma_ms")
-    if offset_ms is None:
+    if offset_ms is None or (not offset_ms and sigma_ms is not None and sigma_ms > UNSURE_MS):
         return ""
     return f"time offset {offset_ms:+.1f} ms" + ("" if sigma_ms is None else f" (within {2.0 * sigma_ms:.1f})")
 

@@ -9,7 +9,9 @@ from tools.cameras import Kind, kind_of
 from tools.child import Child
 from tools.supervisor import Supervisor
 
-PATIENCE_NS = 5_000_000_000
+PATIENCE_NS, MOST_PATIENCE_NS = 5_000_000_000, 20_000_000_000
+SOLVER = "the solver, which prepares itself once for each subject"
+FIRST_START = "; the first start after an installation takes a minute or two"
 SECOND_NS = 1_000_000_000
 STEP_OUT_S = 5
 COUNTED = (3, 2, 1)
@@ -20,7 +22,9 @@ Tell = Callable[[str], None]
 class Opening:
     """Tells how the cameras come, each once, and now and then what is still waited for."""
 
-    def __init__(self, sources: Sequence[str], tell: Tell) -> None:
+    def __init__(self, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
+        """Prepare. sources: the cameras as the user named them; third: what the third process is."""
+        self._third, self._patience_ns, self._hint = third, PATIENCE_NS, FIRST_START
         self._sources, self._tell = dict(zip(CAMERAS, sources, strict=True)), tell
         self._told: set[str] = set()
         self._due_ns = now_ns() + PATIENCE_NS
@@ -34,28 +38,30 @@ class Opening:
                 self._due_ns = now_ns() + PATIENCE_NS
         waiting = [child for child in run.children.values() if not child.is_node and not child.ready]
         if waiting and now_ns() >= self._due_ns:
-            self._due_ns = now_ns() + PATIENCE_NS
-            self._tell("still waiting for " + " and ".join(self._waiting_words(child) for child in waiting))
+            self._patience_ns = min(2 * self._patience_ns, MOST_PATIENCE_NS)
+            self._due_ns = now_ns() + self._patience_ns
+            self._tell("still waiting for " + " and ".join(self._waiting_words(child) for child in waiting) + self._hint)
+            self._hint = ""
 
     def _waiting_words(self, child: Child) -> str:
         """Say what a process that is not ready is doing."""
         source = self._sources.get(child.name)
         if source is None:
-            return "the solver, which prepares itself once for each subject"
+            return self._third
         kind = kind_of(source)
         if kind is Kind.NETWORK:
             return f"the {child.name} camera at {without_secrets(source)}"
         return f"the {child.name} camera" + (", which may take a while to open" if kind is Kind.WEBCAM else "")
 
 
-def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell) -> None:
-    """Wait until all is ready, with progress in words. Raises RunError."""
+def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
+    """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
     host = run.entrance.removeprefix("tcp://")
     for name, source in zip(CAMERAS, sources, strict=True):
         if kind_of(source) is Kind.NODE:
             tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
     tell("getting ready")
-    opening = Opening(sources, tell)
+    opening = Opening(sources, tell, third)
     run.wait_ready(watch=opening.look)
     opening.look(run)
 
