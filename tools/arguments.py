@@ -79,6 +79,13 @@ def checked_recording(file: Path | None) -> Path | None:
     return file
 
 
+def check_sources(*names: str | None) -> None:
+    """Raise DuocapError unless every video, folder of images or session is there: before anything else is asked of the user."""
+    for name in names:
+        if name is not None and not Path(name).exists():
+            raise DuocapError(f"{name}: no such file or folder; give a video, a folder of images, or the folder of a session")
+
+
 def checked_session(name: Path | None) -> Path | None:
     """Give where to record a run to, as an absolute path: a file that ends in .mcap, or a folder that is to be made.
 

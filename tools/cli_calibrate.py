@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, seconds_range
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range
 from tools.options import with_settings
 
 app = typer.Typer()
@@ -57,6 +57,7 @@ def subject(
     from tools.subject_session import subject_from_recording, summary_lines
 
     check_folders(out)
+    check_sources(left, right)
     if right is None and not is_session(Path(left)):
         raise DuocapError(
             f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "

@@ -19,6 +19,7 @@ from tools.arguments import (
     RIGHT,
     TIMESTAMPS,
     check_folders,
+    check_sources,
     checked_recording,
     seconds_range,
     with_model,
@@ -121,6 +122,7 @@ def replay(
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
     from capture.session_files import is_session
 
+    check_sources(left, right)
     check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
@@ -148,7 +150,7 @@ def replay(
             raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
     for option, file in {"--rig": rig, "--subject": subject}.items():
         if file is None:
-            raise typer.BadParameter("is needed for videos", param_hint=option)
+            raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
     assert rig is not None and subject is not None
     spec = (left, right, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
     _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)

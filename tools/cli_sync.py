@@ -41,9 +41,10 @@ def sync(
     from capture.session_files import is_session
     from config.errors import DuocapError
     from config.markers import read_marker_set
-    from tools.arguments import seconds_range
+    from tools.arguments import check_sources, seconds_range
     from tools.sync import found_offset, look, sync_lines
 
+    check_sources(left, right)
     way = by or ("jump" if rig is None else "epipolar")
     if way == "epipolar" and rig is None:
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
