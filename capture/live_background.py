@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.background import Background
+from capture.background_cells_kernels import count_foreground, decide_row, find_body, recall_row, sample_light
 from capture.foreground import Bounds
 from capture.light_change import gain_field, scaled
 from capture.live_background_kernels import (
@@ -28,12 +29,7 @@ from capture.live_background_kernels import (
     VISITED,
     accumulate,
     bound_cells,
-    count_foreground,
-    decide_row,
-    find_body,
     learn_row,
-    recall_row,
-    sample_light,
     watch_row,
 )
 

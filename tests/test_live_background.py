@@ -8,9 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from capture.background import Background
+from capture.background_cells_kernels import count_foreground
 from capture.foreground import RunFinder
 from capture.live_background import LiveBackground
-from capture.live_background_kernels import CELL_PX, bound_cells, count_foreground
+from capture.live_background_kernels import CELL_PX, bound_cells
 from capture.render_room import room
 from capture.simulated_performer import performer_from_scene
 from capture.simulated_scene import SimulatedScene

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html import escape
 
 from capture.endpoints import KeySettings
+from config.cameras import CAMERAS
 from config.errors import DuocapError
 from stream.service_client import ServiceClient
 
@@ -42,7 +43,7 @@ class TuningDesk:
     def tune(self, camera: str, values: dict[str, Value]) -> None:
         """Have settings changed soon; of what is asked for meanwhile only the newest counts. Empty camera: both."""
         with self._lock:
-            for side in (camera,) if camera else ("left", "right"):
+            for side in (camera,) if camera else CAMERAS:
                 self._wanted.setdefault(side, {}).update(values)
         self._news.set()
 
