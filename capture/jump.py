@@ -12,7 +12,9 @@ from scipy.interpolate import CubicSpline
 from capture.packets import Floats
 
 COARSE_S = 0.005
-FINE_S = 0.0005
+FINE_S = 0.001
+REACH_S = 0.025  # of the fine search about the coarse one's best
+CAUCHY = 3.0
 LEAST_OVERLAP_S = 1.0
 LEAST_CORRELATION = 0.8
 RIVAL_S, RIVAL = 0.08, 0.1  # a lag this far from the best must agree worse by this much, or steps are taken for one another
@@ -39,17 +41,24 @@ class Course:
 def jump_offset(left: Course, right: Course, max_lag_s: float = 0.5) -> FoundOffset | None:
     """Give the lag at which the right course agrees best with the left one; None where nothing jumped, or more than one lag fits.
 
-    Values are speeds in any unit, one column a kind; either side's columns are scaled to one size.
+    Values are speeds in any unit, one column a kind; the one in which the two agree best decides: a jump is all in the fall, a
+    clap is none of it.
     """
-    if min(len(left.t_s), len(right.t_s)) < 8 or not (_stands_out(left) and _stands_out(right)):
+    if min(len(left.t_s), len(right.t_s)) < 8:
         return None
+    columns = range(left.value.shape[1])
+    sides = [(Course(left.t_s, left.value[:, [c]]), Course(right.t_s, right.value[:, [c]])) for c in columns]
+    sides = [(one, other) for one, other in sides if _stands_out(one) and _stands_out(other)]
     lags = np.arange(-max_lag_s, max_lag_s + 1e-9, COARSE_S)
-    fit = np.array([_agreement(left, right, lag) for lag in lags])
-    best = int(np.argmax(fit))
+    fits = [np.array([_agreement(one, other, lag) for lag in lags]) for one, other in sides]
+    if not fits:
+        return None
+    chosen = int(np.argmax([fit.max() for fit in fits]))
+    fit, best = fits[chosen], int(np.argmax(fits[chosen]))
     rivals = fit[np.abs(lags - lags[best]) > RIVAL_S]
     if fit[best] < LEAST_CORRELATION or not 0 < best < len(lags) - 1 or rivals.max(initial=-1.0) > fit[best] - RIVAL:
         return None
-    return _refined(left, right, float(lags[best]))
+    return _refined(sides[chosen][0], sides[chosen][1], float(lags[best]))
 
 
 def _stands_out(course: Course) -> bool:
@@ -75,22 +84,32 @@ def _agreement(left: Course, right: Course, lag_s: float) -> float:
 
 
 def _refined(left: Course, right: Course, lag_s: float) -> FoundOffset:
-    """Fit right(t) = a left(t - lag) + c about a lag, all columns at once."""
-    inside = (right.t_s - lag_s >= left.t_s[0] + 0.05) & (right.t_s - lag_s <= left.t_s[-1] - 0.05)
-    t, scale = right.t_s[inside], np.maximum(np.std(right.value[inside], axis=0), 1e-9)
-    splines = [CubicSpline(left.t_s, left.value[:, c]) for c in range(left.value.shape[1])]
-    lags = lag_s + np.arange(-2.0 * COARSE_S, 2.0 * COARSE_S + 1e-9, FINE_S)
-    costs, slopes = np.empty(len(lags)), np.empty(len(lags))
-    for k, lag in enumerate(lags):
-        costs[k] = slopes[k] = 0.0
-        for c, spline in enumerate(splines):
-            model = np.column_stack([spline(t - lag), np.ones(len(t))])
-            y = right.value[inside, c]
-            solution = np.linalg.lstsq(model, y, rcond=None)[0]
-            costs[k] += float(np.sum(((y - model @ solution) / scale[c]) ** 2))
-            slopes[k] += float(np.sum((solution[0] * spline(t - lag, 1) / scale[c]) ** 2))
+    """Fit right(t) = a left(t - lag) + c about a lag, for courses of one column; single frames that do not fit count little."""
+    t_s, y = left.t_s, right.value[:, 0]
+    spline = CubicSpline(t_s, left.value[:, 0])
+    lags = lag_s + np.arange(-REACH_S, REACH_S + 1e-9, FINE_S)
+    after = np.clip(np.searchsorted(t_s, right.t_s - lag_s), 1, len(t_s) - 1)
+    # Between frames further apart than usual the spline is free to do anything.
+    known = (t_s[after] - t_s[after - 1] < 1.6 * np.median(np.diff(t_s))) & (right.t_s - lag_s > t_s[0] + REACH_S)
+    t, y = right.t_s[known & (right.t_s - lag_s < t_s[-1] - REACH_S)], y[known & (right.t_s - lag_s < t_s[-1] - REACH_S)]
+    fits = [_robust(spline(t - lag), y) for lag in lags]
+    scale = min(spread for _, spread in fits)
+    costs = np.array([np.sum(np.log1p((residual / (CAUCHY * scale)) ** 2)) for residual, _ in fits])
     best = int(np.clip(np.argmin(costs), 1, len(lags) - 2))
     below, at, above = costs[best - 1 : best + 2]
     shift = 0.5 * (below - above) / max(below - 2.0 * at + above, 1e-12)
-    variance = CORRELATED * at / max(len(splines) * len(t) - 3, 1) / max(slopes[best], 1e-12)
-    return FoundOffset(float(lags[best] + np.clip(shift, -1.0, 1.0) * FINE_S), float(np.sqrt(variance)))
+    offset_s = float(lags[best] + np.clip(shift, -1.0, 1.0) * FINE_S)
+    slope = spline(t - offset_s, 1) / (1.0 + (fits[best][0] / (CAUCHY * scale)) ** 2)
+    return FoundOffset(offset_s, float(scale * np.sqrt(CORRELATED / max(float(np.sum(slope**2)), 1e-12))))
+
+
+def _robust(x: Floats, y: Floats) -> tuple[Floats, float]:
+    """Give the residuals of y = a x + c by reweighted least squares, and their spread."""
+    weight, model = np.ones(len(x)), np.column_stack([x, np.ones(len(x))])
+    residual, spread = y, 1.0
+    for _ in range(6):
+        solution = np.linalg.lstsq(model * np.sqrt(weight)[:, None], y * np.sqrt(weight), rcond=None)[0]
+        residual = y - model @ solution
+        spread = max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
+        weight = 1.0 / (1.0 + (residual / (CAUCHY * spread)) ** 2)
+    return residual, spread

@@ -14,6 +14,7 @@ Way = Literal["flash", "jump"]
 KEPT_S = 12.0
 SEEK_S = 20.0  # how long a flash or a jump is waited for
 LOOK_S = 0.5  # between two looks
+LINKED = 0.7  # share of the blobs that must have tracks to tell how they moved
 AFTER_S = 1.0  # how long after its peak a jump is over
 GOOD_S = {"flash": 0.008, "jump": 0.003}  # an answer this sure ends the search at once
 FAIR_S = {"flash": 0.015, "jump": 0.008}  # and one this sure is taken at its end
@@ -90,20 +91,21 @@ def _course(rows: list[tuple[float, ...]]) -> Course:
 
 
 def speeds(before: Blobs | None, blobs: Blobs, history: History) -> tuple[float, float, float] | None:
-    """Give how fast the blobs of a frame fell and moved on average [px/s], and over what time [s]; None without tracks.
+    """Give how fast the blobs of a frame fell and moved [px/s], and over what time [s]; None where too few have tracks to tell.
 
-    Where there are as many as in the frame before, the fall is that of their mean place, which needs no links: at the moment of a
-    take-off many are missed.
+    Where there are as many as in the frame before, the fall is told by the two lists of heights, each in order, which needs no
+    links: at the moment of a take-off many are missed.
     """
     old = history.known > 1
-    if not old.any():
+    alike = before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns
+    if not old.any() or not (alike or old.mean() >= LINKED):
         return None
     back = history.back_s[old, 1]
     velocity = (history.points_px[old, 0] - history.points_px[old, 1]) / back[:, None]
-    fall, speed, over_s = float(velocity[:, 1].mean()), float(np.linalg.norm(velocity, axis=1).mean()), float(np.median(back))
-    if before is not None and len(before) == len(blobs) and blobs.t_capture_ns > before.t_capture_ns:
+    fall, speed, over_s = float(np.median(velocity[:, 1])), float(np.linalg.norm(velocity, axis=1).mean()), float(np.median(back))
+    if before is not None and alike:
         over_s = (blobs.t_capture_ns - before.t_capture_ns) * 1e-9
-        fall = float(blobs.points_px[:, 1].mean() - before.points_px[:, 1].mean()) / over_s
+        fall = float(np.median(np.sort(blobs.points_px[:, 1]) - np.sort(before.points_px[:, 1]))) / over_s
     return fall, max(speed, abs(fall)), over_s
 
 
