@@ -16,7 +16,7 @@ FINE_PX, COARSE_PX = 0.2, 0.6  # uncertainty of a marker's centre: good below th
 FINE, MIDDLING, COARSE = (72, 220, 140), (250, 200, 60), (255, 92, 72)
 FAR_PX = 1e5
 MAX_DRAWN = 80
-SCALE, THIN = 0.5, 1
+SCALE, THIN, SHADOW = 0.62, 2, 4  # read at half the size
 ZOOM = 2.0  # from there on there is room for every uncertainty
 SHADE = (0, 0, 0)
 
@@ -77,9 +77,9 @@ def _draw_marker(canvas: Image, place: Floats, radius: float, sigma_px: float, t
         return
     color = FINE if sigma_px < FINE_PX else MIDDLING if sigma_px < COARSE_PX else COARSE
     center, around = (round(float(place[0])), round(float(place[1]))), round(max(radius + 3.0, 6.0))
-    cv2.circle(canvas, center, around, color, 1, cv2.LINE_AA)
+    cv2.circle(canvas, center, around, color, THIN, cv2.LINE_AA)
     at = (center[0] + around + 2, center[1] - around + 6)
-    for paint, thickness in ((SHADE, 3), (color, THIN)):
+    for paint, thickness in ((SHADE, SHADOW), (color, THIN)):
         cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, SCALE, paint, thickness, cv2.LINE_AA)
 
 
