@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 SAMPLE_S = 10.0
-READY_S = 180.0
+READY_S = 600.0
 DRIFT_PPM = 80.0
 FAULT_S = 5.0
 FAULTS: tuple[dict[str, Any], ...] = (

@@ -19,7 +19,7 @@ from tools.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
-READY_S = 120.0
+READY_S = 600.0  # every kernel compiled anew on a slow and busy machine; a process that cannot go on ends or says so long before
 HUNG_S = 5.0
 MAX_TOLD = MAX_DETAILS - 8  # the others say how a node is
 NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "skipped", "unsent")
