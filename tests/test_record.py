@@ -1,14 +1,18 @@
 """What `duocap record` sums up, and what is left of a recording that never began."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from test_recorded_session import session
 
+from calibration.placement import facing_rig
+from config.errors import CalibrationError
 from config.settings import Settings
 from tools.record import SessionFolder
 from tools.record_only import RecordReport, pictures_in
 from tools.run_report import offset_words
+from tools.run_start import check_sizes
 
 
 def test_a_session_given_up_before_its_cameras_came_leaves_its_name_free(tmp_path: Path) -> None:
@@ -37,3 +41,20 @@ def test_a_report_says_what_is_missing_only_where_something_is() -> None:
 def test_an_offset_is_told_once_it_is_in_use() -> None:
     assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0}) == ""
     assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == "time offset +0.0 ms (within 1.2)"
+
+
+@dataclass
+class Opened:
+    """A camera process that told its size."""
+
+    name: str
+    counts: dict[str, int]
+
+
+def test_a_camera_of_another_size_than_the_rig_is_refused() -> None:
+    rig = facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
+    left, right = (Opened(name, {"width": 640, "height": 480}) for name in ("left", "right"))
+    check_sizes(rig, (left, right))  # type: ignore[arg-type]
+    check_sizes(rig, (left, Opened("right", {})))  # type: ignore[arg-type]
+    with pytest.raises(CalibrationError, match="the right camera gives 1280x720, but the rig was calibrated at 640x480"):
+        check_sizes(rig, (left, Opened("right", {"width": 1280, "height": 720})))  # type: ignore[arg-type]

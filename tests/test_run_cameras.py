@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from calibration.camera import Rig
 from capture.network_address import without_secrets
 from capture.node import detector_settings, room_details, settings_details, told_room
 from capture.packets import PairedBlobs
@@ -130,6 +131,12 @@ class CountingPipeline:
         return fakes.pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
 
 
+def rig_of(left: tuple[int, int], right: tuple[int, int]) -> Rig:
+    """Give a rig that was calibrated at two sizes [px]."""
+    rig = fakes.rig()
+    return replace(rig, left=replace(rig.left, size=left), right=replace(rig.right, size=right))
+
+
 def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tuple[list[str], list[StatusMessage], list[str]]:
     """Run with a pipeline that only counts; give what was told, the statuses, and the report's lines."""
 
@@ -148,7 +155,13 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
     monkeypatch.setattr("tools.run_start.STEP_OUT_S", 1)
     cameras = two_cameras(right=Manners(((352, 288),), 30.0, level=20, truncate=9))
     what = LiveRun(
-        ("0", "right cam"), fakes.rig(), fakes.subject(), Path("x.db"), seconds=6.0, learn_s=0.5, devices=cameras.devices()
+        ("0", "right cam"),
+        rig_of((320, 240), (352, 288)),
+        fakes.subject(),
+        Path("x.db"),
+        seconds=6.0,
+        learn_s=0.5,
+        devices=cameras.devices(),
     )
     told, statuses, lines = live(monkeypatch, settings(tmp_path), what)
     text = "\n".join(told)
@@ -163,7 +176,7 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
 @pytest.mark.slow
 def test_a_webcam_that_cannot_be_opened_ends_the_run_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cameras = two_cameras(right=Manners(busy=True))
-    what = LiveRun(("0", "2"), fakes.rig(), fakes.subject(), Path("x.db"), devices=cameras.devices())
+    what = LiveRun(("0", "2"), rig_of((320, 240), (320, 240)), fakes.subject(), Path("x.db"), devices=cameras.devices())
     with pytest.raises((RunError, SourceError), match="camera 'Right Cam' cannot be opened: "):
         live(monkeypatch, settings(tmp_path), what)
 
@@ -176,7 +189,8 @@ def test_a_webcam_beside_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for _ in range(90):
         writer.write(np.zeros((48, 64, 3), np.uint8))
     writer.release()
-    what = LiveRun(("Left", str(file)), fakes.rig(), fakes.subject(), Path("x.db"), seconds=4.0, devices=two_cameras().devices())
+    rig, devices = rig_of((320, 240), (64, 48)), two_cameras().devices()
+    what = LiveRun(("Left", str(file)), rig, fakes.subject(), Path("x.db"), seconds=4.0, devices=devices)
     told, _, lines = live(monkeypatch, settings(tmp_path), what)
     assert "right camera, 64x48, 30 frames/s" in "\n".join(told) and int(lines[0].split()[0]) > 10
 

@@ -23,7 +23,7 @@ from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
 from tools.record import SessionFolder, with_video
 from tools.run_report import RunReport, RunTally
-from tools.run_start import Later, await_cameras, empty_the_room
+from tools.run_start import Later, await_cameras, check_sizes, empty_the_room
 from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
 
 TURN_MS = 10
@@ -74,6 +74,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     try:
         with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
             await_cameras(run, what.cameras, tell)
+            check_sizes(what.rig, run.cameras)
             if folder is not None:
                 folder.describe(run.cameras, plan.budget_ns)
                 run.record(str(folder.folder))

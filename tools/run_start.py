@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from calibration.camera import Rig
 from capture.clock import now_ns
 from capture.network_address import without_secrets
 from config.cameras import CAMERAS
+from config.errors import CalibrationError
 from tools.cameras import Kind, kind_of
 from tools.child import Child
 from tools.supervisor import Supervisor
@@ -64,6 +66,19 @@ def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: st
     opening = Opening(sources, tell, third)
     run.wait_ready(watch=opening.look)
     opening.look(run)
+
+
+def check_sizes(rig: Rig, cameras: Sequence[Child]) -> None:
+    """Raise CalibrationError unless a camera's pictures have the size of its calibration; one that tells none is believed."""
+    for child, calibrated in zip(cameras, rig.cameras, strict=True):
+        size = (child.counts.get("width", 0), child.counts.get("height", 0))
+        if all(size) and size != calibrated.size:
+            (width, height), (wanted_width, wanted_height) = size, calibrated.size
+            raise CalibrationError(
+                f"the {child.name} camera gives {width}x{height}, but the rig was calibrated at {wanted_width}x{wanted_height}; "
+                f"set the camera to that size (--set camera.width={wanted_width} for a webcam, in its app for a phone) "
+                "or calibrate at this one"
+            )
 
 
 def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
