@@ -83,8 +83,11 @@ def _agreement(left: Course, right: Course, lag_s: float) -> float:
     return float(np.mean(found))
 
 
-def _refined(left: Course, right: Course, lag_s: float) -> FoundOffset:
-    """Fit right(t) = a left(t - lag) + c about a lag, for courses of one column; single frames that do not fit count little."""
+def _refined(left: Course, right: Course, lag_s: float) -> FoundOffset | None:
+    """Fit right(t) = a left(t - lag) + c about a lag, for courses of one column; single frames that do not fit count little.
+
+    None where the best lag is not among those tried: what agreed roughly does not agree closely, so that it was no one movement.
+    """
     t_s, y = left.t_s, right.value[:, 0]
     spline = CubicSpline(t_s, left.value[:, 0])
     lags = lag_s + np.arange(-REACH_S, REACH_S + 1e-9, FINE_S)
@@ -95,7 +98,9 @@ def _refined(left: Course, right: Course, lag_s: float) -> FoundOffset:
     fits = [_robust(spline(t - lag), y) for lag in lags]
     scale = min(spread for _, spread in fits)
     costs = np.array([np.sum(np.log1p((residual / (CAUCHY * scale)) ** 2)) for residual, _ in fits])
-    best = int(np.clip(np.argmin(costs), 1, len(lags) - 2))
+    best = int(np.argmin(costs))
+    if not 0 < best < len(lags) - 1:
+        return None
     below, at, above = costs[best - 1 : best + 2]
     shift = 0.5 * (below - above) / max(below - 2.0 * at + above, 1e-12)
     offset_s = float(lags[best] + np.clip(shift, -1.0, 1.0) * FINE_S)
