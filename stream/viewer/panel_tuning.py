@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import viser
 
-from capture.preview_picture import Image, Wish
+from capture.preview_picture import Image, Preview, Wish
 from config.per_camera import CONTROLS
 from config.tunable import choices
 from stream.messages import StatusMessage
@@ -103,7 +103,10 @@ class TuningPanel:
         if zoom <= 1.0 or not width:
             return Wish(self.wish_kind)
         part = (round(width / zoom), round(height / zoom))
-        x, y = (round((full - p) * share / 100.0) for full, p, share in zip(self._size, part, self._place(), strict=True))
+        x, y = (
+            round(min(max(0.01 * share * full - 0.5 * p, 0.0), full - p))
+            for full, p, share in zip(self._size, part, self._middle(), strict=True)
+        )
         return Wish(self.wish_kind, (x, y, *part))
 
     def show(self, marks: Marks) -> None:
@@ -123,17 +126,27 @@ class TuningPanel:
         if newest is not None and zoomed:
             html = html.replace("</div></div>", f" · sharpness {_sharpness(newest[1])}</div></div>", 1)
         set_html(self._words, html)
-        for handle in (self._across, self._down):
-            if handle.visible != zoomed:
-                handle.visible = zoomed
+        if self._across.visible != zoomed:
+            self._across.visible = self._down.visible = zoomed
+            if newest is not None and zoomed:
+                self._aim(newest[0])
         told = _told(status, self.side)
         tuning = told.get("tuning")
         in_force = {**asked, **(tuning if isinstance(tuning, dict) else {})}
         self._follow(in_force)
         self._follow_device(told, in_force)
 
-    def _place(self) -> tuple[float, float]:
-        """Give where the zoom looks, in per cent of what is left."""
+    def _aim(self, preview: Preview) -> None:
+        """Have the zoom begin where a marker is, the one in the midst of the others."""
+        points = preview.points_px
+        if not len(points):
+            return
+        middle = points[np.linalg.norm(points - np.median(points, axis=0), axis=1).argmin()]
+        for handle, at, full in zip((self._across, self._down), middle, preview.size, strict=True):
+            handle.value = round(min(max(100.0 * float(at) / full, 0.0), 100.0))  # type: ignore[misc]
+
+    def _middle(self) -> tuple[float, float]:
+        """Give where the middle of the zoom is, in per cent of the picture."""
         return float(self._across.value), float(self._down.value)
 
     def _follow(self, in_force: Mapping[str, object]) -> None:
