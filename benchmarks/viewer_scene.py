@@ -2,7 +2,7 @@
 
 `python -m benchmarks.viewer_scene [--seconds S] [--browser]` plays the demo's truth at 60 Hz to one connection: a websocket that
 takes everything and throws it away, or chromium without a window (WebGL in software, so its frame rate is a lower bound). And
-what a preview costs the camera's own thread, and the preview's thread.
+what a preview costs the camera's own thread, and the preview's thread, and detection with somebody looking and without.
 """
 
 import argparse
@@ -21,15 +21,19 @@ import viser
 import websockets
 from viser import _messages
 
+from capture.detector import Detector
+from capture.look import looks_of
 from capture.packets import Blobs, Frame
 from capture.preview import PERIOD_NS, PreviewPublisher, PreviewSubscriber
-from capture.preview_picture import preview_of
+from capture.preview_picture import Wish, preview_of
+from config.settings import DetectorSettings
 from stream.viewer.stage import Stage, StageOptions
 from stream.viewer.stage_world import WORLD, World
 from tests.judges import node_modules, program
 from tests.stage_motion import performer, poses_of, skeleton_and_rig
 
 FPS = 60.0
+LOOKING_TURNS, LOOKING_FRAMES = 5, 60
 OPTIONS = {
     "nothing": StageOptions(body=False, markers=False, trails=False, contacts=False),
     "body": StageOptions(markers=False, trails=False, contacts=False),
@@ -189,6 +193,35 @@ def measure_previews() -> None:
         publisher.close()
 
 
+def measure_looking() -> None:
+    """Print what somebody who looks costs the camera's thread: detection unwatched, and with each kind of picture, in turns."""
+    cv2.setNumThreads(1)
+    for size in ((640, 480), (1280, 720)):
+        image = np.random.default_rng(1).integers(0, 9, (size[1], size[0], 3), np.uint8)
+        for n in range(14):
+            cv2.circle(image, (40 + 31 * n, 60 + 23 * (n % 9)), 5, (220, 220, 220), -1, cv2.LINE_AA)
+        detector = Detector(DetectorSettings())
+        publisher = PreviewPublisher(looks_of(detector))
+        times: dict[str, list[float]] = {"nobody": [], "picture": [], "foreground": []}
+        index = 0
+        for name in [*times] * LOOKING_TURNS:
+            looker = None if name == "nobody" else PreviewSubscriber(publisher.address, Wish(name))
+            while publisher.wanted != (looker is not None):
+                time.sleep(0.01)
+            for _ in range(LOOKING_FRAMES):
+                frame = Frame(0, index, index * 16_666_667, image)
+                t0 = time.perf_counter()
+                publisher.offer(frame, detector.step(frame))
+                times[name].append(1e3 * (time.perf_counter() - t0))
+                index += 1
+                time.sleep(max(0.0, 0.0166 - (time.perf_counter() - t0)))
+            if looker is not None:
+                looker.close()
+        publisher.close()
+        words = [f"{name} {np.median(some):.3f} (p95 {np.percentile(some, 95):.3f})" for name, some in times.items()]
+        print(f"detection at {size[0]}x{size[1]}, 60 Hz, ms, watched by: {', '.join(words)}")
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,6 +229,7 @@ def main() -> None:
     parser.add_argument("--browser", action="store_true")
     chosen = parser.parse_args()
     measure_previews()
+    measure_looking()
     measure_scene(chosen.seconds, chosen.browser)
 
 
