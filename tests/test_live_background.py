@@ -83,6 +83,7 @@ def stroll(k: float) -> float:
     return 140.0 + 100.0 * math.sin(k)
 
 
+@pytest.mark.slow
 def test_nothing_changes_and_nothing_is_seen(empty: Picture) -> None:
     """At six sigma one pixel in 10^8 would leave by chance; a hundred thousand times more are allowed for learned sigmas."""
     studio = learned(empty)
@@ -90,6 +91,7 @@ def test_nothing_changes_and_nothing_is_seen(empty: Picture) -> None:
     assert len(studio.told) == 3, "learning and learned, nothing else"
 
 
+@pytest.mark.slow
 def test_three_sigma_leave_as_they_should(empty: Picture) -> None:
     """Without a least difference the share out of 3 sigma is that of a normal variable, times three channels, give or take."""
     studio = Studio(LiveBackground(3.0, 0.0, 2.0))
@@ -100,6 +102,7 @@ def test_three_sigma_leave_as_they_should(empty: Picture) -> None:
     assert share > 0.0005, "or the bounds are wider than asked for"
 
 
+@pytest.mark.slow
 def test_sunset(empty: Picture) -> None:
     studio = learned(empty, 10.0)
     for k in range(3000):  # a third of the light in five minutes is the rate of one half in eight
@@ -109,6 +112,7 @@ def test_sunset(empty: Picture) -> None:
             assert seen > 0.9 and false < 0.005, k
 
 
+@pytest.mark.slow
 def test_light_switched_off_and_on(empty: Picture) -> None:
     """Half of the room loses more light than the other."""
     studio = learned(empty)
@@ -128,6 +132,7 @@ def test_light_switched_off_and_on(empty: Picture) -> None:
     assert false < 0.2, "where the dim room told too little; more foreground than there is does no harm"
 
 
+@pytest.mark.slow
 def test_gain_step_of_the_camera(empty: Picture) -> None:
     studio = learned(empty * 0.6)
     for k in range(60):
@@ -138,6 +143,7 @@ def test_gain_step_of_the_camera(empty: Picture) -> None:
     assert seen > 0.8 and false < 0.02
 
 
+@pytest.mark.slow
 def test_a_chair_that_was_moved_becomes_background(empty: Picture) -> None:
     studio = learned(empty, 10.0)
     moved = empty.copy()
@@ -152,6 +158,7 @@ def test_a_chair_that_was_moved_becomes_background(empty: Picture) -> None:
     assert "something that stays where it is was taken for background" in studio.told
 
 
+@pytest.mark.slow
 def test_performer_who_stands_still_for_a_minute_stays_in_view(empty: Picture) -> None:
     """Only an arm moves."""
     studio = learned(empty, 10.0)
@@ -164,6 +171,7 @@ def test_performer_who_stands_still_for_a_minute_stays_in_view(empty: Picture) -
     assert false < 0.02, "nor does anything stay behind"
 
 
+@pytest.mark.slow
 def test_performer_in_view_from_the_first_frame(empty: Picture) -> None:
     """All is foreground until it is known not to be the performer, who never is background."""
     studio = Studio(LiveBackground(6.0, 12.0))
@@ -207,6 +215,7 @@ def test_given_background_and_settings() -> None:
     assert (bounds.lo[31, 143], bounds.hi[31, 143]) == (85, 115)
 
 
+@pytest.mark.slow
 def test_in_the_dark_a_planted_foot_is_never_background() -> None:
     """One spot stays for half a minute, another moves; only the dark cells become known."""
     live, random = LiveBackground(6.0, 12.0), np.random.default_rng(3)
@@ -249,6 +258,7 @@ def test_counting_foreground_against_a_mask() -> None:
             assert counts[r, c] == (true if 2 <= r <= 4 else -1)
 
 
+@pytest.mark.slow
 def test_warm_leaves_no_trace(empty: Picture) -> None:
     """Compiling every kernel beforehand changes nothing."""
     cold, warm = LiveBackground(6.0, 12.0, 0.2), LiveBackground(6.0, 12.0, 0.2)

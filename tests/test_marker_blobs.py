@@ -37,7 +37,14 @@ def compact_plainly(sums: NDArray[np.float64], min_area_px: float) -> NDArray[np
     return np.asarray((sums[:, 0] > 0) & (area >= min_area_px) & (area <= MAX_AREA_SHARE * SIZE[0] * SIZE[1]) & shape)
 
 
-blobs = st.builds(blob, st.integers(1, 12), st.integers(1, 12), st.integers(1, 90), st.floats(0, 90), st.floats(1, 200))
+blobs = st.builds(
+    blob,
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(1, 90),
+    st.one_of(st.just(0.0), st.floats(0.01, 90)),
+    st.floats(1, 200),
+)
 
 
 @given(st.lists(blobs, max_size=12), st.floats(0, 9), st.floats(0, 120), st.floats(0.0, 0.9))
