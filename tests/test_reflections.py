@@ -58,6 +58,7 @@ def walked(room: Room, pipeline: Pipeline, lamps: tuple[Floats, Floats], n: int 
     return [pipeline.step(room.pair(k, room.markers[k], lamps)) for k in range(n)]
 
 
+@pytest.mark.slow
 def test_a_reflection_is_out_within_a_second(room: Room) -> None:
     pipeline, n = room.pipeline(), len(room.subject.markers)
     walked(room, pipeline, LAMPS, 60)
@@ -68,6 +69,7 @@ def test_a_reflection_is_out_within_a_second(room: Room) -> None:
         assert max(np.linalg.norm(places - lamp, axis=1).min() for lamp in lamps) < 0.5
 
 
+@pytest.mark.slow
 def test_one_that_flickers_too(room: Room) -> None:
     pipeline, n, rng = room.pipeline(), len(room.subject.markers), np.random.default_rng(5)
     for k in range(110):
@@ -77,6 +79,7 @@ def test_one_that_flickers_too(room: Room) -> None:
     assert reach_matching(pipeline, room.pair(110, room.markers[110], LAMPS)) == (n, n)
 
 
+@pytest.mark.slow
 def test_a_performer_who_stands_in_the_t_pose_for_a_minute(room: Room) -> None:
     """At 10 pairs a second; no marker is ever left out, and no place of one is remembered."""
     markers = worn_markers(room.subject, t_pose()[None], np.array([[0.0, 0.95, 0.0]]))[0][0]
@@ -89,6 +92,7 @@ def test_a_performer_who_stands_in_the_t_pose_for_a_minute(room: Room) -> None:
     assert not len(pipeline._reflections.places_px(0)) and not len(pipeline._reflections.places_px(1))
 
 
+@pytest.mark.slow
 def test_a_marker_that_passes_a_reflection_keeps_its_label(room: Room) -> None:
     """The reflection is where the left elbow will be in frame 80; there both are one blob."""
     elbow, at = room.subject.markers.names.index("left_elbow"), 80
@@ -109,6 +113,7 @@ def test_a_marker_that_passes_a_reflection_keeps_its_label(room: Room) -> None:
     assert passed >= 1
 
 
+@pytest.mark.slow
 def test_a_marker_comes_to_stand_on_a_reflection_and_stays(room: Room) -> None:
     """The walk ends with the right toe on the left camera's reflection, for three seconds."""
     toe = room.subject.markers.names.index("right_toe")
@@ -123,6 +128,7 @@ def test_a_marker_comes_to_stand_on_a_reflection_and_stays(room: Room) -> None:
             assert pipeline.markers.valid[toe], k
 
 
+@pytest.mark.slow
 def test_a_reflection_does_not_hold_the_label_of_a_hidden_elbow(room: Room) -> None:
     """The left camera loses the elbow just where a known reflection is; the right one loses it too."""
     elbow, at = room.subject.markers.names.index("left_elbow"), 60
@@ -136,6 +142,7 @@ def test_a_reflection_does_not_hold_the_label_of_a_hidden_elbow(room: Room) -> N
     assert all(held[6 : at - 2]) and not any(held[at:])
 
 
+@pytest.mark.slow
 def test_reflections_change_nothing_that_is_measured(room: Room) -> None:
     bare, lit = room.pipeline(), room.pipeline()
     clean = room.errors_m(walked(room, bare, (LAMPS[0][:0], LAMPS[1][:0])))[TO_LEARN:]
@@ -143,6 +150,7 @@ def test_reflections_change_nothing_that_is_measured(room: Room) -> None:
     assert among.mean() < 1.05 * clean.mean()
 
 
+@pytest.mark.slow
 def test_the_same_pairs_give_the_same_poses(room: Room) -> None:
     """Also in a pipeline that has seen others before, once it has forgotten them."""
     used = room.pipeline()
