@@ -1,5 +1,6 @@
 """What a live run amounts to, in figures and in words; pure, times are passed in."""
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ class RunTally:
     def __init__(self) -> None:
         self.status: StatusMessage | None = None
         self.n_poses = self.n_tracked = 0
-        self._latencies_ms: list[float] = []
+        self._latencies_ms = array("d")
         self._n_before = 0
         self._span_ns = [0, 0]
         self._t_last_capture_ns = -1
