@@ -82,6 +82,7 @@ class App:
             self._tuning.close()
         if self._desk is not None:
             self._desk.close()
+        self.scenery.want_pictures(False)
         self.feed.close()
         # The library says on standard output that it stops.
         with contextlib.suppress(RuntimeError), contextlib.redirect_stdout(io.StringIO()):
