@@ -49,10 +49,12 @@ def free_part(folder: Path, stem: str) -> int:
 class VideoRecording:
     """One part of a recording: queue, thread and files; pictures of one size [px].
 
-    n_written: pictures in the file; n_lost: dropped; fault: what ended it early.
+    n_written: pictures in the file; n_lost: dropped; fault: what ended it early; before: the part whose files come first.
     """
 
-    def __init__(self, folder: Path, stem: str, source: Source, size: tuple[int, int]) -> None:
+    def __init__(
+        self, folder: Path, stem: str, source: Source, size: tuple[int, int], before: "VideoRecording | None" = None
+    ) -> None:
         self._folder, self._stem, self.size = folder, stem, size
         self._fps, self._stamp = source.fps, str(source.stamp)
         self.file, self.fault = folder / f"{stem}.mkv", ""
@@ -61,6 +63,7 @@ class VideoRecording:
         self._n_queued_bytes = self._n_being_written = 0
         self._closing = False
         self._changed = threading.Condition()
+        self._before, self._named = before, threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"record-{stem}", daemon=True)
         self._thread.start()
 
@@ -104,10 +107,14 @@ class VideoRecording:
         video: VideoWriter | None = None
         stamps: StampWriter | None = None
         try:
+            if self._before is not None:  # or the parts could be numbered in the wrong order
+                self._before._named.wait(CLOSE_S)
+                self._before = None
             part = free_part(self._folder, self._stem)
             self.file = part_file(self._folder, self._stem, part, ".mkv")
             video = VideoWriter(self.file, self.size, self._fps)
             stamps = StampWriter(self.file.with_suffix(".csv"))
+            self._named.set()
             self._write_until_told(video, stamps)
             video.close()
             stamps.close()
@@ -118,6 +125,8 @@ class VideoRecording:
                 video.abandon()
             if stamps is not None:
                 stamps.abandon()
+        finally:
+            self._named.set()
 
     def _write_until_told(self, video: VideoWriter, stamps: StampWriter) -> None:
         """Write what waits, a few times a second. Raises OSError."""
@@ -221,7 +230,8 @@ class VideoTaker:
     def _begun(self) -> VideoRecording:
         """Begin a part."""
         self._n_told = 0
-        return VideoRecording(Path(self._folder), self._stem, self._source, self._size)
+        before = self._finishing[-1] if self._finishing else None
+        return VideoRecording(Path(self._folder), self._stem, self._source, self._size, before)
 
     def _next_part(self) -> VideoRecording | None:
         """End a part and begin the next."""
