@@ -61,6 +61,8 @@ def settings_table(settings: Settings) -> dict[str, Any]:
     for side in CAMERAS:
         del table[side]["name"]
         table[side] = {section: values for section, values in table[side].items() if values}
+        if not table[side]:
+            del table[side]
     return table
 
 
