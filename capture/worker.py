@@ -16,6 +16,7 @@ from capture.plan import CameraPlan, Recorder, Telling
 from capture.preview import PreviewPublisher
 from capture.sources import Source
 from capture.tuning import Tuner
+from capture.warm import warm_detection
 from capture.wire import SentBlobs, encode_blobs
 from config.cameras import CAMERAS
 from config.errors import DuocapError
@@ -43,7 +44,8 @@ class CameraWorker:
         try:
             self._first = self.source.read()
             if self._first is not None:
-                plan.detector(self.source).step(self._first)  # compiles every kernel, and is forgotten
+                warm_detection()
+                plan.detector(self.source).step(self._first)  # compiles the other kernels, and is forgotten
             self._detector = plan.detector(self.source)
             self._takers = [make(self.source) for make in plan.takers]
             self._preview = PreviewPublisher(looks_of(self._detector)) if plan.preview else None
