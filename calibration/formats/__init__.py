@@ -1,0 +1,1 @@
+"""Calibrations of other programs, read and written."""

@@ -1,0 +1,59 @@
+"""What is seen of a board: its corners in one picture, and the pictures of both cameras that show it in one place."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from database.rotations import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """A board in one picture.
+
+    corners_px: raw image points in the board's order, (N, 2) [px], anything where not seen; seen: (N,); t_ns: when it was taken
+    (by number where nothing better is known); name: of the picture, for words; blur_px: width of its edges, as a Gaussian's
+    standard deviation [px]; moved_px: how far the corners moved since the picture before, NaN where that is unknown [px];
+    legacy: layout of the ChArUco board that was seen.
+    """
+
+    corners_px: Floats
+    seen: NDArray[np.bool_]
+    t_ns: int = 0
+    name: str = ""
+    blur_px: float = float("nan")
+    moved_px: float = float("nan")
+    legacy: bool = False
+
+    def __post_init__(self) -> None:
+        self.corners_px.setflags(write=False)
+        self.seen.setflags(write=False)
+
+    @property
+    def n_seen(self) -> int:
+        """Count the corners seen."""
+        return int(self.seen.sum())
+
+    @property
+    def middle_px(self) -> Floats:
+        """Mean of the corners seen, (2,) [px]."""
+        return np.asarray(self.corners_px[self.seen].mean(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPair:
+    """The board in one place, as both cameras or one of them saw it; None: not seen by that camera."""
+
+    left: BoardView | None
+    right: BoardView | None
+
+    @property
+    def views(self) -> tuple[BoardView | None, BoardView | None]:
+        """Both, left first."""
+        return self.left, self.right
+
+    @property
+    def n_shared(self) -> int:
+        """Count the corners that both cameras see."""
+        return 0 if self.left is None or self.right is None else int((self.left.seen & self.right.seen).sum())
