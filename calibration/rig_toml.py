@@ -14,15 +14,12 @@ import numpy as np
 import tomli_w
 
 from calibration.camera import Camera, Rig
+from calibration.rig_checks import MAX_SIDE_PX, check_baseline, check_camera
 from config.errors import FileFormatError, reason
 from config.files import atomic_write
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
 CAMERA_TABLES = ("cam_0", "cam_1")
-FOCAL_RANGE = (0.2, 30.0)  # of the longer image side: from a fisheye-like 136 degrees to a 2 degree telephoto
-BASELINE_RANGE_M = (0.005, 50.0)
-MAX_SIDE_PX = 16384
-MAX_DISTORTION = 1e3
 # A rotation goes vector -> matrix -> vector; rounding away the last bits gives back the digits that were read.
 ROTATION_DECIMALS = 14
 
@@ -71,11 +68,7 @@ def read_rig(path: str | Path) -> Rig:
     left, right = (_camera(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
     error_px, floor_known = _metadata(f"{path}: [metadata]", tables.get("metadata", {}))
     rig = Rig(left, right, error_px, floor_known)
-    low, high = BASELINE_RANGE_M
-    if not low <= rig.baseline_m <= high:
-        raise FileFormatError(
-            f"{path}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres"
-        )
+    check_baseline(str(path), rig)
     return rig
 
 
@@ -121,30 +114,8 @@ def _camera(where: str, table: dict[str, Any]) -> Camera:
         rotation=matrix_from_rotvec(_numbers(where, table, "rotation", ((3,),))),
         translation=_numbers(where, table, "translation", ((3,),)),
     )
-    _check_intrinsics(where, camera)
+    check_camera(where, camera)
     return camera
-
-
-def _check_intrinsics(where: str, camera: Camera) -> None:
-    """Raise FileFormatError where no real lens would have such intrinsics."""
-    K, side = camera.matrix, max(camera.size)
-    if not (np.allclose(K[2], (0, 0, 1), atol=1e-9) and K[0, 1] == K[1, 0] == 0.0):
-        raise FileFormatError(f"{where} matrix must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {K.tolist()}")
-    for name, focal in (("fx", K[0, 0]), ("fy", K[1, 1])):
-        if not FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side:
-            raise FileFormatError(
-                f"{where} focal length {name} = {focal:g} px, expected {FOCAL_RANGE[0] * side:g} to {FOCAL_RANGE[1] * side:g} px "
-                f"for an image {side} px long; is matrix in pixels and of this size?"
-            )
-    for name, center, length in (("cx", K[0, 2], camera.size[0]), ("cy", K[1, 2], camera.size[1])):
-        if not -0.5 * length <= center <= 1.5 * length:
-            raise FileFormatError(
-                f"{where} principal point {name} = {center:g} px is far outside the image of {length} px; does size fit matrix?"
-            )
-    if np.abs(camera.distortions).max() > MAX_DISTORTION:
-        raise FileFormatError(
-            f"{where} distortions up to {np.abs(camera.distortions).max():g}, expected at most {MAX_DISTORTION:g}"
-        )
 
 
 def _numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
