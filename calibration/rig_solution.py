@@ -26,7 +26,8 @@ class RigSolution:
     intrinsic_sigma: (2, 9), in the order of INTRINSICS, 0 for those that were held; relative_covariance: of the right camera's
     rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; fixed_intrinsics: taken from earlier;
     dropped: in words, views left out and why; offset_s: by which the right camera's stamps are late, and its sigma, NaN where
-    not solved for; n_parameters: in the adjustment.
+    not solved for; n_parameters: in the adjustment; figures: by name with its unit what is known of the board, such as bend_mm
+    (`calibration.bundle_board`); notes: in words, what is worth telling.
     """
 
     board: Board
@@ -46,6 +47,7 @@ class RigSolution:
     offset_sigma_s: float = float("nan")
     n_parameters: int = 0
     notes: tuple[str, ...] = field(default=())
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rms_px(self) -> float:

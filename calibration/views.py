@@ -15,7 +15,7 @@ class BoardView:
     corners_px: raw image points in the board's order, (N, 2) [px], anything where not seen; seen: (N,); t_ns: when it was taken
     (by number where nothing better is known); name: of the picture, for words; blur_px: width of its edges, as a Gaussian's
     standard deviation [px]; moved_px: how far the corners moved since the picture before, NaN where that is unknown [px];
-    legacy: layout of the ChArUco board that was seen.
+    legacy: layout of the ChArUco board that was seen; velocity_px_s: of each corner, (N, 2) [px/s], None where unknown.
     """
 
     corners_px: Floats
@@ -25,10 +25,13 @@ class BoardView:
     blur_px: float = float("nan")
     moved_px: float = float("nan")
     legacy: bool = False
+    velocity_px_s: Floats | None = None
 
     def __post_init__(self) -> None:
         self.corners_px.setflags(write=False)
         self.seen.setflags(write=False)
+        if self.velocity_px_s is not None:
+            self.velocity_px_s.setflags(write=False)
 
     @property
     def n_seen(self) -> int:
