@@ -75,7 +75,8 @@ class Camera:
 class Rig:
     """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration.
 
-    error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0.
+    error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0;
+    verdict: on the calibration, `pass` or `poor`, empty where nobody judged it.
     A rig of one camera has it on both sides; pairs of views then show nothing on the right (`capture.packets.lone_pair`).
     """
 
@@ -83,6 +84,7 @@ class Rig:
     right: Camera
     error_px: float = float("nan")
     floor_known: bool = False
+    verdict: str = ""
 
     @property
     def is_lone(self) -> bool:

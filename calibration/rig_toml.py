@@ -1,4 +1,4 @@
-"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with one key of our own: `[metadata] floor_known`.
+"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with two keys of our own in `[metadata]`: `floor_known`, `verdict`.
 
 Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2,
 p1, p2[, k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to
@@ -24,7 +24,7 @@ CAMERA_TABLES = ("cam_0", "cam_1")
 ROTATION_DECIMALS = 14
 
 
-def _read_tables(path: str | Path) -> dict[str, Any]:
+def read_tables(path: str | Path) -> dict[str, Any]:
     """Read a rig.toml as tables. Raises FileFormatError: no such file, not TOML."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -42,12 +42,12 @@ def read_lone_camera(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
     table: `cam_0` or `cam_1`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
     kind or implausible.
     """
-    tables = _read_tables(path)
+    tables = read_tables(path)
     if not isinstance(tables.get(table), dict):
         listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
         raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
-    camera = _camera(f"{path}: [{table}]", tables[table])
-    return Rig(camera, camera, *_metadata(f"{path}: [metadata]", tables.get("metadata", {})))
+    camera = camera_from_table(f"{path}: [{table}]", tables[table])
+    return Rig(camera, camera, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
 
 
 def read_rig(path: str | Path) -> Rig:
@@ -55,7 +55,7 @@ def read_rig(path: str | Path) -> Rig:
 
     Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong kind or implausible.
     """
-    tables = _read_tables(path)
+    tables = read_tables(path)
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
     for name in CAMERA_TABLES:
         if name not in found:
@@ -65,27 +65,29 @@ def read_rig(path: str | Path) -> Rig:
             )
     if len(found) > 2:
         raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
-    left, right = (_camera(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
-    error_px, floor_known = _metadata(f"{path}: [metadata]", tables.get("metadata", {}))
-    rig = Rig(left, right, error_px, floor_known)
+    left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
+    rig = Rig(left, right, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
     check_baseline(str(path), rig)
     return rig
 
 
 def write_rig(path: str | Path, rig: Rig) -> None:
-    """Write a rig; the file is complete or, on any failure, as it was before.
+    """Write a rig, one camera alone as `[cam_0]` only; the file is complete or, on any failure, as it was before.
 
     Raises FileFormatError: the folder cannot be written to.
     """
     metadata: dict[str, Any] = {"adjusted": False, "floor_known": rig.floor_known}
     if not math.isnan(rig.error_px):
         metadata["error"] = float(rig.error_px)
-    tables = {name: _table(camera) for name, camera in zip(CAMERA_TABLES, rig.cameras, strict=True)}
+    if rig.verdict:
+        metadata["verdict"] = rig.verdict
+    cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
+    tables = {name: camera_table(camera) for name, camera in zip(CAMERA_TABLES, cameras, strict=False)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
     atomic_write(Path(path), text)
 
 
-def _table(camera: Camera) -> dict[str, Any]:
+def camera_table(camera: Camera) -> dict[str, Any]:
     """Give the TOML table of a camera."""
     return {
         "name": camera.name,
@@ -97,7 +99,7 @@ def _table(camera: Camera) -> dict[str, Any]:
     }
 
 
-def _camera(where: str, table: dict[str, Any]) -> Camera:
+def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
     """Check one camera's table and turn it into a Camera."""
     if table.get("fisheye"):
         raise FileFormatError(
@@ -140,8 +142,8 @@ def _flat(value: object) -> list[object]:
     return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list) else [value]
 
 
-def _metadata(where: str, table: object) -> tuple[float, bool]:
-    """Give error [px] and floor_known, with defaults for what is absent."""
+def metadata_of(where: str, table: object) -> tuple[float, bool, str]:
+    """Give error [px], floor_known and verdict, with defaults for what is absent."""
     if not isinstance(table, dict):
         raise FileFormatError(f"{where} must be a table, got {table!r}")
     error, floor = table.get("error", float("nan")), table.get("floor_known", False)
@@ -149,4 +151,7 @@ def _metadata(where: str, table: object) -> tuple[float, bool]:
         raise FileFormatError(f"{where} error must be the reprojection RMS in pixels, got {error!r}")
     if not isinstance(floor, bool):
         raise FileFormatError(f"{where} floor_known must be true or false, got {floor!r}")
-    return float(error), floor
+    verdict = table.get("verdict", "")
+    if not isinstance(verdict, str):
+        raise FileFormatError(f"{where} verdict must be a word such as pass or poor, got {verdict!r}")
+    return float(error), floor, verdict

@@ -1,6 +1,7 @@
 """rig.toml: what is written is read again, and each fault has its own line."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,21 @@ def test_a_rig_of_one_camera(tmp_path: Path) -> None:
         read_lone_camera(alone, "cam_1")
     with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing"):
         read_rig(alone)
+
+
+def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    assert rig.verdict == ""
+    write_rig(tmp_path / "judged.toml", replace(rig, verdict="poor"))
+    assert read_rig(tmp_path / "judged.toml").verdict == "poor"
+    with pytest.raises(FileFormatError, match="verdict must be a word"):
+        read_rig(write(tmp_path, TEXT.replace("adjusted = false", "verdict = 3")))
+
+
+def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    write_rig(tmp_path / "lone.toml", Rig(rig.right, rig.right, 0.25))
+    text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
+    assert "[cam_0]" in text and "[cam_1]" not in text
+    lone = read_lone_camera(tmp_path / "lone.toml")
+    assert lone.is_lone and lone.left.name == "starboard" and lone.error_px == 0.25
