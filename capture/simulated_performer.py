@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Camera, Rig
 from calibration.placement import distance_in_view, facing_rig
-from calibration.rig_toml import read_rig
+from calibration.rig_file import read_rig
 from capture.render_body import Body, body_of, with_props, worn_offsets
 from capture.simulated_scene import SimulatedScene
 from capture.simulated_stage import continuous, extent, moved, on_stage, slerped, stage_before, with_tpose

@@ -8,9 +8,11 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range
+from tools.cli_calibrate_convert import convert
 from tools.options import with_settings
 
 app = typer.Typer()
+app.command("convert")(convert)
 
 Markers = Annotated[
     str,
@@ -47,7 +49,7 @@ def subject(
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Who the performer is.")] = "performer",
 ) -> None:
     """Fit a performer's skeleton and marker places from a T-pose."""
-    from calibration.rig_toml import read_rig
+    from calibration.rig_file import read_rig
     from calibration.subject_toml import write_subject
     from capture.recording import Recording, RecordingSpec
     from capture.session_files import is_session

@@ -50,7 +50,7 @@ def record(
         report = record_cameras(settings, (left, right), folder, fps, seconds, _note)
         typer.echo("\n".join(report.lines()))
         return
-    from calibration.rig_toml import read_rig
+    from calibration.rig_file import read_rig
     from calibration.subject_toml import read_subject
     from capture.endpoints import key_settings
     from database.default import default_database, default_database_path

@@ -165,7 +165,7 @@ def _replay_videos(
     overlay: Path | None,
 ) -> None:
     """Replay videos as RecordingSpec names them, with the rig, the subject and the database of `made_for`."""
-    from calibration.rig_toml import CAMERA_TABLES, read_lone_camera, read_rig
+    from calibration.rig_file import read_one_camera, read_rig
     from calibration.subject_toml import read_subject
     from capture.recording import Recording, RecordingSpec
     from stream.export.take import TakeInfo
@@ -180,7 +180,7 @@ def _replay_videos(
 
     spec, (rig, subject, database) = RecordingSpec(*videos), made_for
     settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
-    cameras = read_lone_camera(rig, CAMERA_TABLES[spec.column]) if lone else read_rig(rig)
+    cameras = read_one_camera(rig, spec.column) if lone else read_rig(rig)
     performer = read_subject(subject)
     poses = open_or_default(database)
     recording = Recording(spec, settings.detector, performer.markers)

@@ -52,7 +52,7 @@ def run(
     seconds: FOR_SECONDS = None,
 ) -> None:
     """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
-    from calibration.rig_toml import read_rig
+    from calibration.rig_file import read_rig
     from calibration.subject_toml import read_subject
     from capture.endpoints import key_settings
     from database.default import default_database, default_database_path

@@ -36,7 +36,7 @@ def sync(
     markers: Markers = "boxing",
 ) -> None:
     """Say how late the right camera's stamps are, and how to correct them."""
-    from calibration.rig_toml import read_rig
+    from calibration.rig_file import read_rig
     from capture.recording import Recording, RecordingSpec
     from capture.session_files import is_session
     from config.errors import DuocapError

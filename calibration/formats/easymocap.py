@@ -1,0 +1,79 @@
+"""EasyMocap's calibration: a folder with intri.yml (K_, dist_ by camera) and extri.yml (R_, Rot_, T_), world to camera."""
+
+from pathlib import Path
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.formats.camera_file import CameraFile, ReadOptions
+from calibration.formats.storage import StoredValues, Value, stored_text
+from config.errors import FileFormatError
+from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+
+INTRINSICS, EXTRINSICS = "intri.yml", "extri.yml"
+ORTHONORMAL = 1e-9  # a matrix with fewer digits than this says less than the rotation vector beside it
+
+
+def easymocap_folder(path: Path) -> Path | None:
+    """Give the folder of such a calibration, if `path` is one or one of its files."""
+    folder = path.parent if path.name in (INTRINSICS, EXTRINSICS) else path
+    return folder if (folder / INTRINSICS).is_file() or (folder / EXTRINSICS).is_file() else None
+
+
+def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
+    """Read all its cameras. Raises FileFormatError: a file or a camera's part missing, or an unknown image size."""
+    for name in (INTRINSICS, EXTRINSICS):
+        if not (folder / name).is_file():
+            raise FileFormatError(f"{folder}: {name} is missing; EasyMocap's calibrations are {INTRINSICS} and {EXTRINSICS}")
+    values = StoredValues([folder / INTRINSICS, folder / EXTRINSICS])
+    names = values.texts("names")
+    if not names:
+        raise FileFormatError(f"{folder / INTRINSICS}: names no cameras; expected a list `names`")
+    return CameraFile(tuple(_camera(values, name, options) for name in names))
+
+
+def _camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
+    """Give one camera."""
+    lens = values.matrix((f"dist_{name}", f"D_{name}"), [(4,), (5,)])
+    return Camera(
+        name,
+        _size(values, name, options),
+        values.needed((f"K_{name}",), [(3, 3)]),
+        np.zeros(5) if lens is None else lens,
+        _rotation(values, name),
+        values.needed((f"T_{name}",), [(3,)]),
+    )
+
+
+def _rotation(values: StoredValues, name: str) -> Floats:
+    """Give the rotation, of matrix and vector the one with more digits."""
+    matrix = values.matrix((f"Rot_{name}",), [(3, 3)])
+    if matrix is not None and np.allclose(matrix @ matrix.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL):
+        return matrix
+    return matrix_from_rotvec(values.needed((f"R_{name}",), [(3,)]))
+
+
+def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, int]:
+    """Give width and height of its images; many such files do not say."""
+    width, height = values.number((f"W_{name}",)), values.number((f"H_{name}",))
+    if width is not None and height is not None and min(width, height) > 0:
+        return int(width), int(height)
+    if options.size is None:
+        raise FileFormatError(f"{values.where}: do not say how large the images are; give --size WIDTHxHEIGHT")
+    return options.size
+
+
+def easymocap_texts(rig: Rig) -> dict[str, str]:
+    """Give the texts of both files by name."""
+    cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
+    names: list[str] = [camera.name for camera in cameras]
+    if len(set(names)) < len(names):
+        names = [f"{n}" for n in range(1, len(names) + 1)]
+    inside: dict[str, Value] = {"names": names}
+    outside: dict[str, Value] = {"names": names}
+    for name, camera in zip(names, cameras, strict=True):
+        inside |= {f"K_{name}": camera.matrix, f"dist_{name}": camera.distortions[None]}
+        inside |= {f"H_{name}": camera.size[1], f"W_{name}": camera.size[0]}
+        outside |= {f"R_{name}": rotvec_from_matrix(camera.rotation)[:, None]}
+        outside |= {f"Rot_{name}": camera.rotation, f"T_{name}": camera.translation[:, None]}
+    return {INTRINSICS: stored_text(inside, ".yml"), EXTRINSICS: stored_text(outside, ".yml")}

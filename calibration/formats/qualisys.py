@@ -1,0 +1,143 @@
+"""Qualisys' calibration, XML as QTM exports it (.qca.txt): sensor units of 1/64 px, mm, Z up, cameras that look along -z.
+
+`transform` holds the place of the camera and, row by row, its axes in the world: x right, y up, z backwards. The coefficients
+of the lens are those of our model as they stand; the world's floor is at z = 0, where the L-frame lay.
+"""
+
+import xml.etree.ElementTree as ET
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, in_world
+from config.errors import FileFormatError, reason
+from database.rotations import Floats
+
+UNITS_A_PIXEL = 64
+BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
+LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tangentalDistortion2", "radialDistortion3")
+
+
+def read_qualisys(path: Path) -> CameraFile:
+    """Read its calibrated cameras into a world with Y up. Raises FileFormatError: unreadable, or something missing in it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        root = ET.fromstring(text) if "<!DOCTYPE" not in text else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{path}: cannot read the calibration ({reason(error)})") from error
+    except ET.ParseError as error:
+        raise FileFormatError(f"{path}: not valid XML: {error}") from error
+    if root is None or root.tag != "calibration":
+        raise FileFormatError(f"{path}: not a calibration of Qualisys; expected XML with <calibration> at its top")
+    cameras = [_camera(path, element) for element in root.findall("cameras/camera") if element.get("calibrated") != "false"]
+    if not cameras:
+        raise FileFormatError(f"{path}: no calibrated camera in it")
+    return CameraFile(tuple(in_world(camera, Z_UP_TO_Y_UP) for camera in cameras), floor_known=True)
+
+
+def _camera(path: Path, element: ET.Element) -> Camera:
+    """Give one camera in Qualisys' own world, in metres."""
+    name = element.get("serial") or element.get("id") or "camera"
+    where = f"{path}: camera {name}"
+    inside, pose = _part(where, element, "intrinsic"), _part(where, element, "transform")
+    view = element.find("fov_video")
+    view = element.find("fov_marker") if view is None else view
+    full = element.find("fov_video_max")
+    full = view if full is None else full
+    columns = _number(where, inside, "sensorMaxU") - _number(where, inside, "sensorMinU") + 1.0
+    rows = _number(where, inside, "sensorMaxV") - _number(where, inside, "sensorMinV") + 1.0
+    unit = np.array([UNITS_A_PIXEL, UNITS_A_PIXEL], float)
+    corner, size = np.zeros(2), np.array([columns, rows]) / UNITS_A_PIXEL
+    if view is not None and full is not None:
+        unit = np.array([columns, rows]) / _extent(where, full)
+        corner, size = np.array([_number(where, view, side) for side in ("left", "top")]), _extent(where, view)
+    fx, fy, cx, cy = (_number(where, inside, key) for key in ("focalLengthU", "focalLengthV", "centerPointU", "centerPointV"))
+    K = np.array([[fx / unit[0], 0.0, cx / unit[0] - corner[0]], [0.0, fy / unit[1], cy / unit[1] - corner[1]], [0.0, 0.0, 1.0]])
+    lens = np.array([_number(where, inside, key) for key in LENS])
+    axes = np.array([[_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
+    place_m = np.array([float(_decimal(where, pose, key) / 1000) for key in "xyz"])
+    rotation = np.ascontiguousarray(BACKWARDS_TO_AHEAD @ axes + 0.0)
+    return Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ place_m)
+
+
+def _part(where: str, element: ET.Element, tag: str) -> ET.Element:
+    """Give a part of a camera."""
+    found = element.find(tag)
+    if found is None:
+        raise FileFormatError(f"{where}: lacks <{tag}>; was it calibrated?")
+    return found
+
+
+def _extent(where: str, view: ET.Element) -> Floats:
+    """Give width and height of a field of view [px]."""
+    left, top, right, bottom = (_number(where, view, side) for side in ("left", "top", "right", "bottom"))
+    if right <= left or bottom <= top:
+        raise FileFormatError(f"{where}: <{view.tag}> from {left:g}, {top:g} to {right:g}, {bottom:g} is empty")
+    return np.array([right - left + 1.0, bottom - top + 1.0])
+
+
+def _decimal(where: str, element: ET.Element, key: str) -> Decimal:
+    """Give an attribute as the number that is written there."""
+    try:
+        value = Decimal(element.get(key, ""))
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise FileFormatError(f"{where}: <{element.tag}> {key} must be a finite number, got {element.get(key)!r}")
+    return value
+
+
+def _number(where: str, element: ET.Element, key: str) -> float:
+    """Give an attribute as a float."""
+    return float(_decimal(where, element, key))
+
+
+def qualisys_text(rig: Rig) -> str:
+    """Give the text of such a file; the rig's world has Y up, the file's Z."""
+    cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<calibration calibrated="true" source="duocap" type="regular">',
+        " <cameras>",
+    ]
+    for camera in cameras:
+        lines += _lines(in_world(camera, Z_UP_TO_Y_UP.T), rig.error_px)
+    return "\n".join([*lines, " </cameras>", "</calibration>", ""])
+
+
+def _lines(camera: Camera, error_px: float) -> list[str]:
+    """Give one camera's lines, every number with all its digits."""
+    width, height = camera.size
+    view = f'left="0" top="0" right="{width - 1}" bottom="{height - 1}"'
+    axes = BACKWARDS_TO_AHEAD @ camera.rotation + 0.0
+    place = [Decimal(repr(float(value))) * 1000 for value in camera.center_m]
+    pose = {key: f"{value:f}" for key, value in zip("xyz", place, strict=True)}
+    pose |= {f"r{i + 1}{j + 1}": repr(float(axes[i, j])) for i in range(3) for j in range(3)}
+    K, lens = camera.matrix, np.zeros(5)
+    lens[: len(camera.distortions)] = camera.distortions
+    inside = {"focallength": "0", "sensorMinU": "0", "sensorMaxU": f"{width * UNITS_A_PIXEL - 1}"}
+    inside |= {"sensorMinV": "0", "sensorMaxV": f"{height * UNITS_A_PIXEL - 1}", "skew": "0"}
+    for key, value in (
+        ("focalLengthU", K[0, 0]),
+        ("focalLengthV", K[1, 1]),
+        ("centerPointU", K[0, 2]),
+        ("centerPointV", K[1, 2]),
+    ):
+        inside[key] = repr(float(value) * UNITS_A_PIXEL)
+    inside |= {key: repr(float(value)) for key, value in zip(LENS, lens, strict=True)}
+    residual = f' avg-residual="{error_px!r}"' if np.isfinite(error_px) else ""
+    return [
+        f'  <camera active="1" calibrated="true" serial={quoteattr(camera.name)} model="Video" viewrotation="0"{residual}>',
+        *(f"   <{tag} {view}/>" for tag in ("fov_marker", "fov_marker_max", "fov_video", "fov_video_max")),
+        f"   <transform {_attributes(pose)}/>",
+        f"   <intrinsic {_attributes(inside)}/>",
+        "  </camera>",
+    ]
+
+
+def _attributes(values: dict[str, str]) -> str:
+    """Give attributes as they are written."""
+    return " ".join(f'{key}="{value}"' for key, value in values.items())
