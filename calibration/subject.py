@@ -16,7 +16,8 @@ class Subject:
 
     skeleton: bone lengths; markers: the set worn (offset_m there is nominal); offset_m: calibrated place of every marker
     in its joint's frame, (M, 3) [m]; residual_mm: marker residual of the T-pose fit, (M,);
-    up: the world's up direction as seen in the T-pose, (3,).
+    up: the world's up direction as seen in the T-pose, (3,); length_sigma_m: how well each length is known, as standard
+    deviations of the skeleton's offsets and tails, (2, J) [m], None where nobody knows.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Subject:
     offset_m: Floats
     residual_mm: Floats
     up: Floats
+    length_sigma_m: Floats | None = None
 
     @property
     def joint(self) -> NDArray[np.int64]:

@@ -1,28 +1,34 @@
-"""The skeleton and the marker offsets from a T-pose (Chai & Hodgins 2005, section 4).
+"""The skeleton and the marker offsets from one T-pose or several (Chai & Hodgins 2005, section 4).
 
-The skeleton interpolates the database's skeletons: s = exp(mean + V b) over the logarithms of their bone lengths, with b
-a priori standard normal. It is fitted together with the root and small deviations from the T-pose; the nominal offsets
-are trusted to `OFFSET_SIGMA_M`. What is left over becomes the offset of each marker in its inboard joint's frame.
+The skeleton interpolates the database's skeletons (`subject_space`), conditioned on the markers: lengths, offsets and small
+deviations from the T-pose are sought together (`subject_adjust`), each trusted as far as people differ in it. What is left over
+becomes the offset of each marker in its inboard joint's frame. The covariance of the result says how well each length is known.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+from numpy.typing import NDArray
 
 from calibration.subject import Subject
+from calibration.subject_adjust import Adjusted, Problem, Stature, Take, Wearing, adjust
+from calibration.subject_space import SkeletonSpace, fixed_space, skeleton_of, skeleton_space
 from config.errors import CalibrationError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, PARENTS, mirrored
+from config.joints import JOINTS, N_JOINTS
 from config.markers import MarkerSet
-from database.kinematics import charted, forward
 from database.rigid import rigid_fit
-from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from database.rotations import Floats, rotvec_from_matrix
 from database.skeleton import Skeleton
 
-OFFSET_SIGMA_M = 0.025
-N_SHAPES = 5
-STRETCH_SIGMA = 0.06
+MOST_OFF_M = 0.20
+SWAY_M = 0.002  # of skin and stance, beside what the cameras say of a marker
+HEIGHT_SIGMA = 0.025  # of what people say of their height, and of what their bones say of it
+MEASURED = 0.75  # of the spread among people of that size: a length known better than so was measured
+
+# How far a marker may be from its nominal place, standard deviation by axis [m].
+OFFSET_SIGMA_M = {"hips": 0.025, "upperChest": 0.025, "Shoulder": 0.020, "head": 0.025, "neck": 0.020, "Toes": 0.012}
+OFFSET_SIGMA_ELSE_M = 0.015
 
 # How far a joint may be from the T-pose, standard deviation by axis [rad]: x forward bend, y twist, z sideways.
 DEVIATION_RAD = {
@@ -32,89 +38,21 @@ DEVIATION_RAD = {
     "Shoulder": (0.05, 0.10, 0.12),
     "UpperArm": (0.10, 0.20, 0.25),
     "LowerArm": (0.05, 0.15, 0.15),
+    "Hand": (0.15, 0.10, 0.12),
     "spine": (0.05, 0.03, 0.03),
     "chest": (0.05, 0.03, 0.03),
     "upperChest": (0.05, 0.03, 0.03),
     "neck": (0.08, 0.05, 0.05),
     "head": (0.10, 0.05, 0.05),
 }
-GROUPS = (
-    ("leftUpperLeg", "rightUpperLeg"),
-    ("leftLowerLeg", "rightLowerLeg"),
-    ("leftFoot", "rightFoot"),
-    ("leftToes", "rightToes"),
-    ("spine", "chest", "upperChest", "neck", "upperNeck", "head"),
-    ("leftShoulder", "rightShoulder", "leftUpperArm", "rightUpperArm"),
-    ("leftLowerArm", "rightLowerArm"),
-    ("leftHand", "rightHand"),
-)
 
 
-def _deviation_sigma(name: str) -> tuple[float, float, float]:
-    """Give a joint's allowance, by its name without the side."""
-    return DEVIATION_RAD.get(name, DEVIATION_RAD.get(name.removeprefix("left").removeprefix("right"), (0.0, 0.0, 0.0)))
+def by_joint(name: str, table: dict[str, tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Give a joint's entry of a table, by its name or its name without the side; zero where it has none."""
+    return table.get(name, table.get(name.removeprefix("left").removeprefix("right"), (0.0, 0.0, 0.0)))
 
 
-SIGMA_RAD = np.array([_deviation_sigma(name) for name in JOINTS])
-FREE = np.argwhere(SIGMA_RAD > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class SkeletonSpace:
-    """Skeletons of other people as a linear space: mean (F,), directions (F, S), in logarithms of symmetric lengths."""
-
-    unit: Floats
-    mean: Floats
-    directions: Floats
-
-    def skeleton(self, shape: Floats, stretch: Floats) -> Skeleton:
-        """Give a skeleton: shape (S,) in standard deviations, stretch (G,) the logarithm by which each limb differs."""
-        lengths = np.exp(self.mean + self.directions @ shape + GROUP_MATRIX @ stretch)
-        vectors = self.unit * lengths[:, None]
-        return Skeleton("calibrated", np.ascontiguousarray(vectors[:N_JOINTS]), np.ascontiguousarray(vectors[N_JOINTS:]))
-
-
-def _group_matrix() -> Floats:
-    """Give which limb stretches which offset and tail, (2 J, G)."""
-    matrix = np.zeros((2 * N_JOINTS, len(GROUPS)))
-    for g, names in enumerate(GROUPS):
-        for name in names:
-            matrix[JOINT_INDEX[name], g] = 1.0
-            if name in LEAVES:
-                matrix[N_JOINTS + JOINT_INDEX[name], g] = 1.0
-    return matrix
-
-
-LEAVES = tuple(name for index, name in enumerate(JOINTS) if index not in PARENTS)
-GROUP_MATRIX = _group_matrix()
-MIRROR = np.array([JOINT_INDEX[mirrored(name)] for name in JOINTS])
-
-
-def _symmetric(skeleton: Skeleton) -> Floats:
-    """Give offsets and tails averaged with their mirror image, (2 J, 3) [m]."""
-    flip = np.array([-1.0, 1.0, 1.0])
-    both = [0.5 * (a + a[MIRROR] * flip) for a in (skeleton.offsets_m, skeleton.tails_m)]
-    return np.vstack(both)
-
-
-def skeleton_space(skeletons: Sequence[Skeleton]) -> SkeletonSpace:
-    """Learn the space of skeletons; with only one, all shapes but stretches are fixed.
-
-    Raises CalibrationError: no skeletons.
-    """
-    if not skeletons:
-        raise CalibrationError("the database holds no skeleton; build it from clips with `duocap database build`")
-    vectors = np.stack([_symmetric(skeleton) for skeleton in skeletons])
-    lengths = np.maximum(np.linalg.norm(vectors, axis=2), 1e-6)
-    directions = (vectors / lengths[..., None]).mean(axis=0)
-    norm = np.linalg.norm(directions, axis=1, keepdims=True)
-    unit = np.where(norm > 1e-3, directions / np.maximum(norm, 1e-3), 0.0)
-    log = np.log(lengths)
-    mean = log.mean(axis=0)
-    _, singular, Vt = np.linalg.svd(log - mean, full_matrices=False)
-    n = min(N_SHAPES, len(skeletons) - 1)
-    scale = singular[:n] / np.sqrt(max(len(skeletons) - 1, 1))
-    return SkeletonSpace(unit, mean, Vt[:n].T * scale)
+SIGMA_RAD = np.array([by_joint(name, DEVIATION_RAD) for name in JOINTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,69 +66,158 @@ class TPose:
     n_frames: int
 
 
+@dataclass(frozen=True, slots=True)
+class SubjectFit:
+    """A subject with what it came from.
+
+    adjusted: the state found; problem: what was asked; measured: which lengths the markers tell rather than the sizes of other
+    people, (2, J) for offsets and tails; seen: markers seen in some take, (M,).
+    """
+
+    subject: Subject
+    adjusted: Adjusted
+    problem: Problem
+    measured: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
+
+    @property
+    def pose(self) -> tuple[Floats, Floats]:
+        """Orientations (J, 3, 3) and places (J, 3) [m] of the joints in the first take."""
+        return self.adjusted.placed[0].G, self.adjusted.placed[0].p
+
+
 def fit_subject(
     name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence[Skeleton], standing: Floats | None = None
 ) -> Subject:
-    """Fit skeleton, root and pose to the T-pose and read the marker offsets off.
+    """Fit skeleton, root and pose to one T-pose and read the marker offsets off; arguments and errors as of `fit_takes`."""
+    return fit_takes(name, markers, [tpose], skeletons, standing).subject
 
-    standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default straight.
 
-    The fit starts from the torso: from afar a whole-body fit sticks in a wrong valley.
-    Raises CalibrationError: too few markers, or the fit leaves the markers implausibly far from their joints.
+def fit_takes(
+    name: str,
+    markers: MarkerSet,
+    tposes: Sequence[TPose],
+    skeletons: Sequence[Skeleton],
+    standing: Floats | None = None,
+    height_m: float | None = None,
+) -> SubjectFit:
+    """Fit one performer to T-poses: one skeleton, one offset a marker, of every take its own root and pose.
+
+    standing: how legs and trunk are held when standing, as rotation vectors from the rest pose, (J, 3) [rad]; default straight;
+    height_m: the performer's height, shoes off, if it is known.
+
+    Raises CalibrationError: too few markers, or the fit leaves a marker implausibly far from its joint.
     """
-    if int((tpose.valid & markers.torso).sum()) < 3:
+    space = skeleton_space(skeletons)
+    stature = None if height_m is None else Stature(height_m, HEIGHT_SIGMA * height_m)
+    problem = problem_of(space, markers, tposes, standing, stature)
+    adjusted = adjusted_from_torso(problem, markers)
+    skeleton = skeleton_of(space.vectors(adjusted.state.y)[0], name)
+    sigma_m, measured = length_sigmas(space, adjusted)
+    return _fit(name, markers, tposes, problem, adjusted, skeleton, sigma_m, measured)
+
+
+def fit_markers(old: Subject, markers: MarkerSet, tposes: Sequence[TPose], standing: Floats | None = None) -> SubjectFit:
+    """Fit the marker offsets of a performer whose skeleton is known and kept. Raises CalibrationError as `fit_takes`."""
+    space = fixed_space(old.skeleton)
+    problem = problem_of(space, markers, tposes, standing)
+    adjusted = adjusted_from_torso(problem, markers)
+    none = np.zeros((2, N_JOINTS), bool)
+    return _fit(old.name, markers, tposes, problem, adjusted, old.skeleton, old.length_sigma_m, none)
+
+
+def problem_of(
+    space: SkeletonSpace,
+    markers: MarkerSet,
+    tposes: Sequence[TPose],
+    standing: Floats | None = None,
+    stature: Stature | None = None,
+) -> Problem:
+    """Ask for a body that wears the markers, each T-pose a take. Raises CalibrationError: fewer than three torso markers."""
+    names = [JOINTS[j].removeprefix("left").removeprefix("right") for j in markers.joint]
+    sigma_m = np.array([OFFSET_SIGMA_M.get(name, OFFSET_SIGMA_ELSE_M) for name in names])
+    worn = Wearing(markers.joint, markers.offset_m, sigma_m)
+    return Problem(space, worn, tuple(_take(space, markers, tpose, standing) for tpose in tposes), stature)
+
+
+def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floats | None) -> Take:
+    """Lay the mean body on the torso's markers and expect a T-pose of it."""
+    torso = tpose.valid & markers.torso
+    if int(torso.sum()) < 3:
         missing = ", ".join(n for n, ok in zip(markers.names, tpose.valid, strict=True) if not ok)
         raise CalibrationError(
             f"fewer than 3 torso markers are seen in the T-pose (missing: {missing}); check light and thresholds"
         )
-    space = skeleton_space(skeletons)
-    n_shape, n_group = space.directions.shape[1], len(GROUPS)
-    standing = np.zeros((N_JOINTS, 3)) if standing is None else standing
-    S = tpose.covariance_m2 + OFFSET_SIGMA_M**2 * np.eye(3)
-    whiten = np.linalg.cholesky(np.linalg.inv(S)).swapaxes(1, 2)
+    expected = np.zeros((N_JOINTS, 3)) if standing is None else standing.copy()
+    rest = space.skeleton(np.zeros(space.n_parameters)).rest_positions_m()
+    R, t = rigid_fit((rest[markers.joint] + markers.offset_m)[torso], tpose.point_m[torso])
+    expected[0] = rotvec_from_matrix(R)
+    covariance = tpose.covariance_m2 + SWAY_M**2 * np.eye(3)
+    return Take(tpose.point_m, tpose.valid, covariance, expected, SIGMA_RAD, t)
 
-    def residual(x: Floats, use: np.ndarray) -> Floats:
-        point, _, _ = _markers(space, x, markers, standing)
-        e = np.einsum("mij,mj->mi", whiten, point - tpose.point_m)[use].ravel()
-        prior = np.concatenate([x[:n_shape], x[n_shape : n_shape + n_group] / STRETCH_SIGMA, x[n_shape + n_group + 6 :]])
-        return np.concatenate([e, prior])
 
-    torso = tpose.valid & markers.torso
-    x = np.zeros(n_shape + n_group + 6 + len(FREE))
-    nominal, _, _ = _markers(space, x, markers, standing)
-    R, t = rigid_fit(nominal[torso], tpose.point_m[torso])
-    x[n_shape + n_group : n_shape + n_group + 6] = np.concatenate([rotvec_from_matrix(R), t])
-    for use in (torso, tpose.valid):
-        x = least_squares(residual, x, args=(use,), loss="linear", method="trf", max_nfev=60).x
-    _, G, p = _markers(space, x, markers, standing)
-    skeleton = space.skeleton(x[:n_shape], x[n_shape : n_shape + n_group])
-    offset = markers.offset_m.copy()
-    local = np.einsum("mji,mj->mi", G[markers.joint], tpose.point_m - p[markers.joint])
-    offset[tpose.valid] = local[tpose.valid]
-    _check(markers, tpose, offset)
+def adjusted_from_torso(problem: Problem, markers: MarkerSet) -> Adjusted:
+    """Adjust to the torso's markers first, then to all: from afar a whole body sticks in a wrong valley."""
+    torso = tuple(
+        Take(t.point_m, t.valid & markers.torso, t.covariance_m2, t.expected, t.sigma_rad, t.root_m) for t in problem.takes
+    )
+    first = adjust(Problem(problem.space, problem.worn, torso, problem.stature), max_steps=15)
+    return adjust(problem, first.state)
+
+
+def length_sigmas(space: SkeletonSpace, adjusted: Adjusted) -> tuple[Floats, NDArray[np.bool_]]:
+    """Give the standard deviations of the lengths, (2, J) [m] for offsets and tails, and which were measured, (2, J).
+
+    Left and right differ in people, in the fitted skeleton they do not: that is part of it.
+    """
+    n = space.n_parameters
+    D = space.directions
+    variance = np.einsum("rp,pq,rq->r", D, adjusted.covariance[:n, :n], D) + space.asymmetry**2
+    size = D.mean(axis=0)
+    of_that_size = (D**2).sum(axis=1) - (D @ size) ** 2 / max(float(size @ size), 1e-12) + space.asymmetry**2
+    length = np.linalg.norm(space.vectors(adjusted.state.y)[0], axis=1)
+    measured = np.sqrt(variance) < MEASURED * np.sqrt(np.maximum(of_that_size, 0.0))
+    return np.reshape(length * np.sqrt(variance), (2, N_JOINTS)), np.reshape(measured, (2, N_JOINTS))
+
+
+def _fit(
+    name: str,
+    markers: MarkerSet,
+    tposes: Sequence[TPose],
+    problem: Problem,
+    adjusted: Adjusted,
+    skeleton: Skeleton,
+    sigma_m: Floats | None,
+    measured: NDArray[np.bool_],
+) -> SubjectFit:
+    """Put the result together and check it."""
+    offset, seen = read_off(problem, adjusted)
+    _check(markers, seen, offset)
     skeleton = Skeleton(name, skeleton.offsets_m.copy(), skeleton.tails_m.copy())
-    return Subject(name, skeleton, markers, offset, 1e3 * tpose.scatter_m, G[0][:, 1].copy())
+    scatter = np.array([np.where(t.valid, t.scatter_m, 0.0) for t in tposes]).sum(axis=0)
+    residual_mm = 1e3 * scatter / np.maximum(np.sum([t.valid for t in tposes], axis=0), 1)
+    up = adjusted.placed[0].G[0][:, 1].copy()
+    return SubjectFit(Subject(name, skeleton, markers, offset, residual_mm, up, sigma_m), adjusted, problem, measured, seen)
 
 
-def _markers(space: SkeletonSpace, x: Floats, markers: MarkerSet, standing: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give marker places, joint orientations and positions for parameters x = (shape, stretch, root, deviations)."""
-    n_shape, n_group = space.directions.shape[1], len(GROUPS)
-    skeleton = space.skeleton(x[:n_shape], x[n_shape : n_shape + n_group])
-    root = x[n_shape + n_group : n_shape + n_group + 6]
-    deviation = standing.copy()
-    deviation[FREE[:, 0], FREE[:, 1]] += x[n_shape + n_group + 6 :] * SIGMA_RAD[FREE[:, 0], FREE[:, 1]]
-    deviation[0] = root[:3]
-    G, p = forward(skeleton, charted(matrix_from_rotvec(deviation)), root[3:])
-    return p[markers.joint] + np.einsum("mij,mj->mi", G[markers.joint], markers.offset_m), G, p
+def read_off(problem: Problem, adjusted: Adjusted) -> tuple[Floats, NDArray[np.bool_]]:
+    """Give where the markers were seen in their joints' frames, mean over the takes, (M, 3) [m], and which were seen, (M,)."""
+    joint = problem.worn.joint
+    total, count = np.zeros((len(joint), 3)), np.zeros(len(joint))
+    for take, body in zip(problem.takes, adjusted.placed, strict=True):
+        local = np.einsum("mji,mj->mi", body.G[joint], take.point_m - body.p[joint])
+        total += np.where(take.valid[:, None], local, 0.0)
+        count += take.valid
+    seen = count > 0
+    return np.where(seen[:, None], total / np.maximum(count, 1)[:, None], problem.worn.offset_m), seen
 
 
-def _check(markers: MarkerSet, tpose: TPose, offset: Floats) -> None:
+def _check(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
     """Refuse a fit that puts a marker absurdly far from where the marker set says it sits."""
-    moved = np.where(tpose.valid, np.linalg.norm(offset - markers.offset_m, axis=1), 0.0)
+    moved = np.where(seen, np.linalg.norm(offset - markers.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved))
-    if moved[worst] > 0.20:
+    if moved[worst] > MOST_OFF_M:
         raise CalibrationError(
             f"no T-pose fits: marker {markers.names[worst]} came out {moved[worst] * 100:.0f} cm from its nominal place "
-            "(at most 20 cm); "
-            "stand with the arms level and check markers.toml"
+            f"(at most {MOST_OFF_M * 100:.0f} cm); stand with the arms level and check markers.toml"
         )

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 
 from calibration.constellation import Placement, assign, place_constellation
-from calibration.subject_fit import GROUPS, TPose, skeleton_space
+from calibration.subject_fit import TPose
+from calibration.subject_space import skeleton_space
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from database.rigid import rigid_fit
@@ -26,7 +27,7 @@ MIN_FRAMES = 5
 def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Floats:
     """Give the marker set on the mean skeleton in the T-pose, (M, 3) [m], hips at the origin, facing +Z."""
     space = skeleton_space(skeletons)
-    skeleton = space.skeleton(np.zeros(space.directions.shape[1]), np.zeros(len(GROUPS)))
+    skeleton = space.skeleton(np.zeros(space.n_parameters))
     return skeleton.rest_positions_m()[markers.joint] + markers.offset_m
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from calibration.subject import Subject
-from calibration.subject_fit import GROUP_MATRIX, GROUPS, TPose, fit_subject, skeleton_space
+from calibration.subject_fit import TPose, fit_subject
 from capture.packets import Floats
 from config.errors import CalibrationError
-from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
+from config.joints import JOINT_INDEX, N_JOINTS
 from config.markers import read_marker_set
 from database.builtin import body
 from database.kinematics import charted
@@ -135,22 +135,6 @@ def test_standing_legs_of_the_database_are_expected() -> None:
     legs = [m for m, name in enumerate(worn.markers.names) if "knee" in name or "ankle" in name]
     errors = [np.linalg.norm(subject.offset_m - worn.offset_m, axis=1)[legs].mean() for subject in (told, untold)]
     assert errors[0] < 0.7 * errors[1] and errors[0] < 0.015, errors
-
-
-def test_space_of_skeletons() -> None:
-    space = skeleton_space(BODIES)
-    middle = space.skeleton(np.zeros(space.directions.shape[1]), np.zeros(len(GROUPS)))
-    assert min(b.height_m for b in BODIES) < middle.height_m < max(b.height_m for b in BODIES)
-    stretched = space.skeleton(np.zeros(space.directions.shape[1]), np.eye(len(GROUPS))[1] * 0.1)
-    ratio = np.linalg.norm(stretched.offsets_m, axis=1)[1:] / np.linalg.norm(middle.offsets_m, axis=1)[1:]
-    longer = [JOINTS[1 + j] for j in np.flatnonzero(~np.isclose(ratio, 1.0))]
-    assert longer == ["leftLowerLeg", "rightLowerLeg"] and ratio.max() == pytest.approx(np.exp(0.1))
-    assert (GROUP_MATRIX.sum(axis=1) <= 1).all()
-    alone = skeleton_space(BODIES[:1])
-    assert alone.directions.shape[1] == 0
-    np.testing.assert_allclose(alone.skeleton(np.zeros(0), np.zeros(len(GROUPS))).offsets_m, BODIES[0].offsets_m, atol=1e-9)
-    with pytest.raises(CalibrationError, match="no skeleton"):
-        skeleton_space([])
 
 
 def test_locomotion_preset_fits_too() -> None:
