@@ -1,0 +1,114 @@
+"""The adjustment among corners of which some are wrong: noise estimated robustly, Huber's weights, far corners left out.
+
+Noise by camera from the median distance (of two-dimensional normal noise it is 1.1774 sigma); weights after Huber 1964.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.bundle import BundleState, Freedom, Observations, residual_px
+from calibration.bundle_solve import Prior, adjusted
+from database.rotations import Floats
+
+MEDIAN_DISTANCE = 1.1774  # of a two-dimensional normal, in sigmas
+HUBER = 3.0  # distances, in sigmas, from which a corner counts for less
+FARTHEST = 6.0  # and from which it does not count
+LEAST_SIGMA_PX = 0.02  # noise is never believed to be less
+ROUNDS = 4
+BAD_VIEW = 4.0  # times the usual distance: a view that is further off is left out
+BAD_VIEW_PX = 0.6  # though no view for less than this
+LEAST_USED = 0.6  # of a view's corners
+LAG_SHARE = 0.29  # of a picture's time: how far apart two free cameras' moments lie, as a standard deviation
+
+
+@dataclass(frozen=True, slots=True)
+class RobustFit:
+    """The adjusted state, the observations with their final weights, the corners seen and in use, and the noise by camera.
+
+    mask, used: (C, V, N); sigma_px: (C,).
+    """
+
+    state: BundleState
+    seen: Observations
+    mask: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    sigma_px: Floats
+
+    def at(self, views: object) -> "RobustFit":
+        """Give some of the places."""
+        R, t = self.state.board_rotation[views], self.state.board_translation[views]  # type: ignore[index]
+        state = replace(self.state, board_rotation=R, board_translation=t)
+        mask, used = self.mask[:, views], self.used[:, views]  # type: ignore[index]
+        return replace(self, state=state, seen=self.seen.at(views), mask=mask, used=used)
+
+    @property
+    def unweighed(self) -> Observations:
+        """The observations as they came: weight 1 where a corner was seen."""
+        return replace(self.seen, weight=self.mask.astype(float))
+
+
+def robustly_adjusted(
+    state: BundleState,
+    seen: Observations,
+    freedom: Freedom,
+    prior: Prior | None = None,
+    moved_px: Floats | None = None,
+    rounds: int = ROUNDS,
+) -> RobustFit:
+    """Adjust, estimate the noise, weigh anew, until that changes little.
+
+    seen: with weight 1 where a corner was seen and 0 elsewhere; moved_px: of each place between pictures, by camera (C, V), 0
+    where the board was still or both cameras see the same moment.
+    """
+    mask = seen.weight > 0
+    weighed, sigma, used = weights(state, seen, mask, freedom, moved_px)
+    fit = adjusted(state, weighed, freedom, prior)
+    for _ in range(rounds - 1):
+        before = sigma
+        weighed, sigma, used = weights(fit.state, seen, mask, freedom, moved_px)
+        fit = adjusted(fit.state, weighed, freedom, prior)
+        if np.abs(sigma / before - 1.0).max() < 1e-3:
+            break
+    return RobustFit(fit.state, weighed, mask, used, sigma)
+
+
+def weights(
+    state: BundleState, seen: Observations, mask: NDArray[np.bool_], freedom: Freedom, moved_px: Floats | None
+) -> tuple[Observations, Floats, NDArray[np.bool_]]:
+    """Weigh corners by how far they are off: the observations with weights [px^-2], sigma (C,) and which are in use."""
+    distance = np.where(mask, np.linalg.norm(residual_px(state, seen), axis=-1), 0.0)
+    extra = np.zeros(mask.shape[:2]) if moved_px is None else (LAG_SHARE * moved_px) ** 2
+    sigma = np.array([noise_px(d[m], freedom, m) for d, m in zip(distance, mask & (extra[..., None] < 0.25), strict=True)])
+    spread = np.sqrt(sigma[:, None, None] ** 2 + extra[..., None])
+    relative = distance / spread
+    used = mask & (relative < FARTHEST)
+    weight = np.where(used, np.minimum(1.0, HUBER / np.maximum(relative, 1e-9)) / spread**2, 0.0)
+    return replace(seen, weight=weight), sigma, used
+
+
+def noise_px(distance: Floats, freedom: Freedom, mask: NDArray[np.bool_]) -> float:
+    """Estimate the noise of a coordinate from the corners' distances, what was fitted to them taken into account."""
+    if not len(distance) or not np.isfinite(distance).all():
+        return 0.5 if not len(distance) else max(float(np.median(distance)), LEAST_SIGMA_PX)
+    numbers = 2.0 * len(distance)
+    per_camera = (freedom.n_shared + 6.0 * int(mask.any(axis=1).sum())) / len(freedom.lenses)
+    left = max(numbers - per_camera, 0.25 * numbers)
+    return max(float(np.median(distance)) / MEDIAN_DISTANCE * np.sqrt(numbers / left), LEAST_SIGMA_PX)
+
+
+def view_distances_px(fit: RobustFit) -> Floats:
+    """Give the median distance of every place's corners from where they should be, (V,) [px], of the worse camera."""
+    distance = np.linalg.norm(residual_px(fit.state, fit.unweighed), axis=-1)
+    out = np.zeros(fit.mask.shape[:2])
+    for c, v in zip(*np.nonzero(fit.mask.any(axis=2)), strict=True):
+        out[c, v] = np.median(distance[c, v, fit.mask[c, v]])
+    return np.asarray(out.max(axis=0))
+
+
+def good_views(fit: RobustFit) -> NDArray[np.bool_]:
+    """Tell which places fit about as well as the others, (V,)."""
+    off = view_distances_px(fit)
+    share = fit.used.sum(axis=(0, 2)) / np.maximum(fit.mask.sum(axis=(0, 2)), 1)
+    return np.asarray((off <= max(BAD_VIEW * float(np.median(off)), BAD_VIEW_PX)) & (share >= LEAST_USED))

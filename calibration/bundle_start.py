@@ -1,0 +1,149 @@
+"""Where the adjustment starts: focal length in closed form, and the pose between the cameras on which most views agree.
+
+Focal length: Zhang 2000, section 3.1, with square pixels and the principal point in the middle of the picture.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.board_pose import MIN_CORNERS, both_places, homography, view_costs
+from calibration.bundle import BundleState, Freedom, Observations
+from calibration.bundle_solve import Prior, adjusted
+from calibration.camera import Camera
+from calibration.lens import LensModel
+from database.rotations import Floats, geodesic_rad
+
+FOCALS = (0.6, 0.9, 1.4, 2.5)  # of the longer side, tried beside the closed form
+CENTRE_SIGMA = 0.1  # of the longer side: how far a principal point may be expected off the middle of the picture
+K_SIGMA = (1.0, 3.0, 0.02, 0.02, 10.0)  # k1, k2, p1, p2, k3: weak; they only keep what nothing is known of from running away
+AGREE_RAD, AGREE_SHARE = (
+    0.05,
+    0.05,
+)  # two views agree on the cameras' pose within this turn and this share of the board's distance
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One camera and the board's places as it alone sees them, both poses of each, the better first (2 V), and their costs."""
+
+    state: BundleState
+    costs: Floats
+
+
+def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
+    """Give the nine numbers as a Camera."""
+    fx, fy, cx, cy = intrinsics[:4]
+    matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+    return Camera(name, size, matrix, intrinsics[4:].copy(), rotation.copy(), translation.copy())
+
+
+def nine_numbers(camera: Camera) -> Floats:
+    """Give a camera's intrinsics as fx, fy, cx, cy, k1, k2, p1, p2, k3, (9,)."""
+    K = camera.matrix
+    out = np.zeros(9)
+    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
+    out[4 : 4 + len(camera.distortions)] = camera.distortions
+    return out
+
+
+def weak_prior(size: tuple[int, int]) -> Prior:
+    """Give what is known of any camera's lens: its axis goes about through the middle of the picture."""
+    mean, weight = np.zeros((1, 9)), np.zeros((1, 9))
+    mean[0, 2:4] = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
+    weight[0, 2:4] = (CENTRE_SIGMA * max(size)) ** -2
+    weight[0, 4:] = np.array(K_SIGMA) ** -2.0
+    return Prior(mean, weight)
+
+
+def undistorted(intrinsics: Floats, px: Floats) -> Floats:
+    """Give ideal image points: (9,), (..., 2) [px] -> (..., 2)."""
+    return as_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
+
+
+def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
+    """Give the focal length from the homographies of all views, NaN where they do not tell it: px (V, N, 2), weight (V, N)."""
+    centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
+    coefficient, constant = [], []
+    for corners, w in zip(px, weight, strict=True):
+        if (w > 0).sum() < MIN_CORNERS:
+            continue
+        h1, h2, _ = homography(points_m[:, :2], (corners - centre) / scale, w).T
+        norm = np.linalg.norm(h1[:2]) * np.linalg.norm(h2[:2])
+        coefficient += [(h1[:2] @ h2[:2]) / norm, (h1[:2] @ h1[:2] - h2[:2] @ h2[:2]) / norm]
+        constant += [h1[2] * h2[2] / norm, (h1[2] ** 2 - h2[2] ** 2) / norm]
+    a, b = np.array(coefficient), np.array(constant)
+    inverse_square = -float(a @ b) / max(float(a @ a), 1e-300)  # a / f^2 + b = 0 for every view
+    return scale / np.sqrt(inverse_square) if inverse_square > 0 else float("nan")
+
+
+def sighting(intrinsics: Floats, seen: Observations) -> Sighting:
+    """Give the places of the board as one camera of known intrinsics sees them."""
+    return Sighting(*both_places(intrinsics, seen, undistorted(intrinsics, seen.px[0])))
+
+
+def lone_start(seen: Observations, size: tuple[int, int], lens: LensModel) -> Sighting:
+    """Find a camera's intrinsics and the board's places from nothing: seen is of one camera, at places it sees."""
+    prior, best, lowest = weak_prior(size), None, float("inf")
+    focal = closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    candidates = [focal] if 0.3 * max(size) < focal < 10.0 * max(size) else []
+    for focal_px in [*candidates, *(share * max(size) for share in FOCALS)]:
+        intrinsics = prior.mean[0].copy()
+        intrinsics[:2] = focal_px
+        start = sighting(intrinsics, seen).state
+        V = seen.n_views
+        start = replace(start, board_rotation=start.board_rotation[:V], board_translation=start.board_translation[:V])
+        fit = adjusted(start, capped(start, seen), Freedom((lens,), relative=False), prior, 15)
+        cost = float(np.median(view_costs(fit.state, seen)))
+        if cost < lowest:
+            best, lowest = fit.state, cost
+        if best is not None and candidates and lowest < 8.0 * seen.px.shape[2]:  # the closed form will do: within about 4 sigma
+            break
+    assert best is not None
+    return sighting(best.intrinsics[0], seen)
+
+
+def capped(state: BundleState, seen: Observations) -> Observations:
+    """Give less weight to places that fit far worse than most."""
+    costs = view_costs(state, seen)
+    typical = np.median(costs[np.isfinite(costs)]) if np.isfinite(costs).any() else 1.0
+    share = np.minimum(1.0, 9.0 * typical / np.maximum(costs, 1e-300))
+    return replace(seen, weight=seen.weight * np.where(np.isfinite(costs), share, 0.0)[None, :, None])
+
+
+def agreed_pose(left: Sighting, right: Sighting, shared: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Find the pose between the cameras on which most places agree, and for each place which of its two poses belongs to it.
+
+    shared: which places both see, (V,) bool. Every pairing of a left with a right pose of one place votes. Returns the rotation
+    (3, 3) and translation (3,) of the right camera, the index of the left camera's pose (V,), 0 or 1, and whether it agrees (V,).
+    """
+    V = len(shared)
+    places = np.flatnonzero(shared)
+    R, t, far, ok = [], [], [], []
+    for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        i, j = places + a * V, places + b * V
+        turn = right.state.board_rotation[j] @ np.swapaxes(left.state.board_rotation[i], 1, 2)
+        R.append(turn)
+        t.append(right.state.board_translation[j] - (turn @ left.state.board_translation[i][..., None])[..., 0])
+        far.append(np.linalg.norm(left.state.board_translation[i], axis=1))
+        ok.append(np.isfinite(left.costs[i]) & np.isfinite(right.costs[j]))
+    Rs, ts, fars, oks = np.stack(R), np.stack(t), np.stack(far), np.stack(ok)  # (4, S, ...)
+    flat_R, flat_t = Rs.reshape(-1, 3, 3), ts.reshape(-1, 3)
+    angle = geodesic_rad(flat_R[:, None, None], Rs[None])  # (4 S, 4, S)
+    shift = np.linalg.norm(flat_t[:, None, None] - ts[None], axis=-1) / fars[None]
+    gap = np.where(oks[None], np.minimum((angle / AGREE_RAD) ** 2 + (shift / AGREE_SHARE) ** 2, 8.0), 8.0)
+    score = gap.min(axis=1).sum(axis=1)
+    winner = int(np.argmin(np.where(oks.ravel(), score, np.inf)))
+    pairing, nearest = gap[winner].argmin(axis=0), gap[winner].min(axis=0)
+    choice = np.zeros(V, np.intp)
+    choice[places] = pairing // 2
+    agrees = np.zeros(V, bool)
+    agrees[places] = nearest < 8.0
+    own = Rs[pairing, np.arange(len(places))][nearest < 8.0], ts[pairing, np.arange(len(places))][nearest < 8.0]
+    return _mean_rotation(own[0]), np.median(own[1], axis=0), choice, agrees
+
+
+def _mean_rotation(rotations: Floats) -> Floats:
+    """Give the rotation nearest to all: (S, 3, 3) -> (3, 3)."""
+    U, _, Vt = np.linalg.svd(rotations.sum(axis=0))
+    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
