@@ -219,8 +219,8 @@ def _reduced(system: _System, damping: float) -> tuple[Floats, Floats, list[tupl
     """Eliminate what is each take's own: the common block, its gradient, and per take inverse(D) B' and inverse(D) d."""
     A, a, solved = system.A + damping * np.diag(np.diag(system.A)), system.a.copy(), []
     for B, D, d in system.blocks:
-        both: Floats = np.linalg.solve(D + damping * np.diag(np.diag(D)) + 1e-9 * np.eye(len(D)), np.column_stack([B.T, d]))
-        solved.append((both[:, :-1], both[:, -1]))
+        both = np.linalg.solve(D + damping * np.diag(np.diag(D)) + 1e-9 * np.eye(len(D)), np.column_stack([B.T, d]))
+        solved.append((np.asarray(both[:, :-1], np.float64), np.asarray(both[:, -1], np.float64)))
         A -= B @ both[:, :-1]
         a -= B @ both[:, -1]
     return A, a, solved
@@ -229,7 +229,7 @@ def _reduced(system: _System, damping: float) -> tuple[Floats, Floats, list[tupl
 def _step(system: _System, damping: float) -> tuple[Floats, list[Floats]]:
     """Give the step of the common numbers, (C,), and of every take's own."""
     A, a, solved = _reduced(system, damping)
-    common: Floats = -np.linalg.solve(A, a)
+    common = np.asarray(-np.linalg.solve(A, a), np.float64)
     return common, [-by_common @ common - alone for by_common, alone in solved]
 
 
