@@ -5,11 +5,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board import Board
+from calibration.board_find_charuco import find_charuco, find_markers, light_squares
 from calibration.board_find_chessboard import chessboard_grid
 from calibration.board_find_fit import fit_corners
 from calibration.board_order import in_board_order
+from calibration.board_pattern import board_dictionary
 from calibration.views import BoardView
 from database.rotations import Floats
+
+MIN_GOOD = 0.5  # of a chessboard's corners, or it is not one
 
 
 def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: int = 0, quick: bool = False) -> BoardView | None:
@@ -19,18 +23,26 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     a board that was missed comes again.
     """
     grey = grey_picture(image)
+    if board.kind == "charuco":
+        return _charuco(grey, board, name, t_ns, quick)
     grid = chessboard_grid(grey, board.columns, board.rows, quick)
-    if grid is None:
-        return None
-    corners = in_board_order(grey, grid, board)
+    corners = None if grid is None else in_board_order(grey, grid, board)
     if corners is None:
         return None
-    fit = fit_corners(grey, corners, _steps(corners.reshape(board.rows, board.columns, 2)), board, _light(board, False))
-    good = fit.good
-    if good.mean() < 0.5:
+    steps = grid_steps(corners.reshape(board.rows, board.columns, 2))
+    fit = fit_corners(grey, corners, steps, board, light_squares(board, False))
+    if fit.good.mean() < MIN_GOOD:
         return None
-    corners = np.where(good[:, None], fit.corners_px, corners)
-    return BoardView(corners, good | True, t_ns, name, _blur_px(fit.blur_px[good]))
+    return BoardView(np.where(fit.good[:, None], fit.corners_px, corners), fit.good, t_ns, name, _blur_px(fit.blur_px[fit.good]))
+
+
+def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
+    markers = find_markers(grey, board_dictionary(board), thorough=not quick)
+    found = find_charuco(grey, board, markers)
+    if found is None:
+        return None
+    fit, seen = found.fit, found.seen
+    return BoardView(fit.corners_px, seen, t_ns, name, _blur_px(fit.blur_px[seen]), legacy=found.legacy)
 
 
 def grey_picture(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -44,13 +56,6 @@ def _blur_px(blur_px: Floats) -> float:
     return float(np.median(blur_px, axis=0).max()) if len(blur_px) else float("nan")
 
 
-def _light(board: Board, legacy: bool) -> NDArray[np.bool_]:
-    """Tell by corner whether the square to its lower right is light, (N,)."""
-    starts_light = legacy and board.rows % 2 == 1
-    row, column = np.divmod(np.arange(len(board)), board.columns)
-    return np.asarray((row + column) % 2 == (0 if starts_light else 1))
-
-
-def _steps(grid: Floats) -> Floats:
+def grid_steps(grid: Floats) -> Floats:
     """Give the steps to the next corner along the row and down, (N, 2, 2) [px]."""
     return np.stack([np.gradient(grid, axis=1), np.gradient(grid, axis=0)], axis=2).reshape(-1, 2, 2)

@@ -1,0 +1,151 @@
+"""Find the corners of a ChArUco board: its markers say where the corners must be, whether or not the whole board is in view.
+
+Which layout was printed, that before OpenCV 4.6 or that since, is told by which of them the markers fit. Boards with an odd number
+of rows of squares are the same in both.
+"""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.board import Board
+from calibration.board_find_fit import CornerFit, fit_corners
+from calibration.board_pattern import board_dictionary
+from database.rotations import Floats
+
+MIN_MARKERS = 3
+MIN_CORNERS = 6
+INLIER = 0.12  # of a square: markers that lie further from where the others put them are not of this board
+SMALL_PX = 14.0  # markers with sides below this are sought in a picture of twice the size, too
+ROUNDS = 4
+NEIGHBOURS = 10
+
+Image = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersSeen:
+    """M markers: their numbers, (M,), and corners clockwise from the top left as printed, (M, 4, 2) [px]."""
+
+    ids: NDArray[np.int_]
+    corners_px: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CharucoSeen:
+    """N corners of a ChArUco board, in its order: their fit, which of them are to be trusted, (N,), and the board's layout."""
+
+    fit: CornerFit
+    seen: NDArray[np.bool_]
+    legacy: bool
+
+
+def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", thorough: bool = True) -> MarkersSeen:
+    """Give the markers of a dictionary that are in a picture, (H, W); thorough: small ones, too."""
+    detector = cv2.aruco.ArucoDetector(dictionary, cv2.aruco.DetectorParameters())
+    seen = _markers(detector, grey, 1.0)
+    side = np.linalg.norm(np.diff(seen.corners_px, axis=1), axis=2)
+    if thorough and grey.shape[1] < 2000 and (not len(seen.ids) or np.median(side) < SMALL_PX):
+        larger = _markers(detector, cv2.resize(grey, None, fx=2.0, fy=2.0, interpolation=cv2.INTER_CUBIC), 2.0)
+        return larger if len(larger.ids) > len(seen.ids) else seen
+    return seen
+
+
+def _markers(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float) -> MarkersSeen:
+    corners, ids, _ = detector.detectMarkers(grey)
+    if ids is None or not len(ids):
+        return MarkersSeen(np.zeros(0, int), np.zeros((0, 4, 2)))
+    px = np.asarray(corners, float).reshape(-1, 4, 2)
+    return MarkersSeen(np.asarray(ids, int).ravel(), (px + 0.5) / scale - 0.5)
+
+
+def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen | None:
+    """Give the corners of a ChArUco board of which some markers were found in a picture, (H, W); None: too few, or not of it."""
+    layouts = [False, True] if board.legacy is None and board.rows % 2 else [bool(board.legacy)]
+    placed = [(marker_points(board, legacy, markers), legacy) for legacy in layouts]
+    counted = [(int(points[2].sum()) // 4, points, legacy) for points, legacy in placed]
+    counted.sort(key=lambda count: -count[0])
+    if counted[0][0] < MIN_MARKERS or (len(counted) > 1 and counted[1][0] > 0.7 * counted[0][0]):
+        return None  # too little is seen to tell the layout
+    (points_m, points_px, inlier), legacy = counted[0][1:]
+    light = light_squares(board, legacy)
+    known_m, known_px = points_m[inlier], points_px[inlier]
+    for _ in range(ROUNDS):
+        fit, seen = _fitted(grey, board, known_m, known_px, light)
+        known_m, known_px = (
+            np.concatenate([points_m[inlier], board.points_m[seen, :2]]),
+            np.concatenate([points_px[inlier], fit.corners_px[seen]]),
+        )
+    return CharucoSeen(fit, seen, legacy and bool(board.rows % 2)) if seen.sum() >= MIN_CORNERS else None
+
+
+def light_squares(board: Board, legacy: bool) -> NDArray[np.bool_]:
+    """Tell by corner whether the square to its lower right is light, (N,)."""
+    row, column = np.divmod(np.arange(len(board)), board.columns)
+    return np.asarray((row + column) % 2 == int(not (legacy and board.rows % 2)))
+
+
+def marker_points(board: Board, legacy: bool, markers: MarkersSeen) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Give where the markers' corners are on the board, (4 M, 2) [m], and in the picture, and which agree with one another.
+
+    Markers whose number the board does not have are left out.
+    """
+    x, y = np.arange(board.columns + 1), np.arange(board.rows + 1)
+    starts_light = legacy and board.rows % 2
+    squares = np.argwhere((x[None, :] + y[:, None]) % 2 != int(bool(starts_light)))[:, ::-1] - 1.0  # upper left corners
+    on_board = markers.ids < len(squares)
+    share = board.marker_m / board.square_m
+    within = 0.5 + 0.5 * share * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    points_m = ((squares[markers.ids[on_board]][:, None] + within) * board.square_m).reshape(-1, 2)
+    points_px = markers.corners_px[on_board].reshape(-1, 2)
+    return points_m, points_px, _agreeing(points_m, points_px, board.square_m)
+
+
+def _agreeing(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
+    """Tell which markers fit one plane seen by one camera, allowing for its lens, (4 M,): whole markers only."""
+    if len(points_m) < 4 * MIN_MARKERS:
+        return np.zeros(len(points_m), bool)
+    # From the picture to the board, so that the limit is one of the board's squares at any distance.
+    H, _ = cv2.findHomography(points_px, points_m / square_m, cv2.RANSAC, INLIER, maxIters=3000, confidence=0.9999)
+    if H is None:
+        return np.zeros(len(points_m), bool)
+    found = cv2.perspectiveTransform(points_px[:, None], H)[:, 0]
+    error = np.linalg.norm(found - points_m / square_m, axis=1).reshape(-1, 4).max(axis=1)
+    return np.repeat(error < 2.5 * INLIER, 4)
+
+
+def _fitted(
+    grey: Image, board: Board, known_m: Floats, known_px: Floats, light: NDArray[np.bool_]
+) -> tuple[CornerFit, NDArray[np.bool_]]:
+    """Fit all corners where the known points put them, and tell which to trust, (N,)."""
+    s = board.square_m
+    points = board.points_m[:, :2]
+    reach = np.array([[0.0, 0.0], [s, 0.0], [0.0, s]])
+    at, right, down = (_predicted(points + offset, known_m, known_px, s) for offset in reach)
+    steps = np.stack([right - at, down - at], axis=1)
+    limit = np.array(grey.shape[::-1]) - 1.0
+    inside = np.all((at > 1.0) & (at < limit - 1.0), axis=1)
+    # Corners outside are fitted somewhere inside and thrown away: the arrays keep their shape.
+    fit = fit_corners(grey, np.where(inside[:, None], at, limit / 2.0), steps, board, light)
+    side = np.linalg.norm(steps, axis=2).min(axis=1)
+    right_way = (fit.half > 0.0) == light
+    near = np.linalg.norm(fit.corners_px - at, axis=1) < 0.25 * side
+    seen = inside & fit.good & right_way & near & (side > 4.0)
+    if seen.any():
+        usual, blur = np.median(np.abs(fit.half[seen])), np.median(fit.blur_px[seen])
+        seen &= (np.abs(fit.half) > 0.3 * usual) & (fit.residual < 0.3 * np.abs(fit.half))
+        seen &= np.all(fit.blur_px < 2.5 * max(blur, 0.5), axis=1)
+    return fit, seen
+
+
+def _predicted(points_m: Floats, known_m: Floats, known_px: Floats, square_m: float) -> Floats:
+    """Give where points of the board are seen, (N, 2) [px]: a homography, and what the nearest known points differ from it."""
+    H, _ = cv2.findHomography(known_m / square_m, known_px, 0)
+    off = known_px - cv2.perspectiveTransform((known_m / square_m)[:, None], H)[:, 0]
+    guess = cv2.perspectiveTransform((points_m / square_m)[:, None], H)[:, 0]
+    distance = np.linalg.norm(points_m[:, None] - known_m[None], axis=2) / square_m
+    nearest = np.argsort(distance, axis=1)[:, :NEIGHBOURS]
+    weight = 1.0 / (0.3 + np.take_along_axis(distance, nearest, axis=1)) ** 2
+    return np.asarray(guess + (weight[..., None] * off[nearest]).sum(axis=1) / weight.sum(axis=1)[:, None])
