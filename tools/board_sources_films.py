@@ -1,0 +1,170 @@
+"""Look for a board in videos: in every quarter of a second at the stillest moment, with how the corners moved around it."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from calibration.board import Board
+from calibration.board_find import find_board
+from calibration.views import BoardView, ViewPair
+from capture.packets import Frame
+from capture.sources import Source
+from database.rotations import Floats
+from tools.board_sources_found import Image, Misses, Progress, Search, small
+
+MOMENT_S = 0.25
+N_MOMENTS = 480  # of a long film
+N_THOROUGH = 60  # looked at thoroughly where a quick look finds next to nothing
+FEW = 8
+PAIR_SHARE = 0.6  # of the frame time, by which two pictures of one moment differ at most
+FLOW_WINDOW = (21, 21)
+MAX_FLOW_ERROR_PX = 0.5
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The pictures of one moment, left and right, None where a camera has none, and small grey ones of them."""
+
+    frames: tuple[Frame | None, Frame | None]
+    small: tuple[Image | None, Image | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A picture with the ones before and after it; motion: the largest mean change of grey levels around it."""
+
+    before: Row | None
+    now: Row
+    after: Row | None
+    motion: float
+
+
+def rows_of(left: Source, right: Source | None, offset_s: float = 0.0) -> Iterator[Row]:
+    """Pair the pictures of two sources by time, each left one with the nearest right one; offset_s: by it the right is late."""
+    reach_ns = PAIR_SHARE * NS / min(left.fps, left.fps if right is None else right.fps)
+    earlier = later = None if right is None else right.read()
+    while (frame := left.read()) is not None:
+        if right is None:
+            yield _row(frame, None)
+            continue
+        t_ns = frame.t_capture_ns + round(offset_s * NS)
+        while later is not None and later.t_capture_ns < t_ns:
+            earlier, later = later, right.read()
+        near = [each for each in (earlier, later) if each is not None and abs(each.t_capture_ns - t_ns) <= reach_ns]
+        yield _row(frame, min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None))
+
+
+def _row(left: Frame, right: Frame | None) -> Row:
+    """Give a row with its small pictures."""
+    return Row((left, right), (small(left.image), None if right is None else small(right.image)))
+
+
+def moments_of(rows: Iterator[Row], moment_s: float) -> Iterator[tuple[Moment, int]]:
+    """Give the stillest moment of every `moment_s`, and how many rows were read until then."""
+    best: Moment | None = None
+    before: Row | None = None
+    now = next(rows, None)
+    count, ends_ns = 0, 0
+    while now is not None:
+        after = next(rows, None)
+        count += 1
+        t_ns = _time_ns(now)
+        if best is not None and t_ns >= ends_ns:
+            yield best, count
+            best = None
+        if best is None:
+            ends_ns = t_ns + round(moment_s * NS)
+        motion = max(_change(before, now), _change(now, after))
+        if best is None or motion < best.motion:
+            best = Moment(before, now, after, motion)
+        before, now = now, after
+    if best is not None:
+        yield best, count
+
+
+def _time_ns(row: Row) -> int:
+    """Give the time of the left picture."""
+    assert row.frames[0] is not None
+    return row.frames[0].t_capture_ns
+
+
+def _change(one: Row | None, other: Row | None) -> float:
+    """Give the larger of both cameras' mean changes of grey levels between two rows; 0 at the ends of a film."""
+    if one is None or other is None:
+        return 0.0
+    pairs = [(a, b) for a, b in zip(one.small, other.small, strict=True) if a is not None and b is not None]
+    return max((float(cv2.absdiff(a, b).mean()) for a, b in pairs), default=0.0)
+
+
+def search_film(
+    left: Source,
+    right: Source | None,
+    board: Board,
+    progress: Progress = lambda done, total: None,
+    *,
+    offset_s: float = 0.0,
+    thorough: bool = False,
+) -> Search:
+    """Look for the board at the stillest moments of two videos, or of one; thorough: fewer of them, a careful look at each."""
+    total_s = (left.n_frames or 0) / left.fps
+    moment_s = max(MOMENT_S, total_s / (N_THOROUGH if thorough else N_MOMENTS))
+    pairs, misses, searched = [], (Misses(), Misses()), [0, 0]
+    with ThreadPoolExecutor(2) as pool:
+        for moment, done in moments_of(rows_of(left, right, offset_s), moment_s):
+            progress(done, left.n_frames)
+            views = list(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(2)))
+            for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):
+                searched[camera] += frame is not None
+                if view is None and frame is not None:
+                    misses[camera].add(frame.image)
+            if any(view is not None for view in views):
+                pairs.append(ViewPair(*views))
+    sizes = left.size, left.size if right is None else right.size
+    return Search(tuple(pairs), sizes, (searched[0], searched[1]), misses, is_film=True)
+
+
+def seen_at(moment: Moment, camera: int, board: Board, thorough: bool) -> BoardView | None:
+    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
+    frame = moment.now.frames[camera]
+    if frame is None:
+        return None
+    name = f"frame {frame.index}"
+    if not thorough and find_board(frame.image, board, name=name, quick=True) is None:
+        return None
+    view = find_board(frame.image, board, name=name, t_ns=frame.t_capture_ns)
+    if view is None:
+        return None
+    before, after = (None if row is None else row.frames[camera] for row in (moment.before, moment.after))
+    return with_motion(view, frame, before, after)
+
+
+def with_motion(view: BoardView, frame: Frame, before: Frame | None, after: Frame | None) -> BoardView:
+    """Follow the corners to the neighbouring pictures: how far they moved, and how fast."""
+    flows = [(_followed(frame, other, view), other.t_capture_ns) for other in (before, after) if other is not None]
+    known = [(places, t_ns) for places, t_ns in flows if places is not None and t_ns != frame.t_capture_ns]
+    if not known:
+        return view
+    steps = [float(np.median(np.linalg.norm(places - view.corners_px, axis=1)[view.seen])) for places, _ in known]
+    ends = [(view.corners_px, frame.t_capture_ns), *known]
+    (first, t0_ns), (last, t1_ns) = min(ends, key=lambda end: end[1]), max(ends, key=lambda end: end[1])
+    velocity = np.ascontiguousarray((last - first) * (NS / (t1_ns - t0_ns)))
+    return replace(view, moved_px=max(steps), velocity_px_s=velocity)
+
+
+def _followed(frame: Frame, other: Frame, view: BoardView) -> Floats | None:
+    """Give where the corners are in another picture, (N, 2) [px]; None where they cannot be followed there and back."""
+    grey = [cv2.cvtColor(each.image, cv2.COLOR_BGR2GRAY) for each in (frame, other)]
+    corners = np.where(view.seen[:, None], view.corners_px, 0.0).astype(np.float32)[:, None]
+    there, ok, _ = cv2.calcOpticalFlowPyrLK(grey[0], grey[1], corners, None, winSize=FLOW_WINDOW)
+    back, ok_back, _ = cv2.calcOpticalFlowPyrLK(grey[1], grey[0], there, None, winSize=FLOW_WINDOW)
+    lost = np.linalg.norm((back - corners)[:, 0], axis=1) > MAX_FLOW_ERROR_PX
+    good = (ok[:, 0] == 1) & (ok_back[:, 0] == 1) & ~lost
+    if np.mean(good[view.seen]) < 0.8:
+        return None
+    flow = (there - corners)[:, 0].astype(float)
+    flow[~good] = np.median(flow[good & view.seen], axis=0)
+    return np.asarray(view.corners_px + flow)

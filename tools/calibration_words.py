@@ -1,0 +1,37 @@
+"""What the commands of calibration say at their end: the verdict, where things were written, or why nothing was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibration.verdict import Grade, Verdict
+from config.errors import CalibrationError
+
+PICTURE = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE", help="Where to draw the verdict; default beside the result.", show_default=False),
+]
+NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
+
+
+def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
+    """Give where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere."""
+    if no_picture:
+        return None
+    return picture if picture is not None else out.with_suffix(".png")
+
+
+def say_verdict(verdict: Verdict, tell: Callable[[str], None] = typer.echo) -> None:
+    """Print the verdict, the worst finding first."""
+    for line in verdict.lines:
+        tell(line)
+
+
+def check_verdict(verdict: Verdict, out: Path) -> None:
+    """Raise CalibrationError, with the worst finding and what to do, where the verdict is fail: nothing is written then."""
+    if verdict.grade is Grade.FAIL:
+        worst = next(finding for finding in verdict.findings if finding.grade is Grade.FAIL)
+        kept = f"{out} is as it was" if out.exists() else f"{out} is not written"
+        raise CalibrationError(f"this calibration would be wrong, {kept}: {worst.line}")
