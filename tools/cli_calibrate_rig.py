@@ -1,0 +1,105 @@
+"""`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.errors import DuocapError
+from config.settings import Settings
+from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources
+from tools.calibration_words import NO_PICTURE, PICTURE, picture_file
+from tools.options import with_settings
+
+Left = Annotated[
+    str,
+    typer.Argument(
+        help="Left camera, or the only one: a folder of pictures or a video of the board, or a live camera; alone also a "
+        "session's folder, or one with left and right pictures in it.",
+        show_default=False,
+    ),
+]
+Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
+BoardText = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        metavar="BOARD",
+        help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+    ),
+]
+Intrinsics = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--intrinsics",
+        metavar="FILE",
+        help="Take the lenses from an earlier rig.toml, or one file a camera (twice, left first).",
+        show_default=False,
+    ),
+]
+Refine = Annotated[bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")]
+Views = Annotated[int, typer.Option("--views", min=4, max=400, metavar="N", help="How many views are used, the best ones.")]
+Distance = Annotated[
+    float | None,
+    typer.Option(
+        "--distance", min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m].", show_default=False
+    ),
+]
+Tape = Annotated[
+    float | None,
+    typer.Option(
+        "--baseline",
+        min=5.0,
+        max=50e3,
+        metavar="MM",
+        help="From lens to lens by tape [mm]: tells a wrong square size.",
+        show_default=False,
+    ),
+]
+Unsynchronised = Annotated[
+    bool, typer.Option("--unsynchronised", help="Solve for the time between the two cameras' stamps as well; move the board.")
+]
+Offset = Annotated[float, typer.Option("--offset", metavar="S", help="By how much the right camera's stamps are late [s].")]
+
+
+@with_settings
+def rig(
+    settings: Settings,
+    left: Left,
+    out: Out,
+    right: Right = None,
+    board: BoardText = "chessboard:9x6:25",
+    intrinsics: Intrinsics = None,
+    refine: Refine = False,
+    views: Views = 40,
+    distance: Distance = None,
+    baseline: Tape = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    unsynchronised: Unsynchronised = False,
+    offset: Offset = 0.0,
+    picture: PICTURE = None,
+    no_picture: NO_PICTURE = False,
+) -> None:
+    """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
+    from calibration.board import board_from_text
+    from tools.board_sources import BoardSpec, search_board
+    from tools.calibrate_rig import RigTask, calibrate
+    from tools.calibrate_rig_checks import read_intrinsics
+    from tools.progress import progress_bar
+
+    drawn = picture_file(out, picture, no_picture)
+    check_folders(out, drawn)
+    if refine and not intrinsics:
+        raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
+    known = board_from_text(board)
+    lenses = read_intrinsics(intrinsics, 1 if right is None else 2) if intrinsics else None
+    check_sources(left, right)
+    spec = BoardSpec(Path(left), right if right is None else Path(right), timestamps, fps, offset)
+    typer.echo(f"board: {known.text}")
+    with progress_bar("looking for the board") as progress:
+        search = search_board(spec, known, progress)
+    tape_m = None if baseline is None else 1e-3 * baseline
+    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
+    calibrate(search, task, typer.echo)
