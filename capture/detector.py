@@ -78,13 +78,15 @@ class Detector:
         background: Background | None = None,
         colors_rgb: ArrayLike | None = None,
         live: LearnsBackground | None = None,
+        least_markers: int = MIN_MARKERS,
     ) -> None:
         """Prepare.
 
         background: as it was learned beforehand; live: as it is learned meanwhile, used instead of it; colors_rgb: expected
-        marker colours, (C, 3) 0-255, None or empty where markers are bright.
+        marker colours, (C, 3) 0-255, None or empty where markers are bright; least_markers: how many bright ones must be seen to
+        tell markers from the rest, fewer than usual for a wand.
         """
-        self._background, self._live = background, live
+        self._background, self._live, self._least_markers = background, live, least_markers
         colors = np.zeros((0, 3)) if colors_rgb is None else np.asarray(colors_rgb, float).reshape(-1, 3)
         self._table: ColorTable | None = color_table(colors) if len(colors) else None
         self._maker, self._touching = BlobMaker(), TouchingMarkers()
@@ -242,7 +244,7 @@ class Detector:
         strange = not len(markers) or abs(np.log((markers.peak + level) / self.threshold.level)) > STRANGE_PEAK
         if strange and not self._strange:
             self._eager = EAGER_FRAMES
-            self._gone = not len(markers) and self._n_last >= MIN_MARKERS  # a performer leaves one marker after the other
+            self._gone = not len(markers) and self._n_last >= self._least_markers  # a performer leaves one marker after the other
         self._gone = self._gone and self._eager > 0 and not len(markers)
         self._strange, self._n_last = strange, len(markers)
 
@@ -260,7 +262,7 @@ class Detector:
             raw = self._maker.bright_blobs(image, few, threshold)
             return raw.chosen(compact(raw, self._size, self._settings.min_area_px))
 
-        estimate = stable_threshold(above)
+        estimate = stable_threshold(above, self._least_markers)
         if estimate is not None:
             old = None if self._gone else self.threshold
             self.threshold = estimate if old is None else old.towards(estimate)

@@ -14,6 +14,7 @@ from capture.session_files import is_session
 from capture.session_video import in_order, session_videos
 from capture.sources import Source, open_source
 from capture.synchronise import Synchroniser
+from capture.threshold import MIN_MARKERS
 from capture.timestamps import read_timestamps
 from config.errors import SourceError
 from config.markers import MarkerSet
@@ -49,13 +50,16 @@ class Recording:
     sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown.
     """
 
-    def __init__(self, spec: RecordingSpec, settings: DetectorSettings, markers: MarkerSet) -> None:
+    def __init__(
+        self, spec: RecordingSpec, settings: DetectorSettings, markers: MarkerSet, least_markers: int = MIN_MARKERS
+    ) -> None:
         """Open and check.
 
-        Raises SourceError: a source is missing or unreadable, or the two do not fit each other or their stamps.
+        least_markers: how many a detector must see to tell markers from the rest. Raises SourceError: a source is missing or
+        unreadable, or the two do not fit each other or their stamps.
         """
         self.spec = spec
-        self._settings = settings
+        self._settings, self._least_markers = settings, least_markers
         self._colors = markers.color_rgb[markers.has_color]
         self._session = Path(spec.left) if spec.right is None and is_session(Path(spec.left)) else None
         self._stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
@@ -120,11 +124,14 @@ class Recording:
         """
         if self._session is not None and self.spec.background_s is None:
             live = [LiveBackground(self._settings.k_sigma, self._settings.min_difference) for _ in self.sizes]
-            return [Detector(self._settings, None, self._colors, each) for each in live]
+            return [Detector(self._settings, None, self._colors, each, self._least_markers) for each in live]
         if self.backgrounds is None:
             self.learn_background()
         assert self.backgrounds is not None
-        return [Detector(self._settings, background, self._colors) for background in self.backgrounds]
+        return [
+            Detector(self._settings, background, self._colors, least_markers=self._least_markers)
+            for background in self.backgrounds
+        ]
 
     def synchroniser(self, settings: TimeSettings) -> Synchroniser:
         """Give what pairs this recording's frames and brings each pair to one moment."""

@@ -43,16 +43,16 @@ class Threshold:
         return Threshold(*(old + share * (new - old) for old, new in pairs))
 
 
-def stable_threshold(blobs_above: Callable[[int], RawBlobs]) -> Threshold | None:
-    """Give the threshold of the longest stable range, None where no three compact blobs stay.
+def stable_threshold(blobs_above: Callable[[int], RawBlobs], least: int = MIN_MARKERS) -> Threshold | None:
+    """Give the threshold of the longest stable range, None where not so many compact blobs stay.
 
-    blobs_above: the compact blobs of the image brighter than a threshold, weights counted from that threshold.
+    blobs_above: the compact blobs of the image brighter than a threshold, weights counted from that threshold; least: blobs.
     """
     found = [blobs_above(int(threshold)) for threshold in LADDER]
     counts = np.array([len(blobs) for blobs in found])
     best, chosen, last = float(np.log(MIN_RATIO)), -1, -1
     for start, count in enumerate(counts):
-        if count < MIN_MARKERS:
+        if count < least:
             continue
         slack = 1 if count >= 8 else 0
         same = np.abs(counts[start:] - count) <= slack

@@ -9,10 +9,12 @@ from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range
 from tools.cli_calibrate_convert import convert
+from tools.cli_calibrate_wand import wand
 from tools.options import with_settings
 
 app = typer.Typer()
 app.command("convert")(convert)
+app.command("wand")(wand)
 
 Markers = Annotated[
     str,
