@@ -62,12 +62,20 @@ def place_m(rig: Rig, distance_m: float) -> Floats:
 
 
 def performer_distance_m(rig: Rig) -> float:
-    """Give the distance at which a performer just fits into both pictures, within what is usual [m]."""
+    """Give the distance at which a performer just fits into both pictures, within what is usual [m].
+
+    Further off where the cameras' views only then overlap by half of the room that a performer takes.
+    """
 
     def needed(camera: Camera) -> float:
         return BODY_M * float(camera.matrix[1, 1]) / camera.size[1]
 
-    return float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))
+    least = float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))
+    for distance_m in least * np.array([1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0]):
+        points = volume_points_m(rig, float(distance_m))
+        if len(points) and np.ptp(points, axis=0).max() >= 0.5 * min(VOLUME_M):
+            return float(distance_m)
+    return least
 
 
 def volume_points_m(rig: Rig, distance_m: float) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from calibration.verdict import Grade, Verdict
 from config.files import atomic_write
@@ -46,7 +46,7 @@ STYLE = {
 MAX_LINES = 14
 
 
-def style() -> dict[str, object]:
+def style() -> Any:
     """Give the settings to draw under: `with matplotlib.rc_context(style()):` around the making of axes and text."""
     return dict(STYLE)
 

@@ -1,0 +1,210 @@
+"""What the views of a calibration tell of the rig, place by place: how sure each number is, and what else would explain them.
+
+Around the solution everything is taken as linear. Each place of the board gives information about the numbers that all share, its
+own place eliminated (Schur complement). From these follow the covariance, how well the places agree with each other beyond the
+noise of corners, and, by score tests (Rao 1948), by how much the residuals would shrink, and the rig change, if something that
+was held fixed were free: a lens coefficient, the board's flatness, the cameras' places from some view on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from calibration.bundle import BundleState, Freedom, Observations, jacobian
+from calibration.lens import LensModel
+from calibration.rig_solution import INTRINSICS, RigSolution
+from calibration.world_error import N_LENS
+from database.rotations import Floats, matrix_from_rotvec
+
+ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)
+RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
+LEAST_TOLD = 1e-8  # of what places tell of a number on average: less is rounding, as of a camera that did not see the board
+LEAST_SIGMA_PX = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What V places tell of G numbers: the lens or lenses (9 each), the right camera's turn and shift (6), the board's form (4).
+
+    information: (V, G, G), each place's own, in units of the corner noise; score: (V, G), the slope of the fit at the solution;
+    free: (G, m), the directions that the solution was free to move in; n_rig: how many of the G are the rig's.
+    """
+
+    information: Floats
+    score: Floats
+    free: Floats
+    n_rig: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Something that was held fixed, were it free. gain: the F statistic, about 1 where nothing speaks for it.
+
+    step: how all G numbers would change, (G,); extra: the change of what was held.
+    """
+
+    gain: float
+    step: Floats
+    extra: Floats
+
+
+def evidence_of(solution: RigSolution) -> Evidence:
+    """Gather what the views tell."""
+    lone = solution.rig.is_lone
+    n_cameras = 1 if lone else 2
+    sigma = np.maximum(solution.sigma_px[:n_cameras], LEAST_SIGMA_PX)
+    weight = solution.used[:n_cameras] / sigma[:, None, None] ** 2
+    seen = Observations(solution.board.points_m, np.zeros((*weight.shape, 2)), weight)
+    freedom = Freedom((ALL,) * n_cameras, relative=not lone, form=True)
+    shared, place = jacobian(_state(solution), seen, freedom)
+    J = np.concatenate([shared, place], axis=-1).swapaxes(0, 1)
+    G, V = freedom.n_shared, weight.shape[1]
+    J = J.reshape(V, -1, G + 6)
+    w = np.repeat(weight.swapaxes(0, 1).reshape(V, -1), 2, axis=1)
+    r = solution.residual_px[:n_cameras].swapaxes(0, 1).reshape(V, -1)
+    H = J.swapaxes(1, 2) @ (J * w[..., None])
+    b = (J * (w * r)[..., None]).sum(axis=1)
+    inverse = np.linalg.pinv(H[:, G:, G:], hermitian=True)
+    mixed = H[:, :G, G:] @ inverse
+    information = H[:, :G, :G] - mixed @ H[:, G:, :G]
+    score = b[:, :G] - (mixed @ b[:, G:, None])[..., 0]
+    return Evidence(information, score, _free(solution, G), N_LENS if lone else 2 * N_LENS + 6)
+
+
+def covariance_of(evidence: Evidence) -> Floats:
+    """Give the covariance of the G numbers if the noise of corners is independent, (G, G); what is not known comes out huge."""
+    D = evidence.free
+    return np.asarray(D @ _inverse(D.T @ evidence.information.sum(axis=0) @ D) @ D.T)
+
+
+def disagreement(evidence: Evidence, extra: Floats | None = None) -> float:
+    """Give by how much the places differ from each other, in variances expected from the noise of corners; 1 where they agree.
+
+    Each place is let have a rig of its own; what the residuals gain by that is compared to the number of directions it tells of.
+    extra: directions besides those of the solution that all places share, (G, e).
+    """
+    gained, spare = misfit(evidence, extra)
+    return gained / spare if spare > 0 else 1.0
+
+
+def misfit(evidence: Evidence, extra: Floats | None = None) -> tuple[float, int]:
+    """Give what the residuals gain where each place has a rig of its own, and what they would where only noise is gained."""
+    gained, directions = 0.0, 0
+    shared = np.linalg.norm(evidence.free, axis=1) > 0
+    if extra is not None:
+        shared = shared | (np.linalg.norm(extra, axis=1) > 0)
+    centred = _at_rest(evidence, extra)
+    usual = np.diag(evidence.information.mean(axis=0))[shared]
+    for information, score in zip(evidence.information[:, shared][:, :, shared], centred[:, shared], strict=True):
+        drop, rank = _drop(information, score, usual)
+        gained, directions = gained + drop, directions + rank
+    return gained, directions - evidence.free.shape[1] - (0 if extra is None else extra.shape[1])
+
+
+def alternative(evidence: Evidence, extra: Floats) -> Alternative:
+    """Let directions be free that were not, (G, e): how much better the views would fit, and where the rig would go."""
+    D, total = evidence.free, evidence.information.sum(axis=0)
+    both = np.concatenate([D, extra], axis=1)
+    score = both.T @ evidence.score.sum(axis=0)
+    score[: D.shape[1]] = 0.0  # the solution is at rest there
+    inverse = _inverse(both.T @ total @ both)
+    step = inverse @ score
+    gained = float(score @ step)
+    spread = max(disagreement(evidence, extra), 1.0)
+    return Alternative(gained / max(extra.shape[1], 1) / spread, np.asarray(both @ step), step[D.shape[1] :])
+
+
+def held_lens(evidence: Evidence, camera: int) -> Floats:
+    """Give the directions of a camera's lens that the solution was not free to move in, (G, e)."""
+    own = np.zeros((len(evidence.free), N_LENS))
+    own[camera * N_LENS : (camera + 1) * N_LENS] = np.eye(N_LENS)
+    D = evidence.free[camera * N_LENS : (camera + 1) * N_LENS]
+    outside = scipy.linalg.null_space(D.T) if D.any() else np.eye(N_LENS)
+    return np.asarray(own @ outside)
+
+
+def board_form(evidence: Evidence) -> Floats:
+    """Give the directions of the board's form: stretch, and two curvatures and twist, (G, 4)."""
+    return np.asarray(np.eye(len(evidence.free))[:, evidence.n_rig :])
+
+
+def moved_from(evidence: Evidence, view: int) -> Alternative:
+    """Let the right camera stand elsewhere from a place of the board on; extra: its turn and shift, (6,)."""
+    late = np.zeros(len(evidence.score), bool)
+    late[view:] = True
+    G = len(evidence.free)
+    place = np.eye(G)[:, evidence.n_rig - 6 : evidence.n_rig]
+    total, after = evidence.information.sum(axis=0), evidence.information[late].sum(axis=0)
+    D = evidence.free
+    S = np.block([[D.T @ total @ D, D.T @ after @ place], [place.T @ after @ D, place.T @ after @ place]])
+    score = np.concatenate([np.zeros(D.shape[1]), place.T @ evidence.score[late].sum(axis=0)])
+    step = _inverse(S) @ score
+    gained = float(score @ step)
+    apart, spare = misfit(evidence)
+    spread = max((apart - gained) / max(spare - 6, 1), 1.0)
+    return Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :])
+
+
+def _at_rest(evidence: Evidence, extra: Floats | None) -> Floats:
+    """Give each place's score after the step that all share: (V, G)."""
+    both = evidence.free if extra is None else np.concatenate([evidence.free, extra], axis=1)
+    step = _inverse(both.T @ evidence.information.sum(axis=0) @ both) @ (both.T @ evidence.score.sum(axis=0))
+    return np.asarray(evidence.score - evidence.information @ (both @ step))
+
+
+def _drop(information: Floats, score: Floats, usual: Floats) -> tuple[float, int]:
+    """Give s' S^+ s and the number of directions that count; what a place tells next to nothing of is left out."""
+    told = np.diag(information) > LEAST_TOLD * usual
+    information, score = information[told][:, told], score[told]
+    scale = 1.0 / np.sqrt(np.diag(information))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    real = values > RANK
+    along = vectors[:, real].T @ (scale * score)
+    return float((along**2 / values[real]).sum()), int(real.sum())
+
+
+def _inverse(H: Floats) -> Floats:
+    """Invert a symmetric matrix of unlike scales; directions nothing is known of come out huge, not infinite."""
+    if not len(H):
+        return H
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
+    return np.asarray((vectors / np.maximum(values, 1e-13)) @ vectors.T * np.outer(scale, scale))
+
+
+def _state(solution: RigSolution) -> BundleState:
+    """Give the solution as the adjustment knows it."""
+    rig, cameras = solution.rig, solution.rig.cameras[: 1 if solution.rig.is_lone else 2]
+    return BundleState(
+        np.stack([_lens(camera.matrix, camera.distortions) for camera in cameras]),
+        np.asarray(rig.right.rotation @ rig.left.rotation.T),
+        np.asarray(rig.right.translation - rig.right.rotation @ rig.left.rotation.T @ rig.left.translation),
+        matrix_from_rotvec(solution.board_to_world[:, :3]),
+        solution.board_to_world[:, 3:],
+    )
+
+
+def _lens(K: Floats, distortions: Floats) -> Floats:
+    """Give a camera's nine numbers."""
+    out = np.zeros(len(INTRINSICS))
+    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
+    out[4 : 4 + len(distortions)] = distortions
+    return out
+
+
+def _free(solution: RigSolution, n_columns: int) -> Floats:
+    """Give the directions the solution was free to move in: those of its lenses, and the relative pose."""
+    columns = []
+    eye = np.eye(n_columns)
+    for c in range(1 if solution.rig.is_lone else 2):
+        if solution.fixed_intrinsics:
+            break
+        sigma, K, at = solution.intrinsic_sigma[c], solution.rig.cameras[c].matrix, c * N_LENS
+        tied = K[0, 0] == K[1, 1] and np.isclose(sigma[0], sigma[1], rtol=1e-9)
+        columns += [eye[at] + eye[at + 1]] if tied else [eye[at], eye[at + 1]]
+        columns += [eye[at + k] for k in (2, 3) if sigma[k] > 0]
+        columns += [eye[at + INTRINSICS.index(name)] for name in solution.lenses[c]]
+    if not solution.rig.is_lone:
+        columns += list(eye[2 * N_LENS : 2 * N_LENS + 6])
+    return np.stack(columns, axis=1) if columns else np.zeros((n_columns, 0))
