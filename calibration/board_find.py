@@ -37,8 +37,12 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
 
 
 def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
-    markers = find_markers(grey, board_dictionary(board), thorough=not quick)
-    found = find_charuco(grey, board, markers)
+    """Give the corners of a ChArUco board, looking twice if the first look shows less than half of them."""
+    dictionary = board_dictionary(board)
+    found = find_charuco(grey, board, find_markers(grey, dictionary))
+    if not quick and (found is None or found.seen.mean() < 0.5):
+        again = find_charuco(grey, board, find_markers(grey, dictionary, crisp=True))
+        found = max((each for each in (found, again) if each is not None), key=lambda each: int(each.seen.sum()), default=None)
     if found is None:
         return None
     fit, seen = found.fit, found.seen

@@ -1,7 +1,7 @@
-"""Find the corners of a ChArUco board: its markers say where the corners must be, whether or not the whole board is in view.
+"""Find the corners of a ChArUco board: its markers say where they must be, whether or not the whole board is in view.
 
-Which layout was printed, that before OpenCV 4.6 or that since, is told by which of them the markers fit. Boards with an odd number
-of rows of squares are the same in both.
+Which layout was printed, that before OpenCV 4.6 or that since, is told by which of them the markers fit. Boards with an odd
+number of rows of squares are the same in both.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from calibration.board import Board
 from calibration.board_find_fit import CornerFit, fit_corners
-from calibration.board_pattern import board_dictionary
 from database.rotations import Floats
 
 MIN_MARKERS = 3
 MIN_CORNERS = 6
 INLIER = 0.12  # of a square: markers that lie further from where the others put them are not of this board
-SMALL_PX = 14.0  # markers with sides below this are sought in a picture of twice the size, too
+WIDE_PX = 2000  # no larger picture is made of pictures as wide as this
 ROUNDS = 4
 NEIGHBOURS = 10
 
@@ -42,15 +41,18 @@ class CharucoSeen:
     legacy: bool
 
 
-def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", thorough: bool = True) -> MarkersSeen:
-    """Give the markers of a dictionary that are in a picture, (H, W); thorough: small ones, too."""
+def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", crisp: bool = False) -> MarkersSeen:
+    """Give the markers of a dictionary in a picture, (H, W); crisp: also those that are small or a little blurred, for more time."""
     detector = cv2.aruco.ArucoDetector(dictionary, cv2.aruco.DetectorParameters())
-    seen = _markers(detector, grey, 1.0)
-    side = np.linalg.norm(np.diff(seen.corners_px, axis=1), axis=2)
-    if thorough and grey.shape[1] < 2000 and (not len(seen.ids) or np.median(side) < SMALL_PX):
-        larger = _markers(detector, cv2.resize(grey, None, fx=2.0, fy=2.0, interpolation=cv2.INTER_CUBIC), 2.0)
-        return larger if len(larger.ids) > len(seen.ids) else seen
-    return seen
+    if crisp and grey.shape[1] < WIDE_PX:
+        return _markers(detector, _crisp(grey), 2.0)
+    return _markers(detector, grey, 1.0)
+
+
+def _crisp(grey: Image) -> Image:
+    """Give a picture at twice its size with the fine detail lifted that a lens has washed out."""
+    large = cv2.resize(grey, None, fx=2.0, fy=2.0, interpolation=cv2.INTER_CUBIC).astype(np.float32)
+    return np.asarray(np.clip(large + 4.0 * (large - cv2.GaussianBlur(large, (0, 0), 2.5)), 0.0, 255.0), np.uint8)
 
 
 def _markers(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float) -> MarkersSeen:
@@ -71,13 +73,14 @@ def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen
         return None  # too little is seen to tell the layout
     (points_m, points_px, inlier), legacy = counted[0][1:]
     light = light_squares(board, legacy)
-    known_m, known_px = points_m[inlier], points_px[inlier]
-    for _ in range(ROUNDS):
+    markers_m, markers_px = points_m[inlier], points_px[inlier]
+    fit, seen = _fitted(grey, board, markers_m, markers_px, light)
+    for _ in range(ROUNDS):  # outwards from what is known: a lens bends the board by more than a corner's surroundings
+        before = seen
+        known_m, known_px = np.vstack([markers_m, board.points_m[seen, :2]]), np.vstack([markers_px, fit.corners_px[seen]])
         fit, seen = _fitted(grey, board, known_m, known_px, light)
-        known_m, known_px = (
-            np.concatenate([points_m[inlier], board.points_m[seen, :2]]),
-            np.concatenate([points_px[inlier], fit.corners_px[seen]]),
-        )
+        if np.array_equal(before, seen):
+            break
     return CharucoSeen(fit, seen, legacy and bool(board.rows % 2)) if seen.sum() >= MIN_CORNERS else None
 
 

@@ -3,8 +3,8 @@
     I(x) = level + slope . (x - c) + half * erf(n1 . (x - c) / (sqrt 2 s1)) * erf(n2 . (x - c) / (sqrt 2 s2))
 
 with the corner c, the unit normals n1, n2 of the two edges through it and the blur s1, s2 across them. Fitted by Levenberg-
-Marquardt, all corners of a board at once. Unlike a gradient method the fit uses every pixel of the window, and can leave out those
-that a ChArUco board's markers cover.
+Marquardt, all corners of a board at once. Unlike a gradient method the fit uses every pixel of the window, and can leave out
+those that a ChArUco board's markers cover.
 """
 
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def _usable(offset: Floats, steps_px: Floats, board: Board, light: NDArray[np.bo
         margin = 0.5 * (1.0 - board.marker_m / board.square_m)
         per_px = 1.0 / np.linalg.norm(steps_px, axis=2).min(axis=1)
         usable &= ~(in_light & np.all(np.abs(local) > margin - 0.7 * per_px[:, None, None], axis=2))
-    return usable
+    return np.asarray(usable)
 
 
 def _start(grey: Floats, offset: Floats, weight: Floats, steps_px: Floats, light: NDArray[np.bool_]) -> Floats:
@@ -103,7 +103,7 @@ def _start(grey: Floats, offset: Floats, weight: Floats, steps_px: Floats, light
 
 
 def _fitted(values: Floats, grey: Floats, offset: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
-    """Lower the squared error of every corner, its step lengths damped by its own success: values, cost (N,), J^T J (N, 10, 10)."""
+    """Lower the squared error of every corner, each damped by its own success: values, cost (N,), J^T J (N, 10, 10)."""
     damping = np.full(len(values), 1e-2)
     error, J = _model(values, grey, offset, weight)
     cost = (error**2).sum(axis=1)
