@@ -1,0 +1,107 @@
+"""A wand's adjustment in rounds: read at the time offset found, markers told apart anew, what does not fit left out."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Camera
+from calibration.wand import WandTrack, WandViews
+from calibration.wand_bundle import WandFit, WandProblem, WandState, adjust, residuals
+from calibration.wand_essential import sampson2
+from calibration.wand_start import POINT_PX, exchanged, placed, rays_of, usual_length
+from calibration.wand_tracks import views_at
+from database.rotations import skew
+
+STIFFNESS = 1e-3  # standard deviation of the wand's length as a share of it
+OUTLIER, OUTLIER_PX = 4.0, 0.4  # sigmas, and at least so much, by which an observation may be off
+ROUNDS = 4
+
+
+def quick_fit(
+    views: WandViews, state: WandState, sigma_px: float, focal: bool = False, offset: bool = False, max_steps: int = 40
+) -> WandFit:
+    """Adjust robustly, everything in use."""
+    used = np.ones(views.points_px.shape[1:3], bool)
+    rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
+    problem = WandProblem(views.points_px, views.velocity_px_s, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset)
+    return adjust(state, problem, True, max_steps)
+
+
+def refined(
+    tracks: tuple[WandTrack, WandTrack],
+    cameras: tuple[Camera, Camera],
+    state: WandState,
+    offset_s: float,
+    free: tuple[bool, bool],
+) -> tuple[WandViews, WandFit, NDArray[np.bool_], float, float]:
+    """Adjust in rounds: read the right track anew at the offset found, tell the markers apart, leave out what does not fit."""
+    for _ in range(ROUNDS):
+        views = views_at(*tracks, offset_s)
+        views = _rigidly_told_apart(views, cameras, state)
+        points = placed(views, state.intrinsics, cameras, state.rotation, state.translation)
+        state = replace(state, points=points, length=usual_length(points), delta_s=0.0)
+        sigma = _noise(state, views)
+        state = quick_fit(views, state, sigma, *free, max_steps=20).state
+        offset_s += state.delta_s
+    sigma = _noise(state, views)
+    problem = WandProblem(
+        views.points_px,
+        views.velocity_px_s,
+        np.ones(views.points_px.shape[1:3], bool),
+        sigma,
+        max(STIFFNESS * state.length, 1e-9),
+        *free,
+    )
+    for _ in range(2):
+        problem = replace(problem, used=_fitting(state, problem))
+        fit = adjust(state, problem, robust=False, max_steps=20)
+        state = fit.state
+        problem = replace(problem, sigma_px=_chi(fit, problem))
+    return views, adjust(state, problem, False, 5), problem.used, problem.sigma_px, offset_s + state.delta_s
+
+
+def _rigidly_told_apart(views: WandViews, cameras: tuple[Camera, Camera], state: WandState) -> WandViews:
+    """Exchange the markers of the right view where that agrees better with pose and length together."""
+    if views.points_px.shape[2] == 1:
+        return views
+    both = (views, exchanged(views, np.ones(len(views), bool)))
+    costs = []
+    for one in both:
+        points = placed(one, state.intrinsics, cameras, state.rotation, state.translation)
+        problem = WandProblem(one.points_px, one.velocity_px_s, np.ones(points.shape[:2], bool), 1.0)
+        px, stretch = residuals(replace(state, points=points, delta_s=0.0), problem)
+        usual = max(state.length, 1e-9)
+        costs.append(np.minimum((px**2).sum(axis=(0, 2, 3)), 1e4) + 25.0 * np.minimum((20.0 * stretch / usual) ** 2, 100.0))
+    return exchanged(views, np.asarray(costs[1] < costs[0]))
+
+
+def _noise(state: WandState, views: WandViews) -> float:
+    """Estimate the noise of a coordinate robustly: a point's four residuals have one degree of freedom."""
+    E = (skew(state.translation) @ state.rotation)[None]
+    K = [np.array([[row[0], 0.0, row[2]], [0.0, row[1], row[3]], [0.0, 0.0, 1.0]]) for row in state.intrinsics]
+    focal = 0.5 * float(state.intrinsics[:, :2].mean(axis=1).sum())
+    cameras = [
+        Camera("", (1, 1), matrix, row[4:].copy(), np.eye(3), np.zeros(3))
+        for matrix, row in zip(K, state.intrinsics, strict=True)
+    ]
+    left, right = (rays_of(camera, px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True))
+    return max(1.4826 * focal * float(np.median(np.sqrt(sampson2(E, left, right)[0]))), 0.02)
+
+
+def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
+    """Tell which observations fit: near in both images, and of a wand of the right length."""
+    px, stretch = residuals(state, problem)
+    near = (px**2).sum(axis=(0, 3)) < max(OUTLIER * problem.sigma_px, OUTLIER_PX) ** 2
+    if problem.n_markers == 2:
+        near &= near.all(axis=1, keepdims=True)
+        near &= (np.abs(stretch) < 10.0 * problem.length_sigma)[:, None]
+    return np.asarray(near)
+
+
+def _chi(fit: WandFit, problem: WandProblem) -> float:
+    """Give the noise of a coordinate from what is left over and the degrees of freedom."""
+    px, _ = residuals(fit.state, problem)
+    K, n = problem.n_markers, int(problem.used.sum())
+    free = 4 * n - 3 * n + (n // 2 if K == 2 else 0) - problem.n_shared
+    return max(float(np.sqrt((px[:, problem.used] ** 2).sum() / max(free, 1))), 0.01)
