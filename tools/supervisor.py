@@ -10,7 +10,7 @@ import contextlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -71,6 +71,13 @@ class NodeEntrance:
     keys: KeySettings | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where cameras send to when the process that supervises them takes what they send itself: no third process is started."""
+
+    address: str
+
+
 def new_session() -> str:
     """Give a name for a run that no other run has."""
     return secrets.token_hex(4)
@@ -79,15 +86,15 @@ def new_session() -> str:
 class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
-    cameras: left and right; reconstruction: or what only collects detections; tell: receives news in words; entrance: where
-    camera nodes come in, if any is awaited; clocks: see `capture.naps`. Raises RunError for what the user can mend (the child's
-    own line), ProcessFaultError for what not, EndpointError for an impossible entrance.
+    cameras: left and right, or left alone; reconstruction: or what only collects detections, or where else they go; tell:
+    receives news in words; entrance: where camera nodes come in, if any is awaited; clocks: see `capture.naps`. Raises RunError
+    for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an impossible entrance.
     """
 
     def __init__(
         self,
-        cameras: tuple[CameraPlan | AwaitedNode, CameraPlan | AwaitedNode],
-        reconstruction: ReconstructionPlan | CollectionPlan,
+        cameras: Sequence[CameraPlan | AwaitedNode],
+        reconstruction: ReconstructionPlan | CollectionPlan | Receiver,
         session: str,
         tell: Callable[[str], None] = log.info,
         entrance: NodeEntrance | None = None,
@@ -96,9 +103,12 @@ class Supervisor:
         self._session, self._tell = session, tell
         self._naps = Naps(clocks)
         self._unsaid: deque[str] = deque(maxlen=MAX_UNSAID)
-        main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
-        self.children = {RECONSTRUCTION: Child(RECONSTRUCTION, main, reconstruction)}
-        for name, plan in zip(CAMERAS, cameras, strict=True):
+        self.children: dict[str, Child] = {}
+        self._receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
+        if not isinstance(reconstruction, Receiver):
+            main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
+            self.children[RECONSTRUCTION] = Child(RECONSTRUCTION, main, reconstruction)
+        for name, plan in zip(CAMERAS, cameras, strict=False):
             self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
         self._desk = self._open_desk(entrance)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
@@ -138,7 +148,7 @@ class Supervisor:
     @property
     def cameras(self) -> list[Child]:
         """The camera processes, left first."""
-        return [self.children[name] for name in CAMERAS]
+        return [self.children[name] for name in CAMERAS if name in self.children]
 
     @property
     def nodes(self) -> list[Child]:
@@ -231,15 +241,19 @@ class Supervisor:
         """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
         rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
         budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
-        self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
+        if not self._receiver:
+            self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
         for child in self.cameras:
             self._order_start(child)
 
     def _order_start(self, child: Child) -> None:
         """Tell a camera when to start and where to send."""
+        self._order(child, Order("start", self._t_start_ns, self._receiver or self._address_for(child)))
+
+    def _address_for(self, child: Child) -> str:
+        """Give where the reconstruction takes what a camera sends."""
         reconstruction = self.children[RECONSTRUCTION]
-        address = str(reconstruction.details.get("nodes", "")) if child.is_node else reconstruction.address
-        self._order(child, Order("start", self._t_start_ns, address))
+        return str(reconstruction.details.get("nodes", "")) if child.is_node else reconstruction.address
 
     def _order_record(self, child: Child) -> None:
         """Tell a camera where to record; nodes keep their pictures to themselves."""
@@ -357,13 +371,17 @@ class Supervisor:
             self._announce(f"the {child.name} camera's node is there")
 
     def _announce(self, text: str) -> None:
-        """Tell the user and the stream."""
+        """Tell the user and the stream, where there is one."""
         self._tell(text)
+        if self._receiver:
+            return
         self._unsaid.append(text)
         self._say_unsaid()
 
     def _say_unsaid(self) -> None:
         """Put news on the stream, once a reconstruction that was started again has its subscribers back."""
+        if self._receiver:
+            return
         reconstruction = self.children[RECONSTRUCTION]
         back = reconstruction.restarts.n == 0 or (reconstruction.ready and now_ns() - reconstruction.ready_ns > REJOIN_NS)
         while back and self._unsaid:
@@ -371,6 +389,6 @@ class Supervisor:
 
     def _describe_cameras(self) -> None:
         """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
-        for child in self.cameras:
+        for child in () if self._receiver else self.cameras:
             if details := child.described:
                 self._order(self.children[RECONSTRUCTION], Order("camera", text=child.name, details=details))

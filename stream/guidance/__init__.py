@@ -1,0 +1,1 @@
+"""The page that guides a calibration: what the cameras see, what is needed yet, and what came out."""

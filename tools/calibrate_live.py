@@ -1,0 +1,134 @@
+"""Calibrate cameras while they run: somebody moves a board and is guided, in the browser and in words, until it is enough.
+
+Whoever calls `watch_boards` says what is to become of the views (selection, solving, verdict, files); this module gets them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from calibration.board import Board
+from calibration.verdict import Verdict
+from capture.board_watch import TICK_NS, BoardInbox, no_detector, open_board_watch
+from capture.clock import now_ns
+from capture.plan import CameraPlan
+from config.errors import DuocapError
+from config.settings import Settings
+from reconstruct.inbox import Inbox
+from stream.guidance.page import GuidePage, Result
+from tools.cameras import Kind, kind_of
+from tools.guided_boards import BoardSession, Collected
+from tools.guided_cameras import GuidedCameras, checked_plans
+from tools.guided_page import look_at_result, open_page
+from tools.interrupt import interrupt_on_sigterm
+
+TURN_MS = 30
+STILLS_FPS = 2.0
+
+Tell = Callable[[str], None]
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the views: the verdict, the lines that say so, its picture, and why nothing was written, if so."""
+
+    verdict: Verdict | None = None
+    lines: tuple[str, ...] = ()
+    picture: Path | None = None
+    error: DuocapError | None = None
+
+
+Finish = Callable[[Collected, Progress], Outcome]
+
+
+def watch_boards(
+    settings: Settings,
+    sources: Sequence[str],
+    board: Board,
+    finish: Finish,
+    *,
+    fps: float | None = None,
+    browser: bool = True,
+    tell: Tell = print,
+) -> Outcome:
+    """Guide somebody with a board before one camera or two, then have `finish` calibrate with what was seen.
+
+    sources: CAM, or recordings to try it out with; finish: gets views and a way to tell how far it is (words, share or None),
+    and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
+    there is. Raises DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
+    """
+    stills = all(kind_of(source) is Kind.RECORDED and Path(source).is_dir() for source in sources)
+    plans = checked_plans(sources, settings, fps or (STILLS_FPS if stills else None), tell)
+    with interrupt_on_sigterm(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
+        while True:
+            collected = _collected(plans, sources, board, page, tell, stills)
+            outcome = _finished(collected, finish, page, tell)
+            if page is None or not look_at_result(page, tell):
+                break
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome
+
+
+def _collected(
+    plans: Sequence[CameraPlan], sources: Sequence[str], board: Board, page: GuidePage | None, tell: Tell, stills: bool
+) -> Collected:
+    """Collect views until it is enough, all has come to its end, or somebody wants no more."""
+    inbox, blobs = BoardInbox(), Inbox()
+    watch = partial(open_board_watch, board, inbox.address, TICK_NS)
+    looking = [
+        replace(plan, detector=no_detector, detector_again=None, takers=(watch,), preview=page is not None) for plan in plans
+    ]
+    session = BoardSession(board, page, tell, stills)
+    try:
+        with GuidedCameras(looking, sources, blobs.address, tell) as cameras:
+            tell(f"opening the camera{'s' if len(sources) > 1 else ''}; then show the board, {board.text}")
+            try:
+                while not session.over:
+                    cameras.turn(TURN_MS)
+                    blobs.drain(0)
+                    session.turn(cameras, inbox.drain(), now_ns())
+            except KeyboardInterrupt:
+                if session.guide is None:
+                    raise
+                tell("no more views")
+    finally:
+        session.close()
+        inbox.close()
+        blobs.close()
+    return session.collected()
+
+
+def _finished(collected: Collected, finish: Finish, page: GuidePage | None, tell: Tell) -> Outcome:
+    """Calibrate, and show what came out."""
+
+    def progress(words: str, share: float | None = None) -> None:
+        if page is not None:
+            page.solving(words, share)
+
+    tell(f"solving with {len(collected.pairs)} views")
+    progress(f"with {len(collected.pairs)} views")
+    try:
+        outcome = finish(collected, progress)
+    except DuocapError as error:
+        outcome = Outcome(error=error)
+    if page is not None:
+        page.result(_result(outcome))
+    return outcome
+
+
+def _result(outcome: Outcome) -> Result:
+    """Give what the page shows of an outcome."""
+    picture = None
+    if outcome.picture is not None and outcome.picture.is_file():
+        image = cv2.imdecode(np.frombuffer(outcome.picture.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
+        picture = None if image is None else np.ascontiguousarray(image[..., ::-1], dtype=np.uint8)
+    verdict = outcome.verdict
+    lines = (*(verdict.lines if verdict is not None else ()), *outcome.lines)
+    error = "" if outcome.error is None else " ".join(str(outcome.error).split())
+    return Result(None if verdict is None else verdict.grade, lines, picture, error)
