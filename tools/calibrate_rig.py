@@ -1,7 +1,7 @@
-"""Calibrate a rig from what was found of a board: choose views, solve, judge, draw, write."""
+"""Calibrate a rig from views of a board: choose views, solve, judge, draw, write."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,9 +10,10 @@ from calibration.camera import Camera
 from calibration.rig_solution import RigSolution
 from calibration.rig_toml import write_rig
 from calibration.rig_verdict import rig_verdict
-from calibration.selection import Selection, selected
+from calibration.selection import selected
 from calibration.solve_rig import solve_camera, solve_rig
 from calibration.verdict import Verdict, joined
+from calibration.views import ViewPair
 from config.cameras import CAMERAS
 from config.errors import CalibrationError
 from tools.board_sources_found import Search
@@ -20,6 +21,7 @@ from tools.calibrate_rig_checks import earlier_words, refined_sigma, tape_findin
 from tools.calibration_words import check_verdict, say_verdict
 
 Tell = Callable[[str], None]
+Size = tuple[int, int]
 _LOG = logging.getLogger(__name__)
 
 
@@ -35,7 +37,7 @@ class RigTask:
     board: Board
     out: Path
     picture: Path | None
-    n_views: int
+    n_views: int = 40
     intrinsics: tuple[Camera, Camera] | None = None
     refine: bool = False
     solve_offset: bool = False
@@ -43,9 +45,19 @@ class RigTask:
     tape_m: float | None = None
 
 
-def search_words(search: Search, names: tuple[str, ...]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What came out; error: why nothing was written, where the verdict is fail."""
+
+    solution: RigSolution
+    verdict: Verdict
+    error: CalibrationError | None = None
+
+
+def search_words(search: Search) -> list[str]:
     """Say in how many pictures the board was found."""
     kind = "moments looked at" if search.is_film else "pictures"
+    names = ("the camera",) if search.is_lone else CAMERAS
     counts = [
         f"{name}: {found} of {searched} {kind} show the board"
         for name, found, searched in zip(names, search.found, search.searched, strict=False)
@@ -54,19 +66,38 @@ def search_words(search: Search, names: tuple[str, ...]) -> list[str]:
     return [*counts, *both, *search.words]
 
 
-def calibrate(search: Search, task: RigTask, tell: Tell) -> RigSolution:
-    """Solve for the rig, print the verdict, draw it and write the rig.
+def calibrate_found(search: Search, task: RigTask, tell: Tell) -> Calibrated:
+    """Calibrate from what was found in pictures.
 
-    Raises CalibrationError: too little was found to solve, or the verdict is fail; nothing but the picture is written then.
+    Raises CalibrationError: a camera saw no board, views that tell too little, or the verdict is fail.
     """
-    names = ("camera",) if search.is_lone else CAMERAS
-    for line in search_words(search, names):
+    for line in search_words(search):
         tell(line)
-    check_found(search, task.board, names)
-    selection = selected(search.pairs, search.sizes, task.board, task.n_views, still_only=not task.solve_offset)
+    for camera, name in enumerate(("the camera",) if search.is_lone else CAMERAS):
+        if search.found[camera] == 0:
+            from calibration.board_words import why_no_board
+
+            seen = why_no_board(search.misses[camera].images, task.board)
+            raise CalibrationError(
+                f"{name}: none of {search.searched[camera]} pictures shows the board {task.board.text}: {seen}"
+            )
+    sizes = search.sizes[:1] if search.is_lone else search.sizes
+    done = calibrate_pairs(search.pairs, sizes, task, tell)
+    if done.error is not None:
+        raise done.error
+    return done
+
+
+def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
+    """Choose views, solve, say the verdict, draw it, and write the rig.
+
+    sizes: of the pictures of one camera or two [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
+    CalibrationError: views that tell too little to solve for anything.
+    """
+    selection = selected(pairs, (sizes[0], sizes[-1]), task.board, task.n_views, still_only=not task.solve_offset)
     for line in selection.words:
         tell(line)
-    solution = solved(selection, search, task)
+    solution = solved(selection.pairs, sizes, task)
     verdict = judged(solution, task)
     for line in (*solution.dropped, *solution.notes, *earlier_words(task.out, solution.rig)):
         tell(line)
@@ -76,32 +107,23 @@ def calibrate(search: Search, task: RigTask, tell: Tell) -> RigSolution:
 
         draw_rig(solution, verdict, task.picture)
         tell(f"picture: {task.picture}")
-    check_verdict(verdict, task.out)
+    try:
+        check_verdict(verdict, task.out)
+    except CalibrationError as error:
+        return Calibrated(solution, verdict, error)
     write_rig(task.out, replace(solution.rig, verdict=verdict.grade.word, error_px=solution.rms_px))
     tell(f"written to {task.out}")
-    return solution
+    return Calibrated(solution, verdict)
 
 
-def check_found(search: Search, board: Board, names: tuple[str, ...]) -> None:
-    """Raise CalibrationError where the board is in no picture of a camera: what is there instead, and what to do."""
-    for camera, name in enumerate(names):
-        if search.found[camera] == 0:
-            from calibration.board_words import why_no_board
-
-            seen = why_no_board(search.misses[camera].images, board)
-            raise CalibrationError(f"{name}: none of {search.searched[camera]} pictures shows the board {board.text}: {seen}")
-
-
-def solved(selection: Selection, search: Search, task: RigTask) -> RigSolution:
+def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
     """Solve for one camera or two."""
-    if search.is_lone:
-        views = [pair.left for pair in selection.pairs if pair.left is not None]
-        return solve_camera(task.board, views, search.sizes[0], name="camera")
+    if len(sizes) == 1:
+        return solve_camera(task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera")
     return solve_rig(
         task.board,
-        selection.pairs,
-        search.sizes,
-        names=CAMERAS,
+        pairs,
+        (sizes[0], sizes[1]),
         intrinsics=task.intrinsics,
         intrinsic_sigma=refined_sigma(task.intrinsics) if task.intrinsics is not None and task.refine else None,
         solve_offset=task.solve_offset,
@@ -110,6 +132,6 @@ def solved(selection: Selection, search: Search, task: RigTask) -> RigSolution:
 
 
 def judged(solution: RigSolution, task: RigTask) -> Verdict:
-    """Give the verdict, with what a tape says about the baseline."""
+    """Give the verdict, with what a tape says about the baseline first."""
     verdict = rig_verdict(solution, task.distance_m)
-    return joined([Verdict(tape_findings(solution, task.tape_m)), verdict]) if task.tape_m is not None else verdict
+    return verdict if task.tape_m is None else joined([Verdict(tape_findings(solution, task.tape_m)), verdict])

@@ -16,17 +16,19 @@ TAPE_M, TAPE_SHARE = 0.006, 0.02  # how well a baseline is known by tape: nobody
 WORTH_TELLING = 0.005
 
 
-def read_intrinsics(files: Sequence[Path], n_cameras: int) -> tuple[Camera, Camera]:
-    """Read the lenses of one camera or two: from a rig's file, or from one file a camera, left first.
+def read_intrinsics(files: Sequence[Path]) -> tuple[Camera, Camera]:
+    """Read both cameras' lenses: from a rig's file, or from one file a camera, left first.
 
-    Raises FileFormatError; CalibrationError: as many files as there are neither cameras nor rigs.
+    Raises FileFormatError; CalibrationError: more files than cameras.
     """
-    if len(files) > 2 or len(files) > n_cameras:
-        raise CalibrationError(f"{len(files)} files of --intrinsics for {n_cameras} cameras; give one rig, or one file a camera")
-    if len(files) == 1 and n_cameras == 2:
+    if len(files) > 2:
+        raise CalibrationError(
+            f"{len(files)} files of --intrinsics for two cameras; give one rig, or one file a camera, left first"
+        )
+    if len(files) == 1:
         return read_rig(files[0]).cameras
-    cameras = [read_lone_camera(file).left for file in files]
-    return cameras[0], cameras[-1]
+    left, right = (read_lone_camera(file).left for file in files)
+    return left, right
 
 
 def refined_sigma(intrinsics: tuple[Camera, Camera]) -> Floats:

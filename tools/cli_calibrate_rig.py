@@ -1,7 +1,7 @@
 """`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from config.settings import Settings
 from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources
 from tools.calibration_words import NO_PICTURE, PICTURE, picture_file
 from tools.options import with_settings
+
+if TYPE_CHECKING:
+    from tools.board_sources import BoardSpec
+    from tools.calibrate_rig import RigTask
 
 Left = Annotated[
     str,
@@ -61,6 +65,8 @@ Unsynchronised = Annotated[
     bool, typer.Option("--unsynchronised", help="Solve for the time between the two cameras' stamps as well; move the board.")
 ]
 Offset = Annotated[float, typer.Option("--offset", metavar="S", help="By how much the right camera's stamps are late [s].")]
+Guide = Annotated[bool, typer.Option("--guide", help="Play files as if they were live cameras, with the guide's page.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
 
 
 @with_settings
@@ -79,27 +85,53 @@ def rig(
     fps: FPS = None,
     unsynchronised: Unsynchronised = False,
     offset: Offset = 0.0,
+    guide: Guide = False,
+    browser: Browser = True,
     picture: PICTURE = None,
     no_picture: NO_PICTURE = False,
 ) -> None:
     """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
     from calibration.board import board_from_text
-    from tools.board_sources import BoardSpec, search_board
-    from tools.calibrate_rig import RigTask, calibrate
+    from tools.board_sources import BoardSpec
+    from tools.calibrate_rig import RigTask
     from tools.calibrate_rig_checks import read_intrinsics
-    from tools.progress import progress_bar
 
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
+    known = board_from_text(board)
     if refine and not intrinsics:
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
-    known = board_from_text(board)
-    lenses = read_intrinsics(intrinsics, 1 if right is None else 2) if intrinsics else None
-    check_sources(left, right)
-    spec = BoardSpec(Path(left), right if right is None else Path(right), timestamps, fps, offset)
-    typer.echo(f"board: {known.text}")
-    with progress_bar("looking for the board") as progress:
-        search = search_board(spec, known, progress)
+    lenses = read_intrinsics(intrinsics) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
     task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
-    calibrate(search, task, typer.echo)
+    typer.echo(f"board: {known.text}")
+    sources = [left] if right is None else [left, right]
+    if guide or not all(_is_file(source) for source in sources):
+        from tools.calibrate_rig_live import calibrate_live
+
+        calibrate_live(settings, sources, task, fps, browser, typer.echo)
+    else:
+        check_sources(left, right)
+        _from_files(BoardSpec(Path(left), None if right is None else Path(right), timestamps, fps, offset), task)
+
+
+def _is_file(source: str) -> bool:
+    """Tell whether a source is of files, not a live camera."""
+    from tools.cameras import is_recorded
+
+    return Path(source).exists() or is_recorded(source)
+
+
+def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
+    """Look for the board in files and calibrate."""
+    from tools.board_sources import search_board
+    from tools.calibrate_rig import calibrate_found
+    from tools.progress import progress_bar
+
+    with progress_bar("looking for the board") as progress:
+        search = search_board(spec, task.board, progress)
+    if task.intrinsics is not None and search.is_lone:
+        raise DuocapError(
+            "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
+        )
+    calibrate_found(search, task, typer.echo)
