@@ -90,7 +90,7 @@ def size_findings(solution: RigSolution) -> Found:
         return [scale], {}
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
     bias = edges.true_m / solution.board.square_m - 1.0
-    text = f"squares of {square_mm:.4g} mm measure {mean:.2f} +- {sigma:.2f} mm, with a bias of {100.0 * bias:+.2f} %"
+    text = f"squares of {square_mm:.4g} mm measure {mean:.2f} +- {sigma:.2f} mm, with a bias of {100.0 * bias + 0.0:+.2f} %"
     sure = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     real = max(abs(bias) - sure, 0.0)
     grade = Grade.PASS if real <= BIAS[0] else Grade.POOR if real <= BIAS[1] else Grade.FAIL

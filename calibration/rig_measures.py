@@ -13,7 +13,7 @@ from database.rotations import Floats, matrix_from_rotvec
 class Edges:
     """Sides of squares as both cameras measure them, along the board's rows and down its columns [m].
 
-    mean_m, sigma_m: of all lengths; true_m: mean of the parts along where the board's sides are, which noise does not lengthen, and
+    mean_m, sigma_m: of all lengths; true_m: mean of their parts along the board's sides, which noise does not lengthen, and
     true_sigma_m: of such a part; n: how many.
     """
 

@@ -45,7 +45,7 @@ def rig_verdict(solution: RigSolution, distance_m: float | None = None) -> Verdi
     findings, figures = findings + own, figures | values
     if not broken:
         own, values = _world(solution, distance, points)
-        findings, figures = findings + own, figures | values
+        findings, figures = own + findings, figures | values
     return Verdict(tuple(findings), figures)
 
 
@@ -98,7 +98,7 @@ def _world_finding(
     text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {100.0 * off:.2g} %"
     if off <= PASS_OFF:
         return Finding(Grade.PASS, text)
-    if suspects and suspects[0].off > 0.5 * off:
+    if suspects and suspects[0].off > TOLD_OFF:
         fix = suspects[0].fix
     elif figures["disagreement"] > 2.0 * AGREED:
         fix = "hold the board still for each view, and leave the cameras alone"
@@ -121,5 +121,5 @@ def _depth(solution: RigSolution, distance_m: float) -> tuple[list[Finding], dic
     text = f"at {distance_m:.1f} m, {MARKER_PX:g} px is {1e3 * depth_m:.3g} mm"
     shallow = depth_m > DEEP_M
     wanted_m = solution.rig.baseline_m * depth_m / DEEP_M
-    fix = f"move the cameras apart, to about {wanted_m:.1f} m, or closer to the performer" if shallow else ""
+    fix = f"move the cameras apart, to about {wanted_m:.2g} m, or closer to the performer" if shallow else ""
     return [Finding(Grade.POOR if shallow else Grade.PASS, text, fix)], {"depth_mm": 1e3 * depth_m}
