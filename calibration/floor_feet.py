@@ -1,0 +1,77 @@
+"""How high the markers of standing feet lie above the floor: measured of a subject, else nominal of a marker set."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.subject import Subject
+from config.errors import CalibrationError
+from config.joints import JOINT_INDEX
+from config.markers import MarkerSet
+from database.rotations import Floats
+from database.skeleton import Skeleton
+
+BALL_M = 0.035  # height of the ball of a standing foot, as skeletons have it
+FEET = tuple(JOINT_INDEX[side + part] for side in ("left", "right") for part in ("Foot", "Toes"))
+HIGHEST_M = 0.25  # a marker of a foot that is higher says little of the floor
+SAME_M = 0.012  # heights nearer to each other are one
+MEASURED_SIGMA_M, NOMINAL_SIGMA_M = 0.010, 0.025  # how far heights of a subject, and nominal ones, usually are from true ones
+TOLD_SIGMA_M = 0.004
+
+
+@dataclass(frozen=True, slots=True)
+class FootHeights:
+    """Heights of foot markers above the floor while a foot stands flat, rising, (K,) [m], what they belong to, and how sure
+    they are.
+    """
+
+    heights_m: Floats
+    names: tuple[str, ...]
+    sigma_m: float
+    measured: bool
+
+    @property
+    def words(self) -> str:
+        """Say what is assumed."""
+        listed = ", ".join(f"{name} {1e3 * height:.0f} mm" for name, height in zip(self.names, self.heights_m, strict=True))
+        return f"markers of a standing foot above the floor: {listed} ({'this subject' if self.measured else 'nominal'})"
+
+
+def heights_of_subject(subject: Subject) -> FootHeights:
+    """Give the heights of a subject's foot markers. Raises CalibrationError: it wears none."""
+    return _heights(subject.markers, subject.skeleton, subject.offset_m, MEASURED_SIGMA_M, True)
+
+
+def heights_of_set(markers: MarkerSet, skeleton: Skeleton) -> FootHeights:
+    """Give the nominal heights of a marker set on a body of usual size. Raises CalibrationError: it has none on the feet."""
+    return _heights(markers, skeleton, markers.offset_m, NOMINAL_SIGMA_M, False)
+
+
+def heights_as_told(lowest_m: float, known: FootHeights) -> FootHeights:
+    """Give the heights where that of the lowest marker was measured: the others keep their distance from it."""
+    return replace(known, heights_m=known.heights_m + lowest_m - known.heights_m[0], sigma_m=TOLD_SIGMA_M, measured=True)
+
+
+def _heights(markers: MarkerSet, skeleton: Skeleton, offset_m: Floats, sigma_m: float, measured: bool) -> FootHeights:
+    """Give heights in the rest pose, over soles that lie BALL_M below the balls of the feet."""
+    rest = skeleton.rest_positions_m()
+    sole = min(rest[JOINT_INDEX[side + "Toes"], 1] for side in ("left", "right")) - BALL_M
+    found = [
+        (float(rest[joint, 1] + offset_m[m, 1] - sole), name)
+        for m, (name, joint) in enumerate(zip(markers.names, markers.joint, strict=True))
+        if joint in FEET
+    ]
+    found = sorted((max(height, 0.0), name) for height, name in found if height < HIGHEST_M)
+    if not found:
+        raise CalibrationError(
+            "no marker of this set is on a foot, so a walk does not tell the floor; "
+            "wear one on each foot, or use --by board or --by markers"
+        )
+    groups: list[list[tuple[float, str]]] = []
+    for height, name in found:
+        if groups and height - groups[-1][0][0] < 2.0 * SAME_M:
+            groups[-1].append((height, name))
+        else:
+            groups.append([(height, name)])
+    heights = np.array([np.mean([height for height, _ in group]) for group in groups])
+    return FootHeights(heights, tuple("/".join(name for _, name in group) for group in groups), sigma_m, measured)

@@ -1,0 +1,102 @@
+"""The picture of a floor: cameras, floor and what touched it from the side and from above, the axes, and the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.floor import Floor, floored
+from calibration.picture import ACCENT, CAMERA_COLORS, INK, MEASURED, QUIET, new_figure, save_figure, style, verdict_panel
+from calibration.verdict import Verdict
+from database.rotations import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIGHT_M = 0.6  # drawn of each camera's line of sight
+AXIS_M = 0.5
+LABELS = ("left", "right")
+
+
+def draw_floor(rig: Rig, floor: Floor, verdict: Verdict, path: str | Path) -> Path:
+    """Draw a floor found in a rig's frame as a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    import matplotlib
+
+    world = floored(rig, floor)
+    touching, above = floor.to_world(floor.touching_m), floor.to_world(floor.above_m)
+    with matplotlib.rc_context(style()):
+        figure = new_figure(12.0, 9.0)
+        room = {"left": 0.055, "right": 0.98, "top": 0.96, "bottom": 0.065}
+        grid = figure.add_gridspec(2, 2, height_ratios=(0.8, 1.0), hspace=0.2, wspace=0.16, **room)
+        verdict_panel(figure.add_subplot(grid[0, :]), verdict, f"floor by {floor.by}", 165)
+        _from_side(figure.add_subplot(grid[1, 0]), world, touching, above)
+        _from_above(figure.add_subplot(grid[1, 1]), world, touching, above)
+        return save_figure(figure, path)
+
+
+def _from_side(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> None:
+    """Draw heights over the way to the cameras: z to the right, y up."""
+    _points(ax, above_m[:, 2], above_m[:, 1], touching_m[:, 2], touching_m[:, 1])
+    for camera, color, label in _cameras(world):
+        _camera(ax, camera.center_m[[2, 1]], camera.rotation[2][[2, 1]], color, label)
+    _arrow(ax, (AXIS_M, 0.0), "Z")
+    _arrow(ax, (0.0, AXIS_M), "Y up")
+    ax.axhline(0.0, color=INK, lw=1.4, zorder=1)
+    low, _ = ax.get_ylim()
+    ax.axhspan(min(low, -0.25), 0.0, color="0.93", zorder=0)
+    ax.set_title("from the side")
+    ax.set_xlabel("towards the cameras, z [m]")
+    ax.set_ylabel("height over the floor, y [m]")
+    _square(ax)
+
+
+def _from_above(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> None:
+    """Draw the floor from above as somebody behind the cameras sees it: x to the right, z down."""
+    _points(ax, above_m[:, 0], above_m[:, 2], touching_m[:, 0], touching_m[:, 2])
+    for camera, color, label in _cameras(world):
+        _camera(ax, camera.center_m[[0, 2]], camera.rotation[2][[0, 2]], color, label)
+    _arrow(ax, (AXIS_M, 0.0), "X")
+    _arrow(ax, (0.0, AXIS_M), "Z")
+    ax.set_title("from above")
+    ax.set_xlabel("x [m]")
+    ax.set_ylabel("z [m], towards the cameras")
+    _square(ax)
+    ax.invert_yaxis()
+    ax.legend(loc="upper right", markerscale=2.0)
+
+
+def _cameras(world: Rig) -> list[tuple]:  # type: ignore[type-arg]
+    """Give each camera with its colour and label."""
+    cameras = world.cameras[: 1 if world.is_lone else 2]
+    return list(zip(cameras, CAMERA_COLORS, LABELS if len(cameras) == 2 else ("camera",), strict=False))
+
+
+def _points(ax: Axes, above_x: Floats, above_y: Floats, on_x: Floats, on_y: Floats) -> None:
+    """Draw what was seen, and what touches the floor."""
+    ax.plot(above_x, above_y, ".", color=QUIET, ms=1.5, zorder=2, label="seen" if len(above_x) else None, rasterized=True)
+    ax.plot(on_x, on_y, "o", color=ACCENT, ms=3.5, mew=0.0, alpha=0.8, zorder=4, label="on the floor")
+
+
+def _camera(ax: Axes, at: Floats, sight: Floats, color: str, label: str) -> None:
+    """Draw a camera and where it looks."""
+    end = at + SIGHT_M * sight
+    ax.plot(*at, "s", color=color, ms=8, zorder=5)
+    ax.plot([at[0], end[0]], [at[1], end[1]], "-", color=color, lw=1.6, zorder=5)
+    ax.annotate(label, (at[0], at[1]), (7, 7), textcoords="offset points", color=color, weight="bold")
+
+
+def _arrow(ax: Axes, way: tuple[float, float], label: str) -> None:
+    """Draw an axis of the world at its origin."""
+    ax.annotate("", way, (0.0, 0.0), arrowprops={"arrowstyle": "-|>", "color": MEASURED, "lw": 1.6}, zorder=6)
+    ax.annotate(label, way, (3, 3), textcoords="offset points", color=MEASURED, weight="bold", zorder=6)
+
+
+def _square(ax: Axes) -> None:
+    """Give both axes one scale, and some room."""
+    ax.margins(0.08)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.grid(True)
+    assert np.isfinite(ax.get_xlim()).all()

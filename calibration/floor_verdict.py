@@ -1,0 +1,160 @@
+"""The verdict on a floor: how well it is known, and whether world, cameras and performer stand on it as they can."""
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.floor import Floor, floored
+from calibration.verdict import Finding, Grade, Verdict
+from database.rotations import Floats
+
+TILT_DEG = (0.7, 3.0)  # standard deviation up to which a floor is good, and poor
+HEIGHT_MM = (15.0, 60.0)
+RESIDUAL_MM = {"board": (3.0, 15.0), "markers": (8.0, 30.0), "walk": (15.0, 40.0)}
+ROLL_DEG, LOWEST_CAMERA_M, HIGHEST_CAMERA_M = 45.0, 0.02, 4.0
+SIZE_PERCENT = (1.0, 4.0)
+REACH_M = (0.3, 15.0)
+HIGHEST_POINT_M = ((0.9, 2.4), (0.5, 3.2))  # of a performer who walks: good, and poor
+BELOW_PERCENT = (2.0, 10.0)
+AGAIN = {
+    "board": "lay the board flat on the floor, nearer to the cameras and whole in both pictures",
+    "markers": "use more markers, spread over where the performer will be, nearer to the cameras",
+    "walk": "walk longer, to and fro and across the view, feet always in view of both cameras",
+}
+
+
+def floor_verdict(rig: Rig, floor: Floor) -> Verdict:
+    """Judge a floor found in a rig's frame."""
+    world = floored(rig, floor)
+    cameras = world.cameras[: 1 if world.is_lone else 2]
+    findings = [_sure(floor), _residual(floor)]
+    for camera in cameras:
+        findings += [_stands(camera), *_upright(camera)]
+    findings += [*_reach(world), *_size(floor), *_performer(floor), *_below(floor)]
+    findings += [Finding(Grade.POOR, *_split(doubt)) for doubt in floor.doubts]
+    findings += [Finding(Grade.PASS, note) for note in floor.notes]
+    heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
+    figures = {
+        "tilt_sigma_deg": float(np.degrees(floor.tilt_sigma_rad)),
+        "height_sigma_mm": 1e3 * floor.height_sigma_m,
+        "residual_mm": floor.residual_mm,
+        "size_bias_percent": 100.0 * (floor.size_ratio - 1.0),
+        **heights,
+        **floor.figures,
+    }
+    return Verdict(tuple(findings), figures)
+
+
+def _split(doubt: str) -> tuple[str, str]:
+    """Give what is doubtful and what to do."""
+    text, _, fix = doubt.partition(": ")
+    return text, fix
+
+
+def graded(value: float, limits: tuple[float, float]) -> Grade:
+    """Give the grade of a value that should be small: good, and poor, up to the limits."""
+    return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
+
+
+def _sure(floor: Floor) -> Finding:
+    """Judge how well the floor is known."""
+    tilt, height = float(np.degrees(floor.tilt_sigma_rad)), 1e3 * floor.height_sigma_m
+    grade = max(graded(tilt, TILT_DEG), graded(height, HEIGHT_MM))
+    text = f"the floor is known to {height:.1f} mm in height and {tilt:.2f} degrees in tilt"
+    return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
+
+
+def _residual(floor: Floor) -> Finding:
+    """Judge how flat what lies on the floor is."""
+    grade = graded(floor.residual_mm, RESIDUAL_MM[floor.by])
+    what = {"board": "the board's corners are", "markers": "the markers are", "walk": "feet at rest are"}[floor.by]
+    text = f"{what} {floor.residual_mm:.1f} mm from where the floor would have them (RMS)"
+    return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
+
+
+def _stands(camera: Camera) -> Finding:
+    """Judge the height of a camera."""
+    height = float(camera.center_m[1])
+    if height < LOWEST_CAMERA_M:
+        fix = "the floor was taken for something else: is the board face up, did anything lie on a table or hang on a wall?"
+        return Finding(Grade.FAIL, f"{camera.name} would be {100 * -height:.0f} cm under the floor", fix)
+    if height > HIGHEST_CAMERA_M:
+        fix = "is that so? if not, the floor or the rig's scale is wrong"
+        return Finding(Grade.POOR, f"{camera.name} would be {height:.2f} m above the floor", fix)
+    return Finding(Grade.PASS, f"{camera.name} is {height:.2f} m above the floor")
+
+
+def roll_and_pitch_deg(camera: Camera) -> tuple[float, float]:
+    """Give by how much a camera is turned about its line of sight, and how far it looks down, in a world with Y up [degrees]."""
+    up: Floats = camera.rotation[:, 1]
+    return float(np.degrees(np.arctan2(-up[0], -up[1]))), float(np.degrees(np.arcsin(np.clip(-up[2], -1.0, 1.0))))
+
+
+def _upright(camera: Camera) -> list[Finding]:
+    """Judge whether up in the world is up in a camera's picture."""
+    roll, pitch = roll_and_pitch_deg(camera)
+    if abs(pitch) > 75.0:
+        return [Finding(Grade.POOR, f"{camera.name} would look straight {'down' if pitch > 0 else 'up'}", "is that so?")]
+    if abs(roll) <= ROLL_DEG:
+        return []
+    words = "upside down" if abs(roll) > 135.0 else "on its side"
+    fix = "if it does not stand so, the floor is wrong: it may be a wall, a table's side, or its mirror image"
+    return [Finding(Grade.POOR, f"{camera.name} would stand {words}, turned by {roll:.0f} degrees", fix)]
+
+
+def _reach(world: Rig) -> list[Finding]:
+    """Judge how far from the origin the cameras are."""
+    middle = 0.5 * (world.left.center_m + world.right.center_m)
+    distance = float(np.linalg.norm(middle))
+    if REACH_M[0] <= distance <= REACH_M[1]:
+        return []
+    text = f"the cameras would be {distance:.2f} m from the origin"
+    return [Finding(Grade.POOR, text, "is that so? if not, the rig's scale is wrong")]
+
+
+def _size(floor: Floor) -> list[Finding]:
+    """Judge what is known of the scale."""
+    if not np.isfinite(floor.size_ratio):
+        return []
+    bias, sigma = 100.0 * (floor.size_ratio - 1.0), 100.0 * floor.size_sigma
+    what = "the board" if floor.by == "board" else "the distance of the markers"
+    side = "large" if bias > 0 else "small"
+    if floor.scale != 1.0:
+        return [
+            Finding(
+                Grade.PASS, f"{what} came out {abs(bias):.2f}% too {'large' if bias > 0 else 'small'}; the rig was rescaled to it"
+            )
+        ]
+    grade = graded(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
+    text = f"{what} comes out {abs(bias):.2f}% (+-{sigma:.2f}) too {side} in this rig"
+    fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"
+    return [Finding(grade, text, "" if grade is Grade.PASS else fix)]
+
+
+def _performer(floor: Floor) -> list[Finding]:
+    """Judge how high the highest markers of a performer are."""
+    highest = floor.scale * floor.figures.get("highest_m", float("nan"))
+    if not np.isfinite(highest):
+        return []
+    (low, high), (least, most) = HIGHEST_POINT_M
+    grade = Grade.PASS if low <= highest <= high else Grade.POOR if least <= highest <= most else Grade.FAIL
+    fix = "a performer's markers are 1 to 2.4 m high: the floor or the rig's scale is wrong"
+    return [
+        Finding(grade, f"the performer's highest markers are {highest:.2f} m above the floor", "" if grade is Grade.PASS else fix)
+    ]
+
+
+def _below(floor: Floor) -> list[Finding]:
+    """Judge how much of what was seen lies below the floor."""
+    below = floor.figures.get("below_percent", float("nan"))
+    if not np.isfinite(below):
+        return []
+    grade = graded(below, BELOW_PERCENT)
+    if grade is Grade.PASS:
+        return []
+    return [
+        Finding(
+            grade,
+            f"{below:.1f}% of all points would lie below the floor",
+            "does the floor mirror the markers? if not, it is too high",
+        )
+    ]

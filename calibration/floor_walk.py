@@ -1,0 +1,198 @@
+"""The floor from a walk: the plane on which markers of the feet come to rest, and above which everything else is.
+
+Which point is which marker is not known. Planes through three stays each are laid; each is worth as many stays as lie where a
+marker of a standing foot would be, one a place, less what lies below it. The best one is refined by all stays that fit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Rig
+from calibration.floor import Floor, to_cameras, up_of_images
+from calibration.floor_dwell import Dwells, Moment, dwells_of
+from calibration.floor_feet import FootHeights
+from calibration.floor_plane import Plane, fit_plane, planes_through, triples
+from config.errors import CalibrationError
+from database.rotations import Floats
+
+MAX_LEAN_RAD = np.radians(50.0)  # of the floor's normal from what is up in the pictures
+USUAL_ROLL_RAD = np.radians(15.0)  # a bias between floors that fit alike, no more: a narrow walk says little of it
+CONTACT_SIGMA_M = 0.008  # what a marker of a standing foot is off: how the foot stands, the skin
+GATE_SIGMAS = 3.0
+BELOW_M = 0.04  # points lower than the lowest marker of a foot by more than this are below the floor
+CELL_M = 0.08  # stays nearer together count once
+MOST_POINTS = 4000
+MOST_STAYS = 600
+ROUNDS = 8
+FEW_STAYS = 6
+NO_FLOOR = (
+    "no floor on which the markers of the feet came to rest; walk to and fro and across the view for ten seconds, feet in view "
+    "of both cameras, or use --by board or --by markers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a walk is judged by: stays, and points of all moments with their standard deviations along a direction asked for."""
+
+    dwells: Dwells
+    points_m: Floats
+    covariance_m2: Floats
+
+
+def floor_from_walk(rig: Rig, moments: Sequence[Moment], heights: FootHeights, seed: int = 0) -> Floor:
+    """Give the floor under a performer who walks.
+
+    moments: points that both cameras see, in order of time, of the rig's frame; heights: of the markers of standing feet. Raises
+    CalibrationError: too few places where anything stood, or no plane that they lie on.
+    """
+    scene = _scene(moments)
+    if len(scene.dwells) < FEW_STAYS:
+        raise CalibrationError(
+            f"{len(scene.dwells)} times a marker stood still; expected {FEW_STAYS} or more: walk for ten seconds all over the "
+            "floor, markers on the feet in view of both cameras"
+        )
+    up, offset = _consensus(rig, scene, heights, np.random.default_rng(seed))
+    plane, found, chosen, kind = _refined(scene, heights, up, offset)
+    return _floor(rig, scene, found, plane, chosen, kind)
+
+
+def _scene(moments: Sequence[Moment]) -> Scene:
+    """Gather stays and points."""
+    points = np.concatenate([moment.points_m for moment in moments]) if moments else np.zeros((0, 3))
+    covariances = np.concatenate([moment.covariance_m2 for moment in moments]) if moments else np.zeros((0, 3, 3))
+    step = max(1, len(points) // MOST_POINTS)
+    return Scene(dwells_of(moments), points[::step], covariances[::step])
+
+
+def _consensus(rig: Rig, scene: Scene, heights: FootHeights, rng: np.random.Generator) -> tuple[Floats, float]:
+    """Give the best of the planes through three stays: its normal, and the floor's offset along it."""
+    x = scene.dwells.points_m
+    upright = up_of_images(rig)
+    low = np.argsort(x @ upright)[:MOST_STAYS]
+    normals, at = planes_through(x[low], triples(x[low], rng), upright, MAX_LEAN_RAD)
+    best, chosen = -np.inf, None
+    for up, d in zip(normals, at, strict=True):
+        for height in heights.heights_m:
+            worth = _worth(scene, heights, up, d - height) / (1.0 + (_roll_rad(rig, up) / USUAL_ROLL_RAD) ** 2)
+            if worth > best:
+                best, chosen = worth, (up, float(d - height))
+    if chosen is None:
+        raise CalibrationError(NO_FLOOR)
+    return chosen
+
+
+def _roll_rad(rig: Rig, up: Floats) -> float:
+    """Give by how much a floor with this normal is tilted to a side in the pictures: cameras mostly stand level."""
+    across = rig.left.rotation[0] + rig.right.rotation[0]
+    return float(np.arcsin(np.clip(up @ across / np.linalg.norm(across), -1.0, 1.0)))
+
+
+def _worth(scene: Scene, heights: FootHeights, up: Floats, offset: float) -> float:
+    """Tell how well a plane is a floor: places where feet stood, less a share for what lies below."""
+    deviation, _, sigma = _deviations(scene.dwells, heights, up, offset)
+    inside = np.maximum(1.0 - (deviation / (GATE_SIGMAS * sigma)) ** 2, 0.0)
+    on = inside > 0.0
+    if on.sum() < 3:
+        return -np.inf
+    cells = np.floor(scene.dwells.points_m[on] / CELL_M).astype(np.int64)
+    _, which = np.unique(cells, axis=0, return_inverse=True)
+    places = np.zeros(which.max() + 1)
+    np.maximum.at(places, which.ravel(), inside[on])
+    below = _share_below(scene, heights, up, offset)
+    return float(places.sum() * max(1.0 - 8.0 * below, -1.0))
+
+
+def _share_below(scene: Scene, heights: FootHeights, up: Floats, offset: float) -> float:
+    """Give the share of all points that lie below the lowest marker of a foot."""
+    over = scene.points_m @ up - offset - heights.heights_m[0]
+    sigma = np.sqrt(np.einsum("i,nij,j->n", up, scene.covariance_m2, up))
+    return float(np.mean(over < -BELOW_M - 2.0 * sigma))
+
+
+def _deviations(dwells: Dwells, heights: FootHeights, up: Floats, offset: float) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Give how far each stay is from the nearest of the heights, which one that is, and its standard deviation, (D,) each."""
+    over = dwells.points_m @ up - offset
+    from_each = over[:, None] - heights.heights_m
+    kind = np.abs(from_each).argmin(axis=1)
+    sigma = np.sqrt(np.einsum("i,nij,j->n", up, dwells.covariance_m2, up) + CONTACT_SIGMA_M**2)
+    return from_each[np.arange(len(over)), kind], kind, sigma
+
+
+def _refined(
+    scene: Scene, heights: FootHeights, up: Floats, offset: float
+) -> tuple[Plane, FootHeights, NDArray[np.int64], NDArray[np.int64]]:
+    """Fit the plane to all stays that fit it, again and again, and how much higher one marker of a foot is than another.
+
+    Returns the plane, the heights as they were found, the stays and the height that each is at.
+    """
+    d, found = scene.dwells, heights
+    for _ in range(ROUNDS):
+        deviation, kind, sigma = _deviations(d, found, up, offset)
+        chosen = np.flatnonzero(np.abs(deviation) < GATE_SIGMAS * sigma)
+        if len(chosen) < 3:
+            raise CalibrationError(NO_FLOOR)
+        plane = fit_plane(d.points_m[chosen], d.covariance_m2[chosen], up, found.heights_m[kind[chosen]], CONTACT_SIGMA_M)
+        up, offset = plane.up, plane.offset_m
+        found = _spaced(heights, plane.heights_m(d.points_m[chosen]), kind[chosen])
+    return plane, found, chosen, kind[chosen]
+
+
+def _spaced(heights: FootHeights, over_m: Floats, kind: NDArray[np.int64]) -> FootHeights:
+    """Give heights spaced as they were seen; their mean, which a walk cannot tell, stays as it was known."""
+    measured = np.array([np.median(over_m[kind == k]) if (kind == k).sum() >= 3 else np.nan for k in range(len(heights.names))])
+    known = np.isfinite(measured)
+    if known.sum() < 2:
+        return heights
+    off = measured[known] - heights.heights_m[known]
+    shift = np.clip(off - off.mean(), -2.0 * heights.sigma_m, 2.0 * heights.sigma_m)
+    result = heights.heights_m.copy()
+    result[known] += shift
+    return replace(heights, heights_m=result)
+
+
+def _floor(
+    rig: Rig, scene: Scene, heights: FootHeights, plane: Plane, chosen: NDArray[np.int64], kind: NDArray[np.int64]
+) -> Floor:
+    """Put together what was found."""
+    contacts = scene.dwells.points_m[chosen]
+    feet = contacts - heights.heights_m[kind][:, None] * plane.up
+    origin = plane.nearest(np.median(contacts, axis=0))
+    over = plane.heights_m(scene.points_m)
+    per_kind = [int((kind == k).sum()) for k in range(len(heights.names))]
+    counts = ", ".join(f"{count} of {name}" for count, name in zip(per_kind, heights.names, strict=True))
+    width = _width_m(feet, plane.up)
+    doubts = []
+    if len(contacts) < 12:
+        doubts.append(f"only {len(contacts)} footsteps: walk longer")
+    if width < 0.3:
+        doubts.append(f"all footsteps within {1e2 * width:.0f} cm of one line: walk across the view as well as to and fro")
+    return Floor(
+        up=plane.up,
+        origin_m=origin,
+        ahead=to_cameras(rig, origin, plane.up),
+        by="walk",
+        tilt_sigma_rad=plane.tilt_sigma_rad,
+        height_sigma_m=float(np.hypot(plane.height_sigma_m(origin), heights.sigma_m)),
+        residual_mm=1e3 * float(np.sqrt(np.mean(plane.residual_m**2))),
+        touching_m=feet,
+        above_m=scene.points_m,
+        notes=(f"{len(contacts)} stays of markers of feet: {counts}", heights.words),
+        doubts=tuple(doubts),
+        figures={
+            "contacts": float(len(contacts)),
+            "below_percent": 100.0 * _share_below(scene, heights, plane.up, plane.offset_m),
+            "highest_m": float(np.quantile(over, 0.995)) if len(over) else float("nan"),
+            "width_m": width,
+        },
+    )
+
+
+def _width_m(points_m: Floats, up: Floats) -> float:
+    """Give how wide the points are spread across the direction they are spread along most, four standard deviations [m]."""
+    level = points_m - np.outer(points_m @ up, up)
+    spread = np.linalg.eigvalsh(np.cov(level.T))
+    return float(4.0 * np.sqrt(max(spread[1], 0.0)))
