@@ -2,8 +2,8 @@
 
     python -m benchmarks.calibration_subject --motion DIR [--takes N] [--draws N] [--height] [--database F] [--json F]
 
-DIR holds Acclaim skeletons (subjects/NN/NN.asf beside their motions). Plain: an exact T-pose, markers at their nominal places, 3 mm
-of noise. Honest: joints a few degrees off, the arms more, and every marker about 2 cm from where its set has it.
+DIR holds Acclaim skeletons (subjects/NN/NN.asf beside their motions). Plain: an exact T-pose, markers at their nominal places,
+3 mm of noise. Honest: joints a few degrees off, the arms more, and every marker about 2 cm from where its set has it.
 """
 
 import argparse
@@ -43,7 +43,7 @@ BONES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Errors [mm] and stated sigmas [mm] of bones, (people, bones), which were measured, and the errors of the mean of the others."""
+    """Errors and stated sigmas of bones [mm], (people, bones), which were measured, and the errors of the others' mean."""
 
     error_mm: Floats
     sigma_mm: Floats
@@ -156,11 +156,12 @@ def table(name: str, found: dict[str, object]) -> str:
         lines.append(
             f"  {bone:<11}{cells}{row['error_by_sigma']:9.2f}{100 * row['measured']:9.0f}%{row['median_of_mean_body_mm']:11.1f}"
         )
-    lines.append(
-        f"  all: median {found['median_mm']:.1f}, p95 {found['p95_mm']:.1f}, worst {found['worst_mm']:.1f}; worst bone of a person, "
-        f"median {found['median_of_worst_bone_mm']:.1f}; error/sigma {found['error_by_sigma']:.2f}; mean body: median "
-        f"{found['median_of_mean_body_mm']:.1f}, worst {found['worst_of_mean_body_mm']:.1f}; height {found['height_median_mm']:.0f} mm"
-    )
+    lines += [
+        f"  all: median {found['median_mm']:.1f}, p95 {found['p95_mm']:.1f}, worst {found['worst_mm']:.1f}; worst bone of a person: "
+        f"median {found['median_of_worst_bone_mm']:.1f}; error/sigma {found['error_by_sigma']:.2f}",
+        f"  mean body: median {found['median_of_mean_body_mm']:.1f}, worst {found['worst_of_mean_body_mm']:.1f}; "
+        f"height of the fit: {found['height_median_mm']:.0f} mm off",
+    ]
     return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ from database.rotations import Floats
 
 BOUND_SIGMA = 0.004  # in logarithms of length: so hard are the bounds of what people are
 MAX_STEPS = 60
+FREEDOM = 8.0  # of Student's t, by which a marker's place is off: now and then one is where nobody expects it
 HEAD = JOINT_INDEX["head"]
 
 
@@ -68,13 +69,19 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Adjusted:
     """What was found: state; placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of
-    squares; cost_of_take: what of it is each take's own, markers and pose, (T,)."""
+    squares; cost_of_take: what of it is each take's own, markers and pose, (T,); freedom: what the cost is expected to be."""
 
     state: State
     placed: tuple[Placed, ...]
     covariance: Floats
     cost: float
     cost_of_take: Floats
+    freedom: int = 0
+
+    @property
+    def misfit(self) -> float:
+        """By what factor everything seems to be off more than expected, at least 1: standard deviations grow by it."""
+        return float(np.sqrt(max(1.0, self.cost / self.freedom))) if self.freedom > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,8 @@ def adjust(problem: Problem, start: State | None = None, max_steps: int = MAX_ST
         else:
             damping *= 6.0
     covariance = np.linalg.inv(_reduced(system, 0.0)[0])
-    return Adjusted(state, system.placed, 0.5 * (covariance + covariance.T), system.cost, system.cost_of_take)
+    freedom = sum(3 * int(take.valid.sum()) - 6 for take in problem.takes)
+    return Adjusted(state, system.placed, 0.5 * (covariance + covariance.T), system.cost, system.cost_of_take, freedom)
 
 
 def height_of(space: SkeletonSpace, y: Floats) -> tuple[float, Floats]:
@@ -196,9 +204,12 @@ def _prior(problem: Problem, state: State) -> tuple[Floats, Floats, float]:
     space, worn = problem.space, problem.worn
     n = space.n_parameters
     if problem.earlier is None:
-        weight = np.concatenate([np.ones(n), np.repeat(1.0 / worn.sigma_m**2, 3)])
-        off = np.concatenate([state.y, (state.offset_m - worn.offset_m).ravel()])
-        A, a, cost = np.diag(weight), weight * off, float(weight @ off**2)
+        moved = state.offset_m - worn.offset_m
+        far = (moved**2).sum(axis=1) / worn.sigma_m**2
+        trust = (FREEDOM + 3.0) / (FREEDOM + far)
+        weight = np.concatenate([np.ones(n), np.repeat(trust / worn.sigma_m**2, 3)])
+        A, a = np.diag(weight), weight * np.concatenate([state.y, moved.ravel()])
+        cost = float(state.y @ state.y) + (FREEDOM + 3.0) * float(np.log1p(far / FREEDOM).sum())
     else:
         mean, root = problem.earlier
         e = root @ (np.concatenate([state.y, state.offset_m.ravel()]) - mean)

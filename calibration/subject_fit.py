@@ -172,7 +172,8 @@ def length_sigmas(space: SkeletonSpace, adjusted: Adjusted) -> tuple[Floats, NDA
     """
     n = space.n_parameters
     D = space.directions
-    variance = np.einsum("rp,pq,rq->r", D, adjusted.covariance[:n, :n], D) + space.asymmetry**2
+    told = np.einsum("rp,pq,rq->r", D, adjusted.covariance[:n, :n], D) * adjusted.misfit**2
+    variance = np.minimum(told, (D**2).sum(axis=1)) + space.asymmetry**2
     size = D.mean(axis=0)
     of_that_size = (D**2).sum(axis=1) - (D @ size) ** 2 / max(float(size @ size), 1e-12) + space.asymmetry**2
     length = np.linalg.norm(space.vectors(adjusted.state.y)[0], axis=1)

@@ -16,6 +16,7 @@ from database.rotations import Floats
 from database.skeleton import Skeleton
 
 SCHEMA = "duocap-subject-1"
+PARTS = ("offsets", "tails")
 
 
 def write_subject(path: Path, subject: Subject) -> None:
@@ -29,7 +30,7 @@ def write_subject(path: Path, subject: Subject) -> None:
         tables[name]["nominal_offset_m"] = _numbers(markers.offset_m[m])
         tables[name]["offset_m"] = _numbers(subject.offset_m[m])
         tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "name": subject.name,
         "units": "m",
@@ -41,6 +42,11 @@ def write_subject(path: Path, subject: Subject) -> None:
         },
         "markers": tables,
     }
+    if subject.length_sigma_m is not None:
+        document["skeleton"]["length_sigma_mm"] = {
+            part: {name: round(1e3 * float(sigma[j]), 2) for j, name in enumerate(JOINTS)}
+            for part, sigma in zip(PARTS, subject.length_sigma_m, strict=True)
+        }
     atomic_write(path, tomli_w.dumps(document))
 
 
@@ -82,13 +88,24 @@ def _subject(path: Path, document: dict[str, Any]) -> Subject:
         for name, table in tables.items()
     }
     markers: MarkerSet = marker_set_from_tables(str(path), plain)
-    parts = [_vectors(document["skeleton"][part]) for part in ("offsets", "tails")]
+    parts = [_vectors(document["skeleton"][part]) for part in PARTS]
     skeleton = Skeleton(str(document["skeleton"]["name"]), *parts)
     offset = np.array([table["offset_m"] for table in tables.values()], float).reshape(-1, 3)
     residual = np.array([table["residual_mm"] for table in tables.values()], float)
     if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):
         raise ValueError(f"a height of {skeleton.height_m:.2f} m")
-    return Subject(str(document["name"]), skeleton, markers, offset, residual, np.array(document["up"], float))
+    sigma_m = _length_sigma_m(document["skeleton"].get("length_sigma_mm"))
+    return Subject(str(document["name"]), skeleton, markers, offset, residual, np.array(document["up"], float), sigma_m)
+
+
+def _length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:
+    """Give how well the lengths are known, (2, J) [m]; None where the file does not say."""
+    if tables is None:
+        return None
+    sigma_mm = np.array([[tables[part][name] for name in JOINTS] for part in PARTS], float)
+    if not (np.isfinite(sigma_mm).all() and (sigma_mm >= 0).all()):
+        raise ValueError("length_sigma_mm must be numbers from 0")
+    return 1e-3 * sigma_mm
 
 
 def _vectors(table: dict[str, Any]) -> Floats:

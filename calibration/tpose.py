@@ -1,14 +1,19 @@
 """Label the markers of a T-pose with no hint but the marker set, in any world frame, and average them over time."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.constellation import Placement, assign, place_constellation
 from calibration.subject_fit import TPose
-from calibration.subject_space import skeleton_space
+from calibration.tpose_words import tpose_model, why_no_tpose
 from config.errors import CalibrationError
+from config.joints import JOINTS
 from config.markers import MarkerSet
 from database.rigid import rigid_fit
 from database.rotations import Floats
@@ -22,13 +27,31 @@ LEFT_OVER_M = 0.03  # less is allowed for every point that found no marker thoug
 HOLD_GATE_M = 0.06
 AVERTED = 1.4  # times the cost for a performer seen from behind
 MIN_FRAMES = 5
+Worn = Literal["all", "left", "right"]  # which limbs' markers are worn in a take; those of the torso always are
+PARTS: tuple[Worn, Worn] = ("left", "right")
 
 
 def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Floats:
     """Give the marker set on the mean skeleton in the T-pose, (M, 3) [m], hips at the origin, facing +Z."""
-    space = skeleton_space(skeletons)
-    skeleton = space.skeleton(np.zeros(space.n_parameters))
-    return skeleton.rest_positions_m()[markers.joint] + markers.offset_m
+    return tpose_model(markers, skeletons)
+
+
+def worn_part(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
+    """Give which markers of a set are worn while those of one side's limbs are off, (K,)."""
+    off = {"all": "neither", "left": "right", "right": "left"}[worn]
+    return np.array([m for m, j in enumerate(markers.joint) if markers.torso[m] or not JOINTS[j].startswith(off)], np.int64)
+
+
+def part_of(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
+    """Give some of the markers as a set."""
+    return MarkerSet(
+        tuple(markers.names[m] for m in chosen),
+        markers.joint[chosen],
+        markers.torso[chosen],
+        markers.offset_m[chosen],
+        markers.color_rgb[chosen],
+        markers.has_color[chosen],
+    )
 
 
 def label_tpose(
@@ -46,10 +69,9 @@ def label_tpose(
     best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
     if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
         fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
-        raise CalibrationError(
-            f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; "
-            "choose seconds in which the performer stands with level arms and every marker in both views"
-        )
+        why = why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M)
+        advice = why or "choose seconds in which the performer stands with level arms and every marker in both views"
+        raise CalibrationError(f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}")
     return best
 
 
@@ -67,14 +89,56 @@ def _left_over(placement: Placement, n_points: int) -> int:
 
 
 def average_tpose(
-    frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None = None
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None = None,
+    worn: Worn | None = "all",
 ) -> TPose:
     """Label and average a T-pose held over several frames.
 
     frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
-    viewpoint_m: as in `label_tpose`.
+    viewpoint_m: as in `label_tpose`; worn: which limbs' markers are worn; None: all, or those of one
+    side if no T-pose of all fits and no more points are seen.
     Raises CalibrationError: too few frames, or no T-pose in them.
     """
+    if worn is not None:
+        return _average_part(frames, markers, skeletons, viewpoint_m, worn)[0]
+    try:
+        return _average_part(frames, markers, skeletons, viewpoint_m, "all")[0]
+    except CalibrationError:
+        typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
+        found = []
+        for part in PARTS:
+            if typical <= len(worn_part(markers, part)) + 1 <= len(markers):
+                with suppress(CalibrationError):
+                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part))
+        if not found:
+            raise
+        return min(found, key=lambda result: result[1])[0]
+
+
+def _average_part(
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None,
+    worn: Worn,
+) -> tuple[TPose, float]:
+    """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
+    chosen = worn_part(markers, worn)
+    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m)
+    n = len(markers)
+    point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
+    point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
+    scatter[chosen], valid[chosen] = tpose.scatter_m, tpose.valid
+    return replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter), cost_m
+
+
+def _average_worn(
+    frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None
+) -> tuple[TPose, float]:
+    """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
     usable = [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
@@ -99,7 +163,7 @@ def average_tpose(
             f"no T-pose found: only {held} of {len(markers)} markers hold still in the given time; "
             "choose seconds in which the performer stands"
         )
-    return _averaged(_without_sway(stack), variance, markers)
+    return _averaged(_without_sway(stack), variance, markers), placement.cost_m * _averted(placement, viewpoint_m)
 
 
 def _relabelled(place: Floats, label: Callable[[Floats], Placement]) -> Floats:

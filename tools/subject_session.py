@@ -1,14 +1,18 @@
-"""Calibrate a subject from two recordings: detect, triangulate, label the T-pose, fit the skeleton."""
+"""Calibrate a subject from recordings: detect, triangulate, label the T-poses, fit the skeleton, judge it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject import Subject
-from calibration.subject_fit import TPose, fit_subject
-from calibration.tpose import average_tpose
+from calibration.subject_fit import TPose
+from calibration.subject_takes import Body, TakesFit, fit_agreeing, fit_body
+from calibration.subject_verdict import Setting, subject_verdict
+from calibration.subject_words import height_sigma_m, length_lines, marker_lines
+from calibration.tpose import Worn, average_tpose
+from calibration.verdict import Verdict
 from capture.check import check_rig_fits
 from capture.matching import match, with_rig_error
 from capture.packets import Floats, PairedBlobs
@@ -20,36 +24,113 @@ from database.standing import standing_rotvec
 from database.store import PoseDatabase
 
 Progress = Callable[[int, int | None], None]
+Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """A calibrated subject and the labelled T-pose it came from."""
+    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it."""
 
     subject: Subject
     tpose: TPose
+    found: TakesFit
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the performer: height_m with shoes off, old: their subject of earlier whose skeleton is kept; or None."""
+
+    height_m: float | None = None
+    old: Subject | None = None
 
 
 def subject_from_pairs(
-    name: str, pairs: list[PairedBlobs], rig: Rig, markers: MarkerSet, database: PoseDatabase, settings: Settings
+    name: str,
+    pairs: list[PairedBlobs],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    settings: Settings,
+    known: Known | None = None,
 ) -> SubjectResult:
     """Fit a subject to pairs of views of the T-pose.
 
     Raises CalibrationError: no T-pose in them.
     """
+    tpose = tpose_from_pairs(pairs, rig, markers, database, settings, "all")
+    return subject_from_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
+
+
+def tpose_from_pairs(
+    pairs: Sequence[PairedBlobs],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    settings: Settings,
+    worn: Worn | None = None,
+) -> TPose:
+    """Label and average the markers of one take; worn: as of `average_tpose`. Raises CalibrationError: no T-pose in them."""
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
         points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
-    middle_m = 0.5 * (rig.left.center_m + rig.right.center_m)
-    tpose = average_tpose(frames, markers, database.skeletons, middle_m)
-    return SubjectResult(fit_subject(name, markers, tpose, database.skeletons, standing_rotvec(database)), tpose)
+    return average_tpose(frames, markers, database.skeletons, _viewpoint_m(rig), worn)
+
+
+def subject_from_tposes(
+    name: str,
+    tposes: Sequence[TPose],
+    names: Sequence[str],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    known: Known | None = None,
+) -> SubjectResult:
+    """Fit a subject to takes of one performer; names: what each is called. Raises CalibrationError as `fit_takes`."""
+    known = Known() if known is None else known
+    body = Body(database.skeletons, standing_rotvec(database), known.height_m, known.old)
+    found = fit_agreeing(name, markers, tposes, body)
+    setting = Setting(_viewpoint_m(rig), rig.floor_known, None, known.height_m)
+    if known.height_m is not None and known.old is None:
+        alone = fit_body(name, markers, [tposes[k] for k in found.used], replace(body, height_m=None))
+        stature = alone.problem.space.stature
+        setting = replace(setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * height_sigma_m(alone)))
+    verdict = subject_verdict(found, tposes, names, setting)
+    return SubjectResult(found.fit.subject, tposes[found.used[0]], found, verdict)
+
+
+def pairs_in(
+    recording: Recording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
+) -> list[list[PairedBlobs]]:
+    """Give the pairs of a recording between times, of each window its own [s].
+
+    Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
+    """
+    found: list[list[PairedBlobs]] = [[] for _ in windows]
+    end_s, last_s = max(window[1] for window in windows), 0.0
+    for n, (pair, _, _) in enumerate(recording.pairs()):
+        progress(n + 1, recording.n_frames)
+        last_s = pair.t_capture_ns * 1e-9
+        if last_s > end_s:
+            break
+        for pairs, (first_s, until_s) in zip(found, windows, strict=True):
+            if first_s <= last_s <= until_s:
+                pairs.append(pair)
+    for pairs, window in zip(found, windows, strict=True):
+        if not pairs:
+            raise CalibrationError(
+                f"no frames from {window[0]:g} to {window[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it"
+            )
+    everything = [pair for pairs in found for pair in pairs]
+    check_rig_fits(rig, recording.sizes, everything[:: max(1, len(everything) // 30)])
+    return found
 
 
 def subject_from_recording(
     name: str,
     recording: Recording,
-    window_s: tuple[float, float],
+    window_s: Window,
     rig: Rig,
     markers: MarkerSet,
     database: PoseDatabase,
@@ -60,36 +141,21 @@ def subject_from_recording(
 
     Raises CalibrationError: the rig does not fit the videos, or no T-pose in the window.
     """
-    pairs: list[PairedBlobs] = []
-    last_s = 0.0
-    for n, (pair, _, _) in enumerate(recording.pairs()):
-        progress(n + 1, recording.n_frames)
-        last_s = pair.t_capture_ns * 1e-9
-        if last_s > window_s[1]:
-            break
-        if last_s >= window_s[0]:
-            pairs.append(pair)
-    if not pairs:
-        raise CalibrationError(
-            f"no frames from {window_s[0]:g} to {window_s[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it"
-        )
-    check_rig_fits(rig, recording.sizes, pairs[:: max(1, len(pairs) // 30)])
+    [pairs] = pairs_in(recording, [window_s], rig, progress)
     return subject_from_pairs(name, pairs, rig, markers, database, settings)
 
 
 def summary_lines(result: SubjectResult) -> list[str]:
     """Describe a subject for a person."""
-    subject, tpose = result.subject, result.tpose
-    moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
-    lines = [
-        f"{subject.name}: height {subject.skeleton.height_m:.2f} m, "
-        f"{int(tpose.valid.sum())} of {len(tpose.valid)} markers, {tpose.n_frames} frames"
-    ]
-    for m, marker in enumerate(subject.markers.names):
-        seen = (
-            f"{moved[m]:4.0f} mm from nominal, scatter {subject.residual_mm[m]:.1f} mm"
-            if tpose.valid[m]
-            else "not seen: nominal place kept"
-        )
-        lines.append(f"  {marker:<16} {seen}")
-    return lines
+    fit = result.found.fit
+    frames = int(result.verdict.figures["frames"])
+    head = (
+        f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
+        f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
+    )
+    return [head, *marker_lines(fit), *length_lines(fit)]
+
+
+def _viewpoint_m(rig: Rig) -> Floats:
+    """Give the middle of the cameras, (3,) [m]."""
+    return np.asarray(0.5 * (rig.left.center_m + rig.right.center_m))

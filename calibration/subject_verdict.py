@@ -1,0 +1,189 @@
+"""The verdict on a subject: were the markers seen and still, was it a T-pose, is it a person's size, how well is each bone
+known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.subject_fit import SubjectFit, TPose
+from calibration.subject_space import MARGIN
+from calibration.subject_takes import ODD, TakesFit
+from calibration.subject_words import arm_slopes_deg, height_sigma_m, lengths_of
+from calibration.verdict import Finding, Grade, Verdict
+from config.joints import JOINT_INDEX, JOINTS
+from database.rotations import Floats
+
+SCATTER_MM = (8.0, 30.0)  # poor, fail
+SLOPE_DEG = (20.0, 40.0)
+OFF_SIGMAS = 3.5
+SIZE_SIGMAS = (2.5, 4.0)
+HEIGHT_SIGMAS = (2.0, 3.5)
+HEIGHT_RANGE_M = (0.85, 2.3)
+DEPTH_MM = 20.0
+LIMB_SIGMA_MM = 35.0
+LEAN_DEG = (15.0, 35.0)
+LIMBS = ("upper arms", "forearms", "thighs", "shins")
+SCALE_FIX = "check the square's side or the distance that gave rig.toml its scale, and that left and right are not exchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where the performer stood.
+
+    viewpoint_m: middle of the cameras, (3,) or None; up_known: the world has Y up; free_height_m: what the markers alone say of
+    the height, and its standard deviation, where one was told, else None; told_height_m: what was told.
+    """
+
+    viewpoint_m: Floats | None = None
+    up_known: bool = False
+    free_height_m: tuple[float, float] | None = None
+    told_height_m: float | None = None
+
+
+def subject_verdict(found: TakesFit, tposes: Sequence[TPose], names: Sequence[str], setting: Setting | None = None) -> Verdict:
+    """Judge a subject. tposes: all that were taken, names: what each is called; setting: where the performer stood."""
+    setting = Setting() if setting is None else setting
+    fit, used = found.fit, [tposes[k] for k in found.used]
+    findings = [
+        *_markers(fit),
+        *_steadiness(fit, used),
+        *_pose(fit),
+        *_stand(fit, setting),
+        *_size(fit, setting),
+        *_takes(found, names),
+        *_lengths(fit),
+    ]
+    return Verdict(tuple(findings), _figures(fit, used))
+
+
+def _graded(value: float, limits: tuple[float, float]) -> Grade:
+    """Grade a figure that is better the smaller it is."""
+    return Grade.FAIL if value > limits[1] else Grade.POOR if value > limits[0] else Grade.PASS
+
+
+def _markers(fit: SubjectFit) -> list[Finding]:
+    """Judge which markers were seen and where they came out."""
+    names, worn = fit.subject.markers.names, fit.problem.worn
+    missing = [name for name, seen in zip(names, fit.seen, strict=True) if not seen]
+    findings = [Finding(Grade.PASS, f"all {len(names)} markers seen")]
+    if missing:
+        text = f"{len(missing)} of {len(names)} markers not seen: {', '.join(missing)}"
+        findings = [Finding(Grade.POOR, text, "their nominal places are kept; repeat with every marker in both views")]
+    moved_m = np.where(fit.seen, np.linalg.norm(fit.subject.offset_m - worn.offset_m, axis=1), 0.0)
+    worst = int(np.argmax(moved_m / worn.sigma_m))
+    if moved_m[worst] > OFF_SIGMAS * worn.sigma_m[worst]:
+        text = f"{names[worst]} sits {1e3 * moved_m[worst]:.0f} mm from where the marker set has it"
+        joint = JOINTS[worn.joint[worst]]
+        fix = f"is it on the {joint}, are left and right exchanged? otherwise write its place to markers.toml and repeat"
+        findings.append(Finding(Grade.POOR, text, fix))
+    return findings
+
+
+def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
+    """Judge how still the performer stood, and how well the cameras tell depth there."""
+    scatter = fit.subject.residual_mm[fit.seen]
+    worst = fit.subject.markers.names[int(np.flatnonzero(fit.seen)[np.argmax(scatter)])]
+    grade = _graded(float(scatter.max()), SCATTER_MM)
+    text = f"markers held still to {np.median(scatter):.1f} mm, {worst} to {scatter.max():.1f} mm"
+    fix = "stand still for the time given, or give less time"
+    findings = [Finding(grade, text, fix if grade else "")]
+    sigma = 1e3 * np.sqrt(np.array([np.linalg.eigvalsh(t.covariance_m2[t.valid])[:, -1].max() for t in tposes]).max())
+    if sigma > DEPTH_MM:
+        text = f"the cameras know a marker's place to {sigma:.0f} mm along the line of sight"
+        findings.append(Finding(Grade.POOR, text, "put them farther apart or stand nearer to them"))
+    return findings
+
+
+def _pose(fit: SubjectFit) -> list[Finding]:
+    """Judge whether the arms were level."""
+    slope = arm_slopes_deg(fit)
+    side = int(np.argmax(np.abs(slope)))
+    grade = _graded(float(np.abs(slope[side])), SLOPE_DEG)
+    way = "below" if slope[side] < 0 else "above"
+    text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} level"
+    return [Finding(grade, text, "hold both arms level" if grade else "")]
+
+
+def _stand(fit: SubjectFit, setting: Setting) -> list[Finding]:
+    """Judge which way the performer stood and faced."""
+    G, p = fit.pose
+    findings = []
+    if setting.up_known:
+        lean = float(np.degrees(np.arccos(np.clip(G[0][1, 1], -1.0, 1.0))))
+        grade = _graded(lean, LEAN_DEG)
+        if grade:
+            fix = "is the floor of rig.toml right (duocap calibrate floor), did the performer stand upright?"
+            findings.append(Finding(grade, f"the performer leans {lean:.0f} degrees from upright", fix))
+    if setting.viewpoint_m is not None and G[0][:, 2] @ (setting.viewpoint_m - p[0]) < 0:
+        fix = "face the cameras, or left and right of the markers may be exchanged"
+        findings.append(Finding(Grade.POOR, "the performer seems to stand with the back to the cameras", fix))
+    return findings
+
+
+def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
+    """Judge whether that is a person's size, and the one told."""
+    space = fit.problem.space
+    height = space.stature * fit.subject.skeleton.height_m
+    if not space.n_parameters:
+        return []
+    size = space.directions.mean(axis=0)
+    sigmas = abs(float(size @ fit.adjusted.state.y)) / float(np.linalg.norm(size))
+    grade = max(_graded(sigmas, SIZE_SIGMAS), Grade.PASS if HEIGHT_RANGE_M[0] < height < HEIGHT_RANGE_M[1] else Grade.FAIL)
+    text = f"about {height:.2f} m tall (+- {100 * space.stature * height_sigma_m(fit):.0f} cm)"
+    if grade:
+        text += ", which hardly anybody of the database is"
+    findings = [Finding(grade, text, SCALE_FIX if grade else "")]
+    if setting.free_height_m is not None and setting.told_height_m is not None:
+        free, sigma = setting.free_height_m
+        off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
+        grade = _graded(off, HEIGHT_SIGMAS)
+        text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
+        findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
+    log = space.log_lengths(fit.adjusted.state.y)
+    edge = 0.02 * MARGIN
+    beyond = (log > space.high - edge) | (log < space.low + edge)
+    for joint in np.flatnonzero(beyond[: len(JOINTS)]):
+        if np.linalg.norm(fit.subject.skeleton.offsets_m[joint]) > 0.01 and not JOINTS[joint].startswith("right"):
+            name = JOINTS[joint].removeprefix("left")
+            text = f"the bone that ends at {name} is as long or short as nobody's in the database"
+            findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
+    return findings
+
+
+def _takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:
+    """Judge whether the takes agree."""
+    left_out = [names[k] for k in found.left_out]
+    if left_out:
+        text = f"{' and '.join(left_out)} disagree{'s' if len(left_out) == 1 else ''} with the other takes and is left out"
+        return [Finding(Grade.POOR, text, "did markers move between the takes?")]
+    if len(found.used) == 2 and np.nanmax(found.oddity) > ODD:
+        text = f"{names[0]} and {names[1]} disagree, and two cannot tell which is wrong"
+        return [Finding(Grade.POOR, text, "record a third, or leave one out; did markers move between them?")]
+    return [Finding(Grade.PASS, f"{len(found.used)} takes agree")] if len(found.used) > 1 else []
+
+
+def _lengths(fit: SubjectFit) -> list[Finding]:
+    """Judge how well the limbs are known."""
+    lengths = {length.name: length for length in lengths_of(fit)}
+    if not lengths:
+        return [Finding(Grade.PASS, "skeleton kept, marker places found anew")]
+    worst = max((lengths[name] for name in LIMBS), key=lambda length: length.sigma_m)
+    grade = Grade.POOR if 1e3 * worst.sigma_m > LIMB_SIGMA_MM else Grade.PASS
+    guessed = [name for name in LIMBS if not lengths[name].measured]
+    text = f"limbs known to +- {1e3 * worst.sigma_m:.0f} mm or better ({worst.name} worst)"
+    if guessed:
+        text += f"; {', '.join(guessed)} follow from people of that size"
+    return [Finding(grade, text, "wear markers at elbows and knees, or tell --height" if grade else "")]
+
+
+def _figures(fit: SubjectFit, tposes: Sequence[TPose]) -> dict[str, float]:
+    """Give the numbers behind it."""
+    figures = {
+        "height_m": fit.subject.skeleton.height_m,
+        "markers_seen": float(fit.seen.sum()),
+        "scatter_mm": float(np.median(fit.subject.residual_mm[fit.seen])),
+        "frames": float(sum(tpose.n_frames for tpose in tposes)),
+        "hips_to_head_m": float(fit.subject.skeleton.rest_positions_m()[JOINT_INDEX["head"], 1]),
+    }
+    return figures | {f"{length.name.replace(' ', '_')}_sigma_mm": 1e3 * length.sigma_m for length in lengths_of(fit)}

@@ -1,0 +1,130 @@
+"""What `duocap calibrate subject` is asked for, and its steps: takes, fit, verdict, picture, file."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import typer
+
+from calibration.camera import Rig
+from calibration.subject_fit import TPose
+from calibration.subject_toml import write_subject
+from calibration.tpose import Worn
+from capture.recording import Recording, RecordingSpec
+from config.errors import CalibrationError, DuocapError
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.store import PoseDatabase
+from tools.arguments import seconds_range
+from tools.calibration_words import check_verdict, say_verdict
+from tools.progress import progress_bar
+from tools.subject_session import Known, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
+
+Parts = Literal["all", "left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeWindow:
+    """One T-pose of a recording: between which times [s], and whose limbs' markers are worn; None: found out."""
+
+    seconds: tuple[float, float]
+    worn: Worn | None
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"the take from {self.seconds[0]:g} to {self.seconds[1]:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSource:
+    """A recording and the T-poses in it."""
+
+    spec: RecordingSpec
+    windows: tuple[TakeWindow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectTask:
+    """What is asked for: who, wearing what, seen by which cameras; out, picture: files to write, picture None for none."""
+
+    name: str
+    rig: Rig
+    markers: MarkerSet
+    database: PoseDatabase
+    known: Known
+    out: Path
+    picture: Path | None
+
+
+def take_window(text: str, option: str = "--take") -> TakeWindow:
+    """Read `S:S`, `S:S:left` or `S:S:right`. Raises typer.BadParameter."""
+    head, _, tail = text.rpartition(":")
+    if tail in get_args(Parts):
+        seconds = seconds_range(head, option)
+        worn: Worn | None = cast("Worn", tail)
+    else:
+        seconds, worn = seconds_range(text, option), None
+    assert seconds is not None
+    return TakeWindow(seconds, worn)
+
+
+def also_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
+    """Read `SESSION` or `SESSION@S:S`: another recording, by default with the times of the first. Raises as its parts do."""
+    folder, at, seconds = text.rpartition("@")
+    if not at:
+        return TakeSource(RecordingSpec(text, None), tuple(default))
+    return TakeSource(RecordingSpec(folder, None), (take_window(seconds, "--also"),))
+
+
+def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]) -> SubjectResult:
+    """Fit, print, draw and write a subject.
+
+    Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
+    """
+    tposes, names = takes_of(task, sources, settings)
+    result = subject_from_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
+    for line in summary_lines(result):
+        tell(line)
+    say_verdict(result.verdict, tell)
+    if task.picture is not None:
+        from calibration.subject_picture import draw_subject
+
+        draw_subject(result.found, result.verdict, task.picture)
+        tell(f"drawn to {task.picture}")
+    check_verdict(result.verdict, task.out)
+    write_subject(task.out, result.subject)
+    tell(f"written to {task.out}")
+    return result
+
+
+def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
+    """Give the T-poses of all recordings and what each is called. Raises CalibrationError, naming the take where there are
+    several."""
+    tposes, names = [], []
+    several = sum(len(source.windows) for source in sources) > 1
+    for source in sources:
+        recording = Recording(source.spec, settings.detector, task.markers)
+        with progress_bar("T-pose") as progress:
+            found = pairs_in(recording, [window.seconds for window in source.windows], task.rig, progress)
+        for window, pairs in zip(source.windows, found, strict=True):
+            called = window.words + (f" of {source.spec.left}" if len(sources) > 1 else "")
+            try:
+                worn = window.worn if several or window.worn is not None else "all"
+                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn))
+            except CalibrationError as error:
+                raise CalibrationError(f"{called}: {error}" if several else str(error)) from error
+            names.append(called)
+    return tposes, names
+
+
+def check_wanted(left: str, right: str | None, is_session: bool, windows: Sequence[TakeWindow]) -> None:
+    """Raise DuocapError unless both cameras are there, typer.BadParameter unless some T-pose is named."""
+    if right is None and not is_session:
+        raise DuocapError(
+            f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "
+            "the subject.toml they give serves replays with one camera too"
+        )
+    if not windows:
+        raise typer.BadParameter("say when the T-pose is held: --from S --to S, or --take S:S, once for every T-pose")

@@ -1,0 +1,127 @@
+"""`duocap calibrate subject`: a performer's skeleton and where the markers sit on it, from one T-pose or several."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import BACKGROUND, DATABASE, FPS, LEFT, RIG, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range
+from tools.calibration_words import NO_PICTURE, PICTURE, picture_file
+from tools.options import with_settings
+
+if TYPE_CHECKING:
+    from tools.calibrate_subject import TakeWindow
+
+Markers = Annotated[
+    str | None,
+    typer.Option(
+        "--markers",
+        metavar="SET",
+        help="A markers.toml, or locomotion, boxing, kendo, dark_room, all_around; default that of --subject.",
+        show_default=False,
+    ),
+]
+From = Annotated[
+    float | None,
+    typer.Option("--from", metavar="S", help="Time of the recording from which the T-pose is held [s].", show_default=False),
+]
+To = Annotated[float | None, typer.Option("--to", metavar="S", help="Time until which it is held [s].", show_default=False)]
+Take = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--take",
+        metavar="S:S",
+        help="A T-pose, instead of --from and --to; repeatable. S:S:left, S:S:right: limb markers of that side only.",
+        show_default=False,
+    ),
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also", metavar="SESSION[@S:S]", help="A further recording of the same performer; repeatable.", show_default=False
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write subject.toml.", show_default=False)]
+Height = Annotated[
+    float | None, typer.Option("--height", metavar="M", help="How tall the performer is, shoes off [m].", show_default=False)
+]
+Old = Annotated[
+    Path | None,
+    typer.Option("--subject", metavar="FILE", help="With --only-markers: whose skeleton is kept.", show_default=False),
+]
+OnlyMarkers = Annotated[bool, typer.Option("--only-markers", help="Markers moved: find their places anew, keep the skeleton.")]
+
+
+@with_settings
+def subject(
+    settings: Settings,
+    left: LEFT,
+    rig: RIG,
+    out: Out,
+    right: RIGHT = None,
+    markers: Markers = None,
+    start: From = None,
+    end: To = None,
+    take: Take = None,
+    also: Also = None,
+    height: Height = None,
+    only_markers: OnlyMarkers = False,
+    old: Old = None,
+    database: DATABASE = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    background: BACKGROUND = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Who the performer is.", show_default=False)] = None,
+    picture: PICTURE = None,
+    no_picture: NO_PICTURE = False,
+) -> None:
+    """Fit a performer's skeleton and marker places from T-poses."""
+    from calibration.rig_file import read_rig
+    from calibration.subject_toml import read_subject
+    from capture.recording import RecordingSpec
+    from capture.session_files import is_session
+    from config.markers import read_marker_set
+    from tools.calibrate_subject import SubjectTask, TakeSource, also_source, calibrate, check_wanted
+    from tools.databases import open_or_default
+    from tools.subject_session import Known
+
+    _check_usage(markers, height, only_markers, old)
+    windows = _windows(start, end, take)
+    drawn = picture_file(out, picture, no_picture)
+    check_folders(out, drawn)
+    check_sources(left, right, *(part.rpartition("@")[0] or part for part in also or ()))
+    check_wanted(left, right, is_session(Path(left)), windows)
+    cameras = read_rig(rig)
+    kept = None if old is None else read_subject(old)
+    worn = read_marker_set(markers) if markers is not None else kept.markers if kept is not None else None
+    assert worn is not None
+    spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
+    sources = [TakeSource(spec, tuple(windows)), *(also_source(text, windows) for text in also or ())]
+    called = name or (kept.name if kept is not None else "performer")
+    task = SubjectTask(called, cameras, worn, open_or_default(database), Known(height, kept), out, drawn)
+    calibrate(task, sources, settings, typer.echo)
+
+
+def _check_usage(markers: str | None, height: float | None, only_markers: bool, old: Path | None) -> None:
+    """Raise typer.BadParameter for options that do not go together."""
+    if only_markers != (old is not None):
+        raise typer.BadParameter("--only-markers and --subject OLD.toml go together: the skeleton kept is that of the subject")
+    if markers is None and old is None:
+        raise typer.BadParameter("say which markers are worn", param_hint="--markers")
+    if height is not None and not 0.5 <= height <= 2.5:
+        raise typer.BadParameter(f"{height:g} is no height of a person in metres, such as 1.75", param_hint="--height")
+
+
+def _windows(start: float | None, end: float | None, take: list[str] | None) -> "list[TakeWindow]":
+    """Give the T-poses asked for. Raises typer.BadParameter."""
+    from tools.calibrate_subject import TakeWindow, take_window
+
+    windows = [take_window(text) for text in take or ()]
+    if (start is None) != (end is None) or (windows and start is not None):
+        raise typer.BadParameter("give --from and --to together, or --take instead of them", param_hint="--from/--to")
+    if start is None or end is None:
+        return windows
+    if not 0 <= start < end:
+        raise typer.BadParameter(f"{start:g} to {end:g}: the second time must come after the first", param_hint="--from/--to")
+    return [TakeWindow((start, end), None)]
