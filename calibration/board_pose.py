@@ -15,6 +15,7 @@ from database.rotations import Floats
 
 MIN_CORNERS = 6  # a view with fewer is of no use
 POSE_STEPS = 30
+SMALLEST_GAIN = 1e-7  # of a place's cost in one step
 
 
 def homography(points: Floats, px: Floats, weight: Floats) -> Floats:
@@ -64,7 +65,7 @@ def view_costs(state: BundleState, seen: Observations) -> Floats:
 def refined_places(state: BundleState, seen: Observations, steps: int = POSE_STEPS) -> tuple[BundleState, Floats]:
     """Move every place of the board on its own to its least cost, cameras held; return the state and the costs (V,)."""
     still = Freedom(tuple(HELD for _ in range(seen.n_cameras)), relative=False)
-    damping, costs = np.full(seen.n_views, 1e-4), view_costs(state, seen)
+    damping, costs = np.full(seen.n_views, 1e-6), view_costs(state, seen)
     for _ in range(steps):
         normal = normal_equations(state, seen, still)
         diagonal = np.einsum("vii->vi", normal.place)
@@ -76,10 +77,9 @@ def refined_places(state: BundleState, seen: Observations, steps: int = POSE_STE
         R = np.where(better[:, None, None], tried.board_rotation, state.board_rotation)
         t = np.where(better[:, None], tried.board_translation, state.board_translation)
         state = replace(state, board_rotation=R, board_translation=t)
-        gained = np.where(better, costs - np.where(better, new, 0.0), 0.0)
-        resting = np.where(better, gained <= 1e-9 * costs + 1e-14, damping > 1e8)
+        foreseen = (step * normal.place_gradient).sum(axis=1)
         costs, damping = np.where(better, new, costs), np.where(better, damping * 0.1, damping * 10.0)
-        if resting.all():
+        if (foreseen <= SMALLEST_GAIN * costs + 1e-14).all():
             break
     return state, costs
 

@@ -2,16 +2,18 @@
 
 A corner X of the board is seen by camera c at project(K_c, R_c (R_v X + t_v) + t_c), v numbering the board's places; the world is
 the left camera, so R_0 = 1, t_0 = 0. Rotations are turned by small vectors from the left: R <- exp([w]x) R. Lens model as in
-`calibration.camera` (Brown 1971, in OpenCV's order). The board itself may be given a form: one axis longer than the other and bent.
+`calibration.camera` (Brown 1971, in OpenCV's order). The board may be given a form: one axis longer than the other, and bent.
 """
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.lens import N_INTRINSICS, LensModel
 from database.rotations import Floats, matrix_from_rotvec
 
+Views = NDArray[np.intp] | NDArray[np.bool_]  # places by index or by mask
 N_FORM = 4
 NEAREST_M = 1e-3  # nothing is seen nearer to a camera
 
@@ -52,22 +54,22 @@ class Observations:
     @property
     def n_cameras(self) -> int:
         """Count the cameras."""
-        return self.px.shape[0]
+        return len(self.px)
 
     @property
     def n_views(self) -> int:
         """Count the places of the board."""
-        return self.px.shape[1]
+        return int(self.px.shape[1])
 
     def of_camera(self, camera: int) -> "Observations":
         """Give what one camera saw, all places kept."""
         return Observations(self.points_m, self.px[camera : camera + 1], self.weight[camera : camera + 1])
 
-    def at(self, views: object) -> "Observations":
+    def at(self, views: Views) -> "Observations":
         """Give some of the places, by index or mask."""
-        velocity = None if self.velocity_px_s is None else self.velocity_px_s[views]  # type: ignore[call-overload]
-        lag = None if self.lag_s is None else self.lag_s[views]  # type: ignore[call-overload]
-        return Observations(self.points_m, self.px[:, views], self.weight[:, views], velocity, lag)  # type: ignore[index]
+        velocity = None if self.velocity_px_s is None else self.velocity_px_s[views]
+        lag = None if self.lag_s is None else self.lag_s[views]
+        return Observations(self.points_m, self.px[:, views], self.weight[:, views], velocity, lag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,9 @@ class Freedom:
         return sum(lens.n_free for lens in self.lenses) + 6 * self.relative + N_FORM * self.form + int(self.offset)
 
 
-def views_of(state: BundleState, views: object) -> BundleState:
+def views_of(state: BundleState, views: Views) -> BundleState:
     """Give the state with some of the board's places only, by index or mask."""
-    R, t = state.board_rotation[views], state.board_translation[views]  # type: ignore[index]
-    return replace(state, board_rotation=R, board_translation=t)
+    return replace(state, board_rotation=state.board_rotation[views], board_translation=state.board_translation[views])
 
 
 def formed_points(points_m: Floats, form: Floats) -> Floats:
@@ -96,7 +97,7 @@ def formed_points(points_m: Floats, form: Floats) -> Floats:
 
     form: stretch s, x times 1 + s and y times 1 - s; curvatures along x, along y and twist [1/m] about the board's middle.
     """
-    return points_m + form_directions(points_m) @ form
+    return points_m + form_directions(points_m) @ form if form.any() else points_m
 
 
 def form_directions(points_m: Floats) -> Floats:
@@ -185,10 +186,10 @@ def jacobian(state: BundleState, seen: Observations, freedom: Freedom) -> tuple[
         column += lens.n_free
         end = sum(lens.n_free for lens in freedom.lenses)
         if c == 1 and freedom.relative:
-            shared[c, ..., end : end + 3] = np.cross((points[c] - state.translation)[:, :, None], P)
+            shared[c, ..., end : end + 3] = _cross(points[c] - state.translation, P)
             shared[c, ..., end + 3 : end + 6] = P
         A = P if c == 0 else P @ state.rotation
-        place[c, ..., :3] = np.cross(turned[:, :, None], A)
+        place[c, ..., :3] = _cross(turned, A)
         place[c, ..., 3:] = A
         end += 6 * freedom.relative
         if freedom.form:
@@ -217,3 +218,13 @@ def moved(state: BundleState, freedom: Freedom, shared: Floats, place: Floats) -
         offset_s += float(shared[column])
     board_rotation = matrix_from_rotvec(place[:, :3]) @ state.board_rotation
     return BundleState(intrinsics, rotation, translation, board_rotation, state.board_translation + place[:, 3:], form, offset_s)
+
+
+def _cross(points: Floats, rows: Floats) -> Floats:
+    """Give p x a for each point and both rows of its derivative: (V, N, 3), (V, N, 2, 3) -> (V, N, 2, 3)."""
+    x, y, z = (points[..., i, None] for i in range(3))
+    out = np.empty_like(rows)
+    out[..., 0] = y * rows[..., 2] - z * rows[..., 1]
+    out[..., 1] = z * rows[..., 0] - x * rows[..., 2]
+    out[..., 2] = x * rows[..., 1] - y * rows[..., 0]
+    return out

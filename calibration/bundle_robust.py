@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.bundle import BundleState, Freedom, Observations, residual_px
+from calibration.bundle import BundleState, Freedom, Observations, Views, residual_px, views_of
 from calibration.bundle_solve import Prior, adjusted
 from database.rotations import Floats
 
@@ -36,12 +36,10 @@ class RobustFit:
     used: NDArray[np.bool_]
     sigma_px: Floats
 
-    def at(self, views: object) -> "RobustFit":
-        """Give some of the places."""
-        R, t = self.state.board_rotation[views], self.state.board_translation[views]  # type: ignore[index]
-        state = replace(self.state, board_rotation=R, board_translation=t)
-        mask, used = self.mask[:, views], self.used[:, views]  # type: ignore[index]
-        return replace(self, state=state, seen=self.seen.at(views), mask=mask, used=used)
+    def at(self, views: Views) -> "RobustFit":
+        """Give some of the places, by index or mask."""
+        state, seen = views_of(self.state, views), self.seen.at(views)
+        return replace(self, state=state, seen=seen, mask=self.mask[:, views], used=self.used[:, views])
 
     @property
     def unweighed(self) -> Observations:
@@ -95,7 +93,17 @@ def noise_px(distance: Floats, freedom: Freedom, mask: NDArray[np.bool_]) -> flo
     numbers = 2.0 * len(distance)
     per_camera = (freedom.n_shared + 6.0 * int(mask.any(axis=1).sum())) / len(freedom.lenses)
     left = max(numbers - per_camera, 0.25 * numbers)
-    return max(float(np.median(distance)) / MEDIAN_DISTANCE * np.sqrt(numbers / left), LEAST_SIGMA_PX)
+    return max(float(np.median(distance)) / MEDIAN_DISTANCE * float(np.sqrt(numbers / left)), LEAST_SIGMA_PX)
+
+
+def realistic(fit: RobustFit, freedom: Freedom) -> Observations:
+    """Give the observations with weights taken down where the residuals are larger than they say, for honest covariances.
+
+    The noise is that of most corners; boards that bend and cameras that are not in step make whole views contradict each other.
+    """
+    squares = float((fit.seen.weight * np.where(fit.used, (residual_px(fit.state, fit.seen) ** 2).sum(axis=-1), 0.0)).sum())
+    left = 2.0 * float(fit.used.sum()) - freedom.n_shared - 6.0 * fit.seen.n_views
+    return replace(fit.seen, weight=fit.seen.weight / max(1.0, squares / max(left, 1.0)))
 
 
 def view_distances_px(fit: RobustFit) -> Floats:

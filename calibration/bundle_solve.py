@@ -12,7 +12,7 @@ from calibration.bundle import BundleState, Freedom, Observations, jacobian, mov
 from database.rotations import Floats
 
 MAX_STEPS = 60
-FIRST_DAMPING = 1e-4
+FIRST_DAMPING = 1e-7
 LARGEST_DAMPING = 1e12
 SMALLEST_GAIN = 1e-9  # of the cost in one step
 FLOOR = 1e-12  # keeps places that nothing is seen of from being singular
@@ -48,9 +48,14 @@ class BundleFit:
 
 
 def adjusted(
-    state: BundleState, seen: Observations, freedom: Freedom, prior: Prior | None = None, max_steps: int = MAX_STEPS
+    state: BundleState,
+    seen: Observations,
+    freedom: Freedom,
+    prior: Prior | None = None,
+    max_steps: int = MAX_STEPS,
+    smallest_gain: float = SMALLEST_GAIN,
 ) -> BundleFit:
-    """Move the state to the least cost from where it is; the cost never rises."""
+    """Move the state to the least cost from where it is, until a step gains less than a share of it; the cost never rises."""
     damping, cost, n = FIRST_DAMPING, bundle_cost(state, seen, prior), 0
     for n in range(1, max_steps + 1):
         normal = normal_equations(state, seen, freedom, prior)
@@ -64,7 +69,7 @@ def adjusted(
         if not new_cost <= cost:
             return BundleFit(state, cost, True, n)
         gain, state, cost, damping = cost - new_cost, tried, new_cost, max(damping / 10.0, 1e-12)
-        if gain <= SMALLEST_GAIN * cost + 1e-14:
+        if gain <= smallest_gain * cost + 1e-14:
             return BundleFit(state, cost, True, n)
     return BundleFit(state, cost, False, n)
 
@@ -133,4 +138,4 @@ def _step(normal: Normal, damping: float) -> tuple[Floats, Floats]:
 def _diagonal(H: Floats, damping: float) -> Floats:
     """Give what Marquardt adds to the diagonals of (V, 6, 6)."""
     diagonal = np.einsum("vii->vi", H)
-    return np.einsum("vi,ij->vij", damping * diagonal + FLOOR, np.eye(H.shape[1]))
+    return np.asarray(np.einsum("vi,ij->vij", damping * diagonal + FLOOR, np.eye(H.shape[1])))

@@ -6,6 +6,7 @@ Focal length: Zhang 2000, section 3.1, with square pixels and the principal poin
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.board_pose import MIN_CORNERS, both_places, homography, view_costs
 from calibration.bundle import BundleState, Freedom, Observations
@@ -111,7 +112,9 @@ def capped(state: BundleState, seen: Observations) -> Observations:
     return replace(seen, weight=seen.weight * np.where(np.isfinite(costs), share, 0.0)[None, :, None])
 
 
-def agreed_pose(left: Sighting, right: Sighting, shared: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def agreed_pose(
+    left: Sighting, right: Sighting, shared: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.bool_]]:
     """Find the pose between the cameras on which most places agree, and for each place which of its two poses belongs to it.
 
     shared: which places both see, (V,) bool. Every pairing of a left with a right pose of one place votes. Returns the rotation
@@ -140,7 +143,7 @@ def agreed_pose(left: Sighting, right: Sighting, shared: Floats) -> tuple[Floats
     agrees = np.zeros(V, bool)
     agrees[places] = nearest < 8.0
     own = Rs[pairing, np.arange(len(places))][nearest < 8.0], ts[pairing, np.arange(len(places))][nearest < 8.0]
-    return _mean_rotation(own[0]), np.median(own[1], axis=0), choice, agrees
+    return _mean_rotation(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees
 
 
 def _mean_rotation(rotations: Floats) -> Floats:

@@ -42,9 +42,5 @@ class LensModel:
         return ("held" if self.held else " ".join(self.coefficients) or "no distortion") + (", fx = fy" if self.square else "")
 
 
-LADDER = tuple(
-    LensModel(coefficients, square)
-    for coefficients in ((), ("k1",), ("k1", "k2"), ("k1", "k2", "p1", "p2"), ("k1", "k2", "p1", "p2", "k3"))
-    for square in (True, False)
-)
+LEVELS: tuple[tuple[str, ...], ...] = ((), ("k1",), ("k1", "k2"), ("k1", "k2", "p1", "p2"), ("k1", "k2", "p1", "p2", "k3"))
 HELD = LensModel(held=True, square=False)

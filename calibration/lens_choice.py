@@ -1,83 +1,138 @@
-"""Choose a camera's lens model by the error in views it was not fitted to.
+"""Choose the cameras' lens models by the error in views they were not fitted to.
 
-k-fold over views; of all models the simplest that is within one standard error of the best (Breiman et al. 1984), the error of
-the difference taken view by view.
+k-fold over views of the whole adjustment, both cameras in it: what a lens model gets wrong shows sooner in how the two pictures
+contradict each other than in either alone. Of all models the simplest is taken that is within one standard error of the best
+(Breiman et al. 1984), the error of the difference taken view by view.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from calibration.board_pose import refined_places, view_costs
 from calibration.bundle import BundleState, Freedom, Observations, views_of
 from calibration.bundle_solve import Prior, adjusted
-from calibration.lens import LADDER, LensModel
+from calibration.lens import LEVELS, LensModel
 from database.rotations import Floats
 
 FOLDS = 5
 VIEWS_A_NUMBER = 0.8  # a model needs as many views as this for each of its free numbers
-TRAIN_STEPS = 12
+STEPS = 12
+ENOUGH_GAIN = 1e-6  # of the cost, when models are compared
+
+Lenses = tuple[LensModel, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LensChoice:
-    """The model chosen, the camera and places fitted with it, and each model's squared error by view left out, (V,) [px^2]."""
+    """The models chosen, by camera, the state fitted with them, and each tried model's error in views left out [px]."""
 
-    lens: LensModel
+    lenses: Lenses
     state: BundleState
-    errors_px2: Mapping[LensModel, Floats]
+    held_out_px: Mapping[str, float]
 
 
-def chosen_lens(state: BundleState, seen: Observations, prior: Prior, models: Sequence[LensModel] = LADDER) -> LensChoice:
-    """Choose among models, simplest first: state and seen are of one camera, weights final, places all seen by it."""
-    errors, fits = {}, {}
-    for lens in models:
-        if lens.n_free * VIEWS_A_NUMBER > seen.n_views and lens is not models[0]:
-            continue
-        freedom = Freedom((lens,), relative=False)
-        start = BundleState(
-            _restricted(state.intrinsics, lens), state.rotation, state.translation, state.board_rotation, state.board_translation
-        )
-        fits[lens] = state = adjusted(start, seen, freedom, prior).state
-        errors[lens] = held_out_errors(state, seen, freedom, prior)
-    lens = simplest(errors)
-    return LensChoice(lens, fits[lens], errors)
+@dataclass(slots=True)
+class _Trial:
+    """What was tried: the squared error by view left out (V,) [px^2] and the state fitted with each choice of models."""
+
+    seen: Observations
+    prior: Prior
+    freedom: Freedom
+    errors_px2: dict[Lenses, Floats] = field(default_factory=dict)
+    states: dict[Lenses, BundleState] = field(default_factory=dict)
+
+    def run(self, lenses: Lenses, start: BundleState) -> None:
+        """Fit with these models and measure them, once."""
+        if lenses in self.states:
+            return
+        freedom = replace(self.freedom, lenses=lenses)
+        state = replace(start, intrinsics=restricted(start.intrinsics, lenses))
+        self.states[lenses] = adjusted(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
+        self.errors_px2[lenses] = held_out_errors(self.states[lenses], self.seen, freedom, self.prior)
+
+    def as_good(self, lenses: Lenses) -> bool:
+        """Tell whether these models are within one standard error of the best tried."""
+        best = min(self.errors_px2.values(), key=lambda errors: float(errors.mean()))
+        more = self.errors_px2[lenses] - best
+        return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
 
 
-def simplest(errors_px2: Mapping[LensModel, Floats]) -> LensModel:
-    """Give the simplest model within one standard error of the best; the errors' order is that of the models."""
-    best = min(errors_px2, key=lambda lens: float(errors_px2[lens].mean()))
-    for lens, errors in sorted(errors_px2.items(), key=lambda item: item[0].n_free):
-        more = errors - errors_px2[best]
-        if more.mean() <= more.std(ddof=1) / np.sqrt(len(more)):
-            return lens
-    return best
+def chosen_lenses(
+    state: BundleState,
+    seen: Observations,
+    prior: Prior,
+    freedom: Freedom,
+    levels: Sequence[tuple[str, ...]] = LEVELS,
+) -> LensChoice:
+    """Choose each camera's model: from the simplest level that serves both down for each, then pixels that are not square.
+
+    state, seen: of one or two cameras, weights final; freedom: what else is free; levels: coefficients, simplest first.
+    """
+    trial, C = _Trial(seen, prior, freedom), seen.n_cameras
+    seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
+    possible = [i for i, level in enumerate(levels) if i == 0 or (3 + len(level)) * VIEWS_A_NUMBER <= seen_by]
+    same = [tuple(LensModel(levels[i]) for _ in range(C)) for i in possible]
+    for lenses in reversed(same):
+        trial.run(lenses, state)
+        state = trial.states[lenses]
+    now = next(lenses for lenses in same if trial.as_good(lenses))
+    for c in range(C if C > 1 else 0):
+        now = _lowered(trial, now, c, levels)
+    for c in range(C):
+        apart = _with(now, c, replace(now[c], square=False))
+        trial.run(apart, trial.states[now])
+        now = now if trial.as_good(now) else apart
+    words = {_words(lenses): float(np.sqrt(2.0 * errors.mean())) for lenses, errors in trial.errors_px2.items()}
+    return LensChoice(now, trial.states[now], words)
 
 
 def held_out_errors(state: BundleState, seen: Observations, freedom: Freedom, prior: Prior, folds: int = FOLDS) -> Floats:
-    """Give the weighted mean squared error of each view [px^2] when the camera is fitted to the others, (V,).
+    """Give the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
 
-    A held-out view's own place is fitted to it: six numbers against two for every corner.
+    A held-out view's own place is fitted to it: six numbers against two for every corner of either camera.
     """
     fold = np.arange(seen.n_views) % min(folds, seen.n_views)
     out = np.empty(seen.n_views)
     for k in range(int(fold.max()) + 1):
-        train, test = fold != k, fold == k
-        fitted = adjusted(views_of(state, train), seen.at(train), freedom, prior, TRAIN_STEPS).state
-        tested = BundleState(
-            fitted.intrinsics, fitted.rotation, fitted.translation, state.board_rotation[test], state.board_translation[test]
+        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        fitted = adjusted(views_of(state, train), seen.at(train), freedom, prior, STEPS, ENOUGH_GAIN).state
+        places = views_of(state, test)
+        tested = replace(fitted, board_rotation=places.board_rotation, board_translation=places.board_translation)
+        left_out = seen.at(test)
+        out[test] = view_costs(refined_places(tested, left_out)[0], left_out) / np.maximum(
+            left_out.weight.sum(axis=(0, 2)), 1e-300
         )
-        tested, _ = refined_places(tested, seen.at(test))
-        out[test] = view_costs(tested, seen.at(test)) / np.maximum(seen.weight[:, test].sum(axis=(0, 2)), 1e-300)
     return out
 
 
-def _restricted(intrinsics: Floats, lens: LensModel) -> Floats:
-    """Set the numbers that a model does not have to what it means without them: (1, 9)."""
+def restricted(intrinsics: Floats, lenses: Lenses) -> Floats:
+    """Set the numbers that models do not have to what they mean without them: (C, 9)."""
     out = intrinsics.copy()
-    free = lens.directions.any(axis=1)
-    out[:, 4:][:, ~free[4:]] = 0.0
-    if lens.square:
-        out[:, :2] = out[:, :2].mean()
+    for c, lens in enumerate(lenses):
+        out[c, 4:][~lens.directions[4:].any(axis=1)] = 0.0
+        if lens.square:
+            out[c, :2] = out[c, :2].mean()
     return out
+
+
+def _lowered(trial: _Trial, now: Lenses, camera: int, levels: Sequence[tuple[str, ...]]) -> Lenses:
+    """Give one camera a simpler model for as long as that is as good."""
+    for level in reversed(levels[: levels.index(now[camera].coefficients)]):
+        lower = _with(now, camera, LensModel(level))
+        trial.run(lower, trial.states[now])
+        if not trial.as_good(lower):
+            break
+        now = lower
+    return now
+
+
+def _with(lenses: Lenses, camera: int, lens: LensModel) -> Lenses:
+    """Exchange one camera's model."""
+    return (*lenses[:camera], lens, *lenses[camera + 1 :])
+
+
+def _words(lenses: Lenses) -> str:
+    """Say which models, once if all are the same."""
+    return " | ".join(dict.fromkeys(lens.words for lens in lenses) if len(set(lenses)) == 1 else [lens.words for lens in lenses])

@@ -6,6 +6,7 @@ import numpy as np
 
 from calibration.board import Board
 from calibration.board_pose import MIN_CORNERS
+from calibration.bundle_robust import RobustFit, view_distances_px
 from calibration.views import BoardView
 from config.errors import CalibrationError
 from database.rotations import Floats
@@ -16,6 +17,7 @@ GOOD_VIEWS = 20
 OUTSIDE_PX = 1.0  # a corner may lie this far outside the picture
 SAME_PX = 1.0  # views are the same within this
 PARALLEL_RAD = np.radians(5.0)
+LARGEST_OFF = 0.01  # of the longer side: corners that are further off, as a median, are not those of the board
 UNKNOWN_FOCAL = 0.2  # relative sigma
 FOCAL_RANGE = (0.2, 30.0)  # of the longer side, as the reader of rig files has it
 
@@ -57,8 +59,18 @@ def check_shared(n_shared: int, needed: int = MIN_SHARED) -> None:
     """Raise CalibrationError: too few places seen by both cameras."""
     if n_shared < needed:
         raise CalibrationError(
-            f"both cameras see the board together {n_shared} time{'' if n_shared == 1 else 's'}; at least {needed} are needed and "
+            f"both cameras see the board together {n_shared} time{'' if n_shared == 1 else 's'}; at least {needed} are needed, "
             f"{GOOD_VIEWS} are good: hold it where both see all of it, and check that left and right pictures belong together"
+        )
+
+
+def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -> None:
+    """Raise CalibrationError: the corners are not those of a flat board of this kind."""
+    off = float(np.median(view_distances_px(fit)))
+    if off > LARGEST_OFF * max(size):
+        raise CalibrationError(
+            f"{name} camera: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
+            f"give the board that was seen, its corners row by row, flat and in pictures that are not mirrored"
         )
 
 
@@ -82,7 +94,7 @@ def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board
     if not all(FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side for focal in (fx, fy)):
         raise CalibrationError(
             f"{name} camera: a focal length of {fx:.0f} x {fy:.0f} px came out, expected {FOCAL_RANGE[0] * side:.0f} to "
-            f"{FOCAL_RANGE[1] * side:.0f} px for pictures {side} px long: is the board {board.text}, flat, and tilted in the views?"
+            f"{FOCAL_RANGE[1] * side:.0f} px for pictures {side} px long: is the board {board.text}, flat and tilted?"
         )
     if not (-0.25 * size[0] <= cx <= 1.25 * size[0] and -0.25 * size[1] <= cy <= 1.25 * size[1]):
         raise CalibrationError(
@@ -95,7 +107,8 @@ def check_sides(centre_m: Floats, names: tuple[str, str]) -> None:
     """Raise CalibrationError: the right camera is on the left camera's left. centre_m: of the right camera, (3,)."""
     if centre_m[0] < -0.5 * np.linalg.norm(centre_m):
         raise CalibrationError(
-            f"{names[1]} stands {-100 * centre_m[0]:.1f} cm to the left of {names[0]}: left and right are swapped; exchange them"
+            f"the camera given as right ({names[1]}) stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left "
+            f"({names[0]}): left and right are swapped, exchange them"
         )
 
 

@@ -1,63 +1,49 @@
-"""One camera from its own views of a board: lens model, intrinsics, and the board's places."""
+"""One camera from its own views of a board, and the mirrored places of the board told from the true ones."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board import Board
-from calibration.board_pose import mirrored, refined_places, view_costs
+from calibration.board_pose import MIN_CORNERS, mirrored, refined_places, view_costs
 from calibration.bundle import BundleState, Freedom, Observations, views_of
-from calibration.bundle_robust import RobustFit, good_views, robustly_adjusted
+from calibration.bundle_robust import RobustFit, robustly_adjusted
 from calibration.bundle_solve import Prior, normal_equations, shared_covariance
 from calibration.bundle_start import lone_start, weak_prior
-from calibration.lens import LADDER, LensModel
-from calibration.lens_choice import chosen_lens
-from calibration.solve_checks import check_intrinsics, check_tilt
+from calibration.lens import LensModel
+from calibration.solve_checks import check_fits, check_intrinsics, check_tilt
 from database.rotations import Floats
 
-Progress = Callable[[str], None]
-TRUST_RATIO = 0.99  # the mirrored place must cost less than this share to be taken
+MIRRORED_SHARE = 0.99  # a mirrored place must cost less than this share to be taken
+FEW_VIEWS = 8  # with fewer, one coefficient of distortion is enough to begin with
 
 
 @dataclass(frozen=True, slots=True)
 class LoneCamera:
-    """One camera solved for: its fit over the places it sees, which they are (V,), its lens and the errors held out."""
+    """One camera solved for with a plain lens: its fit over the places it sees, which they are (V,), and the lens."""
 
     fit: RobustFit
     places: NDArray[np.bool_]
     lens: LensModel
-    errors_px2: Mapping[LensModel, Floats]
 
 
 def lone_camera(board: Board, seen: Observations, size: tuple[int, int], name: str) -> LoneCamera:
     """Solve for one camera: seen is of that camera, weight 1 where a corner was seen.
 
-    Raises CalibrationError: the views do not tell the focal length, or no lens is like that.
+    Raises CalibrationError: the corners are not those of the board, the views do not tell the focal length, an absurd lens.
     """
-    places = (seen.weight[0] > 0).sum(axis=1) >= 6
+    places = np.asarray((seen.weight[0] > 0).sum(axis=1) >= MIN_CORNERS)
     mine, prior = seen.at(places), weak_prior(size)
-    few = int(places.sum()) < 8
-    first = LensModel(("k1",) if few else ("k1", "k2"))
-    start = lone_start(mine, size, first)
-    state = views_of(start.state, np.arange(mine.n_views))
-    fit = settled(state, mine, Freedom((first,), relative=False), prior)
-    check_lone(fit, Freedom((first,), relative=False), prior, size, name, board)
-    good = good_views(fit)
-    choice = chosen_lens(views_of(fit.state, good), fit.seen.at(good), prior, LADDER)
-    freedom = Freedom((choice.lens,), relative=False)
-    state = replace(fit.state, intrinsics=choice.state.intrinsics)
-    fit = settled(refined_places(state, mine)[0], mine, freedom, prior)
-    return LoneCamera(fit, places, choice.lens, choice.errors_px2)
-
-
-def check_lone(fit: RobustFit, freedom: Freedom, prior: Prior, size: tuple[int, int], name: str, board: Board) -> None:
-    """Raise CalibrationError where the camera cannot be known from these views or came out absurd."""
+    lens = LensModel(("k1",) if mine.n_views < FEW_VIEWS else ("k1", "k2"))
+    freedom = Freedom((lens,), relative=False)
+    start = lone_start(mine, size, lens)
+    fit = settled(views_of(start.state, np.arange(mine.n_views)), mine, freedom, prior)
+    check_fits(fit, size, name, board)
     covariance = shared_covariance(normal_equations(fit.state, fit.seen, freedom, prior))
-    focal = float(fit.state.intrinsics[0, 0])
-    check_tilt(fit.state.board_rotation[:, :, 2], name, float(np.sqrt(covariance[0, 0])) / focal)
+    check_tilt(fit.state.board_rotation[:, :, 2], name, float(np.sqrt(covariance[0, 0]) / fit.state.intrinsics[0, 0]))
     check_intrinsics(fit.state.intrinsics[0], size, name, board)
+    return LoneCamera(fit, places, lens)
 
 
 def settled(
@@ -80,7 +66,7 @@ def unmirrored(state: BundleState, seen: Observations) -> tuple[BundleState, int
         Rc, tc = (np.eye(3), np.zeros(3)) if c == 0 else (state.rotation, state.translation)
         R, t = mirrored(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)
         other, other_costs = refined_places(replace(state, board_rotation=Rc.T @ R, board_translation=(t - tc) @ Rc), seen)
-        better = other_costs < TRUST_RATIO * costs
+        better = other_costs < MIRRORED_SHARE * costs
         n_changed += int(better.sum())
         costs = np.where(better, other_costs, costs)
         state = replace(
