@@ -6,10 +6,11 @@ noise of corners, and, by score tests (Rao 1948), by how much the residuals woul
 was held fixed were free: a lens coefficient, the board's flatness, the cameras' places from some view on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from calibration.bundle import BundleState, Freedom, Observations, jacobian
 from calibration.lens import LensModel
@@ -21,6 +22,7 @@ ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)
 RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
 LEAST_TOLD = 1e-8  # of what places tell of a number on average: less is rounding, as of a camera that did not see the board
 LEAST_SIGMA_PX = 1e-3
+LEAST_SPREAD = 0.5  # of the noise: as well as places may be believed to agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +90,57 @@ def disagreement(evidence: Evidence, extra: Floats | None = None) -> float:
     return gained / spare if spare > 0 else 1.0
 
 
+def tempered(evidence: Evidence) -> Evidence:
+    """Let places that fit the others worse than noise explains count for less, each by its own misfit.
+
+    A board that moved between two pictures spoils its place alone; it shall not pass for a camera that was moved.
+    """
+    gained, directions = _misfits(evidence, None)
+    weight = 1.0 / np.maximum(gained / np.maximum(directions, 1), 1.0)
+    return replace(evidence, information=evidence.information * weight[:, None, None], score=evidence.score * weight[:, None])
+
+
+def clustered_covariance(evidence: Evidence) -> Floats:
+    """Give the covariance of the G numbers from how the places scatter, whatever the reason, (G, G) (White 1980; by place).
+
+    Needs many more places than numbers; with fewer it comes out too small.
+    """
+    D = evidence.free
+    inverse = _inverse(D.T @ evidence.information.sum(axis=0) @ D)
+    score = _at_rest(evidence, None) @ D
+    n = len(score)
+    return np.asarray(n / max(n - 1, 1) * D @ inverse @ (score.T @ score) @ inverse @ D.T)
+
+
 def misfit(evidence: Evidence, extra: Floats | None = None) -> tuple[float, int]:
     """Give what the residuals gain where each place has a rig of its own, and what they would where only noise is gained."""
-    gained, directions = 0.0, 0
+    gained, directions = _misfits(evidence, extra)
+    shared = evidence.free.shape[1] + (0 if extra is None else extra.shape[1])
+    return float(gained.sum()), int(directions.sum()) - shared
+
+
+def _misfits(evidence: Evidence, extra: Floats | None) -> tuple[Floats, NDArray[np.intp]]:
+    """Give what each place gains by a rig of its own, (V,), and of how many directions it tells, (V,)."""
+    gained, directions = np.zeros(len(evidence.score)), np.zeros(len(evidence.score), np.intp)
     shared = np.linalg.norm(evidence.free, axis=1) > 0
     if extra is not None:
         shared = shared | (np.linalg.norm(extra, axis=1) > 0)
     centred = _at_rest(evidence, extra)
     usual = np.diag(evidence.information.mean(axis=0))[shared]
-    for information, score in zip(evidence.information[:, shared][:, :, shared], centred[:, shared], strict=True):
-        drop, rank = _drop(information, score, usual)
-        gained, directions = gained + drop, directions + rank
-    return gained, directions - evidence.free.shape[1] - (0 if extra is None else extra.shape[1])
+    for v, score in enumerate(centred[:, shared]):
+        gained[v], directions[v] = _drop(evidence.information[v][np.ix_(shared, shared)], score, usual)
+    return gained, directions
 
 
 def alternative(evidence: Evidence, extra: Floats) -> Alternative:
     """Let directions be free that were not, (G, e): how much better the views would fit, and where the rig would go."""
     D, total = evidence.free, evidence.information.sum(axis=0)
     both = np.concatenate([D, extra], axis=1)
-    score = both.T @ evidence.score.sum(axis=0)
-    score[: D.shape[1]] = 0.0  # the solution is at rest there
+    score = both.T @ _at_rest(evidence, None).sum(axis=0)
     inverse = _inverse(both.T @ total @ both)
     step = inverse @ score
     gained = float(score @ step)
-    spread = max(disagreement(evidence, extra), 1.0)
+    spread = max(disagreement(evidence, extra), LEAST_SPREAD)
     return Alternative(gained / max(extra.shape[1], 1) / spread, np.asarray(both @ step), step[D.shape[1] :])
 
 
@@ -138,11 +167,11 @@ def moved_from(evidence: Evidence, view: int) -> Alternative:
     total, after = evidence.information.sum(axis=0), evidence.information[late].sum(axis=0)
     D = evidence.free
     S = np.block([[D.T @ total @ D, D.T @ after @ place], [place.T @ after @ D, place.T @ after @ place]])
-    score = np.concatenate([np.zeros(D.shape[1]), place.T @ evidence.score[late].sum(axis=0)])
+    score = np.concatenate([np.zeros(D.shape[1]), place.T @ _at_rest(evidence, None)[late].sum(axis=0)])
     step = _inverse(S) @ score
     gained = float(score @ step)
     apart, spare = misfit(evidence)
-    spread = max((apart - gained) / max(spare - 6, 1), 1.0)
+    spread = max((apart - gained) / max(spare - 6, 1), LEAST_SPREAD)
     return Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :])
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bundle import form_directions
-from calibration.rig_evidence import Alternative, Evidence, alternative, board_form, held_lens, moved_from
+from calibration.rig_evidence import Alternative, Evidence, alternative, board_form, held_lens, moved_from, tempered
 from calibration.rig_solution import RigSolution
 from database.rotations import Floats
 
@@ -25,6 +25,7 @@ class Suspect:
 
 def suspects_of(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Give what is significant, the worst first. derivatives: of distances by the rig's numbers, (P, n)."""
+    evidence = tempered(evidence)
     found = [*_lenses(solution, evidence, derivatives), *_form(solution, evidence, derivatives)]
     found += _moved(solution, evidence, derivatives)
     return sorted(found, key=lambda suspect: -suspect.off)
@@ -62,7 +63,7 @@ def _form(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> lis
     if flat.gain >= SIGNIFICANT:
         heights = form_directions(solution.board.points_m)[:, 2, 1:] @ flat.extra
         text = f"the board seems to be bent by {1e3 * float(np.ptp(heights)):.2g} mm"
-        found.append(Suspect(_off(flat, derivatives), text, "fix it to something stiff and flat, such as glass"))
+        found.append(Suspect(_off(flat, derivatives), text, "fix the board to something stiff and flat, such as glass"))
     true = alternative(evidence, extra[:, :1])
     if true.gain >= SIGNIFICANT:
         stretch = 2.0 * float(true.extra[0])

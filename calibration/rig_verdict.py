@@ -9,7 +9,7 @@ with each other, and what the world would change by if a better explanation of t
 import numpy as np
 
 from calibration.depth import depth_sigma_m, performer_distance_m, volume_points_m
-from calibration.rig_evidence import covariance_of, disagreement, evidence_of
+from calibration.rig_evidence import clustered_covariance, covariance_of, disagreement, evidence_of
 from calibration.rig_findings import coverage_findings, pixel_findings, size_findings, tilt_findings, view_findings
 from calibration.rig_sanity import sanity_findings
 from calibration.rig_solution import RigSolution
@@ -18,11 +18,12 @@ from calibration.verdict import Finding, Grade, Verdict
 from calibration.world_error import error_derivatives
 from database.rotations import Floats
 
-PASS_OFF, FAIL_OFF = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
+PASS_OFF, FAIL_OFF = 0.02, 0.15  # relative error of distances: what a pass promises, and what is of no use
 SIGMAS = 3.0
-SCALE_SHARE = 0.5
 MARKER_PX = 0.2  # noise of a marker's centre, for words about depth
+NARROW = 0.08  # of the performer's distance: cameras nearer to each other than that make any calibration weak
 DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras stand too near to each other
+SCATTERED = 1.5  # variances by which views differ, beyond which their own scatter is looked at too
 AGREED = 3.0  # variances by which views may differ before it is told
 TOLD_OFF = 0.005  # what a suspect would change the world by to be more than a remark
 
@@ -67,7 +68,9 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> tuple[
     n = derivatives.shape[1]
     spread = max(disagreement(evidence), 1.0)
     covariance = spread * covariance_of(evidence)[:n, :n]
-    sigmas = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", derivatives, covariance, derivatives), 0.0))
+    sigmas = _sigmas(derivatives, covariance)
+    if spread > SCATTERED:
+        sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
     suspects = suspects_of(solution, evidence, derivatives)
     shift = max((suspect.off for suspect in suspects), default=0.0)
     off = SIGMAS * float(sigmas.max()) + shift
@@ -90,6 +93,11 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> tuple[
     return findings, figures
 
 
+def _sigmas(derivatives: Floats, covariance: Floats) -> Floats:
+    """Give the standard deviation of each relative distance error, (P,)."""
+    return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", derivatives, covariance, derivatives), 0.0)))
+
+
 def _world_finding(
     off: float, figures: dict[str, float], distance_m: float, suspects: list[Suspect], solution: RigSolution
 ) -> Finding:
@@ -98,10 +106,12 @@ def _world_finding(
     text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {100.0 * off:.2g} %"
     if off <= PASS_OFF:
         return Finding(Grade.PASS, text)
-    if suspects and suspects[0].off > TOLD_OFF:
+    if suspects and suspects[0].off > 0.3 * off:
         fix = suspects[0].fix
     elif figures["disagreement"] > 2.0 * AGREED:
         fix = "hold the board still for each view, and leave the cameras alone"
+    elif not solution.rig.is_lone and solution.rig.baseline_m < NARROW * distance_m:
+        fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of both pictures"
     else:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of both pictures"
     return Finding(Grade.FAIL if off > FAIL_OFF else Grade.POOR, text, fix)
