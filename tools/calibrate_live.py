@@ -4,45 +4,31 @@ Whoever calls `watch_boards` says what is to become of the views (selection, sol
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import cv2
-import numpy as np
-
 from calibration.board import Board
-from calibration.verdict import Verdict
 from capture.board_watch import TICK_NS, BoardInbox, no_detector, open_board_watch
 from capture.clock import now_ns
 from capture.plan import CameraPlan
-from config.errors import DuocapError
 from config.settings import Settings
 from reconstruct.inbox import Inbox
-from stream.guidance.page import GuidePage, Result
+from stream.guidance.page import GuidePage
 from tools.cameras import Kind, kind_of
 from tools.guided_boards import BoardSession, Collected
 from tools.guided_cameras import GuidedCameras, checked_plans
+from tools.guided_outcome import Outcome, Progress, finished
 from tools.guided_page import look_at_result, open_page
+from tools.guided_show import GuideShow
 from tools.interrupt import interrupt_on_sigterm
+
+__all__ = ["Collected", "Finish", "Outcome", "Progress", "watch_boards"]
 
 TURN_MS = 30
 STILLS_FPS = 2.0
 
 Tell = Callable[[str], None]
-Progress = Callable[[str, float | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of the views: the verdict, the lines that say so, its picture, and why nothing was written, if so."""
-
-    verdict: Verdict | None = None
-    lines: tuple[str, ...] = ()
-    picture: Path | None = None
-    error: DuocapError | None = None
-
-
 Finish = Callable[[Collected, Progress], Outcome]
 
 
@@ -67,7 +53,9 @@ def watch_boards(
     with interrupt_on_sigterm(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
             collected = _collected(plans, sources, board, page, tell, stills)
-            outcome = _finished(collected, finish, page, tell)
+            words = f"with {len(collected.pairs)} views"
+            tell(f"solving {words}")
+            outcome = finished(partial(finish, collected), words, page)
             if page is None or not look_at_result(page, tell):
                 break
     if outcome.error is not None:
@@ -84,10 +72,11 @@ def _collected(
     looking = [
         replace(plan, detector=no_detector, detector_again=None, takers=(watch,), preview=page is not None) for plan in plans
     ]
-    session = BoardSession(board, page, tell, stills)
+    show = GuideShow(page, tell)
+    session = BoardSession(board, show, tell, stills)
     try:
         with GuidedCameras(looking, sources, blobs.address, tell) as cameras:
-            tell(f"opening the camera{'s' if len(sources) > 1 else ''}; then show the board, {board.text}")
+            tell(f"opening the camera{'s' if len(sources) > 1 else ''}; then show the board, {board.text}; Ctrl-C ends")
             try:
                 while not session.over:
                     cameras.turn(TURN_MS)
@@ -98,37 +87,7 @@ def _collected(
                     raise
                 tell("no more views")
     finally:
-        session.close()
+        show.close()
         inbox.close()
         blobs.close()
     return session.collected()
-
-
-def _finished(collected: Collected, finish: Finish, page: GuidePage | None, tell: Tell) -> Outcome:
-    """Calibrate, and show what came out."""
-
-    def progress(words: str, share: float | None = None) -> None:
-        if page is not None:
-            page.solving(words, share)
-
-    tell(f"solving with {len(collected.pairs)} views")
-    progress(f"with {len(collected.pairs)} views")
-    try:
-        outcome = finish(collected, progress)
-    except DuocapError as error:
-        outcome = Outcome(error=error)
-    if page is not None:
-        page.result(_result(outcome))
-    return outcome
-
-
-def _result(outcome: Outcome) -> Result:
-    """Give what the page shows of an outcome."""
-    picture = None
-    if outcome.picture is not None and outcome.picture.is_file():
-        image = cv2.imdecode(np.frombuffer(outcome.picture.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
-        picture = None if image is None else np.ascontiguousarray(image[..., ::-1], dtype=np.uint8)
-    verdict = outcome.verdict
-    lines = (*(verdict.lines if verdict is not None else ()), *outcome.lines)
-    error = "" if outcome.error is None else " ".join(str(outcome.error).split())
-    return Result(None if verdict is None else verdict.grade, lines, picture, error)

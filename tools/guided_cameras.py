@@ -11,17 +11,20 @@ from config.cameras import CAMERAS
 from config.errors import SourceError
 from config.settings import Settings
 from stream.guidance.words import CameraWords
-from tools.cameras import Kind, camera_plan, check_camera, check_cameras, kind_of
+from tools.cameras import Kind, Room, camera_plan, check_camera, check_cameras, kind_of
 from tools.child import Child
 from tools.run_start import opened_words
 from tools.supervisor import AwaitedNode, Receiver, Supervisor, new_session
 
 Tell = Callable[[str], None]
+STEP_OUT_NS = 5_000_000_000
 PATIENCE_NS = 5_000_000_000
 SILENT_NS = 2_000_000_000
 
 
-def checked_plans(sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell) -> tuple[CameraPlan, ...]:
+def checked_plans(
+    sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, room: Room | None = None
+) -> tuple[CameraPlan, ...]:
     """Plan one camera or two, after a look at what can be seen of them beforehand. Raises SourceError, SettingsError."""
     for source in sources:
         if kind_of(source) is Kind.NODE:
@@ -33,22 +36,27 @@ def checked_plans(sources: Sequence[str], settings: Settings, fps: float | None,
         check_camera(sources[0], 0, fps, settings)
     else:
         settings = check_cameras(sources, settings, fps, tell)
-    plans = (camera_plan(source, camera, settings, fps) for camera, source in enumerate(sources))
+    plans = (camera_plan(source, camera, settings, fps, room) for camera, source in enumerate(sources))
     return tuple(plan for plan in plans if not isinstance(plan, AwaitedNode))
 
 
 class GuidedCameras:
     """One camera or two that run; use it as a context manager and call `turn` often.
 
-    address: where they send blobs. Raises RunError, ProcessFaultError as the supervisor does.
+    address: where they send blobs; learn_s: for so long everybody is out of view at first, and the background is learned. Raises
+    RunError, ProcessFaultError as the supervisor does.
     """
 
-    def __init__(self, plans: Sequence[CameraPlan], sources: Sequence[str], address: str, tell: Tell) -> None:
+    def __init__(
+        self, plans: Sequence[CameraPlan], sources: Sequence[str], address: str, tell: Tell, learn_s: float = 0.0
+    ) -> None:
         self._sources, self._tell = tuple(sources), tell
         self._run = Supervisor(plans, Receiver(address), new_session(), tell)
         self._told: set[str] = set()
         self._heard_ns = [0] * len(plans)
         self._wait_due_ns = now_ns() + PATIENCE_NS
+        self._learn_ns = round(1e9 * learn_s)
+        self._start_ns = 0  # when they begin, 0 while not all are there
         self.started = False
 
     def __enter__(self) -> Self:
@@ -82,9 +90,13 @@ class GuidedCameras:
             if child.ready and child.name not in self._told:
                 self._told.add(child.name)
                 self._tell(opened_words(child.name, child.counts, child.details))
-        if not self.started and all(child.ready for child in cameras):
-            self.started = True
-            self._run.start()
+        t_ns = now_ns()
+        if not self._start_ns and all(child.ready for child in cameras):
+            self._start_ns = t_ns + (STEP_OUT_NS if self._learn_ns else 0)
+        if self._start_ns and not self.started:
+            if t_ns >= self._start_ns:
+                self.started = True
+                self._run.start()
         elif not self.started and now_ns() >= self._wait_due_ns:
             self._wait_due_ns = now_ns() + 3 * PATIENCE_NS
             self._tell("still waiting for the " + " and the ".join(f"{c.name} camera" for c in cameras if not c.ready))
@@ -102,7 +114,12 @@ class GuidedCameras:
         return [self._camera_words(n, child) for n, child in enumerate(self._run.cameras)]
 
     def trouble(self) -> str:
-        """Say what keeps everything waiting, empty where nothing does: a camera that is lost, or gives no pictures."""
+        """Say what keeps everything waiting, empty where nothing does: a camera that is lost, an empty room to learn."""
+        left_s = (self._start_ns - now_ns()) * 1e-9
+        if self._start_ns and self._learn_ns and left_s + 1e-9 * self._learn_ns > 0.0:
+            if left_s > 0.0:
+                return f"step out of both cameras' view: {left_s + 1.0:.0f}"
+            return f"stay out of view: {left_s + 1e-9 * self._learn_ns + 1.0:.0f} s more, the background is learned"
         if not self.started:
             return ""
         for n, child in enumerate(self._run.cameras):
