@@ -19,6 +19,7 @@ from calibration.views import ViewPair
 from config.errors import CalibrationError
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
+SIZE_SIGMAS, LEAST_BIAS = 4.0, 0.003  # a board that differs by more from what the rig has of it is not believed
 LOSS_PX = 1.0  # beyond which a corner's error counts less
 DECISIVE = 25.0  # by so much chi-square must the mirror image be worse to be ruled out
 DECISIVE_SHARE = 1.5  # and by this factor: what is off is seldom noise alone
@@ -149,17 +150,29 @@ class _Fit:
         self._first = first
         self.both = any(place.n_cameras == 2 for place in places) and not rig.is_lone
         start = np.concatenate([np.zeros(6), *(_in_plane(first, pose) for pose in poses[1:])])
-        fit = least_squares(self._residual, start, loss="soft_l1", f_scale=LOSS_PX, max_nfev=60)
-        self.x = fit.x
-        residual = self._residual(fit.x)
-        self.n_numbers = len(residual)
-        robust = np.minimum(np.abs(residual), 3.0 * LOSS_PX)
-        self.rms_px = float(np.sqrt(2.0 * np.mean(robust**2)))
-        # Corners err together, by the lens and the print: a place counts as no more than so many independent ones.
-        variance = max(float((robust**2).sum() / max(self.n_numbers - len(fit.x), 1)), 0.05**2)
-        self.covariance = _inverse(fit.jac) * variance
-        self.rotation, self.translation = self._pose(fit.x)
-        self.size_ratio, self.size_sigma = self._size(fit.x) if self.both else (float("nan"), float("nan"))
+        x, covariance, self.rms_px = self._solved(start, free=False)
+        self.size_ratio = self.size_sigma = float("nan")
+        size = 1.0
+        if self.both:
+            y, spread, rms_px = self._solved(np.append(x, 1.0), free=True)
+            self.size_ratio, self.size_sigma = float(y[-1]), float(np.sqrt(spread[-1, -1]))
+            if abs(self.size_ratio - 1.0) > max(SIZE_SIGMAS * self.size_sigma, LEAST_BIAS):
+                # Board and rig disagree: where the floor is in this rig, the rig says.
+                x, covariance, self.rms_px, size = y[:-1], spread[:-1, :-1], rms_px, self.size_ratio
+        self.rotation, self.translation = self._pose(x)
+        self.covariance, self.corners_m = covariance, self.placed(x, size)
+        self.middle_m = size * board.points_m.mean(axis=0)
+
+    def _solved(self, start: Floats, free: bool) -> tuple[Floats, Floats, float]:
+        """Solve, the board's size free or not; give the parameters, their covariance and the RMS of the corners [px]."""
+
+        def residual(x: Floats) -> Floats:
+            return self._residual(x[:-1], float(x[-1])) if free else self._residual(x)
+
+        fit = least_squares(residual, start, loss="soft_l1", f_scale=LOSS_PX, max_nfev=60)
+        left = np.minimum(np.abs(residual(fit.x)), 3.0 * LOSS_PX)
+        variance = max(float((left**2).sum() / max(len(left) - len(fit.x), 1)), 0.05**2)
+        return fit.x, _inverse(fit.jac) * variance, float(np.sqrt(2.0 * np.mean(left**2)))
 
     def _pose(self, x: Floats) -> tuple[Floats, Floats]:
         return self._first.rotation @ matrix_from_rotvec(x[:3]), self._first.translation + x[3:6]
@@ -178,17 +191,6 @@ class _Fit:
         placed = self.placed(x, size)
         return np.concatenate([_residual_px(self._rig, place, points) for place, points in zip(self.places, placed, strict=True)])
 
-    def _size(self, x: Floats) -> tuple[float, float]:
-        """Give the board's size in the rig over its true size, and its standard deviation, by making it free."""
-
-        def residual(y: Floats) -> Floats:
-            return self._residual(y[:-1], float(y[-1]))
-
-        fit = least_squares(residual, np.append(x, 1.0), loss="soft_l1", f_scale=LOSS_PX, max_nfev=60)
-        variance = max(2.0 * fit.cost / max(self.n_numbers - len(fit.x), 1), 0.05**2)
-        covariance = _inverse(fit.jac) * variance
-        return float(fit.x[-1]), float(np.sqrt(covariance[-1, -1]))
-
 
 def _inverse(jacobian: object) -> Floats:
     """Give (J' J)^-1, kept away from singular."""
@@ -206,8 +208,8 @@ def _in_plane(first: Pose, pose: Pose) -> Floats:
 def _floor(rig: Rig, board: Board, fit: _Fit, pose: Pose, dropped: Sequence[str], thickness_m: float) -> Floor:
     """Put together what was found."""
     up = -fit.rotation[:, 2]
-    touching = np.concatenate(fit.placed(fit.x)) - thickness_m * up
-    middle = board.points_m.mean(axis=0)
+    touching = np.concatenate(fit.corners_m) - thickness_m * up
+    middle = fit.middle_m
     origin = fit.rotation @ middle + fit.translation - thickness_m * up
     tilt = fit.covariance[:2, :2]  # turns about the board's x and y
     height_var = _height_variance(fit, middle)

@@ -9,7 +9,18 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.floor import Floor, floored
-from calibration.picture import ACCENT, CAMERA_COLORS, INK, MEASURED, QUIET, new_figure, save_figure, style, verdict_panel
+from calibration.picture import (
+    ACCENT,
+    CAMERA_COLORS,
+    INK,
+    MAX_LINES,
+    MEASURED,
+    QUIET,
+    new_figure,
+    save_figure,
+    style,
+    verdict_panel,
+)
 from calibration.verdict import Verdict
 from database.rotations import Floats
 
@@ -18,6 +29,8 @@ if TYPE_CHECKING:
 
 SIGHT_M = 0.6  # drawn of each camera's line of sight
 AXIS_M = 0.5
+GROUND_M, LOWEST_M = 50.0, 0.3  # how far the floor is drawn down, and the lowest that is always shown
+PLANS_IN = 5.6  # height of both plans [inches]
 LABELS = ("left", "right")
 
 
@@ -28,9 +41,10 @@ def draw_floor(rig: Rig, floor: Floor, verdict: Verdict, path: str | Path) -> Pa
     world = floored(rig, floor)
     touching, above = floor.to_world(floor.touching_m), floor.to_world(floor.above_m)
     with matplotlib.rc_context(style()):
-        figure = new_figure(12.0, 9.0)
-        room = {"left": 0.055, "right": 0.98, "top": 0.96, "bottom": 0.065}
-        grid = figure.add_gridspec(2, 2, height_ratios=(0.8, 1.0), hspace=0.2, wspace=0.16, **room)
+        panel_in = 0.9 + 0.26 * min(len(verdict.findings), MAX_LINES)
+        figure = new_figure(12.0, panel_in + PLANS_IN)
+        room = {"left": 0.055, "right": 0.98, "top": 0.97, "bottom": 0.6 / (panel_in + PLANS_IN)}
+        grid = figure.add_gridspec(2, 2, height_ratios=(panel_in, PLANS_IN), hspace=0.12, wspace=0.16, **room)
         verdict_panel(figure.add_subplot(grid[0, :]), verdict, f"floor by {floor.by}", 165)
         _from_side(figure.add_subplot(grid[1, 0]), world, touching, above)
         _from_above(figure.add_subplot(grid[1, 1]), world, touching, above)
@@ -45,8 +59,8 @@ def _from_side(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> Non
     _arrow(ax, (AXIS_M, 0.0), "Z")
     _arrow(ax, (0.0, AXIS_M), "Y up")
     ax.axhline(0.0, color=INK, lw=1.4, zorder=1)
-    low, _ = ax.get_ylim()
-    ax.axhspan(min(low, -0.25), 0.0, color="0.93", zorder=0)
+    ax.axhspan(-GROUND_M, 0.0, color="0.93", zorder=0)
+    ax.plot(0.0, -LOWEST_M, alpha=0.0)
     ax.set_title("from the side")
     ax.set_xlabel("towards the cameras, z [m]")
     ax.set_ylabel("height over the floor, y [m]")
@@ -85,7 +99,8 @@ def _camera(ax: Axes, at: Floats, sight: Floats, color: str, label: str) -> None
     end = at + SIGHT_M * sight
     ax.plot(*at, "s", color=color, ms=8, zorder=5)
     ax.plot([at[0], end[0]], [at[1], end[1]], "-", color=color, lw=1.6, zorder=5)
-    ax.annotate(label, (at[0], at[1]), (7, 7), textcoords="offset points", color=color, weight="bold")
+    away, side = (-8, "right") if color == CAMERA_COLORS[0] else (8, "left")
+    ax.annotate(label, (at[0], at[1]), (away, 5), textcoords="offset points", color=color, weight="bold", ha=side)
 
 
 def _arrow(ax: Axes, way: tuple[float, float], label: str) -> None:

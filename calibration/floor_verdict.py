@@ -12,6 +12,7 @@ HEIGHT_MM = (15.0, 60.0)
 RESIDUAL_MM = {"board": (3.0, 15.0), "markers": (8.0, 30.0), "walk": (15.0, 40.0)}
 ROLL_DEG, LOWEST_CAMERA_M, HIGHEST_CAMERA_M = 45.0, 0.02, 4.0
 SIZE_PERCENT = (1.0, 4.0)
+MOST_RESCALED_PERCENT = 20.0
 REACH_M = (0.3, 15.0)
 HIGHEST_POINT_M = ((0.9, 2.4), (0.5, 3.2))  # of a performer who walks: good, and poor
 BELOW_PERCENT = (2.0, 10.0)
@@ -20,6 +21,7 @@ AGAIN = {
     "markers": "use more markers, spread over where the performer will be, nearer to the cameras",
     "walk": "walk longer, to and fro and across the view, feet always in view of both cameras",
 }
+HOW_HIGH = "say how high the markers of a standing foot are: --subject subject.toml, or --height MM of the lowest"
 
 
 def floor_verdict(rig: Rig, floor: Floor) -> Verdict:
@@ -29,7 +31,7 @@ def floor_verdict(rig: Rig, floor: Floor) -> Verdict:
     findings = [_sure(floor), _residual(floor)]
     for camera in cameras:
         findings += [_stands(camera), *_upright(camera)]
-    findings += [*_reach(world), *_size(floor), *_performer(floor), *_below(floor)]
+    findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor)]
     findings += [Finding(Grade.POOR, *_split(doubt)) for doubt in floor.doubts]
     findings += [Finding(Grade.PASS, note) for note in floor.notes]
     heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
@@ -60,7 +62,9 @@ def _sure(floor: Floor) -> Finding:
     tilt, height = float(np.degrees(floor.tilt_sigma_rad)), 1e3 * floor.height_sigma_m
     grade = max(graded(tilt, TILT_DEG), graded(height, HEIGHT_MM))
     text = f"the floor is known to {height:.1f} mm in height and {tilt:.2f} degrees in tilt"
-    return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
+    assumed = floor.figures.get("assumed_mm", 0.0)
+    fix = HOW_HIGH if assumed > 0.8 * height and graded(tilt, TILT_DEG) is Grade.PASS else AGAIN[floor.by]
+    return Finding(grade, text, "" if grade is Grade.PASS else fix)
 
 
 def _residual(floor: Floor) -> Finding:
@@ -101,6 +105,16 @@ def _upright(camera: Camera) -> list[Finding]:
     return [Finding(Grade.POOR, f"{camera.name} would stand {words}, turned by {roll:.0f} degrees", fix)]
 
 
+def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
+    """Judge a board that one camera saw: nothing checks the size of its squares, which decides how high the camera is."""
+    if not floor.one_camera:
+        return []
+    if rig.is_lone:
+        return [Finding(Grade.PASS, "one camera: all lengths are as true as the board's squares")]
+    text = "one camera alone saw the board: nothing checks the size of its squares"
+    return [Finding(Grade.POOR, text, "lay it where both cameras see it whole, or nearer to them")]
+
+
 def _reach(world: Rig) -> list[Finding]:
     """Judge how far from the origin the cameras are."""
     middle = 0.5 * (world.left.center_m + world.right.center_m)
@@ -119,11 +133,9 @@ def _size(floor: Floor) -> list[Finding]:
     what = "the board" if floor.by == "board" else "the distance of the markers"
     side = "large" if bias > 0 else "small"
     if floor.scale != 1.0:
-        return [
-            Finding(
-                Grade.PASS, f"{what} came out {abs(bias):.2f}% too {'large' if bias > 0 else 'small'}; the rig was rescaled to it"
-            )
-        ]
+        grade = Grade.PASS if abs(bias) <= MOST_RESCALED_PERCENT else Grade.POOR
+        text = f"{what} came out {abs(bias):.2f}% too {side}, and the rig was rescaled to it"
+        return [Finding(grade, text, "" if grade is Grade.PASS else "that is much: is its size what you said?")]
     grade = graded(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
     text = f"{what} comes out {abs(bias):.2f}% (+-{sigma:.2f}) too {side} in this rig"
     fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"

@@ -183,6 +183,7 @@ def _floor(
         notes=(f"{len(contacts)} stays of markers of feet: {counts}", heights.words),
         doubts=tuple(doubts),
         figures={
+            "assumed_mm": 1e3 * heights.sigma_m,
             "contacts": float(len(contacts)),
             "below_percent": 100.0 * _share_below(scene, heights, plane.up, plane.offset_m),
             "highest_m": float(np.quantile(over, 0.995)) if len(over) else float("nan"),
