@@ -58,7 +58,7 @@ class WandProblem:
     @property
     def n_markers(self) -> int:
         """Count the markers of the wand."""
-        return self.px.shape[2]
+        return int(self.px.shape[2])
 
     @property
     def n_shared(self) -> int:

@@ -144,4 +144,4 @@ def ransac(left: Floats, right: Floats, sigma: float, seed: int = 0, n_samples: 
 
 def _alike(R: Floats, t: Floats, other: RelativePose) -> bool:
     """Tell whether two poses are within some degrees of each other."""
-    return float(np.trace(R.T @ other.rotation)) > 1.0 + 2.0 * np.cos(0.03) and float(t @ other.translation) > np.cos(0.06)
+    return bool(np.trace(R.T @ other.rotation) > 1.0 + 2.0 * np.cos(0.03) and t @ other.translation > np.cos(0.06))

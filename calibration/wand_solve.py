@@ -25,7 +25,9 @@ from config.errors import CalibrationError
 from database.rotations import Floats
 
 FOCAL_KNOWN, OFFSET_KNOWN_S = 0.01, 0.004  # standard deviations at which they are believed
-FLAT, THIN = 0.02, 0.02  # extents of the waved volume as shares of its length
+FLAT = 0.02  # least extent of the waved volume as a share of its length
+NOTHING_PX = 5.0  # noise beyond which nothing fits
+LEAST_FITTING = 0.5  # share of all observations
 
 
 def solve_wand(
@@ -91,6 +93,7 @@ def _solution(
     else:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
     points_m = baseline_m * state.points
+    _check_fit(used, sigma_px)
     _check_volume(points_m[used])
     rig = _rig(state, cameras, baseline_m)
     _check_sides(rig)
@@ -159,16 +162,24 @@ def _world_sigma(fit: WandFit, used: NDArray[np.bool_], by_length: bool) -> floa
     return float(np.sqrt(np.mean(error2 / (X**2).sum(axis=1))))
 
 
-def _check_volume(points_m: Floats) -> None:
-    """Raise CalibrationError where the wand stayed in a plane or on a line, which leaves the cameras' places open."""
-    if len(points_m) < LEAST_SHARED:
+def _check_fit(used: NDArray[np.bool_], sigma_px: float) -> None:
+    """Raise CalibrationError where most of what was seen fits no rig at all."""
+    n = int(used.sum())
+    if sigma_px > NOTHING_PX:
         raise CalibrationError(
-            f"only {len(points_m)} observations of the wand fit together; expected at least {LEAST_SHARED}: are the videos of "
-            "the same moments, the intrinsics or --fov of these cameras, and nothing else moving?"
+            f"no rig explains what both cameras see of the wand, which is off by {sigma_px:.0f} px: are the videos of the same "
+            "moments, and the intrinsics or --fov of these cameras?"
         )
+    if n < max(LEAST_SHARED, LEAST_FITTING * used.size):
+        raise CalibrationError(
+            f"only {n} of {used.size} observations of the wand fit together: are the videos of the same moments, the intrinsics "
+            "or --fov of these cameras, and is nothing else moving?"
+        )
+
+
+def _check_volume(points_m: Floats) -> None:
+    """Raise CalibrationError where the wand stayed in a plane, which leaves much of the cameras' places open."""
     extents = np.linalg.svd(points_m - points_m.mean(axis=0), compute_uv=False)
-    if extents[1] < THIN * extents[0]:
-        raise CalibrationError("the wand moved along one line only; wave it through the whole volume, high and low, near and far")
     if extents[2] < FLAT * extents[0]:
         raise CalibrationError("the wand stayed in one plane; wave it through the whole volume, high and low, near and far")
 

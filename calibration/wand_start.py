@@ -20,6 +20,7 @@ LEAST_SHARED = 40
 MOST_MOMENTS = 500
 LEAST_MOVE_PX = 3.0  # between two moments that count
 OFFSET_RANGE_S = 0.12
+THIN = 0.05  # a wand that covers less of a picture across than along by so much moved on a line
 BETTER = 0.7  # another offset than none must make the epipolar error so much smaller
 MIDDLE_PX, POINT_PX = 4.0, 1.5  # what a wand's middle and a marker are off by, at the first look
 
@@ -82,6 +83,7 @@ def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
 
 def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandViews, list[RelativePose]]:
     """Give the views with the same marker in the same column of both, and the relative poses to start from."""
+    _check_spread(views)
     sigma = (POINT_PX if views.points_px.shape[2] == 1 else MIDDLE_PX) / cameras[0].focal_px
     rays = [rays_of(camera, px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
     poses = ransac(rays[0], rays[1], sigma, seed=1, n_samples=300)
@@ -95,6 +97,18 @@ def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandV
             "are the videos of the same moments, and the intrinsics or --fov of these cameras?"
         )
     return views, poses
+
+
+def _check_spread(views: WandViews) -> None:
+    """Raise CalibrationError where the wand kept to a line in the pictures."""
+    thin = []
+    for px in views.points_px:
+        flat = px.reshape(-1, 2)
+        extents = np.linalg.svd(flat - flat.mean(axis=0), compute_uv=False)
+        thin.append(bool(extents[1] < THIN * extents[0]))
+    if any(thin):
+        where = "along one line only" if all(thin) else "in one plane only"
+        raise CalibrationError(f"the wand moved {where}; wave it through the whole volume, high and low, near and far")
 
 
 def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:

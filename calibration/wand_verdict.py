@@ -10,7 +10,7 @@ from database.rotations import geodesic_rad
 
 ENOUGH, FEW = 200, 80
 GOOD_PX, BAD_PX = 0.5, 1.0
-GOOD_WORLD, BAD_WORLD = 0.01, 0.03  # error of a place as a share of its distance
+GOOD_WORLD, BAD_WORLD = 0.006, 0.03  # error of a place as a share of its distance
 GOOD_BIAS, BAD_BIAS = 0.005, 0.02  # of the wand's length, near against far
 COVERED, BARELY = 0.35, 0.15  # share of a picture that the wand went through
 CELLS = (6, 4)
