@@ -196,11 +196,11 @@ def _add_lengths(
     """Add the wand's rigidity to the normal equations."""
     H_cc, H_pp, H_pc, g_c, g_p = into
     sigma = problem.length_sigma
-    w = problem.used.all(axis=1) / sigma**2
+    w: Floats = np.asarray(problem.used.all(axis=1), float) / sigma**2
     if robust:
-        w = w / (1.0 + (stretch / sigma) ** 2 / CAUCHY**2)
+        w = np.asarray(w / (1.0 + (stretch / sigma) ** 2 / CAUCHY**2))
     gap = state.points[:, 0] - state.points[:, 1]
-    along = gap / np.maximum(np.linalg.norm(gap, axis=1), 1e-12)[:, None]
+    along = gap / np.maximum(np.linalg.norm(gap, axis=1, keepdims=True), 1e-12)
     J = np.concatenate([along, -along], axis=1)
     H_pp += w[:, None, None] * J[:, :, None] * J[:, None, :]
     g_p += (w * stretch)[:, None] * J
@@ -261,7 +261,7 @@ def _trial(
     try:
         solved = np.linalg.solve(damped_pp, np.concatenate([H_pc, g_p[:, :, None]], axis=2))
         S = damped_cc - np.einsum("fpa,fpb->ab", H_pc, solved[:, :, :-1])
-        shared = -np.linalg.solve(S, g_c - np.einsum("fpa,fp->a", H_pc, solved[:, :, -1]))
+        shared = -1.0 * np.linalg.solve(S, g_c - np.einsum("fpa,fp->a", H_pc, solved[:, :, -1]))
     except np.linalg.LinAlgError:
         return None
     if not np.isfinite(shared).all() or np.abs(shared[:5]).max() > 1.0:

@@ -6,7 +6,7 @@ from calibration.camera import Rig
 from calibration.depth import depth_sigma_m
 from calibration.verdict import Finding, Grade, Verdict
 from calibration.wand import WandSolution
-from database.rotations import geodesic_rad
+from database.rotations import Floats, geodesic_rad
 
 ENOUGH, FEW = 200, 80
 GOOD_PX, BAD_PX = 0.5, 1.0
@@ -65,10 +65,10 @@ def _baseline_sigma_m(s: WandSolution) -> float:
     """Give the standard deviation of the cameras' distance."""
     t = s.rig.right.translation
     along = t / np.linalg.norm(t)
-    return float(np.sqrt(max(along @ s.relative_covariance[3:, 3:] @ along, 0.0)))
+    return float(np.sqrt(max(float(along @ s.relative_covariance[3:, 3:] @ along), 0.0)))
 
 
-def _spread(values: np.ndarray) -> float:
+def _spread(values: Floats) -> float:
     """Give the standard deviation of values, robustly."""
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 

@@ -48,14 +48,7 @@ def uncolored_markers() -> MarkerSet:
 
 
 def sightings_of(recording: Recording, progress: Progress = lambda done, total: None) -> tuple[Sightings, Sightings]:
-    """Detect the bright spots in all frames of both cameras.
-
-    Raises CalibrationError: a recording of one camera; SourceError: it breaks off.
-    """
-    if len(recording.sizes) != 2:
-        raise CalibrationError(
-            f"{recording.spec.left}: one camera; a wand tells where two cameras stand, so give both recordings"
-        )
+    """Detect the bright spots in all frames of both cameras. Raises SourceError: a recording breaks off."""
     seen: tuple[list[tuple[float, Floats]], ...] = ([], [])
 
     def watch(frame: Frame, blobs: Blobs) -> None:
@@ -107,10 +100,14 @@ def calibrate_wand(
 ) -> tuple[WandSolution, Verdict]:
     """Measure a rig with a wand and judge it.
 
-    Raises CalibrationError: nothing tells lenses or scale, no wand is seen or too little of it, nothing that fits.
+    Raises CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing that fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
+    if len(recording.sizes) != 2:
+        raise CalibrationError(
+            f"{recording.spec.left}: one camera; a wand tells where two cameras stand, so give both recordings"
+        )
     cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, recording.sizes)
     tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers)
     solution = solve_wand(
