@@ -16,7 +16,7 @@ from database.rotations import Floats
 
 SCATTER_MM = (8.0, 30.0)  # poor, fail
 SLOPE_DEG = (20.0, 40.0)
-OFF_SIGMAS = 3.5
+OFF_SIGMAS, OFF_M = 3.5, 0.07
 SIZE_SIGMAS = (2.5, 4.0)
 HEIGHT_SIGMAS = (2.0, 3.5)
 HEIGHT_RANGE_M = (0.85, 2.3)
@@ -72,7 +72,7 @@ def _markers(fit: SubjectFit) -> list[Finding]:
         findings = [Finding(Grade.POOR, text, "their nominal places are kept; repeat with every marker in both views")]
     moved_m = np.where(fit.seen, np.linalg.norm(fit.subject.offset_m - worn.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved_m / worn.sigma_m))
-    if moved_m[worst] > OFF_SIGMAS * worn.sigma_m[worst]:
+    if moved_m[worst] > max(OFF_SIGMAS * worn.sigma_m[worst], OFF_M):
         text = f"{names[worst]} sits {1e3 * moved_m[worst]:.0f} mm from where the marker set has it"
         joint = JOINTS[worn.joint[worst]]
         fix = f"is it on the {joint}, are left and right exchanged? otherwise write its place to markers.toml and repeat"
@@ -82,10 +82,13 @@ def _markers(fit: SubjectFit) -> list[Finding]:
 
 def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     """Judge how still the performer stood, and how well the cameras tell depth there."""
-    scatter = fit.subject.residual_mm[fit.seen]
-    worst = fit.subject.markers.names[int(np.flatnonzero(fit.seen)[np.argmax(scatter)])]
-    grade = _graded(float(scatter.max()), SCATTER_MM)
-    text = f"markers held still to {np.median(scatter):.1f} mm, {worst} to {scatter.max():.1f} mm"
+    scatter = np.where(fit.seen, fit.subject.residual_mm, 0.0)
+    # What the cameras let expect: a T-pose's covariance is half of a single frame's.
+    noise = np.mean([2e6 * np.trace(t.covariance_m2, axis1=1, axis2=2) * t.valid for t in tposes], axis=0)
+    moved = np.sqrt(np.maximum(scatter**2 - 0.8 * noise, 0.0))
+    m = int(np.argmax(moved)) if moved.any() else int(np.argmax(scatter))
+    grade = _graded(float(moved[m]), SCATTER_MM)
+    text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]
     sigma = 1e3 * np.sqrt(np.array([np.linalg.eigvalsh(t.covariance_m2[t.valid])[:, -1].max() for t in tposes]).max())
