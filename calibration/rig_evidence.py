@@ -74,10 +74,16 @@ def evidence_of(solution: RigSolution) -> Evidence:
     return Evidence(information, score, _free(solution, G), N_LENS if lone else 2 * N_LENS + 6)
 
 
-def covariance_of(evidence: Evidence) -> Floats:
-    """Give the covariance of the G numbers if the noise of corners is independent, (G, G); what is not known comes out huge."""
-    D = evidence.free
-    return np.asarray(D @ _inverse(D.T @ evidence.information.sum(axis=0) @ D) @ D.T)
+def covariance_of(evidence: Evidence, spread: float = 1.0, doubt: Floats | None = None) -> Floats:
+    """Give the covariance of the G numbers if the noise of corners is independent, (G, G); what is not known comes out huge.
+
+    spread: how many times larger than the noise of corners the variance is; doubt: what was held fixed and may be otherwise, each
+    direction as long as its standard deviation, (G, e): what the views do not tell of it adds to the covariance.
+    """
+    D = evidence.free if doubt is None else np.concatenate([evidence.free, doubt], axis=1)
+    believed = np.zeros(D.shape[1])
+    believed[evidence.free.shape[1] :] = 1.0
+    return np.asarray(D @ _inverse(D.T @ evidence.information.sum(axis=0) @ D / spread + np.diag(believed)) @ D.T)
 
 
 def disagreement(evidence: Evidence, extra: Floats | None = None) -> float:

@@ -11,6 +11,9 @@ from database.rotations import Floats
 
 SIGNIFICANT = 8.0  # F statistic beyond which something is taken to be so; noise alone reaches 4 now and then
 SIGNIFICANT_MOVE = 14.0  # the largest of many places where a camera may have been moved
+FOCAL_DOUBT, CENTER_DOUBT = 0.002, 0.005  # relative to the focal length
+LENS_DOUBT = (0.1, 0.1, 1e-3, 1e-3, 0.1)  # k1, k2, p1, p2, k3
+SAG_DOUBT_M, STRETCH_DOUBT = 5e-4, 5e-4
 LEAST_VIEWS = 3  # before and after a move
 
 
@@ -29,6 +32,23 @@ def suspects_of(solution: RigSolution, evidence: Evidence, derivatives: Floats) 
     found = [*_lenses(solution, evidence, derivatives), *_form(solution, evidence, derivatives)]
     found += _moved(solution, evidence, derivatives)
     return sorted(found, key=lambda suspect: -suspect.off)
+
+
+def doubts(solution: RigSolution, evidence: Evidence) -> Floats:
+    """Give what was held fixed, each direction as long as it may well be off, (G, e), whether or not the views speak for it.
+
+    Real pixels are not quite square, real lenses have a little of every coefficient, and paper is never quite flat.
+    """
+    columns = []
+    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_lone else 2]):
+        f, held = camera.focal_px, held_lens(evidence, side)
+        usual = np.array([FOCAL_DOUBT * f, FOCAL_DOUBT * f, CENTER_DOUBT * f, CENTER_DOUBT * f, *LENS_DOUBT])
+        own = slice(side * len(usual), (side + 1) * len(usual))
+        columns.append(held * np.linalg.norm(held[own] * usual[:, None], axis=0))
+    length = float(np.ptp(solution.board.points_m, axis=0).max())
+    curvature = 8.0 * SAG_DOUBT_M / length**2
+    form = board_form(evidence) * np.array([STRETCH_DOUBT, curvature, curvature, curvature])
+    return np.concatenate([*columns, form], axis=1)
 
 
 def _off(other: Alternative, derivatives: Floats) -> float:

@@ -13,7 +13,7 @@ from calibration.rig_evidence import clustered_covariance, covariance_of, disagr
 from calibration.rig_findings import coverage_findings, pixel_findings, size_findings, tilt_findings, view_findings
 from calibration.rig_sanity import sanity_findings
 from calibration.rig_solution import RigSolution
-from calibration.rig_suspects import Suspect, suspects_of
+from calibration.rig_suspects import Suspect, doubts, suspects_of
 from calibration.verdict import Finding, Grade, Verdict
 from calibration.world_error import error_derivatives
 from database.rotations import Floats
@@ -67,7 +67,7 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> tuple[
     derivatives = error_derivatives(solution.rig, points_m)
     n = derivatives.shape[1]
     spread = max(disagreement(evidence), 1.0)
-    covariance = spread * covariance_of(evidence)[:n, :n]
+    covariance = covariance_of(evidence, spread, doubts(solution, evidence))[:n, :n]
     sigmas = _sigmas(derivatives, covariance)
     if spread > SCATTERED:
         sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
