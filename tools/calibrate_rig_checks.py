@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.rig_solution import RigSolution
-from calibration.rig_toml import read_lone_camera, read_rig
+from calibration.rig_file import read_one_camera, read_rig
 from calibration.verdict import Finding, Grade
 from config.errors import CalibrationError, FileFormatError
 from database.rotations import Floats
@@ -27,7 +27,7 @@ def read_intrinsics(files: Sequence[Path]) -> tuple[Camera, Camera]:
         )
     if len(files) == 1:
         return read_rig(files[0]).cameras
-    left, right = (read_lone_camera(file).left for file in files)
+    left, right = (read_one_camera(file, 0).left for file in files)
     return left, right
 
 
