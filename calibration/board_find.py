@@ -5,19 +5,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board import Board
-from calibration.board_find_charuco import find_charuco, find_markers, light_squares
-from calibration.board_find_chessboard import chessboard_grid
-from calibration.board_find_fit import fit_corners
-from calibration.board_order import in_board_order
+from calibration.board_find_charuco import find_charuco, find_markers
+from calibration.board_find_chessboard import ChessboardSeen, find_chessboard
 from calibration.board_pattern import board_dictionary
 from calibration.views import BoardView
 from database.rotations import Floats
 
-MIN_GOOD = 0.5  # of a chessboard's corners, or it is not one
-
 
 def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: int = 0, quick: bool = False) -> BoardView | None:
-    """Give the corners of a board in a picture, None where it is not to be seen; of a chessboard all corners or none.
+    """Give the corners of a board in a picture, None where none is to be seen, or two are; a chessboard must be whole.
 
     image: (H, W) or (H, W, 3), blue first; quick: for live use, where pictures without a board must take a few milliseconds and
     a board that was missed comes again.
@@ -25,15 +21,24 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     grey = grey_picture(image)
     if board.kind == "charuco":
         return _charuco(grey, board, name, t_ns, quick)
-    grid = chessboard_grid(grey, board.columns, board.rows, quick)
-    corners = None if grid is None else in_board_order(grey, grid, board)
-    if corners is None:
+    found = find_chessboard(grey, board, quick)
+    if found is None or (not quick and _has_another(grey, board, found)):
         return None
-    steps = grid_steps(corners.reshape(board.rows, board.columns, 2))
-    fit = fit_corners(grey, corners, steps, board, light_squares(board, False))
-    if fit.good.mean() < MIN_GOOD:
-        return None
-    return BoardView(np.where(fit.good[:, None], fit.corners_px, corners), fit.good, t_ns, name, _blur_px(fit.blur_px[fit.good]))
+    fit, seen = found.fit, found.seen
+    return BoardView(fit.corners_px, seen, t_ns, name, _blur_px(fit.blur_px[seen]))
+
+
+def _has_another(grey: NDArray[np.uint8], board: Board, found: ChessboardSeen) -> bool:
+    """Tell whether a second such board is in the picture: which of them the other camera takes is anyone's guess."""
+    return find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True) is not None
+
+
+def without_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uint8]:
+    """Give the picture with the hull of some corners, (N, 2) [px], painted over in their mean grey."""
+    hull = cv2.convexHull(np.float32(corners_px))[:, 0]
+    middle = hull.mean(axis=0)
+    covered = cv2.fillConvexPoly(grey.copy(), np.rint(middle + 1.1 * (hull - middle)).astype(np.int32), float(np.median(grey)))
+    return np.asarray(covered)
 
 
 def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
@@ -58,8 +63,3 @@ def grey_picture(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _blur_px(blur_px: Floats) -> float:
     """Give the blur of the edges that are less sharp: a board in motion has sharp ones along its way."""
     return float(np.median(blur_px, axis=0).max()) if len(blur_px) else float("nan")
-
-
-def grid_steps(grid: Floats) -> Floats:
-    """Give the steps to the next corner along the row and down, (N, 2, 2) [px]."""
-    return np.stack([np.gradient(grid, axis=1), np.gradient(grid, axis=0)], axis=2).reshape(-1, 2, 2)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board import Board
-from calibration.board_find_fit import CornerFit, fit_corners
+from calibration.board_find_fit import CornerFit, are_crossings, fit_corners
+from calibration.board_order import light_squares
 from database.rotations import Floats
 
 MIN_MARKERS = 3
@@ -42,7 +43,7 @@ class CharucoSeen:
 
 
 def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", crisp: bool = False) -> MarkersSeen:
-    """Give the markers of a dictionary in a picture, (H, W); crisp: also those that are small or a little blurred, for more time."""
+    """Give the markers of a dictionary in a picture, (H, W); crisp: small or a little blurred ones, too, but slowly."""
     detector = cv2.aruco.ArucoDetector(dictionary, cv2.aruco.DetectorParameters())
     if crisp and grey.shape[1] < WIDE_PX:
         return _markers(detector, _crisp(grey), 2.0)
@@ -72,7 +73,7 @@ def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen
     if counted[0][0] < MIN_MARKERS or (len(counted) > 1 and counted[1][0] > 0.7 * counted[0][0]):
         return None  # too little is seen to tell the layout
     (points_m, points_px, inlier), legacy = counted[0][1:]
-    light = light_squares(board, legacy)
+    light = light_squares(board, legacy and bool(board.rows % 2))
     markers_m, markers_px = points_m[inlier], points_px[inlier]
     fit, seen = _fitted(grey, board, markers_m, markers_px, light)
     for _ in range(ROUNDS):  # outwards from what is known: a lens bends the board by more than a corner's surroundings
@@ -82,12 +83,6 @@ def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen
         if np.array_equal(before, seen):
             break
     return CharucoSeen(fit, seen, legacy and bool(board.rows % 2)) if seen.sum() >= MIN_CORNERS else None
-
-
-def light_squares(board: Board, legacy: bool) -> NDArray[np.bool_]:
-    """Tell by corner whether the square to its lower right is light, (N,)."""
-    row, column = np.divmod(np.arange(len(board)), board.columns)
-    return np.asarray((row + column) % 2 == int(not (legacy and board.rows % 2)))
 
 
 def marker_points(board: Board, legacy: bool, markers: MarkersSeen) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -133,14 +128,8 @@ def _fitted(
     # Corners outside are fitted somewhere inside and thrown away: the arrays keep their shape.
     fit = fit_corners(grey, np.where(inside[:, None], at, limit / 2.0), steps, board, light)
     side = np.linalg.norm(steps, axis=2).min(axis=1)
-    right_way = (fit.half > 0.0) == light
     near = np.linalg.norm(fit.corners_px - at, axis=1) < 0.25 * side
-    seen = inside & fit.good & right_way & near & (side > 4.0)
-    if seen.any():
-        usual, blur = np.median(np.abs(fit.half[seen])), np.median(fit.blur_px[seen])
-        seen &= (np.abs(fit.half) > 0.3 * usual) & (fit.residual < 0.3 * np.abs(fit.half))
-        seen &= np.all(fit.blur_px < 2.5 * max(blur, 0.5), axis=1)
-    return fit, seen
+    return fit, inside & are_crossings(fit, light) & near & (side > 4.0)
 
 
 def _predicted(points_m: Floats, known_m: Floats, known_px: Floats, square_m: float) -> Floats:

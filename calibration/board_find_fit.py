@@ -21,6 +21,8 @@ RADIUS_PX = (2, 8)  # least and most
 STEPS = 12
 MAX_MOVE_PX = 3.0
 BLUR_PX = (0.25, 8.0)
+MAX_RESIDUAL = 0.25  # of half the contrast: where an edge ends rather than crosses another it is 0.5
+MAX_NOISE = 3.0  # that a dim picture may add to it, in grey levels
 X, Y, TURN_1, TURN_2, BLUR_1, BLUR_2, LEVEL, SLOPE_X, SLOPE_Y, HALF = range(10)
 
 
@@ -65,6 +67,16 @@ def fit_corners(
     move = np.linalg.norm(values[:, :2], axis=1)
     good = (n_free > 12) & (move < np.minimum(MAX_MOVE_PX, REACH * span)) & (np.abs(values[:, HALF]) > 2.0) & (sigma < 1.0)
     return CornerFit(corners_px + values[:, :2], sigma, blur, values[:, HALF], residual, good)
+
+
+def are_crossings(fit: CornerFit, light: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which corners look as those of one board do: four squares, the right ones light, alike in contrast and blur, (N,)."""
+    seen = fit.good & ((fit.half > 0.0) == light)
+    if seen.any():
+        usual, blur_px = np.median(np.abs(fit.half[seen])), np.median(fit.blur_px[seen])
+        seen &= (np.abs(fit.half) > 0.3 * usual) & (fit.residual < MAX_RESIDUAL * np.abs(fit.half) + MAX_NOISE)
+        seen &= np.all(fit.blur_px < 2.5 * max(blur_px, 0.5), axis=1)
+    return np.asarray(seen)
 
 
 def _windows(corners_px: Floats, radius: int, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -21,8 +21,16 @@ def is_ambiguous(board: Board) -> bool:
     return board.kind == "chessboard" and (board.columns + board.rows) % 2 == 0
 
 
-def in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> Floats | None:
-    """Give corners in the board's order, (N, 2) [px]; None: what was found has no light and dark squares in turn.
+def light_squares(board: Board, light_first: bool) -> NDArray[np.bool_]:
+    """Tell by corner whether the square to its lower right is light, (N,); light_first: that of the first corner is."""
+    row, column = np.divmod(np.arange(len(board)), board.columns)
+    return np.asarray((row + column) % 2 == int(not light_first))
+
+
+def in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> tuple[Floats, bool] | None:
+    """Give corners in the board's order, (N, 2) [px], and whether the square at the first is dark, as it is wherever it can be.
+
+    None: what was found has no light and dark squares in turn.
 
     image: (H, W); grid_px: corners as a grid in any order of rows and columns, (rows, columns, 2) or turned by a quarter.
     """
@@ -37,7 +45,7 @@ def in_board_order(image: NDArray[np.uint8], grid_px: Floats, board: Board) -> F
     if not candidates:
         return None
     best = max(candidates, key=lambda candidate: candidate[:2])
-    return np.ascontiguousarray(best[2].reshape(-1, 2))
+    return np.ascontiguousarray(best[2].reshape(-1, 2)), best[0]
 
 
 def _turned(grid: Floats, board: Board) -> list[Floats]:
