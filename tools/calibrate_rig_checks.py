@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.rig_solution import RigSolution
 from calibration.rig_file import read_one_camera, read_rig
+from calibration.rig_solution import RigSolution
 from calibration.verdict import Finding, Grade
 from config.errors import CalibrationError, FileFormatError
 from database.rotations import Floats
