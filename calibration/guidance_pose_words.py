@@ -43,17 +43,22 @@ def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
 
 def missing_words(missing: Sequence[tuple[str, str]]) -> str:
     """Say which markers are missing and who does not see them: left, right, both, out of left, out of right."""
-    names = [name for name, _ in missing]
+    for side in SIDES:
+        out = [name for name, why in missing if why == f"out of {side}"]
+        if out:
+            return f"step back: {_listed(out)} {'is' if len(out) == 1 else 'are'} outside of the {side} picture"
+    names, blind = [name for name, _ in missing], {why for _, why in missing}
     if len(names) > MANY:
-        return f"{len(names)} markers are not seen: {', '.join(names[:MANY])} and others"
-    blind = {why for _, why in missing}
+        return f"{len(names)} markers are not seen: {_listed(names)}"
     who = blind.pop() if len(blind) == 1 else "both"
-    what = " and ".join(names)
-    if who.startswith("out of"):
-        return f"step back: {what} {'is' if len(names) == 1 else 'are'} outside of the {who.removeprefix('out of ')} picture"
-    if who == "both":
-        return f"not seen: {what}"
-    return f"the {who} camera does not see {what}"
+    return f"not seen: {_listed(names)}" if who == "both" else f"the {who} camera does not see {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """List names, not more than can be read at a glance."""
+    if len(names) > MANY:
+        return f"{', '.join(names[:MANY])} and others"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def hold_words(left_s: float, missing: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ class RigGuide:
         """Tell whether a view of one camera alone shows where nothing was seen yet: the lens is learned from it all the same."""
         for n in seen:
             view = views[n]
-            if view is not None and int(((_cells(view, self.sizes[n]) > 0) & (self.cover[n] < 1.0)).sum()) >= 2:
+            if view is not None and int(((_cells(view, self.sizes[n]) > 0) & (self._corners[n] == 0)).sum()) >= 2:
                 return True
         return False
 

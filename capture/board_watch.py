@@ -14,6 +14,7 @@ import zmq
 
 from calibration.board import Board
 from calibration.board_find import find_board
+from calibration.board_words import why_no_board
 from calibration.views import BoardView
 from capture.blob_line import BlobLine
 from capture.board_wire import Sight, decode_sight, encode_sight
@@ -39,8 +40,6 @@ def find_quickly(frame: Frame, board: Board) -> BoardView | None:
 
 def say_why_not(frame: Frame, board: Board) -> str:
     """Say what is to be seen of a board where none was found."""
-    from calibration.board_words import why_no_board
-
     return why_no_board([frame.image], board)
 
 
