@@ -14,8 +14,8 @@ from database.skeleton import Skeleton
 BALL_M = 0.035  # height of the ball of a standing foot, as skeletons have it
 FEET = tuple(JOINT_INDEX[side + part] for side in ("left", "right") for part in ("Foot", "Toes"))
 HIGHEST_M = 0.25  # a marker of a foot that is higher says little of the floor
-SAME_M = 0.012  # heights nearer to each other are one
-MEASURED_SIGMA_M, NOMINAL_SIGMA_M = 0.010, 0.025  # how far heights of a subject, and nominal ones, usually are from true ones
+SAME_M = 0.008  # heights nearer to each other are one
+MEASURED_SIGMA_M, NOMINAL_SIGMA_M = 0.020, 0.025  # how far heights of a subject, and nominal ones, usually are from true ones
 TOLD_SIGMA_M = 0.004
 
 
@@ -69,7 +69,7 @@ def _heights(markers: MarkerSet, skeleton: Skeleton, offset_m: Floats, sigma_m: 
         )
     groups: list[list[tuple[float, str]]] = []
     for height, name in found:
-        if groups and height - groups[-1][0][0] < 2.0 * SAME_M:
+        if groups and height - groups[-1][0][0] < SAME_M:
             groups[-1].append((height, name))
         else:
             groups.append([(height, name)])
