@@ -6,8 +6,8 @@
 board_corners.npz of the two webcams (32 views of 9x6 corners of 21 mm, the same corners for all). The peer is what people do:
 calibrateCamera for each camera, then stereoCalibrate with the intrinsics refined, five distortion coefficients. Both see the same
 corners; ours may leave outliers out of the fit and its RMS, placed RMS counts every corner, each board placed to fit best with
-the rig as it is. |dy|: how far a corner's two rectified images lie apart across the rows, mean; edges: distances between neighbouring
-triangulated corners. Held out: a rig is fitted to some views, the figures are those of the others.
+the rig as it is. |dy|: how far a corner's two rectified images lie apart across the rows, mean; edges: distances between
+neighbouring triangulated corners. Held out: a rig is fitted to some views, the figures are those of the others.
 """
 
 import argparse

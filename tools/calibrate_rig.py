@@ -10,7 +10,7 @@ from calibration.camera import Camera
 from calibration.rig_solution import RigSolution
 from calibration.rig_toml import write_rig
 from calibration.rig_verdict import rig_verdict
-from calibration.selection import selected
+from calibration.selection import Selection, selected
 from calibration.solve_rig import solve_camera, solve_rig
 from calibration.verdict import Verdict, joined
 from calibration.views import ViewPair
@@ -22,6 +22,7 @@ from tools.calibration_words import check_verdict, say_verdict
 
 Tell = Callable[[str], None]
 Size = tuple[int, int]
+MIN_VIEWS = 4  # of one camera
 _LOG = logging.getLogger(__name__)
 
 
@@ -97,6 +98,7 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     selection = selected(pairs, (sizes[0], sizes[-1]), task.board, task.n_views, still_only=not task.solve_offset)
     for line in selection.words:
         tell(line)
+    check_left_over(pairs, selection, len(sizes))
     solution = solved(selection.pairs, sizes, task)
     verdict = judged(solution, task)
     for line in (*solution.dropped, *solution.notes, *earlier_words(task.out, solution.rig)):
@@ -114,6 +116,18 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     write_rig(task.out, replace(solution.rig, verdict=verdict.grade.word, error_px=solution.rms_px))
     tell(f"written to {task.out}")
     return Calibrated(solution, verdict)
+
+
+def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int) -> None:
+    """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
+    for camera in range(n_cameras):
+        before, after = (sum(pair.views[camera] is not None for pair in some) for some in (pairs, selection.pairs))
+        if after < MIN_VIEWS <= before:
+            name = CAMERAS[camera] if n_cameras > 1 else "the camera"
+            raise CalibrationError(
+                f"{name}: {after} of {before} views of the board can be used, at least {MIN_VIEWS} are needed and 20 are good "
+                f"({'; '.join(selection.words)}): take sharp pictures of the board at rest, in many places and tilts"
+            )
 
 
 def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
