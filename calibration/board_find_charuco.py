@@ -16,6 +16,7 @@ from calibration.board_order import light_squares
 from database.rotations import Floats
 
 MIN_MARKERS = 3
+MIN_SHARE = 0.7  # of the markers in the picture that must agree: of another board a row or so would
 MIN_CORNERS = 6
 INLIER = 0.12  # of a square: markers that lie further from where the others put them are not of this board
 WIDE_PX = 2000  # no larger picture is made of pictures as wide as this
@@ -70,8 +71,9 @@ def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen
     placed = [(marker_points(board, legacy, markers), legacy) for legacy in layouts]
     counted = [(int(points[2].sum()) // 4, points, legacy) for points, legacy in placed]
     counted.sort(key=lambda count: -count[0])
-    if counted[0][0] < MIN_MARKERS or (len(counted) > 1 and counted[1][0] > 0.7 * counted[0][0]):
-        return None  # too little is seen to tell the layout
+    n_agree = counted[0][0]
+    if n_agree < max(MIN_MARKERS, MIN_SHARE * len(markers.ids)) or (len(counted) > 1 and counted[1][0] > 0.7 * n_agree):
+        return None  # another board or two of them, or too little is seen to tell the layout
     (points_m, points_px, inlier), legacy = counted[0][1:]
     light = light_squares(board, legacy and bool(board.rows % 2))
     markers_m, markers_px = points_m[inlier], points_px[inlier]
