@@ -43,8 +43,10 @@ SIDE = _View("from the performer's left", 2, -1.0, False)
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A body with its hips at the origin, turned to face +z [m]: joints and ends of bones (J, 3), markers where they were found and
-    where the set has them (M, 3)."""
+    """A body with its hips at the origin, turned to face +z [m].
+
+    joint, end: of bones, (J, 3); marker, nominal: where markers were found and where the set has them, (M, 3).
+    """
 
     joint: Floats
     end: Floats
@@ -123,7 +125,7 @@ def _names(ax: Axes, names: tuple[str, ...], places: Floats) -> None:
             at, middle = at - [0.0, 0.5 * LABEL_M[1]], middle - [0.0, 0.5 * LABEL_M[1]]
         written.append(middle)
         side = "left" if outward > 0 else "right"
-        ax.text(*at, names[m], size=7, color="0.3", ha=side, va="center", zorder=6)
+        ax.text(float(at[0]), float(at[1]), names[m], size=7, color="0.3", ha=side, va="center", zorder=6)
 
 
 def _draw_lengths(ax: Axes, lengths: list[Length]) -> None:

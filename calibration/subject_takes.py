@@ -17,7 +17,8 @@ from config.markers import MarkerSet
 from database.rotations import Floats
 from database.skeleton import Skeleton
 
-ODD = 6.0  # standard deviations of chi-square: skin and muscles move by more than the noise of a marker
+ODD = 3.0  # standard deviations of chi-square beyond the other takes: all of them are off alike where people hold a pose well
+USUAL = -1.0  # where there are only two, none of which can tell what is usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: B
     used = list(range(len(tposes)))
     oddity = np.full(len(tposes), np.nan)
     while len(used) > 1:
-        found = [oddity_of(k, [tposes[i] for i in used], markers, body) for k in range(len(used))]
+        alone = np.array([surprise_of(k, [tposes[i] for i in used], markers, body) for k in range(len(used))])
+        usual = [np.median(np.delete(alone, k)) if len(used) > 2 else USUAL for k in range(len(used))]
+        found = alone - usual
         oddity[used] = found
         worst = int(np.argmax(found))
         if len(used) == 2 or found[worst] < ODD:
@@ -73,7 +76,7 @@ def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: B
     return TakesFit(fit_body(name, markers, [tposes[k] for k in used], body), tuple(used), oddity)
 
 
-def oddity_of(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: Body) -> float:
+def surprise_of(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: Body) -> float:
     """Tell by how many standard deviations a take costs more than the others let expect."""
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)

@@ -6,23 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration.subject_adjust import height_of
 from calibration.subject_fit import SubjectFit, TPose
-from calibration.subject_space import MARGIN
+from calibration.subject_model import place
+from calibration.subject_space import LEAST_M, MARGIN
 from calibration.subject_takes import ODD, TakesFit
 from calibration.subject_words import arm_slopes_deg, height_sigma_m, lengths_of
 from calibration.verdict import Finding, Grade, Verdict
-from config.joints import JOINT_INDEX, JOINTS
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from database.rotations import Floats
 
 SCATTER_MM = (8.0, 30.0)  # poor, fail
 SLOPE_DEG = (20.0, 40.0)
 OFF_SIGMAS, OFF_M = 3.5, 0.07
-SIZE_SIGMAS = (2.5, 4.0)
+BEYOND = (0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
 HEIGHT_SIGMAS = (2.0, 3.5)
 HEIGHT_RANGE_M = (0.85, 2.3)
 DEPTH_MM = 20.0
 LIMB_SIGMA_MM = 35.0
 LEAN_DEG = (15.0, 35.0)
+REST = np.zeros((N_JOINTS, 3))
 LIMBS = ("upper arms", "forearms", "thighs", "shins")
 SCALE_FIX = "check the square's side or the distance that gave rig.toml its scale, and that left and right are not exchanged"
 
@@ -130,13 +133,16 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
     height = space.stature * fit.subject.skeleton.height_m
     if not space.n_parameters:
         return []
-    size = space.directions.mean(axis=0)
-    sigmas = abs(float(size @ fit.adjusted.state.y)) / float(np.linalg.norm(size))
-    grade = max(_graded(sigmas, SIZE_SIGMAS), Grade.PASS if HEIGHT_RANGE_M[0] < height < HEIGHT_RANGE_M[1] else Grade.FAIL)
+    grade = Grade.PASS if HEIGHT_RANGE_M[0] < height < HEIGHT_RANGE_M[1] else Grade.FAIL
     text = f"about {height:.2f} m tall (+- {100 * space.stature * height_sigma_m(fit):.0f} cm)"
-    if grade:
-        text += ", which hardly anybody of the database is"
     findings = [Finding(grade, text, SCALE_FIX if grade else "")]
+    beyond, implied_m = _beyond_people(fit)
+    grade = _graded(abs(beyond), BEYOND)
+    if grade:
+        way = "larger than the tallest" if beyond > 0 else "smaller than the smallest"
+        text = f"the markers lie as on a body of {implied_m:.2f} m, {abs(np.expm1(beyond)):.0%} {way} people of the database"
+        told = setting.told_height_m is not None and abs(np.log(implied_m / setting.told_height_m)) < 0.1
+        findings.append(Finding(Grade.POOR if told else grade, text, SCALE_FIX))
     if setting.free_height_m is not None and setting.told_height_m is not None:
         free, sigma = setting.free_height_m
         off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
@@ -145,13 +151,30 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
     log = space.log_lengths(fit.adjusted.state.y)
     edge = 0.02 * MARGIN
-    beyond = (log > space.high - edge) | (log < space.low + edge)
-    for joint in np.flatnonzero(beyond[: len(JOINTS)]):
+    at_bound = (log > space.high - edge) | (log < space.low + edge)
+    for joint in np.flatnonzero(at_bound[: len(JOINTS)]):
         if np.linalg.norm(fit.subject.skeleton.offsets_m[joint]) > 0.01 and not JOINTS[joint].startswith("right"):
             name = JOINTS[joint].removeprefix("left")
             text = f"the bone that ends at {name} is as long or short as nobody's in the database"
             findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
     return findings
+
+
+def _beyond_people(fit: SubjectFit) -> tuple[float, float]:
+    """Give by how much the markers are spread beyond those of the smallest or largest body, in logarithms, and their stature [m].
+
+    Not told by the lengths found, which are held within bounds.
+    """
+    problem = fit.problem
+    space, take = problem.space, problem.takes[0]
+    mean = place(space.vectors(np.zeros(space.n_parameters))[0], problem.worn.offset_m, problem.worn.joint, REST, REST[0])
+    spread = [np.sqrt(((x - x.mean(axis=0)) ** 2).sum()) for x in (take.point_m[take.valid], mean.marker_m[take.valid])]
+    size = float(np.log(spread[0] / spread[1]))
+    rows = space.mean > np.log(LEAST_M)
+    low = float(np.median((space.low + MARGIN - space.mean)[rows]))
+    high = float(np.median((space.high - MARGIN - space.mean)[rows]))
+    mean_height_m = height_of(space, np.zeros(space.n_parameters))[0]
+    return size - high if size > high else min(size - low, 0.0), space.stature * mean_height_m * float(np.exp(size))
 
 
 def _takes(found: TakesFit, names: Sequence[str]) -> list[Finding]:

@@ -9,6 +9,7 @@ import pytest
 from calibration.subject import Subject
 from calibration.subject_toml import read_subject, write_subject
 from config.errors import FileFormatError
+from config.joints import N_JOINTS
 from tests.people import person
 
 
@@ -100,3 +101,24 @@ def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="cannot be written"):
         write_subject(tmp_path / "no" / "a.toml", some_subject())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_how_well_lengths_are_known_comes_back(tmp_path: Path) -> None:
+    sigma_m = np.random.default_rng(4).integers(0, 4000, (2, N_JOINTS)) * 1e-5
+    write_subject(tmp_path / "a.toml", replace(some_subject(), length_sigma_m=sigma_m))
+    back = read_subject(tmp_path / "a.toml").length_sigma_m
+    assert back is not None
+    np.testing.assert_allclose(back, sigma_m, atol=1e-9)
+    text = (tmp_path / "a.toml").read_text("utf-8")
+    assert "[skeleton.length_sigma_mm.offsets]" in text
+    write_subject(tmp_path / "b.toml", some_subject())
+    assert "length_sigma_mm" not in (tmp_path / "b.toml").read_text("utf-8")
+    assert read_subject(tmp_path / "b.toml").length_sigma_m is None
+
+
+@pytest.mark.parametrize("bad", ["-1.0", "nan", '"wide"'])
+def test_lengths_known_absurdly_are_refused(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "a.toml"
+    write_subject(path, replace(some_subject(), length_sigma_m=np.full((2, N_JOINTS), 0.012)))
+    path.write_text(path.read_text("utf-8").replace("leftHand = 12.0", f"leftHand = {bad}"), "utf-8")
+    assert "damaged subject" in refusal(path)
