@@ -93,6 +93,12 @@ def in_view(camera: Camera, points_m: Floats) -> bool:
     return bool(((px > 4.0) & (px < np.array(camera.size) - 5.0)).all())
 
 
+def shows_its_face(camera: Camera, normal: Floats, center_m: Floats) -> bool:
+    """Tell whether a camera sees a board's printed side, not too much aslant: normal points away from whoever reads it, (3,)."""
+    ray = center_m - camera.center_m
+    return bool(normal @ ray > 0.3 * np.linalg.norm(ray))
+
+
 def random_place(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, near_m: float) -> tuple[Floats, bool]:
     """Give where the board is held, (6,), and whether both cameras are to see it (else any of them).
 
@@ -116,7 +122,7 @@ def random_place(rng: np.random.Generator, rig: Rig, board: Board, poor: bool, n
         facing = rig.left.rotation.T @ matrix_from_rotvec(0.5 * rotvec_from_matrix(rig.right.rotation)).T
         R = facing @ turn @ roll
         t = center - R @ board.points_m.mean(axis=0)
-        seen = [in_view(c, points @ R.T + center) for c in rig.cameras]
+        seen = [in_view(c, points @ R.T + center) and shows_its_face(c, R[:, 2], center) for c in rig.cameras]
         if all(seen) or (not both and any(seen)):
             return np.concatenate([rotvec_from_matrix(R), t]), all(seen)
     raise ValueError("the cameras share no room for a board")
@@ -156,17 +162,17 @@ def _pair(
     drift = np.zeros(6)
     if adversity == "motion":
         # Held by hand and never quite still: 2 to 20 cm/s, the cameras up to 30 ms apart.
-        drift = (
-            np.concatenate([rng.normal(0.0, 0.2, 3), rng.normal(0.0, 0.08, 3)]) * rng.uniform(0.2, 1.0) * rng.uniform(-0.03, 0.03)
-        )
+        speed = np.concatenate([rng.normal(0.0, 0.2, 3), rng.normal(0.0, 0.08, 3)])
+        drift = speed * rng.uniform(0.2, 1.0) * rng.uniform(-0.03, 0.03)
     for side, camera in enumerate(rig.cameras):
         moved = place + (drift if side else 0.0)
         seen_by = camera
         if adversity == "bumped" and side and v >= n_views // 2:
             turn = matrix_from_rotvec(np.array([0.004, -0.006, 0.003]))
             seen_by = _placed(camera, turn @ camera.rotation, turn @ camera.translation)
-        x = points @ matrix_from_rotvec(moved[:3]).T + moved[3:]
-        if not in_view(seen_by, x):
+        R = matrix_from_rotvec(moved[:3])
+        x = points @ R.T + moved[3:]
+        if not in_view(seen_by, x) or not shows_its_face(camera, R[:, 2], x.mean(axis=0)):
             views.append(None)
             continue
         px = seen_by.project(x) + rng.normal(0.0, noise, (len(x), 2))

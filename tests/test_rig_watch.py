@@ -14,25 +14,38 @@ S = 1_000_000_000
 FPS = 30
 
 
-def views(seen_by: Rig, seconds: float, t0_s: float = 0.0, skew_s: float = 0.0, shift_px: float = 0.0) -> list[PairedBlobs]:
-    """Give pairs of 12 markers that sway and bob, with noise, some hidden and some false; shift_px: of the right view, down."""
+def views(
+    seen_by: Rig,
+    seconds: float,
+    t0_s: float = 0.0,
+    skew_s: float = 0.0,
+    shift_px: float = 0.0,
+    sag_px_min: float = 0.0,
+    squat_s: float = 0.0,
+    fps: int = FPS,
+) -> list[PairedBlobs]:
+    """Give pairs of 12 markers that sway and bob, with noise, some hidden and some false; shift_px: of the right view, down.
+
+    sag_px_min: by which the right view goes on shifting; squat_s: instead of bobbing, 70 cm down and up again in so long.
+    """
     random = np.random.default_rng(round(10 * t0_s) + 1)
     body = np.random.default_rng(9).uniform((-0.5, 0.0, -0.25), (0.5, 1.7, 0.25), (12, 3))
     pairs = []
-    for k in range(round(seconds * FPS)):
+    for k in range(round(seconds * fps)):
         both = []
         for side, camera in enumerate(seen_by.cameras):
-            t_s = t0_s + k / FPS + (skew_s if side else 0.0)
+            t_s = t0_s + k / fps + (skew_s if side else 0.0)
             turn = 0.8 * np.sin(0.7 * t_s)
-            place = np.array([0.4 * np.sin(1.1 * t_s), 0.1 * np.sin(6.0 * t_s), 0.2 * np.cos(0.9 * t_s)])
+            height = 0.35 * np.cos(2.0 * np.pi * t_s / squat_s) if squat_s else 0.1 * np.sin(6.0 * t_s)
+            place = np.array([0.4 * np.sin(1.1 * t_s), height, 0.2 * np.cos(0.9 * t_s)])
             x, z = body[:, 0] * np.cos(turn) - body[:, 2] * np.sin(turn), body[:, 0] * np.sin(turn) + body[:, 2] * np.cos(turn)
             px = camera.project(np.column_stack([x, body[:, 1], z]) + place) + random.normal(0.0, 0.3, (12, 2))
             px = px[random.random(12) > 0.1]
             px = np.concatenate([px, random.uniform((0, 0), camera.size, (2, 2))])
             if side:
-                px = px + (0.0, shift_px)
+                px = px + (0.0, shift_px + sag_px_min * (t0_s + k / fps) / 60.0)
             n = len(px)
-            t_ns = round((t0_s + k / FPS) * S)
+            t_ns = round((t0_s + k / fps) * S)
             both.append(Blobs(side, k, t_ns, px, np.ones(n), np.zeros((n, 3)), np.ones(n)))
         pairs.append(PairedBlobs(both[0], both[1]))
     return pairs
@@ -78,6 +91,40 @@ def test_time_skew_is_not_taken_for_a_move() -> None:
     assert told(watch, views(rig(), 20.0, 12.0, skew_s=0.015)) == [] and not watch.moved
 
 
+@pytest.mark.parametrize("skew_s", [0.08, -0.12])
+def test_a_time_offset_not_found_yet_is_not_taken_for_a_move(skew_s: float) -> None:
+    """Down and up in 8 s, 70 cm: up to 0.27 m/s, 40 px/s, hence 5 px one way and then the other."""
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 14.0, squat_s=8.0)) == []
+    assert told(watch, views(rig(), 40.0, 14.0, skew_s=skew_s, squat_s=8.0)) == [] and not watch.moved
+
+
+def test_a_time_offset_from_the_start_is_not_taken_for_a_move() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 50.0, skew_s=0.12, squat_s=8.0)) == [] and not watch.moved
+
+
+def test_a_bump_is_told_beside_a_time_offset() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 20.0, skew_s=0.05, squat_s=8.0)) == []
+    (text,) = told(watch, views(rig(), 25.0, 20.0, skew_s=0.05, squat_s=8.0, shift_px=9.0))
+    assert text.startswith("a camera seems to have moved") and watch.moved
+
+
+@pytest.mark.parametrize("sag_px_min", [0.5, -0.8])
+def test_a_camera_that_sags_is_told_before_it_is_far_off(sag_px_min: float) -> None:
+    watch = RigWatch(rig())
+    minutes = 2.7 / abs(sag_px_min)  # hardly as far as a bump is
+    text, *_ = told(watch, views(rig(), 60.0 * minutes, sag_px_min=sag_px_min, fps=15))
+    assert text.startswith("a camera seems to be slipping slowly: markers have drifted") and text.endswith("calibrate again")
+    assert 1.3 < float(text.split("drifted ")[1].split(" px")[0]) < 2.2
+
+
+def test_a_camera_that_holds_is_left_in_peace_for_minutes() -> None:
+    watch = RigWatch(rig())
+    assert told(watch, views(rig(), 240.0, fps=15)) == []
+
+
 def test_nobody_in_view_is_no_move() -> None:
     watch = RigWatch(rig())
     told(watch, views(rig(), 12.0))
@@ -103,4 +150,4 @@ def test_cameras_the_wrong_way_round_are_told_in_the_first_seconds() -> None:
 def test_memory_stays_flat() -> None:
     watch = RigWatch(rig())
     told(watch, views(rig(), 40.0))
-    assert len(watch._segments) <= 3 and watch._sample == [] and watch._votes.shape == (160,)
+    assert len(watch._segments) <= 12 and watch._sample == [] and watch._segment.votes.shape == (3, 160)
