@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from calibration.camera import Camera, Rig
 from calibration.triangulate import triangulate
 from calibration.wand import WandSolution, WandTrack, WandViews
-from calibration.wand_bundle import WandFit, WandProblem, WandState, residuals, tangents
+from calibration.wand_bundle import WandFit, WandProblem, WandState, residuals
 from calibration.wand_refine import quick_fit, refined
 from calibration.wand_start import (
     LEAST_SHARED,
@@ -21,6 +21,7 @@ from calibration.wand_start import (
     with_intrinsics,
 )
 from calibration.wand_tracks import views_at
+from calibration.wand_world import lens_sigmas, uncertainty
 from config.errors import CalibrationError
 from database.rotations import Floats
 
@@ -36,6 +37,7 @@ def solve_wand(
     *,
     length_m: float | None = None,
     distance_m: float | None = None,
+    assumed_lens: bool = False,
     focal: bool = False,
     synchronised: bool = False,
     offset_s: float = 0.0,
@@ -43,9 +45,9 @@ def solve_wand(
     """Fit the right camera's place to a wand that both cameras follow.
 
     cameras: their intrinsics, where they stand is not looked at; length_m: of the wand of two markers; distance_m: between the
-    cameras, which settles the scale where there is no length; focal: focal lengths are solved for too, and kept where well
-    determined; synchronised: no time offset beyond offset_s is looked for. Raises CalibrationError: too little seen, a volume
-    that is flat or a line, left and right swapped, nothing that fits.
+    cameras, which settles the scale where there is no length; assumed_lens: only a field of view is known of the lenses; focal:
+    focal lengths are solved for too, and kept where well determined; synchronised: no time offset beyond offset_s is looked
+    for. Raises CalibrationError: too little seen, a volume that is flat or a line, left and right swapped, nothing that fits.
     """
     left = thinned(tracks[0])
     if not synchronised:
@@ -70,7 +72,7 @@ def solve_wand(
             )
         else:
             break
-    return _solution(found, cameras, (kept_focal, offset), length_m, distance_m, tuple(notes))
+    return _solution(found, cameras, (kept_focal, offset), length_m, distance_m, assumed_lens, tuple(notes))
 
 
 def _solution(
@@ -79,6 +81,7 @@ def _solution(
     free: tuple[bool, bool],
     length_m: float | None,
     distance_m: float | None,
+    assumed_lens: bool,
     notes: tuple[str, ...],
 ) -> WandSolution:
     """Settle the scale and check what came out."""
@@ -97,10 +100,11 @@ def _solution(
     _check_volume(points_m[used])
     rig = _rig(state, cameras, baseline_m)
     _check_sides(rig)
-    covariance = fit.covariance
-    sigmas = np.sqrt(np.diag(covariance))
-    J = _relative_by_shared(state, baseline_m, covariance.shape[0], by_length)
-    px, _ = residuals(state, WandProblem(views.points_px, views.velocity_px_s, used, 1.0))
+    sigmas = np.sqrt(np.diag(fit.covariance))
+    problem = WandProblem(views.points_px, views.velocity_px_s, used, sigma_px, 1.0, *free)
+    px, _ = residuals(state, problem)
+    lens_sigma = lens_sigmas((cameras[0].size[0], cameras[1].size[0]), assumed_lens, focal)
+    unsure = uncertainty(fit, problem, baseline_m, by_length, lens_sigma)
     at = 5 + 2 * focal
     return WandSolution(
         rig=rig,
@@ -112,11 +116,11 @@ def _solution(
         lengths_m=_free_lengths(rig, views, used),
         length_m=baseline_m * state.length if state.length > 0.0 else float("nan"),
         scale=scale,
-        relative_covariance=J @ covariance @ J.T,
+        relative_covariance=unsure.relative_covariance,
         focal_sigma=sigmas[5:7] if focal else np.zeros(2),
         offset_s=offset_s,
         offset_sigma_s=float(sigmas[at]) if offset else 0.0,
-        world_sigma=_world_sigma(fit, used, by_length),
+        world_sigma=unsure.world_sigma,
         notes=notes,
     )
 
@@ -139,27 +143,6 @@ def _free_lengths(rig: Rig, views: WandViews, used: NDArray[np.bool_]) -> Floats
     points, _ = triangulate(rig, px[0], px[1])
     gaps = points.reshape(-1, 2, 3)
     return np.asarray(np.linalg.norm(gaps[:, 0] - gaps[:, 1], axis=1))
-
-
-def _relative_by_shared(state: WandState, baseline_m: float, n_shared: int, by_length: bool) -> Floats:
-    """Give how the right camera's turn and shift move with the shared unknowns, (6, p)."""
-    J = np.zeros((6, n_shared))
-    J[:3, :3] = np.eye(3)
-    J[3:, 3:5] = baseline_m * tangents(state.translation)
-    if by_length:
-        J[3:, -1] = -baseline_m / state.length * state.translation
-    return J
-
-
-def _world_sigma(fit: WandFit, used: NDArray[np.bool_], by_length: bool) -> float:
-    """Give the typical error of a place as a share of its distance from the left camera, from the shared unknowns alone."""
-    F, K = used.shape
-    G = fit.place_by_shared.reshape(F * K, 3, -1)[used.ravel()].copy()
-    X = fit.state.points.reshape(-1, 3)[used.ravel()]
-    if by_length:
-        G[:, :, -1] -= X / fit.state.length
-    error2 = np.einsum("nip,pq,niq->n", G, fit.covariance, G)
-    return float(np.sqrt(np.mean(error2 / (X**2).sum(axis=1))))
 
 
 def _check_fit(used: NDArray[np.bool_], sigma_px: float) -> None:

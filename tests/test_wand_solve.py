@@ -12,6 +12,7 @@ from calibration.wand_solve import solve_wand
 from calibration.wand_start import thinned
 from calibration.wand_tracks import wand_tracks
 from config.errors import CalibrationError
+from database.rigid import rigid_fit
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
 from tests.wand_scenes import Wave, both_sightings, in_view, wand_rig
 
@@ -31,11 +32,13 @@ def rolled(camera: Camera, angle_rad: float) -> Camera:
 
 
 def world_error(solution: WandSolution, truth: Rig, points_m: Floats) -> float:
-    """Give the typical error of places, as shares of their distance, that both cameras see and the solution triangulates."""
+    """Give the typical error of places that both cameras see, as shares of their distance, moving and turning all left out."""
     seen = in_view(truth.left, points_m) & in_view(truth.right, points_m)
     at = points_m[seen]
     found, _ = triangulate(solution.rig, truth.left.project(at), truth.right.project(at))
     expected = truth.left.to_camera(at)
+    R, t = rigid_fit(found, expected)
+    found = found @ R.T + t
     return float(np.sqrt(np.mean(((found - expected) ** 2).sum(axis=1) / (expected**2).sum(axis=1))))
 
 

@@ -35,7 +35,7 @@ def test_a_good_one_passes_with_its_figures(good: WandSolution) -> None:
     assert figures["noise_px"] == pytest.approx(0.15, rel=0.15) and figures["reprojection_px"] < figures["noise_px"]
     assert figures["length_mm"] == pytest.approx(500.0, rel=0.002) and 0.5 < figures["length_spread_mm"] < 10.0
     assert figures["shared_observations"] == good.used.sum()
-    assert 0.0 < figures["baseline_sigma_mm"] < 3.0
+    assert 0.0 < figures["baseline_sigma_mm"] < 20.0
     assert any("the wand's length of 500 mm" in finding.text for finding in verdict.findings)
 
 

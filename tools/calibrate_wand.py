@@ -115,6 +115,7 @@ def calibrate_wand(
         cameras,
         length_m=wishes.length_m,
         distance_m=wishes.distance_m,
+        assumed_lens=not wishes.intrinsics,
         focal=wishes.focal,
         synchronised=wishes.synchronised,
         offset_s=wishes.late_s,
