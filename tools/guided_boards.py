@@ -22,6 +22,7 @@ LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
 FLASH_NS, STALE_NS = 500_000_000, 500_000_000
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
 SKEW_SHARE = 0.6
+NO_BOARD = "no board"  # so begins what is said where nothing at all like a board is seen (`calibration.board_words`)
 
 Tell = Callable[[str], None]
 
@@ -119,7 +120,8 @@ class BoardSession:
 
     def _instead(self) -> str:
         """Give what a camera saw instead of the board, empty where that is not known."""
-        return next((sight.words for sight in self._last.values() if sight.words and sight.view is None), "")
+        said = (sight.words for sight in self._last.values() if sight.view is None)
+        return next((words for words in said if words and not words.startswith(NO_BOARD)), "")
 
     def _obey(self) -> None:
         """Do what was pressed on the page."""

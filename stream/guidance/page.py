@@ -65,7 +65,7 @@ class GuidePage:
             self._busy = gui.add_progress_bar(0.0, visible=False)
             self._verdict = gui.add_html("", visible=False)
         window.float(x=EDGE_PX, y=EDGE_PX, width=WORDS_PX)
-        self._window = window
+        self._window, self._window_px = window, WORDS_PX
 
     @property
     def n_pages(self) -> int:
@@ -97,6 +97,7 @@ class GuidePage:
         """Show the cameras' pictures."""
         if self.n_pages:
             size = self._canvas_size()
+            self._widen()
             self._paint(canvas_picture(eyes, size, round(TOP_SHARE * size[1])))
 
     def solving(self, words: str, share: float | None = None) -> None:
@@ -131,6 +132,14 @@ class GuidePage:
                 scale = min(CANVAS_PX / max(width, height), 1.0)
                 return round(width * scale), round(height * scale)
         return CANVAS_PX, CANVAS_PX * 9 // 16
+
+    def _widen(self) -> None:
+        """Let the words be as wide as the newest page's canvas; a page that is made smaller keeps the words within it."""
+        wide = [client.camera.image_width for client in self.server.get_clients().values()]
+        wanted = wide[-1] - 2 * EDGE_PX if wide and wide[-1] >= LEAST_PX else self._window_px
+        if abs(wanted - self._window_px) > 4 * EDGE_PX:
+            self._window_px = wanted
+            self._window.float(x=EDGE_PX, y=EDGE_PX, width=wanted)
 
     def _paint(self, picture: Image) -> None:
         """Fill the canvas."""

@@ -8,10 +8,12 @@ from calibration.guidance import Advice, Need
 from calibration.verdict import Grade
 
 GOOD, POOR, BAD, QUIET = "#12996f", "#c98a00", "#d9480f", "#74777d"
+LONG = 44  # letters: more would not fit in large ones
 GRADES = {Grade.PASS: ("pass", GOOD), Grade.POOR: ("poor", POOR), Grade.FAIL: ("fail", BAD)}
 STYLE = """<style>
 .guide{font-size:0.95em;line-height:1.45;padding:0.3em 0.8em;overflow-wrap:anywhere}
 .guide .big{font-size:3em;line-height:1.1;font-weight:700;min-height:2.3em;display:flex;align-items:center}
+.guide .long{font-size:1.9em;line-height:1.15}
 .guide .dim{opacity:0.7;font-size:0.92em}
 .guide .need{margin:0.5em 0}
 .guide .need .top{display:flex;justify-content:space-between;gap:0.6em}
@@ -43,8 +45,9 @@ def dress(content: str) -> str:
 def big_html(words: str, color: str = "", small: str = "") -> str:
     """Give the one thing to do, to be read from across the room; small: below it."""
     style = f' style="color:{color}"' if color else ""
+    kind = "big long" if len(words) > LONG else "big"
     below = f'<div class="dim">{escape(small)}</div>' if small else ""
-    return dress(f'<div class="big"{style}><span>{escape(words)}</span></div>{below}')
+    return dress(f'<div class="{kind}"{style}><span>{escape(words)}</span></div>{below}')
 
 
 def needs_html(advice: Advice) -> str:
