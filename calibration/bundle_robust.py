@@ -17,10 +17,12 @@ HUBER = 3.0  # distances, in sigmas, from which a corner counts for less
 FARTHEST = 6.0  # and from which it does not count
 LEAST_SIGMA_PX = 0.02  # noise is never believed to be less
 ROUNDS = 4
-BAD_VIEW = 4.0  # times the usual distance: a view that is further off is left out
-BAD_VIEW_PX = 0.6  # though no view for less than this
+BAD_VIEW = 8.0  # times the usual distance: a view that is further off is left out
+BAD_VIEW_PX = 1.0  # though no view for less than this
 LEAST_USED = 0.6  # of a view's corners
-LAG_SHARE = 0.29  # of a picture's time: how far apart two free cameras' moments lie, as a standard deviation
+LAG_SHARE = 0.29  # of a picture's time: how far apart two free cameras' moments lie, as a standard deviation, if nothing tells
+LEAST_MOVED_PX, LEAST_MOVING = 2.0, 10  # so many views moving so far tell how far apart they lie
+ORDINARY = 1.25  # a view may be this much noisier than its camera by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,34 @@ def weights(
 ) -> tuple[Observations, Floats, NDArray[np.bool_]]:
     """Weigh corners by how far they are off: the observations with weights [px^-2], sigma (C,) and which are in use."""
     distance = np.where(mask, np.linalg.norm(residual_px(state, seen), axis=-1), 0.0)
-    extra = np.zeros(mask.shape[:2]) if moved_px is None else (LAG_SHARE * moved_px) ** 2
-    sigma = np.array([noise_px(d[m], freedom, m) for d, m in zip(distance, mask & (extra[..., None] < 0.25), strict=True)])
-    spread = np.sqrt(sigma[:, None, None] ** 2 + extra[..., None])
+    moved = np.zeros(mask.shape[:2]) if moved_px is None else moved_px
+    still = mask & (LAG_SHARE * moved < 0.5)[..., None]
+    sigma = np.array([noise_px(d[m], freedom, m) for d, m in zip(distance, still if still.any() else mask, strict=True)])
+    spread = view_spreads_px(distance, mask, sigma, moved)[..., None]
     relative = distance / spread
     used = mask & (relative < FARTHEST)
     weight = np.where(used, np.minimum(1.0, HUBER / np.maximum(relative, 1e-9)) / spread**2, 0.0)
     return replace(seen, weight=weight), sigma, used
+
+
+def view_spreads_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, moved_px: Floats) -> Floats:
+    """Give the noise to be expected of each view, (C, V) [px]: its camera's, and more where the view contradicts itself.
+
+    A board that moved while two cameras took it one after the other, or was bent by a hand, is off as a whole; so is what a view
+    of a moving board would be off by, judged from the others that moved.
+    """
+    own = np.zeros(mask.shape[:2])
+    for c, v in zip(*np.nonzero(mask.any(axis=2)), strict=True):
+        own[c, v] = np.median(distance[c, v, mask[c, v]]) / MEDIAN_DISTANCE
+    if not np.isfinite(own).all():
+        own = np.where(np.isfinite(own), own, sigma_px[:, None])
+    more = np.maximum(own**2 - (ORDINARY * sigma_px[:, None]) ** 2, 0.0)
+    moving = moved_px > LEAST_MOVED_PX
+    share = LAG_SHARE
+    if moving.sum() >= LEAST_MOVING:  # a lag along the epipolar line is not seen, hence twice
+        excess = 2.0 * (own**2 - sigma_px[:, None] ** 2)[moving]
+        share = float(np.sqrt(np.clip(np.median(excess / moved_px[moving] ** 2), 0.0, LAG_SHARE**2)))
+    return np.asarray(np.sqrt(sigma_px[:, None] ** 2 + np.maximum(more, (share * moved_px) ** 2)))
 
 
 def noise_px(distance: Floats, freedom: Freedom, mask: NDArray[np.bool_]) -> float:

@@ -1,4 +1,4 @@
-"""Choose the cameras' lens models by the error in views they were not fitted to.
+"""Choose the cameras' lens models, and whether the board is flat, by the error in views they were not fitted to.
 
 k-fold over views of the whole adjustment, both cameras in it: what a lens model gets wrong shows sooner in how the two pictures
 contradict each other than in either alone. Of all models the simplest is taken that is within one standard error of the best
@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration.board_pose import refined_places, view_costs
-from calibration.bundle import BundleState, Freedom, Observations, views_of
+from calibration.bundle import N_FORM, BundleState, Freedom, Observations, views_of
 from calibration.bundle_solve import Prior, adjusted
 from calibration.lens import LEVELS, LensModel
 from database.rotations import Floats
 
 FOLDS = 5
+VIEWS_FOR_FORM = 8  # with fewer the board is taken to be flat
 VIEWS_A_NUMBER = 0.8  # a model needs as many views as this for each of its free numbers
 STEPS = 12
 ENOUGH_GAIN = 1e-6  # of the cost, when models are compared
@@ -26,36 +27,35 @@ Lenses = tuple[LensModel, ...]
 
 @dataclass(frozen=True, slots=True)
 class LensChoice:
-    """The models chosen, by camera, the state fitted with them, and each tried model's error in views left out [px]."""
+    """What was found worth being free, the state fitted with it, and what each choice errs in views left out [px]."""
 
-    lenses: Lenses
+    freedom: Freedom
     state: BundleState
     held_out_px: Mapping[str, float]
 
 
 @dataclass(slots=True)
 class _Trial:
-    """What was tried: the squared error by view left out (V,) [px^2] and the state fitted with each choice of models."""
+    """What was tried: the squared error by view left out (V,) [px^2] and the state fitted with each choice."""
 
     seen: Observations
     prior: Prior
-    freedom: Freedom
-    errors_px2: dict[Lenses, Floats] = field(default_factory=dict)
-    states: dict[Lenses, BundleState] = field(default_factory=dict)
+    errors_px2: dict[Freedom, Floats] = field(default_factory=dict)
+    states: dict[Freedom, BundleState] = field(default_factory=dict)
 
-    def run(self, lenses: Lenses, start: BundleState) -> None:
-        """Fit with these models and measure them, once."""
-        if lenses in self.states:
+    def run(self, freedom: Freedom, start: BundleState) -> None:
+        """Fit with this freedom and measure it, once."""
+        if freedom in self.states:
             return
-        freedom = replace(self.freedom, lenses=lenses)
-        state = replace(start, intrinsics=restricted(start.intrinsics, lenses))
-        self.states[lenses] = adjusted(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
-        self.errors_px2[lenses] = held_out_errors(self.states[lenses], self.seen, freedom, self.prior)
+        form = start.form if freedom.form else np.zeros(N_FORM)
+        state = replace(start, intrinsics=restricted(start.intrinsics, freedom.lenses), form=form)
+        self.states[freedom] = adjusted(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
+        self.errors_px2[freedom] = held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
 
-    def as_good(self, lenses: Lenses) -> bool:
-        """Tell whether these models are within one standard error of the best tried."""
+    def as_good(self, freedom: Freedom) -> bool:
+        """Tell whether this freedom is within one standard error of the best tried."""
         best = min(self.errors_px2.values(), key=lambda errors: float(errors.mean()))
-        more = self.errors_px2[lenses] - best
+        more = self.errors_px2[freedom] - best
         return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
 
 
@@ -66,25 +66,34 @@ def chosen_lenses(
     freedom: Freedom,
     levels: Sequence[tuple[str, ...]] = LEVELS,
 ) -> LensChoice:
-    """Choose each camera's model: from the simplest level that serves both down for each, then pixels that are not square.
+    """Choose what shall be free: whether the board has a form of its own, each camera's lens, pixels that are not square.
 
+    First the form, with the richest lenses; then the simplest level of lenses that serves all cameras; then down for each alone.
     state, seen: of one or two cameras, weights final; freedom: what else is free; levels: coefficients, simplest first.
     """
-    trial, C = _Trial(seen, prior, freedom), seen.n_cameras
+    trial, C = _Trial(seen, prior), seen.n_cameras
     seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
-    possible = [i for i, level in enumerate(levels) if i == 0 or (3 + len(level)) * VIEWS_A_NUMBER <= seen_by]
-    same = [tuple(LensModel(levels[i]) for _ in range(C)) for i in possible]
-    for lenses in reversed(same):
-        trial.run(lenses, state)
-        state = trial.states[lenses]
-    now = next(lenses for lenses in same if trial.as_good(lenses))
+    possible = [level for level in levels if level == levels[0] or (3 + len(level)) * VIEWS_A_NUMBER <= seen_by]
+    richest = replace(freedom, lenses=_same(possible[-1], C), form=False)
+    formed = replace(richest, form=True)
+    trial.run(richest, state)
+    if seen.n_views >= VIEWS_FOR_FORM:
+        trial.run(formed, trial.states[richest])
+    form = not trial.as_good(richest)
+    base = formed if form else richest
+    state = trial.states[base]
+    rungs = [replace(base, lenses=_same(level, C)) for level in possible]
+    for rung in reversed(rungs):
+        trial.run(rung, state)
+        state = trial.states[rung]
+    now = next((rung for rung in rungs if trial.as_good(rung)), base)
     for c in range(C if C > 1 else 0):
-        now = _lowered(trial, now, c, levels)
+        now = _lowered(trial, now, c, possible)
     for c in range(C):
-        apart = _with(now, c, replace(now[c], square=False))
+        apart = _with(now, c, replace(now.lenses[c], square=False))
         trial.run(apart, trial.states[now])
         now = now if trial.as_good(now) else apart
-    words = {_words(lenses): float(np.sqrt(2.0 * errors.mean())) for lenses, errors in trial.errors_px2.items()}
+    words = {_words(tried): float(np.sqrt(2.0 * errors.mean())) for tried, errors in trial.errors_px2.items()}
     return LensChoice(now, trial.states[now], words)
 
 
@@ -117,9 +126,9 @@ def restricted(intrinsics: Floats, lenses: Lenses) -> Floats:
     return out
 
 
-def _lowered(trial: _Trial, now: Lenses, camera: int, levels: Sequence[tuple[str, ...]]) -> Lenses:
+def _lowered(trial: _Trial, now: Freedom, camera: int, levels: Sequence[tuple[str, ...]]) -> Freedom:
     """Give one camera a simpler model for as long as that is as good."""
-    for level in reversed(levels[: levels.index(now[camera].coefficients)]):
+    for level in reversed(levels[: levels.index(now.lenses[camera].coefficients)]):
         lower = _with(now, camera, LensModel(level))
         trial.run(lower, trial.states[now])
         if not trial.as_good(lower):
@@ -128,11 +137,17 @@ def _lowered(trial: _Trial, now: Lenses, camera: int, levels: Sequence[tuple[str
     return now
 
 
-def _with(lenses: Lenses, camera: int, lens: LensModel) -> Lenses:
+def _same(level: tuple[str, ...], n_cameras: int) -> Lenses:
+    """Give every camera the same model."""
+    return (LensModel(level),) * n_cameras
+
+
+def _with(freedom: Freedom, camera: int, lens: LensModel) -> Freedom:
     """Exchange one camera's model."""
-    return (*lenses[:camera], lens, *lenses[camera + 1 :])
+    return replace(freedom, lenses=(*freedom.lenses[:camera], lens, *freedom.lenses[camera + 1 :]))
 
 
-def _words(lenses: Lenses) -> str:
-    """Say which models, once if all are the same."""
-    return " | ".join(dict.fromkeys(lens.words for lens in lenses) if len(set(lenses)) == 1 else [lens.words for lens in lenses])
+def _words(freedom: Freedom) -> str:
+    """Say what is free, the lens once if all are the same."""
+    lenses = freedom.lenses[:1] if len(set(freedom.lenses)) == 1 else freedom.lenses
+    return " | ".join(lens.words for lens in lenses) + ("; form of the board" if freedom.form else "")

@@ -27,7 +27,8 @@ class RigSolution:
     rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; fixed_intrinsics: taken from earlier;
     dropped: in words, views left out and why; offset_s: by which the right camera's stamps are late, and its sigma, NaN where
     not solved for; n_parameters: in the adjustment; figures: by name with its unit what is known of the board, such as bend_mm
-    (`calibration.bundle_board`); notes: in words, what is worth telling.
+    (`calibration.bundle_board`); notes: in words, what is worth telling; board_form: by which the board's corners differ from
+    `board.points_m` (`calibration.bundle.formed_points`), (4,), all zero where the board is as good as flat and true.
     """
 
     board: Board
@@ -48,6 +49,7 @@ class RigSolution:
     n_parameters: int = 0
     notes: tuple[str, ...] = field(default=())
     figures: Mapping[str, float] = field(default_factory=dict)
+    board_form: Floats = field(default_factory=lambda: np.zeros(4))
 
     @property
     def rms_px(self) -> float:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from calibration.board import Board
 from calibration.board_pose import MIN_CORNERS, refined_places
-from calibration.bundle import BundleState, Freedom, Observations, residual_px
+from calibration.bundle import N_FORM, BundleState, Freedom, Observations, residual_px
+from calibration.bundle_board import board_form, edge_figures, form_words, scale_words
 from calibration.bundle_bound import bound_at
 from calibration.bundle_robust import RobustFit, good_views, realistic, view_distances_px
 from calibration.bundle_solve import Prior
@@ -45,13 +46,15 @@ def solve_rig(
     intrinsics: tuple[Camera, Camera] | None = None,
     intrinsic_sigma: Floats | None = None,
     solve_offset: bool = False,
+    known_baseline_m: float | None = None,
     progress: Progress = lambda words: None,
 ) -> RigSolution:
     """Solve for two cameras; the world is the left camera's frame.
 
     sizes: width and height of each camera's pictures; intrinsics: known from earlier, held, or with intrinsic_sigma (2, 9) a
     first guess that may move by that much; solve_offset: find by how much the right camera's stamps are late, from views in
-    motion whose `velocity_px_s` is known; progress: told in words what is being done.
+    motion whose `velocity_px_s` is known; known_baseline_m: distance of the cameras' lenses as measured, to check the
+    board's size with; progress: told in words what is being done.
     Raises CalibrationError: too few or too similar views, corners that do not fit the pictures, cameras swapped, an absurd lens.
     """
     check_both(board, pairs, sizes, names, intrinsics)
@@ -78,7 +81,10 @@ def solve_rig(
     for c in range(2):
         check_intrinsics(fit.state.intrinsics[c], sizes[c], names[c], board)
     used_pairs = tuple(pairs[v] for v in kept[good])
-    return _solution(board, used_pairs, sizes, names, fit, freedom, prior, held_out, (*dropped, *more), intrinsics is not None)
+    solution = _solution(
+        board, used_pairs, sizes, names, fit, freedom, prior, held_out, (*dropped, *more), intrinsics is not None
+    )
+    return solution if known_baseline_m is None else with_scale(solution, known_baseline_m)
 
 
 def solve_camera(board: Board, views: Sequence[BoardView], size: tuple[int, int], *, name: str = "left") -> RigSolution:
@@ -94,6 +100,18 @@ def solve_camera(board: Board, views: Sequence[BoardView], size: tuple[int, int]
     check_intrinsics(fit.state.intrinsics[0], size, name, board)
     kept = tuple(pairs[v] for v in good)
     return _solution(board, kept, (size, size), (name, name), fit, freedom, prior, held_out, dropped, False)
+
+
+def with_scale(solution: RigSolution, known_m: float) -> RigSolution:
+    """Add to the notes and figures how the distance of the cameras compares with a measured one."""
+    if not 0.0 < known_m < np.inf:
+        raise CalibrationError(
+            f"a distance of {known_m:g} m between the cameras; expected what a tape shows between their lenses"
+        )
+    t, rig = solution.rig.right.translation, solution.rig
+    sigma_m = float(np.sqrt(t @ solution.relative_covariance[3:, 3:] @ t)) / rig.baseline_m
+    notes = (*solution.notes, *scale_words(solution.board, rig.baseline_m, sigma_m, known_m))
+    return replace(solution, notes=notes, figures={**solution.figures, "known_over_solved": known_m / rig.baseline_m})
 
 
 def check_both(
@@ -205,10 +223,9 @@ def _with_lenses(
     """Choose the lens models among the views that fit, and adjust with them."""
     good = fit.at(good_views(fit))
     choice = chosen_lenses(good.state, good.seen, prior, freedom)
-    freedom = replace(freedom, lenses=choice.lenses)
     state = replace(choice.state, board_rotation=fit.state.board_rotation, board_translation=fit.state.board_translation)
     state = refined_places(state, fit.seen)[0]
-    return settled(state, fit.unweighed, freedom, prior, moved), freedom, choice.held_out_px
+    return settled(state, fit.unweighed, choice.freedom, prior, moved), choice.freedom, choice.held_out_px
 
 
 def _without_bad(
@@ -256,12 +273,20 @@ def _solution(
     cameras = [as_camera(names[c], sizes[c], state.intrinsics[c], *poses[c]) for c in range(C)]
     residual, used = np.zeros((2, len(pairs), len(board), 2)), np.zeros((2, len(pairs), len(board)), bool)
     residual[:C], used[:C] = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0), fit.used
-    rms = float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1)))
+    rig = Rig(cameras[0], cameras[-1], float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1))))
+    form = board_form(fit, freedom, prior)
+    figures = {
+        "board_stretch_percent": 100.0 * form.stretch,
+        "board_stretch_sigma_percent": 100.0 * form.stretch_sigma,
+        "board_bend_mm": 1e3 * form.bend_m,
+        "board_bend_sigma_mm": 1e3 * form.bend_sigma_m,
+        **(edge_figures(rig, fit, board) if C == 2 else {}),
+    }
     models = [lens.coefficients for lens in freedom.lenses]
     sigma = np.array([*fit.sigma_px, *([0.0] if C == 1 else [])])
     return RigSolution(
         board=board,
-        rig=Rig(cameras[0], cameras[-1], rms),
+        rig=rig,
         pairs=pairs,
         board_to_world=np.hstack([rotvec_from_matrix(state.board_rotation), state.board_translation]),
         residual_px=residual,
@@ -276,6 +301,9 @@ def _solution(
         offset_s=state.offset_s if freedom.offset else float("nan"),
         offset_sigma_s=bound.offset_sigma_s,
         n_parameters=freedom.n_shared + 6 * len(pairs),
+        board_form=state.form if freedom.form else np.zeros(N_FORM),
+        notes=form_words(form, freedom.form),
+        figures=figures,
     )
 
 
