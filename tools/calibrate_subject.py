@@ -47,7 +47,10 @@ class TakeSource:
 
 @dataclass(frozen=True, slots=True)
 class SubjectTask:
-    """What is asked for: who, wearing what, seen by which cameras; out, picture: files to write, picture None for none."""
+    """What is asked for: who, wearing what, seen by which cameras.
+
+    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None.
+    """
 
     name: str
     rig: Rig
@@ -56,6 +59,7 @@ class SubjectTask:
     known: Known
     out: Path
     picture: Path | None
+    motion: tuple[float, float] | None = None
 
 
 def take_window(text: str, option: str = "--take") -> TakeWindow:
@@ -85,6 +89,8 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
     """
     tposes, names = takes_of(task, sources, settings)
     result = subject_from_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
+    if task.motion is not None:
+        result = _moved(result, task, sources[0], settings, tell)
     for line in summary_lines(result):
         tell(line)
     say_verdict(result.verdict, tell)
@@ -99,9 +105,27 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
     return result
 
 
+def _moved(
+    result: SubjectResult, task: SubjectTask, source: TakeSource, settings: Settings, tell: Callable[[str], None]
+) -> SubjectResult:
+    """Refine over the movement of the first recording, and say what that added."""
+    from tools.calibrate_motion import refined_over
+
+    assert task.motion is not None
+    recording = Recording(source.spec, settings.detector, task.markers)
+    with progress_bar("movement") as progress:
+        [pairs] = pairs_in(recording, [task.motion], task.rig, progress)
+    movement = refined_over(result, pairs, task.rig, task.database, settings)
+    for line in movement.lines:
+        tell(line)
+    return movement.result
+
+
 def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
-    """Give the T-poses of all recordings and what each is called. Raises CalibrationError, naming the take where there are
-    several."""
+    """Give the T-poses of all recordings and what each is called.
+
+    Raises CalibrationError: no T-pose, naming the take where there are several.
+    """
     tposes, names = [], []
     several = sum(len(source.windows) for source in sources) > 1
     for source in sources:

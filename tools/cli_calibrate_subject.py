@@ -42,6 +42,15 @@ Also = Annotated[
         "--also", metavar="SESSION[@S:S]", help="A further recording of the same performer; repeatable.", show_default=False
     ),
 ]
+Motion = Annotated[
+    str | None,
+    typer.Option(
+        "--motion",
+        metavar="S:S",
+        help="Seconds of free movement, all joints bending: lengths and marker places are refined over it.",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write subject.toml.", show_default=False)]
 Height = Annotated[
     float | None, typer.Option("--height", metavar="M", help="How tall the performer is, shoes off [m].", show_default=False)
@@ -65,6 +74,7 @@ def subject(
     end: To = None,
     take: Take = None,
     also: Also = None,
+    motion: Motion = None,
     height: Height = None,
     only_markers: OnlyMarkers = False,
     old: Old = None,
@@ -99,7 +109,8 @@ def subject(
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
     sources = [TakeSource(spec, tuple(windows)), *(also_source(text, windows) for text in also or ())]
     called = name or (kept.name if kept is not None else "performer")
-    task = SubjectTask(called, cameras, worn, open_or_default(database), Known(height, kept), out, drawn)
+    moving = seconds_range(motion, "--motion")
+    task = SubjectTask(called, cameras, worn, open_or_default(database), Known(height, kept), out, drawn, moving)
     calibrate(task, sources, settings, typer.echo)
 
 

@@ -1,0 +1,202 @@
+"""Lengths and marker offsets refined over a range of motion: a joint that bends tells where it is, which a T-pose cannot.
+
+In one pose a bone that is longer by a centimetre and a marker that sits a centimetre further back look alike; when the joint
+between them turns they do not. Frames of free movement, spread over its poses, join the T-poses as takes of their own
+(`subject_adjust`), each with its own root and pose, the pose expected where the estimator had it. The estimator held it with
+lengths that are now better, so whoever has the recording tracks it anew and refines once more: poses and offsets in turn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.subject import Subject
+from calibration.subject_adjust import Adjusted, Problem, State, Take, adjust
+from calibration.subject_fit import SubjectFit, by_joint, length_sigmas
+from calibration.subject_model import Placed, place
+from calibration.subject_space import skeleton_of
+from config.errors import CalibrationError
+from config.joints import JOINTS, N_JOINTS
+from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from database.skeleton import REFERENCE, Skeleton
+
+N_CHOSEN = 60
+LEAST_FRAMES = 20
+LEAST_MARKERS = 5
+LEAST_BEND_RAD = 0.35  # over the movement, for a joint to tell anything
+SKIN_M = 0.006  # how far markers move on skin and cloth
+WORTH = 20.0  # independent frames that a movement is worth: skin, cloth and the estimator err alike for long
+OUTLIER_SIGMAS = 4.0
+ROUNDS = 3
+
+# How far a joint may be from where the estimator had it, standard deviation by axis [rad]: x forward bend, y twist, z sideways.
+# Wide: what the estimator errs in, it errs in all the time, and a narrow expectation would write that into the lengths.
+ESTIMATE_RAD = {
+    "UpperLeg": (0.45, 0.35, 0.35),
+    "LowerLeg": (0.60, 0.15, 0.15),
+    "Foot": (0.35, 0.45, 0.25),
+    "Shoulder": (0.20, 0.25, 0.30),
+    "UpperArm": (0.75, 0.75, 0.75),
+    "LowerArm": (0.45, 0.75, 0.60),
+    "Hand": (0.45, 0.30, 0.35),
+    "spine": (0.18, 0.18, 0.18),
+    "chest": (0.18, 0.18, 0.18),
+    "upperChest": (0.18, 0.18, 0.18),
+    "neck": (0.25, 0.25, 0.25),
+    "head": (0.30, 0.30, 0.30),
+}
+SIGMA_RAD = np.array([by_joint(name, ESTIMATE_RAD) for name in JOINTS])
+
+
+@dataclass(frozen=True, slots=True)
+class MotionFrame:
+    """One frame of free movement: markers as in `TPose`, and the pose the estimator gave it.
+
+    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,).
+    """
+
+    point_m: Floats
+    valid: NDArray[np.bool_]
+    covariance_m2: Floats
+    rotvec: Floats
+    root_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A subject refined over movement. before_mm, after_mm: median distance of markers from where the body has them."""
+
+    subject: Subject
+    fit: SubjectFit
+    n_frames: int
+    before_mm: float
+    after_mm: float
+    bent: tuple[str, ...]
+
+
+def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refined:
+    """Refine a fitted subject over frames of movement.
+
+    Raises CalibrationError: too few frames that show enough markers, or none in which anything bends.
+    """
+    usable = [frame for frame in frames if int(frame.valid.sum()) >= LEAST_MARKERS]
+    if len(usable) < LEAST_FRAMES:
+        raise CalibrationError(
+            f"only {len(usable)} frames of the movement show {LEAST_MARKERS} markers or more, at least {LEAST_FRAMES} are "
+            "needed; move for some seconds in view of both cameras"
+        )
+    poses = np.stack([resting(frame.rotvec) for frame in usable])
+    bent = bending_joints(poses)
+    if not bent:
+        raise CalibrationError(
+            "nothing bends in the movement, which tells no lengths; bend elbows, knees, hips and shoulders for some seconds"
+        )
+    chosen = spread_rows(poses, N_CHOSEN)
+    takes = tuple(_take(usable[row], poses[row], len(chosen)) for row in chosen)
+    problem = replace(fit.problem, takes=fit.problem.takes + takes)
+    start = State(
+        fit.adjusted.state.y,
+        fit.adjusted.state.offset_m,
+        fit.adjusted.state.rotvec + tuple(take.expected.copy() for take in takes),
+        fit.adjusted.state.root_m + tuple(take.root_m.copy() for take in takes),
+    )
+    n_still = len(fit.problem.takes)
+    before_mm = _median_mm(problem, [_placed(problem, start, row) for row in range(len(problem.takes))], n_still)
+    problem, adjusted = _without_outliers(problem, start)
+    return _result(fit, problem, adjusted, n_still, before_mm, bent)
+
+
+def resting(rotvec: Floats) -> Floats:
+    """Give a charted pose as rotation vectors from the rest pose, (J, 3) [rad]; the root's is as it is."""
+    return rotvec_from_matrix(REFERENCE @ matrix_from_rotvec(rotvec))
+
+
+def bending_joints(poses: Floats) -> tuple[str, ...]:
+    """Name the joints that turn enough over the movement to tell lengths, by geodesic spread from their middle pose."""
+    names = []
+    for joint in range(1, N_JOINTS):
+        R = matrix_from_rotvec(poses[:, joint])
+        away = np.linalg.norm(rotvec_from_matrix(R[len(R) // 2].T @ R), axis=1)
+        if np.percentile(away, 95) > LEAST_BEND_RAD:
+            names.append(JOINTS[joint])
+    return tuple(names)
+
+
+def spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
+    """Choose rows whose poses are far from each other, the farthest from those chosen first: (N, J, 3) -> (count,) in order."""
+    flat = poses[:, 1:].reshape(len(poses), -1)
+    rows = [0]
+    distance = np.linalg.norm(flat - flat[0], axis=1)
+    while len(rows) < min(count, len(flat)):
+        rows.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.linalg.norm(flat - flat[rows[-1]], axis=1))
+    return np.array(sorted(rows), np.int64)
+
+
+def _take(frame: MotionFrame, pose: Floats, n_frames: int) -> Take:
+    """Expect the pose the estimator gave, in one of so many frames."""
+    fewer = max(1.0, n_frames / WORTH)
+    covariance = fewer * (frame.covariance_m2 + SKIN_M**2 * np.eye(3))
+    return Take(frame.point_m, frame.valid, covariance, pose, np.sqrt(fewer) * SIGMA_RAD, frame.root_m)
+
+
+def _without_outliers(problem: Problem, start: State) -> tuple[Problem, Adjusted]:
+    """Adjust, leave out markers far from where everything else has them (wrong labels), and adjust again."""
+    adjusted = adjust(problem, start, max_steps=15)
+    for _ in range(ROUNDS - 1):
+        takes = []
+        for take, body in zip(problem.takes, adjusted.placed, strict=True):
+            e = body.marker_m - take.point_m
+            far2 = np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2), e)
+            takes.append(replace(take, valid=take.valid & (far2 < OUTLIER_SIGMAS**2)))
+        if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
+            break
+        problem = replace(problem, takes=tuple(takes))
+        adjusted = adjust(problem, adjusted.state, max_steps=15)
+    return problem, adjusted
+
+
+def _placed(problem: Problem, state: State, row: int) -> Placed:
+    """Place the body of one take."""
+    vectors, _ = problem.space.vectors(state.y)
+    return place(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
+
+
+def _median_mm(problem: Problem, placed: Sequence[Placed], first: int) -> float:
+    """Give the median distance of the markers of takes from `first` on from where the body has them."""
+    distances = [
+        np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
+        for take, body in zip(problem.takes[first:], placed[first:], strict=True)
+    ]
+    return 1e3 * float(np.median(np.concatenate(distances)))
+
+
+def _result(
+    fit: SubjectFit, problem: Problem, adjusted: Adjusted, n_still: int, before_mm: float, bent: tuple[str, ...]
+) -> Refined:
+    """Put the refined subject together."""
+    old = fit.subject
+    found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
+    skeleton = Skeleton(old.skeleton.name, found.offsets_m.copy(), found.tails_m.copy())
+    sigma_m, measured = length_sigmas(problem.space, adjusted)
+    residual_mm = _residuals_mm(problem, adjusted)
+    seen = np.any([take.valid for take in problem.takes], axis=0)
+    offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
+    up = adjusted.placed[0].G[0][:, 1].copy() if n_still else old.up
+    subject = replace(old, skeleton=skeleton, offset_m=offset, residual_mm=residual_mm, up=up, length_sigma_m=sigma_m)
+    refined = SubjectFit(subject, adjusted, problem, measured, seen)
+    after_mm = _median_mm(problem, adjusted.placed, n_still)
+    return Refined(subject, refined, len(problem.takes) - n_still, before_mm, after_mm, bent)
+
+
+def _residuals_mm(problem: Problem, adjusted: Adjusted) -> Floats:
+    """Give every marker's median distance from where the body has it, over all takes that show it, (M,)."""
+    far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
+    for row, (take, body) in enumerate(zip(problem.takes, adjusted.placed, strict=True)):
+        far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
+    seen = np.isfinite(far).any(axis=0)
+    result = np.zeros(far.shape[1])
+    result[seen] = 1e3 * np.nanmedian(far[:, seen], axis=0)
+    return result

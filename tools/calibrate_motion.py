@@ -1,0 +1,72 @@
+"""Refine a subject over a range of motion of a recording: track it with the skeleton so far, adjust, and judge the result."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from calibration.camera import Rig
+from calibration.subject import Subject
+from calibration.subject_motion import MotionFrame, Refined, refine
+from capture.packets import PairedBlobs
+from config.errors import CalibrationError
+from config.settings import Settings
+from database.store import PoseDatabase
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import State
+from tools.subject_session import SubjectResult
+
+TRACKED_SHARE = 0.5
+WARMING = 15  # frames after which a track has settled
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A refined subject and how well the movement was tracked before, as a share of its frames."""
+
+    result: SubjectResult
+    refined: Refined
+    tracked: float
+
+    @property
+    def lines(self) -> list[str]:
+        """Say what the movement added."""
+        refined = self.refined
+        return [
+            f"refined over {refined.n_frames} frames of movement ({self.tracked:.0%} tracked): markers lie "
+            f"{refined.before_mm:.1f} -> {refined.after_mm:.1f} mm from where the body has them",
+            f"  what bent: {', '.join(refined.bent)}",
+        ]
+
+
+def refined_over(
+    result: SubjectResult, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+) -> Movement:
+    """Refine a subject over pairs of views of free movement.
+
+    Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
+    """
+    frames, tracked = tracked_frames(result.subject, pairs, rig, database, settings)
+    if tracked < TRACKED_SHARE:
+        raise CalibrationError(
+            f"the movement is tracked in {tracked:.0%} of its frames, at least {TRACKED_SHARE:.0%} are needed; "
+            "choose seconds in which the performer is alone in both views, or leave --motion out"
+        )
+    refined = refine(result.found.fit, frames)
+    found = replace(result.found, fit=refined.fit)
+    return Movement(replace(result, subject=refined.subject, found=found), refined, tracked)
+
+
+def tracked_frames(
+    subject: Subject, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+) -> tuple[list[MotionFrame], float]:
+    """Give the labelled frames in which the performer is tracked, and their share of all."""
+    pipeline = Pipeline(rig, subject, database, settings)
+    frames: list[MotionFrame] = []
+    tracking = 0
+    for pair in pairs:
+        pose = pipeline.step(pair)
+        markers = pipeline.markers
+        tracking = tracking + 1 if pose.state is State.TRACKING else 0
+        if tracking > min(WARMING, len(pairs) // 10) and markers is not None:
+            valid = markers.valid & pose.measured
+            frames.append(MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m))
+    return frames, len(frames) / max(len(pairs), 1)
