@@ -9,7 +9,6 @@ from calibration.board_find_charuco import MarkersSeen, find_markers
 from calibration.board_find_chessboard import grid_steps
 from calibration.board_find_fit import are_crossings, fit_corners
 from calibration.board_order import light_squares, square_contrast
-from calibration.board_pattern import dictionary_names
 from database.rotations import Floats
 
 Image = NDArray[np.uint8]
@@ -17,6 +16,13 @@ Image = NDArray[np.uint8]
 WORK_WIDTH = 960
 MIN_SIDES = (5, 3)  # smaller grids of dark and light squares are found in anything
 AT_EDGE = 1.3  # squares from a side of the picture within which a board may go on outside it
+
+# Of each kind the one that boards are printed with; those of 50 and 250 hold the same markers to begin with.
+COMMON = (
+    *("DICT_4X4_100", "DICT_5X5_100", "DICT_6X6_100", "DICT_7X7_100", "DICT_ARUCO_ORIGINAL", "DICT_ARUCO_MIP_36h12"),
+    *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
+)
+CLEAR = 8  # markers that leave no doubt
 
 
 def chessboard_seen(grey: Image) -> tuple[tuple[int, int], bool, float] | None:
@@ -62,19 +68,14 @@ def _squares_blur(grey: Image, grid: Floats) -> float | None:
 def dictionary_seen(grey: Image) -> tuple[str, MarkersSeen]:
     """Give the dictionary most of whose markers are in a picture, (H, W), and those markers; of like ones the smallest."""
     best = ("", MarkersSeen(np.zeros(0, int), np.zeros((0, 4, 2))))
-    for name in dictionary_names():
-        if name.endswith(("_50", "_100", "_250")):
-            continue  # the first markers of the one of 1000
+    for name in COMMON:
         markers = find_markers(grey, cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, name)))
         if len(markers.ids) > len(best[1].ids):
             best = name, markers
-    return (_smallest(best[0], int(best[1].ids.max())), best[1]) if len(best[1].ids) else best
-
-
-def _smallest(name: str, largest_id: int) -> str:
-    """Give the smallest dictionary of a kind that has a marker of some number."""
-    kind, _, size = name.rpartition("_")
-    return f"{kind}_{next(n for n in (50, 100, 250, 1000) if largest_id < n)}" if size == "1000" else name
+        if len(best[1].ids) >= CLEAR:
+            break
+    name, markers = best
+    return (name.replace("_100", "_50") if len(markers.ids) and markers.ids.max() < 50 else name), markers
 
 
 def layout_seen(markers: MarkersSeen) -> tuple[int, int] | None:

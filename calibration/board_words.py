@@ -15,7 +15,7 @@ from calibration.board_order import is_ambiguous
 from calibration.board_pattern import board_dictionary
 from calibration.board_seen import chessboard_seen, dictionary_seen, layout_seen
 
-MOST_IMAGES = 6
+MOST_IMAGES = 4
 DARK, BRIGHT = 45.0, 225.0  # grey levels
 MIN_MARKERS = 4
 
@@ -41,7 +41,7 @@ def board_note(board: Board) -> str:
     if not is_ambiguous(board):
         return ""
     return (
-        f"a chessboard of {board.columns}x{board.rows} inner corners looks the same upside down: hold it upright in every picture, "
+        f"a chessboard of {board.columns}x{board.rows} inner corners looks the same upside down: hold it upright always, "
         f"or print one with an odd and an even number, such as {board.columns}x{board.rows + (1 if board.rows < 40 else -1)}"
     )
 
@@ -82,8 +82,8 @@ def _instead_of_squares(grey: Image, board: Board) -> str:
     (columns, rows), at_edge, blur_px = seen
     if {columns, rows} == {board.columns - 1, board.rows - 1}:
         return (
-            f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: count where four "
-            f"squares meet, not the squares, and give --board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}"
+            f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: count where "
+            f"four squares meet, not the squares, and give --board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}"
         )
     if blur_px > 3.5:
         return f"the board is too blurred, its edges are {blur_px:.0f} px wide: hold it still, focus, more light"
