@@ -15,6 +15,7 @@ from config.errors import SourceError
 from tools.board_sources_films import moments_of, rows_of, with_motion
 from tools.board_sources_found import N_MISSES, Misses
 from tools.board_sources_look import search_stills
+from tools.board_sources_offset import change_of, offset_between
 from tools.board_sources_stills import Stills, images_in, stills_of
 
 Image = NDArray[np.uint8]
@@ -164,3 +165,35 @@ def test_the_corners_motion_is_followed() -> None:
     np.testing.assert_allclose(one_sided.velocity_px_s[seen].mean(axis=0), [90.0, -30.0], atol=2.0)
     unknown = with_motion(view, shot(1), None, None)
     assert np.isnan(unknown.moved_px) and unknown.velocity_px_s is None
+
+
+def course(times_s: NDArray[np.float64], late_s: float, seed: int = 1) -> NDArray[np.float64]:
+    """Give how much changes at the times a camera notes: the board is moved in bursts that begin at random."""
+    rng = np.random.default_rng(seed)
+    begins, lengths = np.sort(rng.uniform(0.0, 20.0, 14)), rng.uniform(0.2, 0.8, 14)
+    phase = (times_s[:, None] - late_s - begins) / lengths
+    return np.asarray(1.0 + (8.0 * np.sin(np.pi * np.clip(phase, 0.0, 1.0))).sum(axis=1))
+
+
+@pytest.mark.parametrize("late_s", [-0.73, 0.0, 0.05, 1.21])
+def test_the_time_between_two_films_is_found_to_a_part_of_a_frame(late_s: float) -> None:
+    """30 and 25 pictures a second, noise, and another length; 8 ms is a quarter of a frame."""
+    rng = np.random.default_rng(9)
+    left, right = np.arange(0.0, 20.0, 1 / 30.0), np.arange(0.4, 22.0, 1 / 25.0)
+    first = course(left, 0.0) + rng.normal(0.0, 0.3, len(left))
+    second = 1.7 * course(right, late_s) + rng.normal(0.0, 0.3, len(right))
+    assert offset_between((left, first), (right, second)) == pytest.approx(late_s, abs=0.008)
+
+
+def test_films_that_have_nothing_in_common_tell_no_offset() -> None:
+    times = np.arange(0.0, 20.0, 1 / 30.0)
+    assert offset_between((times, course(times, 0.0, 1)), (times, course(times, 0.0, 2))) is None
+    assert offset_between((times[:60], course(times[:60], 0.0)), (times[:60], course(times[:60], 0.0))) is None
+    assert offset_between((times[:1], times[:1]), (times, times)) is None
+
+
+def test_change_is_counted_between_pictures() -> None:
+    images = [np.full((24, 32, 3), level, np.uint8) for level in (10, 10, 25, 20)]
+    times, changes = change_of(Film(0, [0.0, 40.0, 80.0, 120.0], images))
+    np.testing.assert_allclose(times, [0.02, 0.06, 0.1])
+    np.testing.assert_allclose(changes, [0.0, 15.0, 5.0])

@@ -1,7 +1,7 @@
 """Where a board is to be looked for: folders of pictures, videos, or a recorded session, of two cameras or one."""
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from config.errors import SourceError
 from tools.board_sources_films import FEW, search_film
 from tools.board_sources_found import Progress, Search
 from tools.board_sources_look import search_stills
+from tools.board_sources_offset import change_of, offset_between
 from tools.board_sources_stills import images_in, stills_of
 
 N_STILLS = 200  # more pictures in a folder than that are the frames of a film
@@ -24,7 +25,8 @@ N_STILLS = 200  # more pictures in a folder than that are the frames of a film
 class BoardSpec:
     """Where to look.
 
-    left, right: as the user wrote them; timestamps, fps: of videos; offset_s: by which the right camera's stamps are late [s].
+    left, right: as the user wrote them; timestamps, fps: of videos; offset_s: by which the right camera's stamps are late [s];
+    moving: look at moments in motion too, which tell the cameras' time offset.
     """
 
     left: Path
@@ -32,6 +34,7 @@ class BoardSpec:
     timestamps: Path | None = None
     fps: float | None = None
     offset_s: float = 0.0
+    moving: bool = False
 
     @property
     def is_stills(self) -> bool:
@@ -59,7 +62,26 @@ def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool)
     with ExitStack() as stack:
         left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
         assert left is not None
-        return search_film(left, right, board, progress, offset_s=spec.offset_s, thorough=thorough)
+        return search_film(left, right, board, progress, offset_s=spec.offset_s, thorough=thorough, moving=spec.moving)
+
+
+def with_offset(spec: BoardSpec) -> BoardSpec:
+    """Find by how much the right camera's stamps are late, roughly, and look there for moments in motion.
+
+    Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
+    """
+    if spec.is_stills or (spec.right is None and not is_session(spec.left)):
+        raise SourceError(f"{spec.left}: the time between two cameras can be found in two videos only, with a board that moves")
+    with ExitStack() as stack:
+        left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
+        assert left is not None and right is not None
+        offset_s = offset_between(change_of(left), change_of(right))
+    if offset_s is None:
+        raise SourceError(
+            f"{spec.left}: nothing moves alike in both videos, so the time between them cannot be told; move the board and hold "
+            "it still by turns for ten seconds in view of both, or give --offset S"
+        )
+    return replace(spec, offset_s=offset_s, moving=True)
 
 
 def _opened(spec: BoardSpec) -> tuple[Source, Source | None]:

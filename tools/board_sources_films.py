@@ -46,16 +46,22 @@ class Moment:
 def rows_of(left: Source, right: Source | None, offset_s: float = 0.0) -> Iterator[Row]:
     """Pair the pictures of two sources by time, each left one with the nearest right one; offset_s: by it the right is late."""
     reach_ns = PAIR_SHARE * NS / min(left.fps, left.fps if right is None else right.fps)
-    earlier = later = None if right is None else right.read()
+    late_ns = round(offset_s * NS)
+    earlier = later = None if right is None else _brought(right.read(), late_ns)
     while (frame := left.read()) is not None:
         if right is None:
             yield _row(frame, None)
             continue
-        t_ns = frame.t_capture_ns + round(offset_s * NS)
+        t_ns = frame.t_capture_ns
         while later is not None and later.t_capture_ns < t_ns:
-            earlier, later = later, right.read()
+            earlier, later = later, _brought(right.read(), late_ns)
         near = [each for each in (earlier, later) if each is not None and abs(each.t_capture_ns - t_ns) <= reach_ns]
         yield _row(frame, min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None))
+
+
+def _brought(frame: Frame | None, late_ns: int) -> Frame | None:
+    """Bring a frame's stamp to the other camera's time."""
+    return None if frame is None else replace(frame, t_capture_ns=frame.t_capture_ns - late_ns)
 
 
 def _row(left: Frame, right: Frame | None) -> Row:
@@ -63,9 +69,12 @@ def _row(left: Frame, right: Frame | None) -> Row:
     return Row((left, right), (small(left.image), None if right is None else small(right.image)))
 
 
-def moments_of(rows: Iterator[Row], moment_s: float) -> Iterator[tuple[Moment, int]]:
-    """Give the stillest moment of every `moment_s`, and how many rows were read until then."""
+def moments_of(rows: Iterator[Row], moment_s: float, moving: bool = False) -> Iterator[tuple[Moment, int]]:
+    """Give the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one that
+    moves most, to tell the cameras' time offset by.
+    """
     best: Moment | None = None
+    sign = 1.0
     before: Row | None = None
     now = next(rows, None)
     count, ends_ns = 0, 0
@@ -76,10 +85,11 @@ def moments_of(rows: Iterator[Row], moment_s: float) -> Iterator[tuple[Moment, i
         if best is not None and t_ns >= ends_ns:
             yield best, count
             best = None
+            sign = -sign if moving else sign
         if best is None:
             ends_ns = t_ns + round(moment_s * NS)
         motion = max(_change(before, now), _change(now, after))
-        if best is None or motion < best.motion:
+        if best is None or sign * motion < sign * best.motion:
             best = Moment(before, now, after, motion)
         before, now = now, after
     if best is not None:
@@ -108,13 +118,17 @@ def search_film(
     *,
     offset_s: float = 0.0,
     thorough: bool = False,
+    moving: bool = False,
 ) -> Search:
-    """Look for the board at the stillest moments of two videos, or of one; thorough: fewer of them, a careful look at each."""
+    """Look for the board at the stillest moments of two videos, or of one.
+
+    offset_s: by which the right stamps are late; thorough: fewer moments, a careful look at each; moving: also moments in motion.
+    """
     total_s = (left.n_frames or 0) / left.fps
     moment_s = max(MOMENT_S, total_s / (N_THOROUGH if thorough else N_MOMENTS))
     pairs, misses, searched = [], (Misses(), Misses()), [0, 0]
     with ThreadPoolExecutor(2) as pool:
-        for moment, done in moments_of(rows_of(left, right, offset_s), moment_s):
+        for moment, done in moments_of(rows_of(left, right, offset_s), moment_s, moving):
             progress(done, left.n_frames)
             views = list(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(2)))
             for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):

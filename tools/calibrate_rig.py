@@ -1,6 +1,7 @@
 """Calibrate a rig from views of a board: choose views, solve, judge, draw, write."""
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ class RigTask:
 
     n_views: how many views are used at most; intrinsics: from earlier; refine: they may change a little; solve_offset: the
     cameras' stamps are apart by an unknown time; distance_m: of the performer; tape_m: the baseline by tape; out, picture: files
-    to write, picture None for none.
+    to write, picture None for none; offset_s: by which the right stamps were late and were corrected.
     """
 
     board: Board
@@ -44,6 +45,7 @@ class RigTask:
     solve_offset: bool = False
     distance_m: float | None = None
     tape_m: float | None = None
+    offset_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,12 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     check_left_over(pairs, selection, len(sizes))
     solution = solved(selection.pairs, sizes, task)
     verdict = judged(solution, task)
-    for line in (*solution.dropped, *solution.notes, *earlier_words(task.out, solution.rig)):
+    for line in (
+        *solution.dropped,
+        *solution.notes,
+        *offset_words(solution, task.offset_s),
+        *earlier_words(task.out, solution.rig),
+    ):
         tell(line)
     say_verdict(verdict, tell)
     if task.picture is not None:
@@ -143,6 +150,14 @@ def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> R
         solve_offset=task.solve_offset,
         progress=_LOG.debug,
     )
+
+
+def offset_words(solution: RigSolution, corrected_s: float) -> list[str]:
+    """Say by how much the right camera's stamps are late, where that was solved for."""
+    if not math.isfinite(solution.offset_s):
+        return []
+    late_s, sigma_ms = corrected_s + solution.offset_s, 1e3 * solution.offset_sigma_s
+    return [f"the right camera's stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late: --offset {late_s:.4f}"]
 
 
 def judged(solution: RigSolution, task: RigTask) -> Verdict:

@@ -1,5 +1,6 @@
 """`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,14 +125,16 @@ def _is_file(source: str) -> bool:
 
 def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
     """Look for the board in files and calibrate."""
-    from tools.board_sources import search_board
+    from tools.board_sources import search_board, with_offset
     from tools.calibrate_rig import calibrate_found
     from tools.progress import progress_bar
 
+    if task.solve_offset:
+        spec = with_offset(spec)
     with progress_bar("looking for the board") as progress:
         search = search_board(spec, task.board, progress)
     if task.intrinsics is not None and search.is_lone:
         raise DuocapError(
             "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
         )
-    calibrate_found(search, task, typer.echo)
+    calibrate_found(search, replace(task, offset_s=spec.offset_s), typer.echo)
