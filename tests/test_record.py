@@ -1,6 +1,6 @@
 """What `duocap record` sums up, and what is left of a recording that never began."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from config.settings import Settings
 from tools.record import SessionFolder
 from tools.record_only import RecordReport, pictures_in
 from tools.run_report import offset_words
-from tools.run_start import check_sizes
+from tools.run_start import check_sizes, verdict_words
 
 
 def test_a_session_given_up_before_its_cameras_came_leaves_its_name_free(tmp_path: Path) -> None:
@@ -41,6 +41,17 @@ def test_a_report_says_what_is_missing_only_where_something_is() -> None:
 def test_an_offset_is_told_once_it_is_in_use() -> None:
     assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0}) == ""
     assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == "time offset +0.0 ms (within 1.2)"
+
+
+@pytest.mark.parametrize("verdict", ["", "pass"])
+def test_a_rig_that_passed_or_that_nobody_judged_starts_without_a_word(verdict: str) -> None:
+    assert verdict_words(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), verdict=verdict)) == ""
+
+
+def test_a_poor_rig_is_told_in_a_line() -> None:
+    words = verdict_words(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), verdict="poor", error_px=0.314))
+    assert words.startswith("the rig's calibration is poor (its own verdict, 0.31 px)") and "\n" not in words
+    assert "px" not in verdict_words(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), verdict="poor", error_px=float("nan")))
 
 
 @dataclass

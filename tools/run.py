@@ -23,7 +23,7 @@ from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
 from tools.record import SessionFolder, with_video
 from tools.run_report import RunReport, RunTally
-from tools.run_start import Later, await_cameras, check_sizes, empty_the_room
+from tools.run_start import Later, await_cameras, check_sizes, empty_the_room, verdict_words
 from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
 
 TURN_MS = 10
@@ -62,6 +62,8 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     Raises DuocapError for what the user can mend.
     """
     settings = check_cameras(what.cameras, settings, what.fps, tell, what.devices)
+    if words := verdict_words(what.rig):
+        tell(words)
     session, tally, later = new_session(), RunTally(), Later(tell)
     shown = [without_secrets(source) for source in what.cameras]
     left, right = camera_plans(settings, what)

@@ -1,5 +1,6 @@
 """The start of a run in words: what is waited for, what each camera is and does otherwise than asked, when to step aside."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from calibration.camera import Rig
@@ -79,6 +80,17 @@ def check_sizes(rig: Rig, cameras: Sequence[Child]) -> None:
                 f"set the camera to that size (--set camera.width={wanted_width} for a webcam, in its app for a phone) "
                 "or calibrate at this one"
             )
+
+
+def verdict_words(rig: Rig) -> str:
+    """Say in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
+    if rig.verdict in ("", "pass"):
+        return ""
+    error = "" if math.isnan(rig.error_px) else f", {rig.error_px:.2f} px"
+    return (
+        f"the rig's calibration is {rig.verdict} (its own verdict{error}): sizes and places may be off; "
+        "the picture beside the rig's file says why, duocap calibrate rig makes a better one"
+    )
 
 
 def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
