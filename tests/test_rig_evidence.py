@@ -1,0 +1,131 @@
+"""Covariances and score tests of a calibration, against the adjustment itself: numbers, not words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.calibration_scene import Scene, random_scene
+from benchmarks.calibration_truth import TRUE_LENS, at_truth, fitted, lens_of, observations, state_of
+from calibration.bundle import Freedom
+from calibration.bundle_solve import normal_equations, shared_covariance
+from calibration.lens import LensModel
+from calibration.rig_evidence import (
+    alternative,
+    board_form,
+    clustered_covariance,
+    covariance_of,
+    disagreement,
+    evidence_of,
+    held_lens,
+    misfit,
+    moved_from,
+    tempered,
+)
+from calibration.world_error import N_LENS
+
+SCENE = 19
+
+
+def scene(adversity: str = "none", index: int = SCENE) -> Scene:
+    return random_scene(index, adversity=adversity)
+
+
+def test_the_covariance_is_that_of_the_adjustment() -> None:
+    made = scene()
+    lens = lens_of(made)
+    state, seen = state_of(made.truth, made.board_to_world), observations(made)
+    expected = shared_covariance(normal_equations(state, seen, Freedom((lens, lens))))
+    found = covariance_of(evidence_of(at_truth(made)))
+    n = lens.n_free
+    for side in range(2):
+        whole = lens.directions @ expected[side * n : side * n + n, side * n : side * n + n] @ lens.directions.T
+        at = slice(side * N_LENS, (side + 1) * N_LENS)
+        assert np.allclose(found[at, at], whole, rtol=1e-4, atol=1e-9 * np.abs(whole).max())
+    assert np.allclose(found[18:24, 18:24], expected[2 * n :, 2 * n :], rtol=1e-4, atol=1e-12)
+
+
+def test_what_is_doubted_adds_to_the_covariance_and_spread_scales_it() -> None:
+    evidence = evidence_of(fitted(scene()))
+    plain = np.diag(covariance_of(evidence))[:24]
+    assert np.allclose(np.diag(covariance_of(evidence, 4.0))[:24], 4.0 * plain, rtol=1e-6)
+    doubtful = np.diag(covariance_of(evidence, doubt=1e-2 * held_lens(evidence, 0)))[:24]
+    assert (doubtful >= plain * (1 - 1e-6)).all() and doubtful[0] > 1.001 * plain[0]
+    nothing = np.diag(covariance_of(evidence, doubt=1e-9 * held_lens(evidence, 0)))[:24]
+    assert np.allclose(nothing, plain, rtol=1e-3)
+
+
+def test_places_agree_where_only_noise_is_and_differ_where_the_board_moved() -> None:
+    calm = [disagreement(evidence_of(fitted(scene(index=index)))) for index in range(SCENE, SCENE + 5)]
+    assert min(calm) > 0.8 and max(calm) < 1.4
+    assert disagreement(evidence_of(fitted(scene("motion")))) > 3.0
+
+
+def test_a_step_of_the_score_test_is_the_refit() -> None:
+    """One number more: the linear step agrees with the adjustment that is let move it."""
+    made = scene("strong lens", 34)
+    without = LensModel(("k1", "k2", "p1", "p2"), square=True)
+    evidence = evidence_of(fitted(made, without))
+    k3 = np.zeros((len(evidence.free), 2))
+    k3[8, 0] = k3[N_LENS + 8, 1] = 1.0
+    other = alternative(evidence, k3)
+    before, after = fitted(made, without), fitted(made)
+    refit = [camera.distortions[4] for camera in after.rig.cameras]
+    assert np.allclose(other.extra, refit, atol=0.15 * np.abs(refit).max())
+    # How the focal length moves, too, although its own sigma is a fraction of that.
+    moved = [b.focal_px - a.focal_px for a, b in zip(before.rig.cameras, after.rig.cameras, strict=True)]
+    assert np.allclose(other.step[[0, N_LENS]], moved, atol=0.25 * np.abs(moved).max() + 0.1)
+
+
+def test_f_is_about_one_where_nothing_speaks_for_it() -> None:
+    gains = []
+    for index in range(SCENE, SCENE + 6):
+        evidence = evidence_of(fitted(scene(index=index)))
+        held = (held_lens(evidence, 0), held_lens(evidence, 1), board_form(evidence))
+        gains += [alternative(evidence, extra).gain for extra in held]
+    assert 0.3 < np.median(gains) < 2.0 and max(gains) < 5.0
+
+
+def test_a_bend_is_found_in_its_own_direction() -> None:
+    made = scene("bent board", 10)
+    other = alternative(evidence_of(fitted(made)), board_form(evidence_of(fitted(made)))[:, 1:])
+    half_m = 0.5 * np.ptp(made.board.points_m[:, 0])
+    # z = sag (1 - (x / half)^2): curvature along the rows -2 sag / half^2, none down the columns.
+    assert other.gain > 50.0 and other.extra[0] == pytest.approx(-2.0 * made.bend_m / half_m**2, rel=0.25)
+    assert abs(other.extra[1]) < 0.3 * abs(other.extra[0])
+
+
+def test_a_move_is_found_where_it_was() -> None:
+    made = scene("bumped", 14)
+    evidence = evidence_of(fitted(made))
+    gains = [moved_from(evidence, v).gain for v in range(4, len(made.pairs) - 4)]
+    assert int(np.argmax(gains)) + 4 == len(made.pairs) // 2 and max(gains) > 50.0
+    other = moved_from(evidence, len(made.pairs) // 2)
+    assert np.allclose(other.extra[:3], (0.004, -0.006, 0.003), atol=8e-4)
+
+
+def test_one_spoilt_place_does_not_pass_for_a_move() -> None:
+    made = scene(index=24)
+    solution = fitted(made)
+    residual = solution.residual_px.copy()
+    residual[1, 2] += np.array([0.0, 6.0 * made.noise_px])
+    evidence = evidence_of(replace(solution, residual_px=residual))
+    plain = max(moved_from(evidence, v).gain for v in range(3, 10))
+    calm = max(moved_from(tempered(evidence), v).gain for v in range(3, 10))
+    assert calm < 14.0 and calm < plain
+
+
+def test_scattered_places_widen_the_covariance() -> None:
+    evidence = evidence_of(fitted(scene("motion")))
+    model, scattered = covariance_of(evidence), clustered_covariance(evidence)
+    assert np.median(np.diag(scattered)[18:24] / np.diag(model)[18:24]) > 3.0
+    calm = evidence_of(fitted(scene(index=24)))
+    ratio = np.diag(clustered_covariance(calm))[18:24] / np.diag(covariance_of(calm))[18:24]
+    assert 0.3 < np.median(ratio) < 2.0
+
+
+def test_directions_are_counted() -> None:
+    evidence = evidence_of(fitted(scene(), TRUE_LENS))
+    gained, spare = misfit(evidence)
+    # 29 places; a board tells of at most 2 numbers of each camera beyond its pose by its outline, and a few by its inside.
+    assert 29 * 6 < spare < 29 * 18 and gained == pytest.approx(spare, rel=0.3)
