@@ -27,7 +27,7 @@ class Entry:
 COMMANDS = {
     "demo": Entry("tools.cli_demo", False, "Track a simulated performer; report how well it went."),
     "database": Entry("tools.cli_database", True, "Build a motion database, or look into one."),
-    "calibrate": Entry("tools.cli_calibrate", True, "Fit a performer's skeleton from a T-pose."),
+    "calibrate": Entry("tools.cli_calibrate", True, "Measure cameras, floor and performer, and judge it."),
     "doctor": Entry("tools.cli_doctor", False, "Say what hinders a run on this machine, and how to mend it."),
     "node": Entry("tools.cli_node", False, "Be one of the cameras of a run on another machine."),
     "run": Entry("tools.cli_run", False, "Turn two cameras into full-body motion, live."),
