@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board import Board
-from calibration.board_pose import MIN_CORNERS, mirrored, refined_places, view_costs
+from calibration.board_pose import MIN_CORNERS, mirrored, refined_places
 from calibration.bundle import BundleState, Freedom, Observations, views_of
 from calibration.bundle_robust import RobustFit, robustly_adjusted
 from calibration.bundle_solve import Prior, normal_equations, shared_covariance
@@ -61,7 +61,8 @@ def settled(
 
 def unmirrored(state: BundleState, seen: Observations) -> tuple[BundleState, int]:
     """Try every place mirrored as each camera would mistake it, and take what fits better; say how many changed."""
-    costs, centre, n_changed = view_costs(state, seen), seen.points_m.mean(axis=0), 0
+    centre, n_changed = seen.points_m.mean(axis=0), 0
+    state, costs = refined_places(state, seen)
     for c in range(seen.n_cameras):
         Rc, tc = (np.eye(3), np.zeros(3)) if c == 0 else (state.rotation, state.translation)
         R, t = mirrored(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)

@@ -26,9 +26,11 @@ def true_rig(baseline_m: float = 0.4, toe_in_rad: float = 0.12) -> Rig:
     )
 
 
-def true_places(n: int, seed: int = 1, tilt_rad: float = 0.6, far: tuple[float, float] = (0.8, 1.5)) -> Floats:
-    """Places of the board that `true_rig` sees with both cameras: rotation vector and translation, (n, 6)."""
-    rng, rig, out = np.random.default_rng(seed), true_rig(), []
+def true_places(
+    n: int, seed: int = 1, tilt_rad: float = 0.6, far: tuple[float, float] = (0.8, 1.5), rig: Rig | None = None
+) -> Floats:
+    """Places of the board that both cameras of a rig, by default `true_rig()`, see: rotation vector and translation, (n, 6)."""
+    rng, rig, out = np.random.default_rng(seed), rig or true_rig(), []
     middle = BOARD.points_m.mean(axis=0)
     while len(out) < n:
         axis = rng.normal(size=3) * (1.0, 1.0, 0.4)
