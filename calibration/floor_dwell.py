@@ -17,8 +17,9 @@ LINK_SIGMAS = 3.5
 GAP_S = 0.12  # a track outlives its last point by this
 WINDOW_S = 0.12  # over which a speed is measured
 STILL_M_S = 0.10  # slower is still, as far as that can be told
-STILL_SIGMAS2 = 6.0  # squared, of a velocity in three dimensions
+STILL_SIGMAS2 = 11.0  # squared, of a velocity in three dimensions
 LEAST_S = 0.1
+NEAR_SIGMAS = 3.0
 LONGEST_S = 1.0  # whoever stands for long is told of every second
 
 
@@ -42,6 +43,40 @@ class Dwells:
 
     def __len__(self) -> int:
         return len(self.seconds)
+
+
+def gathered(dwells: Dwells, near_m: float) -> Dwells:
+    """Give stays of which those near each other are one: whoever stands for long tells of one place only.
+
+    Means weighted by their certainty; start: of the first; seconds: of all together.
+    """
+    groups: list[list[int]] = []
+    for k in np.argsort(dwells.start_s):
+        group = next((group for group in groups if _are_near(dwells, group[0], int(k), near_m)), None)
+        if group is None:
+            groups.append([int(k)])
+        else:
+            group.append(int(k))
+    if not groups:
+        return dwells
+    means = [weighted_mean(dwells.points_m[group], dwells.covariance_m2[group]) for group in groups]
+    points, covariances = (np.array(part) for part in zip(*means, strict=True))
+    start = np.array([dwells.start_s[group].min() for group in groups])
+    return Dwells(points, covariances, start, np.array([dwells.seconds[group].sum() for group in groups]))
+
+
+def _are_near(dwells: Dwells, a: int, b: int, near_m: float) -> bool:
+    """Tell whether two stays may be in one place: within near_m, as far as that can be told."""
+    way = dwells.points_m[a] - dwells.points_m[b]
+    spread = dwells.covariance_m2[a] + dwells.covariance_m2[b] + (near_m / NEAR_SIGMAS) ** 2 * np.eye(3)
+    return bool(way @ np.linalg.solve(spread, way) < NEAR_SIGMAS**2)
+
+
+def weighted_mean(points_m: Floats, covariance_m2: Floats) -> tuple[Floats, Floats]:
+    """Give the mean of measurements of one point, and its covariance."""
+    W = np.linalg.inv(covariance_m2)
+    C = np.linalg.inv(W.sum(axis=0))
+    return np.asarray(C @ np.einsum("nij,nj->i", W, points_m)), np.asarray(C)
 
 
 @dataclass(slots=True)
@@ -111,9 +146,7 @@ def _stays(track: _Track) -> list[tuple[Floats, Floats, float, float]]:
         for begin, end in zip(cuts, [*(cuts[1:] - 1), last], strict=True):
             if t[end] - t[begin] < LEAST_S:
                 continue
-            W = np.linalg.inv(C[begin : end + 1])
-            mean_C = np.linalg.inv(W.sum(axis=0))
-            mean = mean_C @ np.einsum("nij,nj->i", W, x[begin : end + 1])
+            mean, mean_C = weighted_mean(x[begin : end + 1], C[begin : end + 1])
             stays.append((mean, mean_C, float(t[begin]), float(t[end] - t[begin])))
     return stays
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.floor import Floor, to_cameras, up_of_images
-from calibration.floor_dwell import Dwells, Moment, dwells_of
+from calibration.floor_dwell import Dwells, Moment, dwells_of, gathered
 from calibration.floor_feet import FootHeights
 from calibration.floor_plane import Plane, fit_plane, planes_through, triples
 from config.errors import CalibrationError
@@ -23,7 +23,9 @@ USUAL_ROLL_RAD = np.radians(15.0)  # a bias between floors that fit alike, no mo
 CONTACT_SIGMA_M = 0.008  # what a marker of a standing foot is off: how the foot stands, the skin
 GATE_SIGMAS = 3.0
 BELOW_M = 0.04  # points lower than the lowest marker of a foot by more than this are below the floor
-CELL_M = 0.08  # stays nearer together count once
+SAME_PLACE_M = 0.03  # stays nearer together are one
+ALWAYS_SHARE = 0.6  # of the time: what stands still for longer is a lamp or a reflection, no foot of somebody who walks
+CELL_M = 0.08  # places nearer together count once
 MOST_POINTS = 4000
 MOST_STAYS = 600
 ROUNDS = 8
@@ -52,8 +54,8 @@ def floor_from_walk(rig: Rig, moments: Sequence[Moment], heights: FootHeights, s
     scene = _scene(moments)
     if len(scene.dwells) < FEW_STAYS:
         raise CalibrationError(
-            f"{len(scene.dwells)} times a marker stood still; expected {FEW_STAYS} or more: walk for ten seconds all over the "
-            "floor, markers on the feet in view of both cameras"
+            f"{len(scene.dwells)} times a marker stood still and went on; expected {FEW_STAYS} or more: walk for ten "
+            "seconds all over the floor, markers on the feet in view of both cameras"
         )
     up, offset = _consensus(rig, scene, heights, np.random.default_rng(seed))
     plane, found, chosen, kind = _refined(scene, heights, up, offset)
@@ -65,7 +67,11 @@ def _scene(moments: Sequence[Moment]) -> Scene:
     points = np.concatenate([moment.points_m for moment in moments]) if moments else np.zeros((0, 3))
     covariances = np.concatenate([moment.covariance_m2 for moment in moments]) if moments else np.zeros((0, 3, 3))
     step = max(1, len(points) // MOST_POINTS)
-    return Scene(dwells_of(moments), points[::step], covariances[::step])
+    places = gathered(dwells_of(moments), SAME_PLACE_M)
+    lasting_s = moments[-1].t_s - moments[0].t_s if moments else 0.0
+    walks = places.seconds < ALWAYS_SHARE * lasting_s
+    feet = Dwells(places.points_m[walks], places.covariance_m2[walks], places.start_s[walks], places.seconds[walks])
+    return Scene(feet, points[::step], covariances[::step])
 
 
 def _consensus(rig: Rig, scene: Scene, heights: FootHeights, rng: np.random.Generator) -> tuple[Floats, float]:
@@ -103,7 +109,7 @@ def _worth(scene: Scene, heights: FootHeights, up: Floats, offset: float) -> flo
     places = np.zeros(which.max() + 1)
     np.maximum.at(places, which.ravel(), inside[on])
     below = _share_below(scene, heights, up, offset)
-    return float(places.sum() * max(1.0 - 8.0 * below, -1.0))
+    return float(places.sum() * max(1.0 - 3.0 * below, 0.05))
 
 
 def _share_below(scene: Scene, heights: FootHeights, up: Floats, offset: float) -> float:
