@@ -69,7 +69,8 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Adjusted:
     """What was found: state; placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of
-    squares; cost_of_take: what of it is each take's own, markers and pose, (T,); freedom: what the cost is expected to be."""
+    squares; cost_of_take: what of it is each take's own, markers and pose, (T,); freedom: what the cost of one take is expected
+    to be."""
 
     state: State
     placed: tuple[Placed, ...]
@@ -80,8 +81,13 @@ class Adjusted:
 
     @property
     def misfit(self) -> float:
-        """By what factor everything seems to be off more than expected, at least 1: standard deviations grow by it."""
-        return float(np.sqrt(max(1.0, self.cost / self.freedom))) if self.freedom > 0 else 1.0
+        """By what factor everything seems to be off more than expected, at least 1: standard deviations grow by it.
+
+        Of several takes the mean counts: what is wrong with a body or its markers is wrong in all of them.
+        """
+        own = float(self.cost_of_take.sum())
+        typical = self.cost - own + own / max(len(self.cost_of_take), 1)
+        return float(np.sqrt(max(1.0, typical / self.freedom))) if self.freedom > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,7 @@ def adjust(problem: Problem, start: State | None = None, max_steps: int = MAX_ST
         else:
             damping *= 6.0
     covariance = np.linalg.inv(_reduced(system, 0.0)[0])
-    freedom = sum(3 * int(take.valid.sum()) - 6 for take in problem.takes)
+    freedom = 3 * int(np.any([take.valid for take in problem.takes], axis=0).sum()) - 6
     return Adjusted(state, system.placed, 0.5 * (covariance + covariance.T), system.cost, system.cost_of_take, freedom)
 
 
