@@ -68,9 +68,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
-    """What was found: state; placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of
-    squares; cost_of_take: what of it is each take's own, markers and pose, (T,); freedom: what the cost of one take is expected
-    to be."""
+    """What was found.
+
+    placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of squares; cost_of_take: what of
+    it is each take's own, markers and pose, (T,); freedom: what the cost of one take is expected to be.
+    """
 
     state: State
     placed: tuple[Placed, ...]
@@ -92,8 +94,11 @@ class Adjusted:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is asked: the space of skeletons, the markers worn, the takes; perhaps the stature, and what the common numbers are
-    expected to be otherwise than by space and wearing: (mean, root of the information), for what earlier takes said."""
+    """What is asked: a body of the space that wears these markers in these takes.
+
+    stature: if it is known; earlier: what earlier takes said of y and the offsets, taken instead of what space, wearing and stature let
+    expect: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
+    """
 
     space: SkeletonSpace
     worn: Wearing
