@@ -70,8 +70,8 @@ class State:
 class Adjusted:
     """What was found.
 
-    placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of squares; cost_of_take: what of
-    it is each take's own, markers and pose, (T,); freedom: what the cost of one take is expected to be.
+    placed: the body in every take; covariance: of y and the offsets, (P + 3 M, P + 3 M); cost: sum of squares; cost_of_take:
+    what of it is each take's own, markers and pose, (T,); freedom: what the cost of one take is expected to be.
     """
 
     state: State
@@ -96,8 +96,8 @@ class Adjusted:
 class Problem:
     """What is asked: a body of the space that wears these markers in these takes.
 
-    stature: if it is known; earlier: what earlier takes said of y and the offsets, taken instead of what space, wearing and stature let
-    expect: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
+    stature: if it is known; earlier: what earlier takes said of y and the offsets, taken instead of what space, wearing and
+    stature let expect: mean (P + 3 M,) and a root of the information, (P + 3 M, P + 3 M).
     """
 
     space: SkeletonSpace
