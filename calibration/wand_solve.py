@@ -25,7 +25,7 @@ from calibration.wand_world import lens_sigmas, uncertainty
 from config.errors import CalibrationError
 from database.rotations import Floats
 
-FOCAL_KNOWN, OFFSET_KNOWN_S = 0.01, 0.004  # standard deviations at which they are believed
+FOCAL_KNOWN, OFFSET_KNOWN_S = 0.005, 0.004  # standard deviations at which they are believed
 FLAT = 0.02  # least extent of the waved volume as a share of its length
 NOTHING_PX = 5.0  # noise beyond which nothing fits
 LEAST_FITTING = 0.5  # share of all observations

@@ -19,7 +19,8 @@ from database.rotations import Floats, skew
 LEAST_SHARED = 40
 MOST_MOMENTS = 500
 LEAST_MOVE_PX = 3.0  # between two moments that count
-OFFSET_RANGE_S = 0.12
+NEAR_S, FAR_S = 0.12, 3.0  # time offsets tried, and where none of them fits
+ASTRAY, SURELY = 3.0, 1.0  # mean truncated squared sigmas, 9 at most: nothing fits; something does
 THIN = 0.05  # a wand that covers less of a picture across than along by so much moved on a line
 BETTER = 0.7  # another offset than none must make the epipolar error so much smaller
 MIDDLE_PX, POINT_PX = 4.0, 1.5  # what a wand's middle and a marker are off by, at the first look
@@ -62,14 +63,25 @@ def enough(views: WandViews) -> WandViews:
 
 
 def rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camera], about_s: float) -> float:
-    """Give the time offset at which the wand's middle agrees best with any relative pose."""
-    few = thinned(left, 150)
-    step_s = 0.5 * float(np.median(np.diff(right.t_s)))
-    tries = about_s + step_s * np.arange(-round(OFFSET_RANGE_S / step_s), round(OFFSET_RANGE_S / step_s) + 1)
-    costs = np.array([_middle_cost(views_at(few, right, float(offset_s)), cameras) for offset_s in tries])
-    middle = len(tries) // 2
-    best = int(np.argmin(costs))
-    return float(tries[best] if costs[best] < BETTER * costs[middle] else tries[middle])
+    """Give the time offset at which the wand's middle agrees best with any relative pose; about_s unless another is better.
+
+    Videos that were begun by hand are seconds apart: where nothing near fits, it is sought farther away.
+    """
+    few, frame_s = thinned(left, 150), float(np.median(np.diff(right.t_s)))
+
+    def best(about_s: float, range_s: float, step_s: float) -> tuple[float, float]:
+        n = round(range_s / step_s)
+        tries = about_s + step_s * np.arange(-n, n + 1)
+        costs = np.array([_middle_cost(views_at(few, right, float(offset_s)), cameras) for offset_s in tries])
+        k = int(np.argmin(costs)) if costs.min() < BETTER * costs[n] else n
+        return float(tries[k]), float(costs[k])
+
+    offset_s, cost = best(about_s, NEAR_S, 0.5 * frame_s)
+    if cost < ASTRAY or not np.isfinite(cost):  # a wand that is never in both views fits by chance somewhere
+        return offset_s
+    far_s, _ = best(about_s, FAR_S, frame_s)
+    far_s, far_cost = best(far_s, frame_s, 0.25 * frame_s)
+    return far_s if far_cost < SURELY else offset_s
 
 
 def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:

@@ -151,6 +151,16 @@ def test_a_wand_never_in_both_views() -> None:
         solve_wand(wand_tracks((left, right), 1), truth.cameras, distance_m=1.1)
 
 
+@pytest.mark.slow
+def test_videos_begun_by_hand() -> None:
+    truth, path = wand_rig(), Wave(seed=3)
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=-1.2345), 2)
+    solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
+    assert solution.offset_s == pytest.approx(-1.2345, abs=3e-4)
+    check(solution, truth, path, 0.002)
+
+
+@pytest.mark.slow
 def test_videos_of_different_moments_fit_nothing() -> None:
     truth = wand_rig()
     left, _ = both_sightings(truth, Wave(seed=3), SECONDS)

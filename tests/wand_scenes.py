@@ -101,9 +101,13 @@ def write_wand_videos(
     reflections: int = 3,
     extra: tuple[Wave, ...] = (),
     radius_m: float = 0.0125,
+    noise_px: float = 0.0,
     seed: int = 0,
 ) -> tuple[Path, Path]:
-    """Render left.avi and right.avi: wand, other moving markers, reflections, noise, occlusions of some tenths of a second."""
+    """Render left.avi and right.avi: wand, other moving markers, reflections, noise, occlusions of some tenths of a second.
+
+    noise_px: by which each marker is drawn beside its place, standard deviation.
+    """
     times = np.arange(round(seconds * fps)) / fps
     files = (folder / "left.avi", folder / "right.avi")
     for side, (file, camera) in enumerate(zip(files, rig.cameras, strict=True)):
@@ -117,7 +121,8 @@ def write_wand_videos(
             picture = room.copy()
             for each, wave in enumerate((path, *extra)):
                 gone = {k for start, end, k in hidden if each == 0 and start <= t < end}
-                _draw(picture, camera, wave.at(t + np.array([-0.002, 0.0, 0.002])), radius_m, gone)
+                off = rng.normal(0.0, noise_px, (2, 2))
+                _draw(picture, camera, wave.at(t + np.array([-0.002, 0.0, 0.002])), radius_m, gone, off)
             writer.write(np.clip(picture + pool[n % 4] + 0.5, 0.0, 255.0).astype(np.uint8))
         writer.release()
     return files
@@ -132,9 +137,9 @@ def _dark_room(camera: Camera, reflections: int, rng: np.random.Generator) -> np
     return image
 
 
-def _draw(image: np.ndarray, camera: Camera, path_m: Floats, radius_m: float, gone: set[int]) -> None:
-    """Draw markers on their way through an exposure, (3, K, 3) [m]."""
+def _draw(image: np.ndarray, camera: Camera, path_m: Floats, radius_m: float, gone: set[int], off_px: Floats) -> None:
+    """Draw markers on their way through an exposure, (3, K, 3) [m], each beside its place by off_px (2, 2)."""
     px, shape = camera.project(path_m), ellipse_covariance(camera, path_m[1], radius_m)
     for k in range(path_m.shape[1]):
         if k not in gone and np.isfinite(px[:, k]).all():
-            draw_marker(image, px[:, k], shape[k], np.full(3, 450.0), 0.5)
+            draw_marker(image, px[:, k] + off_px[k], shape[k], np.full(3, 450.0), 0.5)
