@@ -132,19 +132,40 @@ def _coverage(
 ) -> tuple[Floats, Floats]:
     """Give how much of each pixel between two corners of the picture shows paper, and ink, (h, w) each."""
     w, h = high - low
-    steps = (np.arange(SAMPLES) + 0.5) / SAMPLES - 0.5
-    px_x = low[0] + (np.arange(w)[:, None] + steps).ravel()
-    px_y = low[1] + (np.arange(h)[:, None] + steps).ravel()
-    ideal = camera.undistort(np.stack(np.meshgrid(px_x, px_y), axis=-1))
+    corners = np.stack(np.meshgrid(np.arange(low[0], high[0] + 1) - 0.5, np.arange(low[1], high[1] + 1) - 0.5), axis=-1)
+    ideal = _finer(_finer(camera.undistort(corners)).swapaxes(0, 1)).swapaxes(0, 1)
     rays = np.concatenate([ideal, np.ones((*ideal.shape[:2], 1))], axis=-1)
     to_board = np.linalg.inv(np.column_stack([R[:, 0], R[:, 1], t]))  # ray ~ x r1 + y r2 + t
     on_board = rays @ to_board.T
     u, v = (on_board[..., k] / on_board[..., 2] for k in range(2))
     half_u, half_v = (0.5 * np.maximum(np.hypot(*np.gradient(a)), 1e-9) for a in (u, v))
-    paper = Pattern(np.array(_sides(pattern.x_m, margin_m)), np.array(_sides(pattern.y_m, margin_m)), np.ones((1, 1), bool))
-    means = (_box_mean(each, u, v, half_u, half_v) for each in (paper, pattern))
-    covered, ink = (mean.reshape(h, SAMPLES, w, SAMPLES).mean(axis=(1, 3)) for mean in means)
+    boxes = ((u, half_u), (v, half_v))
+    lines = (pattern.x_m, pattern.y_m)
+    paper = _product([np.array(_sides(line, margin_m)) for line in lines], [np.ones(1)] * 2, boxes)
+    if np.ptp(np.diff(lines[0])) < 1e-9:  # a chessboard
+        signs = [(-1.0) ** np.arange(len(line) - 1) for line in lines]
+        even = _product(lines, [np.ones_like(sign) for sign in signs], boxes) + _product(lines, signs, boxes)
+        dark = 0.5 * even
+    else:
+        dark = _box_mean(pattern, u, v, half_u, half_v)
+    covered, ink = (mean.reshape(h, SAMPLES, w, SAMPLES).mean(axis=(1, 3)) for mean in (paper, dark))
     return covered, ink
+
+
+def _finer(values: Floats) -> Floats:
+    """Interpolate between rows where samples lie: a lens bends the picture by less than 0.001 px within a pixel."""
+    part = ((np.arange(SAMPLES) + 0.5) / SAMPLES)[None, :, None, None]
+    finer = values[:-1, None] * (1.0 - part) + values[1:, None] * part
+    return np.asarray(finer.reshape(-1, *values.shape[1:]))
+
+
+def _product(lines: Sequence[Floats], values: Sequence[Floats], boxes: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """Average f(x) g(y) over boxes exactly, each constant between the numbers of its line and 0 outside."""
+    mean = np.ones(1)
+    for line, value, (middle, half) in zip(lines, values, boxes, strict=True):
+        integral = np.concatenate([[0.0], np.cumsum(value * np.diff(line))])
+        mean = mean * (np.interp(middle + half, line, integral) - np.interp(middle - half, line, integral)) / (2.0 * half)
+    return np.asarray(mean)
 
 
 def _box_mean(pattern: Pattern, u: Floats, v: Floats, half_u: Floats, half_v: Floats) -> Floats:
