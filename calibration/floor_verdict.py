@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.floor import Floor, floored
+from calibration.floor import Floor, Way, floored
 from calibration.verdict import Finding, Grade, Verdict
 from database.rotations import Floats
 
@@ -21,6 +21,11 @@ AGAIN = {
     "markers": "use more markers, spread over where the performer will be, nearer to the cameras",
     "walk": "walk longer, to and fro and across the view, feet always in view of both cameras",
 }
+TAKEN_FOR = {
+    "board": "is it face up, and on the floor, not on a table or a wall?",
+    "markers": "do they lie on the floor, not on a table or a wall?",
+    "walk": "something else was taken for it; walk longer, feet in view of both cameras, and only walk",
+}
 HOW_HIGH = "say how high the markers of a standing foot are: --subject subject.toml, or --height MM of the lowest"
 
 
@@ -30,7 +35,7 @@ def floor_verdict(rig: Rig, floor: Floor) -> Verdict:
     cameras = world.cameras[: 1 if world.is_lone else 2]
     findings = [_sure(floor), _residual(floor)]
     for camera in cameras:
-        findings += [_stands(camera), *_upright(camera)]
+        findings += [_stands(camera, floor.by), *_upright(camera)]
     findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor)]
     findings += [Finding(Grade.POOR, *_split(doubt)) for doubt in floor.doubts]
     findings += [Finding(Grade.PASS, note) for note in floor.notes]
@@ -75,11 +80,11 @@ def _residual(floor: Floor) -> Finding:
     return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
 
 
-def _stands(camera: Camera) -> Finding:
+def _stands(camera: Camera, by: Way) -> Finding:
     """Judge the height of a camera."""
     height = float(camera.center_m[1])
     if height < LOWEST_CAMERA_M:
-        fix = "the floor was taken for something else: is the board face up, did anything lie on a table or hang on a wall?"
+        fix = TAKEN_FOR[by]
         return Finding(Grade.FAIL, f"{camera.name} would be {100 * -height:.0f} cm under the floor", fix)
     if height > HIGHEST_CAMERA_M:
         fix = "is that so? if not, the floor or the rig's scale is wrong"

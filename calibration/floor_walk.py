@@ -18,6 +18,7 @@ from calibration.floor_plane import Plane, fit_plane, planes_through, triples
 from config.errors import CalibrationError
 from database.rotations import Floats
 
+Bools = NDArray[np.bool_]
 MAX_LEAN_RAD = np.radians(50.0)  # of the floor's normal from what is up in the pictures
 USUAL_ROLL_RAD = np.radians(15.0)  # a bias between floors that fit alike, no more: a narrow walk says little of it
 CONTACT_SIGMA_M = 0.008  # what a marker of a standing foot is off: how the foot stands, the skin
@@ -28,6 +29,12 @@ ALWAYS_SHARE = 0.6  # of the time: what stands still for longer is a lamp or a r
 CELL_M = 0.08  # places nearer together count once
 MOST_POINTS = 4000
 MOST_STAYS = 600
+MOST_TRIPLES = 3000
+MOST_MOMENTS = 300
+N_TRIED = 40  # planes of each spacing that are looked at closely
+LOWEST_TOLERANCE_M = 0.04
+SPACING_M = (0.0, -0.02, 0.02, 0.04)  # tried: what the lowest and the highest marker of a foot may differ by more than known
+CLOSEST_M = 0.01
 ROUNDS = 8
 FEW_STAYS = 6
 NO_FLOOR = (
@@ -38,11 +45,17 @@ NO_FLOOR = (
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a walk is judged by: stays, and points of all moments with their standard deviations along a direction asked for."""
+    """What a floor is judged by.
+
+    dwells: places where something stood; points_m, covariance_m2: of all moments, some of them, (N, 3) and (N, 3, 3);
+    moments_m: of some moments all points, (T, P, 3), where there, (T, P).
+    """
 
     dwells: Dwells
     points_m: Floats
     covariance_m2: Floats
+    moments_m: Floats
+    there: Bools
 
 
 def floor_from_walk(rig: Rig, moments: Sequence[Moment], heights: FootHeights, seed: int = 0) -> Floor:
@@ -57,8 +70,8 @@ def floor_from_walk(rig: Rig, moments: Sequence[Moment], heights: FootHeights, s
             f"{len(scene.dwells)} times a marker stood still and went on; expected {FEW_STAYS} or more: walk for ten "
             "seconds all over the floor, markers on the feet in view of both cameras"
         )
-    up, offset = _consensus(rig, scene, heights, np.random.default_rng(seed))
-    plane, found, chosen, kind = _refined(scene, heights, up, offset)
+    up, offset, spaced = _consensus(rig, scene, heights, np.random.default_rng(seed))
+    plane, found, chosen, kind = _refined(scene, spaced, up, offset)
     return _floor(rig, scene, found, plane, chosen, kind)
 
 
@@ -71,24 +84,69 @@ def _scene(moments: Sequence[Moment]) -> Scene:
     lasting_s = moments[-1].t_s - moments[0].t_s if moments else 0.0
     walks = places.seconds < ALWAYS_SHARE * lasting_s
     feet = Dwells(places.points_m[walks], places.covariance_m2[walks], places.start_s[walks], places.seconds[walks])
-    return Scene(feet, points[::step], covariances[::step])
+    return Scene(feet, points[::step], covariances[::step], *_padded(moments))
 
 
-def _consensus(rig: Rig, scene: Scene, heights: FootHeights, rng: np.random.Generator) -> tuple[Floats, float]:
-    """Give the best of the planes through three stays: its normal, and the floor's offset along it."""
+def _padded(moments: Sequence[Moment]) -> tuple[Floats, Bools]:
+    """Give the points of some moments as one array, (T, P, 3), and which of them are there, (T, P)."""
+    full = [moment for moment in moments if len(moment.points_m)]
+    some = full[:: max(1, len(full) // MOST_MOMENTS)]
+    most = max((len(moment.points_m) for moment in some), default=0)
+    points, there = np.zeros((len(some), most, 3)), np.zeros((len(some), most), bool)
+    for t, moment in enumerate(some):
+        points[t, : len(moment.points_m)] = moment.points_m
+        there[t, : len(moment.points_m)] = True
+    return points, there
+
+
+def _consensus(rig: Rig, scene: Scene, heights: FootHeights, rng: np.random.Generator) -> tuple[Floats, float, FootHeights]:
+    """Give the best of the planes through three stays: its normal, the floor's offset along it, and the heights spaced for it."""
     x = scene.dwells.points_m
     upright = up_of_images(rig)
     low = np.argsort(x @ upright)[:MOST_STAYS]
-    normals, at = planes_through(x[low], triples(x[low], rng), upright, MAX_LEAN_RAD)
+    normals, at = planes_through(x[low], triples(x[low], rng, MOST_TRIPLES), upright, MAX_LEAN_RAD)
+    if not len(normals):
+        raise CalibrationError(NO_FLOOR)
+    lowest = _lowest_m(scene, normals)
     best, chosen = -np.inf, None
-    for up, d in zip(normals, at, strict=True):
-        for height in heights.heights_m:
-            worth = _worth(scene, heights, up, d - height) / (1.0 + (_roll_rad(rig, up) / USUAL_ROLL_RAD) ** 2)
-            if worth > best:
-                best, chosen = worth, (up, float(d - height))
+    for spaced in _spacings(heights):
+        for height in spaced.heights_m:
+            stands = _standing_share(lowest - (at - height)[:, None], spaced)
+            for k in np.argsort(-stands)[:N_TRIED]:
+                level = 1.0 / (1.0 + (_roll_rad(rig, normals[k]) / USUAL_ROLL_RAD) ** 2)
+                worth = level * stands[k] ** 2 * _worth(scene, spaced, normals[k], at[k] - height)
+                if worth > best:
+                    best, chosen = worth, (normals[k], float(at[k] - height), spaced)
     if chosen is None:
         raise CalibrationError(NO_FLOOR)
     return chosen
+
+
+def _lowest_m(scene: Scene, normals: Floats) -> Floats:
+    """Give the height of the lowest point of every moment along each normal, (K, T) [m]."""
+    result = np.empty((len(normals), len(scene.moments_m)))
+    for k, up in enumerate(normals):
+        result[k] = np.where(scene.there, scene.moments_m @ up, np.inf).min(axis=1)
+    return result
+
+
+def _standing_share(lowest_m: Floats, heights: FootHeights) -> Floats:
+    """Give in which share of the moments the lowest point is where a standing foot's lowest marker is, (K,).
+
+    Whoever walks has a foot on the ground all the time: a floor that touches some stays only by chance does not keep that.
+    """
+    off = (lowest_m - heights.heights_m[0]) / LOWEST_TOLERANCE_M
+    return np.asarray(np.maximum(1.0 - off * off, 0.0).mean(axis=1))
+
+
+def _spacings(heights: FootHeights) -> list[FootHeights]:
+    """Give heights that lie nearer together or farther apart, about one mean: toes and ankles differ from shoe to shoe."""
+    h = heights.heights_m
+    if len(h) < 2:
+        return [heights]
+    wide = h[-1] - h[0]
+    shares = [(wide + change) / wide for change in SPACING_M if wide + change > CLOSEST_M]
+    return [replace(heights, heights_m=np.maximum(h.mean() + share * (h - h.mean()), 0.0)) for share in shares]
 
 
 def _roll_rad(rig: Rig, up: Floats) -> float:

@@ -59,7 +59,7 @@ def test_nominal_heights_shift_it_and_do_not_tilt_it(walker: Performer) -> None:
 
 
 def test_reflections_in_the_floor_and_the_room_do_not_matter(walker: Performer) -> None:
-    """Everything mirrored by the floor for a tenth of the time, and two lamps."""
+    """Everything mirrored by the floor in a tenth of the moments, and two lamps."""
     rig = in_left_frame(walker.rig)
     rng = np.random.default_rng(7)
     R, t = walker.rig.left.rotation, walker.rig.left.translation
@@ -68,7 +68,7 @@ def test_reflections_in_the_floor_and_the_room_do_not_matter(walker: Performer) 
     for moment in walk_of(walker, rig, 0.3):
         points, C = moment.points_m, moment.covariance_m2
         mirrored = ((points - t) @ R * [1.0, -1.0, 1.0]) @ R.T + t
-        extra = mirrored[rng.random(len(points)) < 0.1]
+        extra = mirrored[: len(points) * int(rng.random() < 0.1)]
         more = np.concatenate([points, extra, lamps])
         moments.append(Moment(moment.t_s, more, np.concatenate([C, np.tile(1e-5 * np.eye(3), (len(more) - len(points), 1, 1))])))
     floor = floor_from_walk(rig, moments, true_heights(walker, ("toe", "ankle")))
