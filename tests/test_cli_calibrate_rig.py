@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from calibration.board import Board
 from calibration.camera import Rig
 from calibration.rig_toml import read_lone_camera, read_rig, write_rig
+from capture.video_stamps import StampWriter
+from capture.video_writer import VideoWriter
 from tests.board_scenes import Look, Placed, render, render_board, scene_views, usual_rig
 from tools.launch import main
 
@@ -153,6 +155,7 @@ def test_lenses_from_earlier_are_held_or_refined(pictures: Pictures, calibrate: 
     assert "lenses known from earlier" in calibrate(*sources, "--refine").last
 
 
+@pytest.mark.slow
 def test_a_video(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
     """Each pose rests for 8 of 30 frames a second: a moment in every quarter of a second."""
     for name, images in (("left.avi", pictures.left), ("right.avi", pictures.right)):
@@ -165,6 +168,28 @@ def test_a_video(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> No
     assert result.status == 0, result.out + result.err
     assert "moments looked at show the board" in result.out
     assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
+
+
+def test_a_session(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
+    """A session's folder alone gives both cameras; the right one's pictures were taken 12 ms later and once not at all."""
+    session = tmp_path / "walk_3"
+    session.mkdir()
+    (session / "session.toml").write_text("", encoding="utf-8")
+    for side, images, late_ns in (("left", pictures.left, 0), ("right", pictures.right, 12_000_000)):
+        video, stamps = VideoWriter(session / f"{side}.mkv", SIZE, 30.0), StampWriter(session / f"{side}.csv")
+        for k, image in enumerate(image for image in images for _ in range(8)):
+            if side == "right" and k == 21:
+                continue
+            t_ns = 5_000_000_000 + k * 33_333_333 + late_ns
+            video.write(cv2.imencode(".jpg", image)[1].tobytes(), t_ns)
+            stamps.write(k, t_ns, t_ns + 4_000_000, "driver")
+        stamps.flush()
+        stamps.close()
+        video.close()
+    result = calibrate(session, "--no-picture")
+    assert result.status == 0, result.out + result.err
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
+    assert "give it alone" in calibrate(session, session).last
 
 
 def test_wrong_square_size_is_told_by_a_tape(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:

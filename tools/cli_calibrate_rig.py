@@ -93,6 +93,7 @@ def rig(
 ) -> None:
     """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
     from calibration.board import board_from_text
+    from calibration.board_words import board_note
     from tools.board_sources import BoardSpec
     from tools.calibrate_rig import RigTask
     from tools.calibrate_rig_checks import read_intrinsics
@@ -106,6 +107,8 @@ def rig(
     tape_m = None if baseline is None else 1e-3 * baseline
     task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
     typer.echo(f"board: {known.text}")
+    if note := board_note(known):
+        typer.echo(note)
     sources = [left] if right is None else [left, right]
     if guide or not all(_is_file(source) for source in sources):
         from tools.calibrate_rig_live import calibrate_live
