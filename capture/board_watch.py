@@ -25,7 +25,7 @@ from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 log = logging.getLogger(__name__)
 
 TICK_NS = 100_000_000
-WHY_AFTER_NS, WHY_EVERY_NS = 1_500_000_000, 3_000_000_000
+WHY_AFTER_NS, WHY_EVERY_NS = 1_500_000_000, 6_000_000_000
 JOIN_S = 2.0
 RECEIVE_BUFFER_MESSAGES = 64
 
@@ -58,7 +58,7 @@ class BoardWatch:
         self._newest: Frame | None = None
         self._came, self._stop = threading.Event(), threading.Event()
         self._none_since_ns = self._why_due_ns = 0
-        self._words = ""
+        self._words, self._asking = "", None  # type: str, threading.Thread | None
         self._told_fault = False
         self._thread = threading.Thread(target=self._run, name="board", daemon=True)
         self._thread.start()
@@ -104,11 +104,25 @@ class BoardWatch:
             self._none_since_ns, self._words = 0, ""
         else:
             self._none_since_ns = self._none_since_ns or t_ns
-            if t_ns - self._none_since_ns >= WHY_AFTER_NS and t_ns >= self._why_due_ns:
-                self._why_due_ns = t_ns + WHY_EVERY_NS
-                self._words = self._why(frame, self._board)
+            if t_ns - self._none_since_ns >= WHY_AFTER_NS and not 0 < self._why_due_ns - t_ns <= WHY_EVERY_NS:
+                self._find_out_why(frame)
         size = (frame.image.shape[1], frame.image.shape[0])
         return Sight(frame.camera, frame.index, t_ns, size, view, self._words, 1e3 * (time.perf_counter() - t0))
+
+    def _find_out_why(self, frame: Frame) -> None:
+        """Find out what is seen instead, in a thread of its own: that takes a second or more, and sights must go on."""
+        if self._asking is not None and self._asking.is_alive():
+            return
+        self._why_due_ns = frame.t_capture_ns + WHY_EVERY_NS
+
+        def ask() -> None:
+            since_ns = self._none_since_ns
+            words = self._why(frame, self._board)
+            if self._none_since_ns == since_ns:  # else the board has come meanwhile
+                self._words = words
+
+        self._asking = threading.Thread(target=ask, name="why", daemon=True)
+        self._asking.start()
 
 
 def open_board_watch(board: Board, address: str, tick_ns: int, source: Source) -> BoardWatch:

@@ -10,7 +10,7 @@ from calibration.views import BoardView
 from capture.preview_picture import Image
 from database.rotations import Floats
 
-PAPER, FRAME = (16, 18, 22), (70, 76, 84)
+PAPER, FRAME, LINE = (16, 18, 22), (70, 76, 84), (112, 118, 126)
 GREEN, AMBER, BLUE, RED = (64, 200, 120), (250, 190, 60), (90, 170, 255), (255, 96, 80)
 GAP, RIM = 14, 4
 COVER_SHARE, EMPTY_SHARE = 0.22, 0.22
@@ -100,9 +100,9 @@ def _draw_cover(picture: Image, cover: Floats) -> None:
     mixed = picture * (1.0 - EMPTY_SHARE * (1.0 - share) - COVER_SHARE * share) + tint * (COVER_SHARE * share)
     picture[:] = mixed.astype(np.uint8)
     for n in range(1, columns):
-        cv2.line(picture, (n * width // columns, 0), (n * width // columns, height), FRAME, 1)
+        cv2.line(picture, (n * width // columns, 0), (n * width // columns, height), LINE, 1)
     for n in range(1, rows):
-        cv2.line(picture, (0, n * height // rows), (width, n * height // rows), FRAME, 1)
+        cv2.line(picture, (0, n * height // rows), (width, n * height // rows), LINE, 1)
 
 
 def _draw_board(picture: Image, view: BoardView, scale: float) -> None:
