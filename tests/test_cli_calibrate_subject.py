@@ -94,6 +94,15 @@ def test_two_takes_a_picture_and_a_verdict(
     assert (tmp_path / "b.toml").read_bytes() == out.read_bytes()
 
 
+def test_takes_of_two_recordings(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, again = tmp_path / "ann.toml", f"{folder / 'left.avi'},{folder / 'right.avi'}"
+    result = calibrate(folder, capsys, out, "--take", "0:0.6", "--also", f"{again}@0.7:1.4", "--no-picture")
+    assert result.status == 0, result.err
+    assert "2 takes agree" in result.out
+    line = refused(calibrate(folder, capsys, tmp_path / "b.toml", "--take", "0:0.6", "--also", again + "x"), tmp_path / "b.toml")
+    assert "right.avix: no such file" in line
+
+
 def test_only_markers_keeps_the_skeleton(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = tmp_path / "old.toml"
     assert calibrate(folder, capsys, old, "--take", "0:0.6", "--name", "Ann", "--no-picture").status == 0

@@ -1,5 +1,6 @@
 """What `duocap calibrate subject` is asked for, and its steps: takes, fit, verdict, picture, file."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,11 +76,21 @@ def take_window(text: str, option: str = "--take") -> TakeWindow:
 
 
 def also_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
-    """Read `SESSION` or `SESSION@S:S`: another recording, by default with the times of the first. Raises as its parts do."""
-    folder, at, seconds = text.rpartition("@")
-    if not at:
-        return TakeSource(RecordingSpec(text, None), tuple(default))
-    return TakeSource(RecordingSpec(folder, None), (take_window(seconds, "--also"),))
+    """Read `SESSION`, `SESSION@S:S`, or two videos `LEFT,RIGHT@S:S`: by default with the times of the first recording.
+
+    Raises typer.BadParameter: the times are none.
+    """
+    sources, seconds = also_parts(text)
+    windows = tuple(default) if seconds is None else (take_window(seconds, "--also"),)
+    return TakeSource(RecordingSpec(sources[0], sources[1] if len(sources) > 1 else None), windows)
+
+
+def also_parts(text: str) -> tuple[list[str], str | None]:
+    """Give the folder or the two videos, and the times, None where none are named: a folder may have an @ of its own."""
+    names, _, seconds = text.rpartition("@")
+    found, times = (names, seconds) if re.match(r"[\d.]+:[\d.]+", seconds) else (text, None)
+    both = found.split(",")
+    return (both, times) if len(both) == 2 and all(both) else ([found], times)
 
 
 def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]) -> SubjectResult:

@@ -39,7 +39,10 @@ Take = Annotated[
 Also = Annotated[
     list[str] | None,
     typer.Option(
-        "--also", metavar="SESSION[@S:S]", help="A further recording of the same performer; repeatable.", show_default=False
+        "--also",
+        metavar="SESSION[@S:S]",
+        help="A further recording of the performer, a session or LEFT,RIGHT; repeatable.",
+        show_default=False,
     ),
 ]
 Motion = Annotated[
@@ -92,7 +95,7 @@ def subject(
     from capture.recording import RecordingSpec
     from capture.session_files import is_session
     from config.markers import read_marker_set
-    from tools.calibrate_subject import SubjectTask, TakeSource, also_source, calibrate, check_wanted
+    from tools.calibrate_subject import SubjectTask, TakeSource, also_parts, also_source, calibrate, check_wanted
     from tools.databases import open_or_default
     from tools.subject_session import Known
 
@@ -100,7 +103,7 @@ def subject(
     windows = _windows(start, end, take)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    check_sources(left, right, *(part.rpartition("@")[0] or part for part in also or ()))
+    check_sources(left, right, *(name for text in also or () for name in also_parts(text)[0]))
     check_wanted(left, right, is_session(Path(left)), windows)
     cameras = read_rig(rig)
     kept = None if old is None else read_subject(old)
