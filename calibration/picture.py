@@ -43,7 +43,7 @@ STYLE = {
     "figure.facecolor": "white",
     "legend.frameon": False,
 }
-MAX_LINES = 14
+HEAD_IN, LINE_IN, GAP = 0.52, 0.168, 0.45  # of a verdict: above its findings, a line of them, and between two in lines
 
 
 def style() -> Any:
@@ -80,8 +80,13 @@ def verdict_panel(ax: Axes, verdict: Verdict, title: str = "", width: int = 84) 
     if title:
         ax.text(1.0, 0.985, title, size=9, va="top", ha="right", color="0.4")
     height_in = ax.get_position().height * ax.figure.get_figheight()  # type: ignore[union-attr]
-    step = 0.168 / height_in  # one line of text, in parts of the axis
-    _findings(ax, verdict, 1.0 - 0.52 / height_in, step, width)
+    _findings(ax, verdict, 1.0 - HEAD_IN / height_in, LINE_IN / height_in, width)
+
+
+def panel_height_in(verdict: Verdict, width: int = 84) -> float:
+    """Give the height that `verdict_panel` needs to show all findings [inches]."""
+    lines = sum(max(len(textwrap.wrap(finding.line, width)), 1) for finding in verdict.findings)
+    return HEAD_IN + LINE_IN * (lines + GAP * len(verdict.findings))
 
 
 def _findings(ax: Axes, verdict: Verdict, top: float, step: float, width: int) -> None:
@@ -96,7 +101,7 @@ def _findings(ax: Axes, verdict: Verdict, top: float, step: float, width: int) -
         ax.plot(0.006, y - 0.42 * step, "s", color=GRADE_COLORS[finding.grade], ms=6, clip_on=False)
         strong = "bold" if finding.grade is Grade.FAIL else "normal"
         ax.text(0.022, y, "\n".join(lines), va="top", size=8.5, weight=strong, linespacing=1.2, color=INK)
-        y -= step * (len(lines) + 0.45)
+        y -= step * (len(lines) + GAP)
 
 
 def image_axis(ax: Axes, size: tuple[int, int]) -> None:

@@ -85,6 +85,8 @@ def size_findings(solution: RigSolution) -> Found:
         f"the size of the world rests on squares of {square_mm:.4g} mm",
         f"measure the print: {length_mm:.4g} mm from the first inner corner of a row to its last",
     )
+    if solution.rig.is_lone:
+        return [], {}  # a lens has no size
     edges = edges_of(solution)
     if not edges.n:
         return [scale], {}

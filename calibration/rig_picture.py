@@ -1,4 +1,4 @@
-"""One picture of a rig's calibration: the verdict, where the board was in the cameras' views and how it fits, the room from above."""
+"""One picture of a rig's calibration: the verdict, where the board was in both pictures and how it fits, the room from above."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import numpy as np
 
 from calibration.coverage import CELLS, coverage_of
 from calibration.depth import axes_of_view, performer_distance_m, place_m, volume_points_m
-from calibration.picture import ACCENT, CAMERA_COLORS, INK, QUIET, image_axis, new_figure, save_figure, style, verdict_panel
+from calibration.picture import (
+    ACCENT,
+    CAMERA_COLORS,
+    INK,
+    QUIET,
+    image_axis,
+    new_figure,
+    panel_height_in,
+    save_figure,
+    style,
+    verdict_panel,
+)
 from calibration.rig_measures import board_points_m, corners_px, view_rms_px
 from calibration.rig_solution import RigSolution
 from calibration.triangulate import triangulate
@@ -22,7 +33,8 @@ if TYPE_CHECKING:
     from database.rotations import Floats
 
 WIDTH_IN, VERDICT_IN, PICTURES_IN, BARS_IN = 13.0, 1.6, 3.6, 1.5
-LINE_IN = 0.2
+TOP_IN, BOTTOM_IN, SPACE = 0.3, 0.55, 0.24  # space: between rows, in parts of their mean height
+LETTERS = 150  # in a line of the verdict
 ARROW = 0.05  # of a picture's width: how long an error of three sigma is drawn
 MARKER_PX = 0.2
 MOST_ARROWS = 1600
@@ -34,8 +46,8 @@ def draw_rig(solution: RigSolution, verdict: Verdict, path: Path | str) -> Path:
     import matplotlib as mpl
 
     lone = solution.rig.is_lone
-    verdict_in = max(VERDICT_IN, 0.6 + LINE_IN * 1.25 * len(verdict.findings))
-    height = verdict_in + PICTURES_IN + BARS_IN + 1.3
+    verdict_in = max(VERDICT_IN, panel_height_in(verdict, LETTERS))
+    height = (verdict_in + PICTURES_IN + BARS_IN) * (1.0 + 2.0 * SPACE / 3.0) + TOP_IN + BOTTOM_IN
     with mpl.rc_context(style()):
         figure = new_figure(WIDTH_IN, height)
         grid = figure.add_gridspec(
@@ -45,12 +57,12 @@ def draw_rig(solution: RigSolution, verdict: Verdict, path: Path | str) -> Path:
             width_ratios=(1.0, 1.0, 0.95),
             left=0.045,
             right=0.985,
-            top=1.0 - 0.3 / height,
-            bottom=0.55 / height,
-            hspace=0.24,
+            top=1.0 - TOP_IN / height,
+            bottom=BOTTOM_IN / height,
+            hspace=SPACE,
             wspace=0.1,
         )
-        verdict_panel(figure.add_subplot(grid[0, :]), verdict, _title(solution), width=150)
+        verdict_panel(figure.add_subplot(grid[0, :]), verdict, _title(solution), width=LETTERS)
         for side in range(1 if lone else 2):
             _picture(figure.add_subplot(grid[1, side]), solution, side)
         _from_above(figure.add_subplot(grid[1, 1:] if lone else grid[1, 2]), solution, verdict)

@@ -112,6 +112,8 @@ def _world_finding(
         fix = "hold the board still for each view, and leave the cameras alone"
     elif not solution.rig.is_lone and solution.rig.baseline_m < NARROW * distance_m:
         fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of both pictures"
+    elif solution.rig.is_lone:
+        fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the picture"
     else:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of both pictures"
     return Finding(Grade.FAIL if off > FAIL_OFF else Grade.POOR, text, fix)
