@@ -13,7 +13,6 @@ from calibration.picture import (
     ACCENT,
     CAMERA_COLORS,
     INK,
-    MAX_LINES,
     MEASURED,
     QUIET,
     new_figure,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 SIGHT_M = 0.6  # drawn of each camera's line of sight
 AXIS_M = 0.5
 GROUND_M, LOWEST_M = 50.0, 0.3  # how far the floor is drawn down, and the lowest that is always shown
+MAX_LINES = 14  # of the verdict that there is room for
 PLANS_IN = 5.6  # height of both plans [inches]
 LABELS = ("left", "right")
 

@@ -76,15 +76,22 @@ def floor_from_walk(rig: Rig, moments: Sequence[Moment], heights: FootHeights, s
 
 
 def _scene(moments: Sequence[Moment]) -> Scene:
-    """Gather stays and points."""
-    points = np.concatenate([moment.points_m for moment in moments]) if moments else np.zeros((0, 3))
-    covariances = np.concatenate([moment.covariance_m2 for moment in moments]) if moments else np.zeros((0, 3, 3))
-    step = max(1, len(points) // MOST_POINTS)
+    """Gather places where something stood, and points; what stands still throughout is no performer."""
     places = gathered(dwells_of(moments), SAME_PLACE_M)
     lasting_s = moments[-1].t_s - moments[0].t_s if moments else 0.0
     walks = places.seconds < ALWAYS_SHARE * lasting_s
     feet = Dwells(places.points_m[walks], places.covariance_m2[walks], places.start_s[walks], places.seconds[walks])
-    return Scene(feet, points[::step], covariances[::step], *_padded(moments))
+    moving = [_without(moment, places.points_m[~walks]) for moment in moments]
+    points = np.concatenate([np.zeros((0, 3)), *(moment.points_m for moment in moving)])
+    covariances = np.concatenate([np.zeros((0, 3, 3)), *(moment.covariance_m2 for moment in moving)])
+    step = max(1, len(points) // MOST_POINTS)
+    return Scene(feet, points[::step], covariances[::step], *_padded(moving))
+
+
+def _without(moment: Moment, lamps_m: Floats) -> Moment:
+    """Give a moment without the points at places where something always stands."""
+    apart = np.linalg.norm(moment.points_m[:, None] - lamps_m, axis=2).min(axis=1, initial=np.inf) > 2.0 * SAME_PLACE_M
+    return Moment(moment.t_s, moment.points_m[apart], moment.covariance_m2[apart])
 
 
 def _padded(moments: Sequence[Moment]) -> tuple[Floats, Bools]:
