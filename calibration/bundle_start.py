@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board_pose import MIN_CORNERS, both_places, homography, view_costs
-from calibration.bundle import BundleState, Freedom, Observations
+from calibration.bundle import BundleState, Freedom, Observations, views_of
 from calibration.bundle_solve import Prior, adjusted
 from calibration.camera import Camera
 from calibration.lens import LensModel
 from database.rotations import Floats, geodesic_rad
 
-FOCALS = (0.6, 0.9, 1.4, 2.5)  # of the longer side, tried beside the closed form
+FOCALS, N_FOCALS = (0.4, 6.0), 10  # of the longer side: the range looked through where the closed form fails
+GOOD_START_PX = 1.0  # a start that fits as well as this is good
+START_STEPS = 12
 CENTRE_SIGMA = 0.1  # of the longer side: how far a principal point may be expected off the middle of the picture
 K_SIGMA = (1.0, 3.0, 0.02, 0.02, 10.0)  # k1, k2, p1, p2, k3: weak; they only keep what nothing is known of from running away
 AGREE_RAD, AGREE_SHARE = (
@@ -84,24 +86,33 @@ def sighting(intrinsics: Floats, seen: Observations) -> Sighting:
 
 
 def lone_start(seen: Observations, size: tuple[int, int], lens: LensModel) -> Sighting:
-    """Find a camera's intrinsics and the board's places from nothing: seen is of one camera, at places it sees."""
-    prior, best, lowest = weak_prior(size), None, float("inf")
-    focal = closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
-    candidates = [focal] if 0.3 * max(size) < focal < 10.0 * max(size) else []
-    for focal_px in [*candidates, *(share * max(size) for share in FOCALS)]:
-        intrinsics = prior.mean[0].copy()
-        intrinsics[:2] = focal_px
-        start = sighting(intrinsics, seen).state
-        V = seen.n_views
-        start = replace(start, board_rotation=start.board_rotation[:V], board_translation=start.board_translation[:V])
-        fit = adjusted(start, capped(start, seen), Freedom((lens,), relative=False), prior, 15)
-        cost = float(np.median(view_costs(fit.state, seen)))
-        if cost < lowest:
-            best, lowest = fit.state, cost
-        if best is not None and candidates and lowest < 8.0 * seen.px.shape[2]:  # the closed form will do: within about 4 sigma
-            break
-    assert best is not None
-    return sighting(best.intrinsics[0], seen)
+    """Find a camera's intrinsics and the board's places from nothing: seen is of one camera, at places it sees, weight 1.
+
+    The closed form's focal length is tried first. Where noise spoils it (small boards, far away), or what comes of it fits badly,
+    a range of focal lengths is looked through for those at which the places fit best.
+    """
+    closed = closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    tried = [_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
+    if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
+        focals = np.geomspace(*FOCALS, N_FOCALS) * max(size)
+        costs = [float(np.median(sighting(_pinhole(f, size), seen).costs[: seen.n_views])) for f in focals]
+        tried += [_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
+    return min(tried, key=lambda start: start[0])[1]
+
+
+def _from_focal(focal_px: float, seen: Observations, size: tuple[int, int], lens: LensModel) -> tuple[float, Sighting]:
+    """Adjust from a focal length, first without distortion; places seen anew, both ways, each time. Gives the typical cost."""
+    prior, places, now = weak_prior(size), np.arange(seen.n_views), sighting(_pinhole(focal_px, size), seen)
+    for model in (LensModel(), lens):
+        state = views_of(now.state, places)
+        fit = adjusted(state, capped(state, seen), Freedom((model,), relative=False), prior, START_STEPS)
+        now = sighting(fit.state.intrinsics[0], seen)
+    return float(np.median(now.costs[: seen.n_views])), now
+
+
+def _pinhole(focal_px: float, size: tuple[int, int]) -> Floats:
+    """Give the nine numbers of a camera without distortion whose axis goes through the middle of the picture."""
+    return np.array([focal_px, focal_px, 0.5 * (size[0] - 1), 0.5 * (size[1] - 1), 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def capped(state: BundleState, seen: Observations) -> Observations:

@@ -68,31 +68,24 @@ def chosen_lenses(
 ) -> LensChoice:
     """Choose what shall be free: whether the board has a form of its own, each camera's lens, pixels that are not square.
 
-    First the form, with the richest lenses; then the simplest level of lenses that serves all cameras; then down for each alone.
+    First, with the richest lenses, the form and the pixels; then the simplest level of lenses that serves all cameras; then down
+    for each alone. What is wrong elsewhere would otherwise be made up for by coefficients that mean something else.
     state, seen: of one or two cameras, weights final; freedom: what else is free; levels: coefficients, simplest first.
     """
     trial, C = _Trial(seen, prior), seen.n_cameras
     seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
     possible = [level for level in levels if level == levels[0] or (3 + len(level)) * VIEWS_A_NUMBER <= seen_by]
-    richest = replace(freedom, lenses=_same(possible[-1], C), form=False)
-    formed = replace(richest, form=True)
-    trial.run(richest, state)
+    base = replace(freedom, lenses=_same(possible[-1], C), form=False)
+    trial.run(base, state)
     if seen.n_views >= VIEWS_FOR_FORM:
-        trial.run(formed, trial.states[richest])
-    form = not trial.as_good(richest)
-    base = formed if form else richest
-    state = trial.states[base]
-    rungs = [replace(base, lenses=_same(level, C)) for level in possible]
-    for rung in reversed(rungs):
-        trial.run(rung, state)
-        state = trial.states[rung]
+        base = _richer(trial, base, replace(base, form=True))
+    base = _richer(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
+    rungs = [replace(base, lenses=_same(level, C, base.lenses[0].square)) for level in possible]
+    for richer, rung in zip(rungs[::-1], rungs[-2::-1], strict=False):
+        trial.run(rung, trial.states[richer])
     now = next((rung for rung in rungs if trial.as_good(rung)), base)
-    for c in range(C if C > 1 else 0):
-        now = _lowered(trial, now, c, possible)
     for c in range(C):
-        apart = _with(now, c, replace(now.lenses[c], square=False))
-        trial.run(apart, trial.states[now])
-        now = now if trial.as_good(now) else apart
+        now = _lowered(trial, now, c, possible if C > 1 else possible[:0])
     words = {_words(tried): float(np.sqrt(2.0 * errors.mean())) for tried, errors in trial.errors_px2.items()}
     return LensChoice(now, trial.states[now], words)
 
@@ -126,20 +119,36 @@ def restricted(intrinsics: Floats, lenses: Lenses) -> Floats:
     return out
 
 
+def _richer(trial: _Trial, now: Freedom, more: Freedom) -> Freedom:
+    """Take more freedom if what there is is not as good."""
+    trial.run(more, trial.states[now])
+    return now if trial.as_good(now) else more
+
+
 def _lowered(trial: _Trial, now: Freedom, camera: int, levels: Sequence[tuple[str, ...]]) -> Freedom:
-    """Give one camera a simpler model for as long as that is as good."""
-    for level in reversed(levels[: levels.index(now.lenses[camera].coefficients)]):
-        lower = _with(now, camera, LensModel(level))
-        trial.run(lower, trial.states[now])
-        if not trial.as_good(lower):
+    """Give one camera a simpler model for as long as that is as good: square pixels, then fewer coefficients."""
+    lens = now.lenses[camera]
+    below = levels[: levels.index(lens.coefficients)] if levels else ()
+    simpler = [LensModel(level, lens.square) for level in reversed(below)]
+    if not lens.square and len(now.lenses) > 1:
+        now = _if_as_good(trial, now, _with(now, camera, replace(lens, square=True)))
+    for model in simpler:
+        lower = _with(now, camera, replace(model, square=now.lenses[camera].square))
+        if _if_as_good(trial, now, lower) is now:
             break
         now = lower
     return now
 
 
-def _same(level: tuple[str, ...], n_cameras: int) -> Lenses:
+def _if_as_good(trial: _Trial, now: Freedom, simpler: Freedom) -> Freedom:
+    """Give the simpler freedom if it is as good."""
+    trial.run(simpler, trial.states[now])
+    return simpler if trial.as_good(simpler) else now
+
+
+def _same(level: tuple[str, ...], n_cameras: int, square: bool = True) -> Lenses:
     """Give every camera the same model."""
-    return (LensModel(level),) * n_cameras
+    return (LensModel(level, square),) * n_cameras
 
 
 def _with(freedom: Freedom, camera: int, lens: LensModel) -> Freedom:
