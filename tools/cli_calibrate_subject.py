@@ -65,6 +65,15 @@ Old = Annotated[
 OnlyMarkers = Annotated[bool, typer.Option("--only-markers", help="Markers moved: find their places anew, keep the skeleton.")]
 
 
+Learn = Annotated[
+    float | None,
+    typer.Option(
+        "--learn", min=0.5, metavar="S", help="With live cameras: learn the empty room for so long.", show_default=False
+    ),
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
+
+
 @with_settings
 def subject(
     settings: Settings,
@@ -88,6 +97,8 @@ def subject(
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Who the performer is.", show_default=False)] = None,
     picture: PICTURE = None,
     no_picture: NO_PICTURE = False,
+    learn: Learn = None,
+    browser: Browser = True,
 ) -> None:
     """Fit a performer's skeleton and marker places from T-poses."""
     from calibration.rig_file import read_rig
@@ -103,8 +114,10 @@ def subject(
     windows = _windows(start, end, take)
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    check_sources(left, right, *(name for text in also or () for name in also_parts(text)[0]))
-    check_wanted(left, right, is_session(Path(left)), windows)
+    cams = _cameras_that_run(left, right, windows, also, motion)
+    check_sources(*([] if cams else [left, right]), *(name for text in also or () for name in also_parts(text)[0]))
+    if not cams:
+        check_wanted(left, right, is_session(Path(left)), windows)
     cameras = read_rig(rig)
     kept = None if old is None else read_subject(old)
     worn = read_marker_set(markers) if markers is not None else kept.markers if kept is not None else None
@@ -114,7 +127,27 @@ def subject(
     called = name or (kept.name if kept is not None else "performer")
     moving = seconds_range(motion, "--motion")
     task = SubjectTask(called, cameras, worn, open_or_default(database), Known(height, kept), out, drawn, moving)
+    if cams:
+        from tools.calibrate_subject_live import calibrate_subject_live
+
+        calibrate_subject_live(settings, cams, task, fps, learn or 0.0, browser, typer.echo)
+        return
     calibrate(task, sources, settings, typer.echo)
+
+
+def _cameras_that_run(
+    left: str, right: str | None, windows: "list[TakeWindow]", also: list[str] | None, motion: str | None
+) -> list[str]:
+    """Give the sources if they are live cameras, else none. Raises typer.BadParameter for times of a pose that is waited for."""
+    from tools.cameras import is_recorded
+
+    sources = [left] if right is None else [left, right]
+    if all(Path(source).exists() or is_recorded(source) for source in sources):
+        return []
+    if windows or also or motion is not None:
+        words = "names times of a recording; cameras that run are watched until the T-pose was held"
+        raise typer.BadParameter(words, param_hint="--from/--to/--take/--also/--motion")
+    return sources
 
 
 def _check_usage(markers: str | None, height: float | None, only_markers: bool, old: Path | None) -> None:

@@ -16,14 +16,15 @@ from calibration.guidance import Advice
 from calibration.verdict import Grade
 from capture.preview_picture import Image
 from stream.guidance.picture import Eye, canvas_picture
-from stream.guidance.words import CameraWords, big_html, cameras_html, dress, needs_html, verdict_html
+from stream.guidance.words import CameraWords, big_html, cameras_html, dress, needs_html, result_html, verdict_html
 from stream.viewer.view import set_html
 
 FINISH, AGAIN, CLOSE = "Finish now", "Start again", "Close"
 PANEL_PX, WORDS_PX, EDGE_PX = 330, 700, 12
 TOP_SHARE = 0.2  # of the canvas, for the words above the pictures
 CANVAS_PX, LEAST_PX = 1280, 320
-QUALITY = 80
+FINE_PX = 2560  # for a picture with small letters in it
+QUALITY, FINE_QUALITY = 80, 94
 BRAND = (0, 114, 178)
 GOOD, POOR, PLAIN = "#2fbf87", "#f0b429", ""
 
@@ -54,6 +55,7 @@ class GuidePage:
         self._finish = gui.add_button(FINISH, icon=viser.Icon.CHECK, disabled=True, hint="Calibrate with what there is")
         self._again = gui.add_button(AGAIN, icon=viser.Icon.REFRESH, color="gray", hint="Forget all views")
         self._close = gui.add_button(CLOSE, icon=viser.Icon.X, color="gray", visible=False)
+        self._verdict = gui.add_html("", visible=False)
         self._cameras = gui.add_html("")
         for handle, word in ((self._finish, FINISH), (self._again, AGAIN), (self._close, CLOSE)):
             handle.on_click(lambda _, word=word: self._asked.put(word))  # type: ignore[misc]
@@ -63,7 +65,6 @@ class GuidePage:
         with window.add_tab("What to do", viser.Icon.HAND_MOVE):
             self._words = gui.add_html(big_html("the cameras are being opened"))
             self._busy = gui.add_progress_bar(0.0, visible=False)
-            self._verdict = gui.add_html("", visible=False)
         window.float(x=EDGE_PX, y=EDGE_PX, width=WORDS_PX)
         self._window, self._window_px = window, WORDS_PX
 
@@ -109,14 +110,15 @@ class GuidePage:
         self._busy.animated = share is None
 
     def result(self, result: Result) -> None:
-        """Show what came out: verdict and picture."""
+        """Show what came out: the verdict in large letters, its findings beside, its picture below."""
         self._busy.visible = self._finish.visible = self._meters.visible = False
-        set_html(self._words, big_html("done" if not result.error else "try again", GOOD if not result.error else POOR))
-        self._verdict.content = verdict_html(result.grade, result.lines, result.error)
+        set_html(self._words, result_html(result.grade, result.error))
+        self._verdict.content = verdict_html(result.lines, "" if result.grade is None else result.error)
         self._verdict.visible = self._close.visible = True
         if result.picture is not None:
+            size = self._canvas_size(FINE_PX)
             eye = Eye("", np.ascontiguousarray(result.picture[..., ::-1]), (result.picture.shape[1], result.picture.shape[0]))
-            self._paint(canvas_picture([eye], self._canvas_size()))
+            self._paint(canvas_picture([eye], size, round(TOP_SHARE * size[1])), FINE_QUALITY)
 
     def close(self) -> None:
         """Stop serving."""
@@ -124,12 +126,12 @@ class GuidePage:
         with contextlib.suppress(RuntimeError), contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
-    def _canvas_size(self) -> tuple[int, int]:
+    def _canvas_size(self, most_px: int = CANVAS_PX) -> tuple[int, int]:
         """Give the size to draw at: the shape of the newest page's canvas, not larger than is worth sending."""
         for client in reversed(list(self.server.get_clients().values())):
             width, height = client.camera.image_width, client.camera.image_height
             if width >= LEAST_PX and height >= LEAST_PX:
-                scale = min(CANVAS_PX / max(width, height), 1.0)
+                scale = min(most_px / max(width, height), 1.0)
                 return round(width * scale), round(height * scale)
         return CANVAS_PX, CANVAS_PX * 9 // 16
 
@@ -141,6 +143,6 @@ class GuidePage:
             self._window_px = wanted
             self._window.float(x=EDGE_PX, y=EDGE_PX, width=wanted)
 
-    def _paint(self, picture: Image) -> None:
+    def _paint(self, picture: Image, quality: int = QUALITY) -> None:
         """Fill the canvas."""
-        self.server.scene.set_background_image(picture, format="jpeg", jpeg_quality=QUALITY)
+        self.server.scene.set_background_image(picture, format="jpeg", jpeg_quality=quality)

@@ -79,14 +79,25 @@ def cameras_html(cameras: Sequence[CameraWords]) -> str:
     return dress("".join(rows))
 
 
-def verdict_html(grade: Grade | None, lines: Sequence[str], error: str = "") -> str:
-    """Give what came out. grade: None where nothing did; error: why not, in one line."""
-    head = ""
-    if grade is not None:
-        word, color = GRADES[grade]
-        head = f'<div class="grade" style="color:{color}">Verdict: {word}</div>'
-    elif error:
-        head = f'<div class="grade" style="color:{BAD}">It did not work</div>'
+def verdict_html(lines: Sequence[str], error: str = "") -> str:
+    """Give what was found, each finding with its grade as a coloured word. error: why nothing came of it, in one line."""
     told = [line.strip() for line in lines if line.strip() and not line.startswith("verdict:")]
     why = f"<p><b>{escape(error)}</b></p>" if error else ""
-    return dress(head + why + "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in told) + "</ul>")
+    return dress(why + "<ul>" + "".join(f"<li>{_finding(line)}</li>" for line in told) + "</ul>")
+
+
+def _finding(line: str) -> str:
+    """Give one line; its first word in colour where it is a grade."""
+    word, _, rest = line.partition(" ")
+    for name, color in GRADES.values():
+        if word == name:
+            return f'<b style="color:{color}">{name}</b> {escape(rest.strip())}'
+    return escape(line)
+
+
+def result_html(grade: Grade | None, error: str = "") -> str:
+    """Give what came out in large letters. grade: None where nothing did."""
+    if grade is None:
+        return big_html("it did not work", BAD, error)
+    word, color = GRADES[grade]
+    return big_html(f"verdict: {word}", color, error)
