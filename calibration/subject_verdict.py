@@ -26,6 +26,7 @@ DEPTH_MM = 20.0
 LIMB_SIGMA_MM = 35.0
 LEAN_DEG = (15.0, 35.0)
 REST = np.zeros((N_JOINTS, 3))
+ARM = ("UpperArm", "LowerArm", "Hand")
 LIMBS = ("upper arms", "forearms", "thighs", "shins")
 SCALE_FIX = "check the square's side or the distance that gave rig.toml its scale, and that left and right are not exchanged"
 
@@ -102,8 +103,12 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
 
 
 def _pose(fit: SubjectFit) -> list[Finding]:
-    """Judge whether the arms were level."""
-    slope = arm_slopes_deg(fit)
+    """Judge whether the arms were level, as far as markers are worn on them."""
+    worn = {JOINTS[j] for j in fit.problem.worn.joint[fit.problem.takes[0].valid]}
+    seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
+    if not any(seen):
+        return []
+    slope = np.where(seen, arm_slopes_deg(fit), 0.0)
     side = int(np.argmax(np.abs(slope)))
     grade = _graded(float(np.abs(slope[side])), SLOPE_DEG)
     way = "below" if slope[side] < 0 else "above"
