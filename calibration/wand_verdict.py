@@ -18,6 +18,7 @@ NEAR_FAR, HARDLY = 1.5, 1.2  # farthest by nearest place of the wand
 LOST, MANY_LOST = 0.1, 0.3  # share of observations left out
 DEPTH_MM = 25.0
 SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
+SURELY_RAD = 0.003  # it is the same without doubt
 
 
 def wand_verdict(
@@ -36,6 +37,7 @@ def wand_verdict(
         *_coverage(solution),
         _depth(solution),
         *_lens(solution, assumed_lens, focal_asked),
+        *_unchecked(solution, earlier),
         *_offset(solution),
         *([] if earlier is None else [_against(solution, earlier)]),
     ]
@@ -202,17 +204,34 @@ def _offset(s: WandSolution) -> list[Finding]:
     return [Finding(Grade.PASS, f"the right camera's stamps are {late} (+-{1e3 * s.offset_sigma_s:.2f}), which was allowed for")]
 
 
-def _against(s: WandSolution, earlier: Rig) -> Finding:
-    """Compare with a rig that these cameras had before."""
+def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
+    """Say that one marker checks neither lenses nor sizes, unless an earlier rig says the same as it."""
+    if s.points_m.shape[1] == 2:
+        return []
+    if earlier is not None:
+        turn, aside, scale = _compared(s, earlier)
+        if turn < SURELY_RAD and aside < 2.0 * SURELY_RAD and abs(scale - 1.0) < SAME_SCALE:
+            return []
+    text = "one marker has no length that would betray wrong lenses or a wrong distance: with such, the world is wrong unseen"
+    return [Finding(Grade.POOR, text, "a wand of two markers checks itself; or measure in the world something you know")]
+
+
+def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
+    """Give how much the right camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier rig."""
     turn = geodesic_rad(s.rig.right.rotation @ s.rig.left.rotation.T, earlier.right.rotation @ earlier.left.rotation.T)
     before = earlier.left.rotation @ (earlier.right.center_m - earlier.left.center_m)
     now = s.rig.left.rotation @ (s.rig.right.center_m - s.rig.left.center_m)
     cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))
     aside = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
-    scale = float(np.linalg.norm(now) / np.linalg.norm(before))
-    percent, degrees = 100.0 * (scale - 1.0), np.degrees(float(turn))
+    return float(turn), aside, float(np.linalg.norm(now) / np.linalg.norm(before))
+
+
+def _against(s: WandSolution, earlier: Rig) -> Finding:
+    """Compare with a rig that these cameras had before."""
+    turn, aside, scale = _compared(s, earlier)
+    percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
     text = f"against the earlier rig: baseline {percent:+.1f} %, right camera turned by {degrees:.2f} degrees"
-    if float(turn) > SAME_RAD or aside > 2.0 * SAME_RAD:
+    if turn > SAME_RAD or aside > 2.0 * SAME_RAD:
         return Finding(Grade.PASS, f"{text}: the cameras have been moved since")
     if abs(scale - 1.0) > SAME_SCALE:
         fix = "one scale is wrong: measure the wand from the middle of one marker to that of the other, or the board's squares"

@@ -73,6 +73,17 @@ def test_a_lens_that_was_guessed_never_passes(good: WandSolution) -> None:
     assert wand_verdict(good, focal_asked=True).grade is Grade.POOR
 
 
+def test_one_marker_passes_only_where_an_earlier_rig_agrees(good: WandSolution) -> None:
+    """Focal lengths 5 % off move the world by 2 to 5 % and no pixel: with one marker nothing shows it."""
+    truth = wand_rig()
+    tracks = wand_tracks(both_sightings(truth, Wave(n_markers=1, seed=4), 25.0), 1)
+    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
+    alone = wand_verdict(solution)
+    assert alone.grade is Grade.POOR and "one marker" in worst(alone)
+    assert not any("one marker" in finding.text for finding in wand_verdict(solution, earlier=truth).findings)
+    assert not any("one marker" in finding.text for finding in wand_verdict(good).findings)
+
+
 def test_an_earlier_rig_betrays_a_wrong_length(good: WandSolution) -> None:
     truth = wand_rig()
     assert wand_verdict(good, earlier=truth).grade is Grade.PASS
