@@ -1,4 +1,4 @@
-"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with two keys of our own in `[metadata]`: `floor_known`, `verdict`.
+"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with `floor_known` and `verdict` of our own in `[metadata]`.
 
 Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2,
 p1, p2[, k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to

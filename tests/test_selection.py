@@ -86,7 +86,7 @@ def test_information_is_that_of_the_numbers_it_comes_from(pairs: list[ViewPair])
 
 
 def test_views_that_face_the_camera_alike_are_mixed_with_tilted_ones(pairs: list[ViewPair]) -> None:
-    """Flat ones say nothing of the focal length, tilted ones less of the lens; greed beats either kind alone by its own measure."""
+    """Flat ones say nothing of the focal length, tilted ones less of the lens; the choice beats either kind alone."""
     rig = usual_rig()
     flat = scene_pairs(BOARD, rig, scene_views(BOARD, rig, 30, seed=7, tilt_rad=0.02), 0.1, seed=8)
     lone = [ViewPair(pair.left, None) for pair in (*flat, *pairs[:10])]
