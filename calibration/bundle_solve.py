@@ -91,8 +91,10 @@ def normal_equations(state: BundleState, seen: Observations, freedom: Freedom, p
     G, (_, V, _) = freedom.n_shared, seen.weight.shape
     J_shared, J_place = jacobian(state, seen, freedom)
     J = np.concatenate([J_shared, J_place], axis=-1).swapaxes(0, 1).reshape(V, -1, G + 6)
-    root = np.sqrt(np.repeat(seen.weight.swapaxes(0, 1).reshape(V, -1), 2, axis=1))
-    r = np.where(seen.weight[..., None] > 0, residual_px(state, seen), 0.0).swapaxes(0, 1).reshape(V, -1) * root
+    residual = residual_px(state, seen)
+    counts = (seen.weight > 0) & np.isfinite(residual).all(axis=-1)  # not what lies behind a camera
+    root = np.sqrt(np.repeat(np.where(counts, seen.weight, 0.0).swapaxes(0, 1).reshape(V, -1), 2, axis=1))
+    r = np.where(counts[..., None], residual, 0.0).swapaxes(0, 1).reshape(V, -1) * root
     J = J * root[..., None]
     H, b = J.swapaxes(1, 2) @ J, (J * r[..., None]).sum(axis=1)
     shared, gradient = H[:, :G, :G].sum(axis=0), b[:, :G].sum(axis=0)

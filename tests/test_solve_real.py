@@ -1,4 +1,4 @@
-"""Real boards: the stereo pairs of OpenCV's documentation, and two webcams; judged by OpenCV's own calibration and rectification."""
+"""Real boards: the pairs of OpenCV's documentation and two webcams, judged by OpenCV's own calibration and rectification."""
 
 import os
 from collections.abc import Sequence
@@ -43,8 +43,10 @@ def webcam_pairs(shared_data: Path) -> list[ViewPair]:
         pytest.skip(f"no real corners: {file} does not exist")
     with np.load(file) as stored:
         sides = [stored[key].reshape(-1, 9, 6, 2).swapaxes(1, 2).reshape(-1, 54, 2) for key in ("left_px", "right_px")]
+    seen = np.ones(54, bool)
     return [
-        ViewPair(*(BoardView(px.copy(), np.ones(54, bool), name=str(i)) for px in both)) for i, both in enumerate(zip(*sides))
+        ViewPair(BoardView(left.copy(), seen, name=str(i)), BoardView(right.copy(), seen, name=str(i)))
+        for i, (left, right) in enumerate(zip(*sides, strict=True))
     ]
 
 
@@ -92,7 +94,7 @@ def test_pairs_left_out_are_rectified(doc_pairs: list[ViewPair], train: slice) -
 
 
 def test_the_same_corners_given_to_opencv(doc_pairs: list[ViewPair]) -> None:
-    """OpenCV's joint calibration of the same corners, k1 k2 p1 p2: focal lengths and baseline agree, held-out |dy| is no worse."""
+    """OpenCV's joint calibration of the same corners, k1 k2 p1 p2: focal length, baseline and turn agree."""
     solution = solve_rig(DOC_BOARD, doc_pairs, SIZES)
     left, right = (px.astype(np.float32)[:, :, None] for px in both_seen(doc_pairs))
     points = [DOC_BOARD.points_m.astype(np.float32)] * len(left)
