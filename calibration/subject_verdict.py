@@ -104,11 +104,15 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
 
 def _pose(fit: SubjectFit) -> list[Finding]:
     """Judge whether the arms were level, as far as markers are worn on them."""
-    worn = {JOINTS[j] for j in fit.problem.worn.joint[fit.problem.takes[0].valid]}
-    seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
-    if not any(seen):
+    slope, any_seen = np.zeros((len(fit.problem.takes), 2)), False
+    for k, take in enumerate(fit.problem.takes):
+        worn = {JOINTS[j] for j in fit.problem.worn.joint[take.valid]}
+        seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
+        slope[k] = np.where(seen, arm_slopes_deg(fit, k), 0.0)
+        any_seen = any_seen or any(seen)
+    if not any_seen:
         return []
-    slope = np.where(seen, arm_slopes_deg(fit), 0.0)
+    slope = slope[int(np.argmax(np.abs(slope).max(axis=1)))]
     side = int(np.argmax(np.abs(slope)))
     grade = _graded(float(np.abs(slope[side])), SLOPE_DEG)
     way = "below" if slope[side] < 0 else "above"

@@ -89,10 +89,9 @@ def marker_lines(fit: SubjectFit) -> list[str]:
     return lines
 
 
-def arm_slopes_deg(fit: SubjectFit) -> Floats:
-    """Give by how much the arms, shoulder to wrist, point above level in the first take, left and right, (2,) [degrees]."""
-    G, p = fit.pose
-    up = G[0][:, 1]
+def arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
+    """Give by how much the arms, shoulder to wrist, point above level in a take, left and right, (2,) [degrees]."""
+    p, up = fit.adjusted.placed[take].p, fit.adjusted.placed[take].G[0][:, 1]
     found = []
     for side in ("left", "right"):
         along = p[JOINT_INDEX[side + "Hand"]] - p[JOINT_INDEX[side + "UpperArm"]]

@@ -130,3 +130,7 @@ def test_only_markers() -> None:
     verdict = judged([held(ANN, 3)], old=ANN)
     line_of(verdict, "skeleton kept", Grade.PASS)
     assert "thighs_sigma_mm" not in verdict.figures
+
+
+def test_arms_that_slope_in_a_later_take() -> None:
+    line_of(judged([held(ANN, 0), held(ANN, 1, arms_rad=-0.5)]), "degrees below", Grade.POOR)
