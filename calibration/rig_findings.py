@@ -3,6 +3,7 @@
 import numpy as np
 
 from calibration.coverage import coverage_of, outside_share
+from calibration.rig_left_out import left_out_findings
 from calibration.rig_measures import corners_px, depth_ratio, edges_of, tilts_rad, view_rms_px
 from calibration.rig_solution import RigSolution
 from calibration.verdict import Finding, Grade
@@ -15,7 +16,6 @@ LEAST_CORNERS, FEW_CORNERS = 60, 200  # seen by both cameras
 RMS_PX = (1.0, 3.0)  # poor and fail, in pictures up to 640 px wide; in proportion above
 HELD_OUT = 1.5  # times the error in the views that were fitted
 ODD_VIEW = 3.0  # times the usual error
-DROPPED = 0.4
 BIAS = (0.005, 0.03)  # of the square
 TILT_RAD, DEPTHS = np.radians(12.0), 1.25  # less than both: focal length and distance cannot be told apart
 GOOD_DEPTHS = 2.0
@@ -33,10 +33,7 @@ def view_findings(solution: RigSolution) -> Found:
     if views < FEW or corners < FEW_CORNERS:
         grade = Grade.FAIL if views < FEWEST or corners < LEAST_CORNERS else Grade.POOR
     findings = [Finding(grade, text, "" if grade is Grade.PASS else "take about 20, the board tilted otherwise in each")]
-    taken, left_out = len(solution.pairs), len(solution.dropped)
-    if left_out > DROPPED * (taken + left_out):
-        text = f"{left_out} of {taken + left_out} views were left out, such as {solution.dropped[0]}"
-        findings.append(Finding(Grade.POOR, text, "hold the board still and wholly in view"))
+    findings += left_out_findings(solution)
     return findings, {"views": float(views), "corners": float(corners)}
 
 
