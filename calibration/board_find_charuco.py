@@ -20,6 +20,7 @@ MIN_SHARE = 0.7  # of the markers in the picture that must agree: of another boa
 MIN_CORNERS = 6
 INLIER = 0.12  # of a square: markers that lie further from where the others put them are not of this board
 WIDE_PX = 2000  # no larger picture is made of pictures as wide as this
+CLEAR = 4  # by which one layout must beat the other, markers counted twice and corners once
 ROUNDS = 4
 NEIGHBOURS = 10
 
@@ -66,25 +67,39 @@ def _markers(detector: "cv2.aruco.ArucoDetector", grey: Image, scale: float) -> 
 
 
 def find_charuco(grey: Image, board: Board, markers: MarkersSeen) -> CharucoSeen | None:
-    """Give the corners of a ChArUco board of which some markers were found in a picture, (H, W); None: too few, or not of it."""
-    layouts = [False, True] if board.legacy is None and board.rows % 2 else [bool(board.legacy)]
-    placed = [(marker_points(board, legacy, markers), legacy) for legacy in layouts]
-    counted = [(int(points[2].sum()) // 4, points, legacy) for points, legacy in placed]
-    counted.sort(key=lambda count: -count[0])
-    n_agree = counted[0][0]
-    if n_agree < max(MIN_MARKERS, MIN_SHARE * len(markers.ids)) or (len(counted) > 1 and counted[1][0] > 0.7 * n_agree):
-        return None  # another board or two of them, or too little is seen to tell the layout
-    (points_m, points_px, inlier), legacy = counted[0][1:]
-    light = light_squares(board, legacy and bool(board.rows % 2))
-    markers_m, markers_px = points_m[inlier], points_px[inlier]
+    """Give the corners of a ChArUco board of which some markers were found in a picture, (H, W).
+
+    None: too few, those of another board or of two, or too little to tell the layout.
+    """
+    grown = []
+    for legacy in (False, True) if board.rows % 2 else (False,):
+        points_m, points_px, agree = marker_points(board, legacy, markers)
+        if agree.sum() / 4.0 >= max(MIN_MARKERS, MIN_SHARE * len(markers.ids)):
+            light = light_squares(board, legacy)
+            fit, seen = _grown(grey, board, points_m[agree], points_px[agree], light)
+            grown.append((int(agree.sum()) // 4 * 2 + int(seen.sum()), CharucoSeen(fit, seen, legacy)))
+    grown.sort(key=lambda each: -each[0])
+    # With an odd number of squares a row, the layouts differ by a shift, but for the first and last square of each row.
+    if not grown or (len(grown) > 1 and grown[0][0] < grown[1][0] + CLEAR):
+        return None
+    best = grown[0][1]
+    if board.rows % 2 and board.legacy is not None and board.legacy != best.legacy:
+        return None
+    return best if best.seen.sum() >= MIN_CORNERS else None
+
+
+def _grown(
+    grey: Image, board: Board, markers_m: Floats, markers_px: Floats, light: NDArray[np.bool_]
+) -> tuple[CornerFit, NDArray[np.bool_]]:
+    """Fit corners outwards from what is known: a lens bends the board by more than a corner's surroundings."""
     fit, seen = _fitted(grey, board, markers_m, markers_px, light)
-    for _ in range(ROUNDS):  # outwards from what is known: a lens bends the board by more than a corner's surroundings
+    for _ in range(ROUNDS):
         before = seen
         known_m, known_px = np.vstack([markers_m, board.points_m[seen, :2]]), np.vstack([markers_px, fit.corners_px[seen]])
         fit, seen = _fitted(grey, board, known_m, known_px, light)
         if np.array_equal(before, seen):
             break
-    return CharucoSeen(fit, seen, legacy and bool(board.rows % 2)) if seen.sum() >= MIN_CORNERS else None
+    return fit, seen
 
 
 def marker_points(board: Board, legacy: bool, markers: MarkersSeen) -> tuple[Floats, Floats, NDArray[np.bool_]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibration.board import MARKER_SHARE, Board
 from calibration.board_find import grey_picture, without_board
 from calibration.board_find_charuco import MarkersSeen, find_charuco, find_markers
-from calibration.board_find_chessboard import find_chessboard
+from calibration.board_find_chessboard import chessboard_grids, find_chessboard
 from calibration.board_order import is_ambiguous
 from calibration.board_pattern import board_dictionary
 from calibration.board_seen import chessboard_seen, dictionary_seen, layout_seen
@@ -52,7 +52,7 @@ def _reason(grey: Image, board: Board) -> str:
     return (
         words
         or _light_words(grey)
-        or f"no board of {board.text} is to be seen, nor any other: hold it nearer, whole and in focus"
+        or f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
     )
 
 
@@ -78,7 +78,7 @@ def _instead_of_squares(grey: Image, board: Board) -> str:
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else ""
     seen = chessboard_seen(grey)
     if seen is None:
-        return _blurred_words(grey)
+        return _blurred_words(grey, board)
     (columns, rows), at_edge, blur_px = seen
     if {columns, rows} == {board.columns - 1, board.rows - 1}:
         return (
@@ -98,11 +98,11 @@ def _instead_of_squares(grey: Image, board: Board) -> str:
     )
 
 
-def _blurred_words(grey: Image) -> str:
+def _blurred_words(grey: Image, board: Board) -> str:
     """Say whether a board shows up once the picture is made smaller, where blur matters less."""
     for scale in (0.5, 0.25):
         small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-        if chessboard_seen(small) is not None:
+        if chessboard_seen(small) is not None or any(True for _ in chessboard_grids(small, board.columns, board.rows)):
             return "a board is seen only when the picture is made smaller, so it is too blurred: hold it still, focus, more light"
     return ""
 
