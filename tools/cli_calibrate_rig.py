@@ -121,9 +121,11 @@ def rig(
 
 def _is_file(source: str) -> bool:
     """Tell whether a source is of files, not a live camera."""
+    if Path(source).exists():
+        return True
     from tools.cameras import is_recorded
 
-    return Path(source).exists() or is_recorded(source)
+    return is_recorded(source)
 
 
 def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
