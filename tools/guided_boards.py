@@ -1,5 +1,6 @@
 """One collection of a board's views: what the cameras saw goes to the guide, its advice to the page and the terminal."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,8 @@ from tools.guided_cameras import GuidedCameras
 from tools.guided_show import GuideShow
 
 LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
-FLASH_NS, STALE_NS = 500_000_000, 500_000_000
+FLASH_NS = 500_000_000
+RECENT, BESIDE_NS = 12, 70_000_000  # sights that are kept to be drawn into the picture they belong to
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
 SKEW_SHARE = 0.6
 NO_BOARD = "no board"  # so begins what is said where nothing at all like a board is seen (`calibration.board_words`)
@@ -49,6 +51,7 @@ class BoardSession:
         self._pairing: SightPairing | None = None
         self._advice = Advice("opening the cameras")
         self._last: dict[int, Sight] = {}
+        self._recent: tuple[deque[Sight], deque[Sight]] = (deque(maxlen=RECENT), deque(maxlen=RECENT))
         self._taken_ns = self._ended_ns = 0
 
     @property
@@ -64,6 +67,7 @@ class BoardSession:
         for sight in sights:
             cameras.heard(sight.camera, t_ns)
             self._last[sight.camera] = sight
+            self._recent[sight.camera].append(sight)
             self._see(sight, t_ns)
         self._obey()
         trouble = cameras.trouble()
@@ -108,6 +112,11 @@ class BoardSession:
         if self._advice.words == NOTHING and (why := self._instead()):
             self._advice = replace(self._advice, words=why)
 
+    def _view_at(self, camera: int, t_ns: int) -> BoardView | None:
+        """Give what a camera saw of the board in the picture of a time, or in one just beside it."""
+        near = min(self._recent[camera], key=lambda sight: abs(sight.t_capture_ns - t_ns), default=None)
+        return near.view if near is not None and abs(near.t_capture_ns - t_ns) <= BESIDE_NS else None
+
     @staticmethod
     def _check_sizes(moment: Moment, sizes: Sequence[tuple[int, int]]) -> None:
         """Raise CalibrationError where a camera changed the size of its pictures."""
@@ -134,9 +143,7 @@ class BoardSession:
 
     def _eye(self, n: int, preview: Preview | None, image: Image | None, wrong: str, t_ns: int) -> Eye:
         """Give what is shown of one camera."""
-        sight, advice = self._last.get(n), self._advice
-        fresh = sight is not None and t_ns - sight.t_capture_ns < STALE_NS
-        view: BoardView | None = sight.view if sight is not None and fresh else None
+        advice, view = self._advice, None if preview is None else self._view_at(n, preview.t_capture_ns)
         color = FRAME if view is None else AMBER if advice.words in (HOLD, BLURRED) else GREEN if advice.good else FRAME
         flash = view is not None and 0 <= t_ns - self._taken_ns < FLASH_NS
         size = self.guide.sizes[n] if self.guide is not None else preview.size if preview is not None else (640, 480)

@@ -32,8 +32,8 @@ class GuideShow:
         """Give what was pressed on the page since the last time."""
         return [] if self._page is None else self._page.asked()
 
-    def say(self, cameras: GuidedCameras, advice: Advice, ready: bool, t_ns: int, urgent: bool = False) -> None:
-        """Show words and meters, and tell them when they change. ready: what there is would do; urgent: say it at once."""
+    def say(self, cameras: GuidedCameras, advice: Advice, ready: bool | None, t_ns: int, urgent: bool = False) -> None:
+        """Show words and meters, and tell them when they change. ready: as of the page; urgent: say it at once."""
         words = self._steady.say(advice.words, t_ns, urgent)
         shown = replace(advice, words=words)
         if self._page is not None:

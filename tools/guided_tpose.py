@@ -59,7 +59,7 @@ class TposeSession:
             self._pairs.clear()
         trouble = cameras.trouble()
         advice = Advice(trouble, needs=self._advice.needs) if trouble else self._advice
-        self._show.say(cameras, advice, False, t_ns, urgent=bool(trouble) or advice.done)
+        self._show.say(cameras, advice, None, t_ns, urgent=bool(trouble) or advice.done)
         self._show.paint(cameras, self._eye)
         self._ended_ns = self._ended_ns or (t_ns if cameras.ended else 0)
         self.over = self.guide.done or bool(self._ended_ns and t_ns - self._ended_ns > SETTLE_NS)

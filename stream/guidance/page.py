@@ -83,15 +83,17 @@ class GuidePage:
     def begin(self) -> None:
         """Show the guidance, after a result as well."""
         self._verdict.visible = self._close.visible = self._busy.visible = False
-        self._finish.visible = self._meters.visible = True
+        self._finish.visible = self._meters.visible = self._cameras.visible = True
 
-    def show(self, advice: Advice, cameras: Sequence[CameraWords], ready: bool) -> None:
-        """Show what to do and how far it has come. ready: what there is would do to finish."""
+    def show(self, advice: Advice, cameras: Sequence[CameraWords], ready: bool | None) -> None:
+        """Show what to do and how far it has come. ready: what there is would do to finish, None where nobody can."""
         color = GOOD if advice.good else PLAIN
         set_html(self._words, big_html(advice.words, color))
         set_html(self._meters, needs_html(advice))
         set_html(self._cameras, cameras_html(cameras))
-        if self._finish.disabled == ready:
+        if self._finish.visible != (ready is not None):
+            self._finish.visible = ready is not None
+        if self._finish.disabled == bool(ready):
             self._finish.disabled = not ready
 
     def show_pictures(self, eyes: Sequence[Eye]) -> None:
@@ -111,7 +113,7 @@ class GuidePage:
 
     def result(self, result: Result) -> None:
         """Show what came out: the verdict in large letters, its findings beside, its picture below."""
-        self._busy.visible = self._finish.visible = self._meters.visible = False
+        self._busy.visible = self._finish.visible = self._meters.visible = self._cameras.visible = False
         set_html(self._words, result_html(result.grade, result.error))
         self._verdict.content = verdict_html(result.lines, "" if result.grade is None else result.error)
         self._verdict.visible = self._close.visible = True
