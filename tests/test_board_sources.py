@@ -12,7 +12,7 @@ from calibration.views import BoardView
 from capture.packets import Frame
 from capture.sources import Facts, Stamp
 from config.errors import SourceError
-from tools.board_sources_films import moments_of, rows_of, with_motion
+from tools.board_sources_films import length_words, moments_of, rows_of, with_motion
 from tools.board_sources_found import N_MISSES, Misses
 from tools.board_sources_look import search_stills
 from tools.board_sources_offset import change_of, offset_between
@@ -96,7 +96,8 @@ class Film:
     """Pictures with their stamps [ms] as a source."""
 
     def __init__(self, camera: int, stamps_ms: list[float], images: list[Image] | None = None, fps: float = 30.0) -> None:
-        self.name, self.fps, self.n_frames, self.truncated = "film", fps, len(stamps_ms), False
+        self.name, self.fps, self.truncated = "film", fps, False
+        self.n_frames: int | None = len(stamps_ms)
         self.stamp, self.facts = Stamp.FILE, Facts()
         images = images or [np.full((24, 32, 3), 9, np.uint8)] * len(stamps_ms)
         self.size = (images[0].shape[1], images[0].shape[0])
@@ -127,6 +128,14 @@ def test_pictures_are_paired_by_time() -> None:
     assert indices(Film(0, left), Film(1, late), 0.2) == [(k, k) for k in range(5)]
     fast = [k * 1000.0 / 60.0 for k in range(12)]
     assert indices(Film(0, left), Film(1, fast, fps=60.0)) == [(0, 0), (1, 2), (2, 4), (3, 6), (4, 8)]
+
+
+def test_films_of_unequal_length_are_told() -> None:
+    one, other = Film(0, [0.0, 33.0, 67.0]), Film(1, [33.0 * k for k in range(9)])
+    assert length_words([one]) == () and length_words([one, Film(1, [0.0])]) == ()
+    assert length_words([one, other]) == ("the videos have 3 and 9 frames; they are paired by time from their beginnings",)
+    one.truncated = True
+    assert "film: breaks off early, 3 frames are announced" in length_words([one])[0]
 
 
 def test_the_stillest_moment_of_each_stretch_is_taken() -> None:

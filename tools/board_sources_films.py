@@ -1,6 +1,6 @@
 """Look for a board in videos: in every quarter of a second at the stillest moment, with how the corners moved around it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -19,6 +19,7 @@ MOMENT_S = 0.25
 N_MOMENTS = 480  # of a long film
 N_THOROUGH = 60  # looked at thoroughly where a quick look finds next to nothing
 FEW = 8
+MORE_FRAMES = 2  # of one film than of the other, that mean nothing
 PAIR_SHARE = 0.6  # of the frame time, by which two pictures of one moment differ at most
 FLOW_WINDOW = (21, 21)
 MAX_FLOW_ERROR_PX = 0.5
@@ -138,7 +139,21 @@ def search_film(
             if any(view is not None for view in views):
                 pairs.append(ViewPair(*views))
     sizes = left.size, left.size if right is None else right.size
-    return Search(tuple(pairs), sizes, (searched[0], searched[1]), misses, is_film=True)
+    words = length_words([left] if right is None else [left, right])
+    return Search(tuple(pairs), sizes, (searched[0], searched[1]), misses, words, is_film=True)
+
+
+def length_words(films: Sequence[Source]) -> tuple[str, ...]:
+    """Say which films broke off early, and that two have different lengths."""
+    words = [
+        f"{film.name}: breaks off early, {film.n_frames} frames are announced; what could be read is used"
+        for film in films
+        if film.truncated
+    ]
+    counts = [film.n_frames for film in films if film.n_frames is not None]
+    if len(counts) == 2 and abs(counts[0] - counts[1]) > MORE_FRAMES:
+        words.append(f"the videos have {counts[0]} and {counts[1]} frames; they are paired by time from their beginnings")
+    return tuple(words)
 
 
 def seen_at(moment: Moment, camera: int, board: Board, thorough: bool) -> BoardView | None:

@@ -32,9 +32,9 @@ class Looked:
 
 
 def decoded(file: Path) -> Image | None:
-    """Decode a picture; through memory, since OpenCV cannot open every path on Windows."""
+    """Decode a picture, turned as its EXIF says, as videos are; through memory: OpenCV cannot open every path on Windows."""
     try:
-        image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+        image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
     except (OSError, cv2.error):
         return None
     return None if image is None else np.ascontiguousarray(image, np.uint8)
