@@ -1,0 +1,59 @@
+"""Choosing lenses: what is there is found, what is not there is left out, and what is held is held."""
+
+import numpy as np
+
+from calibration.bundle import BundleState, Freedom
+from calibration.bundle_bound import bundle_state
+from calibration.bundle_solve import Prior
+from calibration.bundle_start import weak_prior
+from calibration.camera import Camera, Rig
+from calibration.lens import HELD, LEVELS, LensModel
+from calibration.lens_choice import LensChoice, chosen_lenses, restricted
+from calibration.solve_start import observations
+from tests.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
+
+
+def chosen(rig: Rig, sigma_px: float, n: int = 16) -> LensChoice:
+    """Choose among views of a rig with this noise, from the truth."""
+    places = true_places(n)
+    seen = observations(BOARD, pairs_of(rig, places, sigma_px), False)
+    seen = type(seen)(seen.points_m, seen.px, seen.weight / sigma_px**2)
+    prior = Prior(*(np.tile(part, (2, 1)) for part in (weak_prior(SIZE).mean, weak_prior(SIZE).weight)))
+    start: BundleState = bundle_state(rig, places)
+    return chosen_lenses(start, seen, prior, Freedom((LensModel(("k1", "k2")),) * 2))
+
+
+def test_each_camera_gets_the_lens_it_has() -> None:
+    """The left camera has no distortion and pixels 2 % wider than high, the right one k1 and k2."""
+    rig = true_rig()
+    left = Camera("left", SIZE, rig.left.matrix * [[1.02, 1, 1], [1, 1, 1], [1, 1, 1]], np.zeros(5), np.eye(3), np.zeros(3))
+    choice = chosen(Rig(left, rig.right), 0.1)
+    assert choice.freedom.lenses[0].coefficients == () and not choice.freedom.lenses[0].square
+    assert choice.freedom.lenses[1].coefficients[:1] == ("k1",) and "k3" not in choice.freedom.lenses[1].coefficients
+    assert not choice.freedom.form
+    assert choice.held_out_px["no distortion"] > 1.2 * min(choice.held_out_px.values())
+    assert min(choice.held_out_px.values()) < 1.1 * 0.1 * np.sqrt(2.0)
+
+
+def test_few_views_get_simple_lenses() -> None:
+    """Five views for at most six numbers."""
+    choice = chosen(true_rig(), 0.1, 5)
+    assert all(lens.n_free <= 6 for lens in choice.freedom.lenses)
+
+
+def test_models_free_what_they_name() -> None:
+    assert HELD.directions.shape == (9, 0) and HELD.n_free == 0
+    for level in LEVELS:
+        for square in (True, False):
+            lens = LensModel(level, square)
+            assert lens.directions.shape == (9, lens.n_free) and np.linalg.matrix_rank(lens.directions) == lens.n_free
+    np.testing.assert_array_equal(LensModel(("k3",)).directions[:, 0], [1, 1, 0, 0, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(LensModel(("p2",), square=False).directions[:, -1], [0, 0, 0, 0, 0, 0, 0, 1, 0])
+
+
+def test_what_a_model_does_not_have_is_set_to_nothing() -> None:
+    numbers = np.array([[600.0, 610, 320, 240, 0.1, 0.2, 0.01, 0.02, 0.3]])
+    np.testing.assert_array_equal(restricted(numbers, (LensModel(("k1",)),)), [[605, 605, 320, 240, 0.1, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(
+        restricted(numbers, (LensModel(("k2", "p1"), False),)), [[600, 610, 320, 240, 0, 0.2, 0.01, 0, 0]]
+    )
