@@ -7,7 +7,7 @@ from calibration.floor import Floor, Way, floored
 from calibration.verdict import Finding, Grade, Verdict
 from database.rotations import Floats
 
-TILT_DEG = (0.7, 3.0)  # standard deviation up to which a floor is good, and poor
+TILT_DEG = (0.7, 2.0)  # standard deviation up to which a floor is good, and poor
 HEIGHT_MM = (15.0, 60.0)
 RESIDUAL_MM = {"board": (3.0, 15.0), "markers": (8.0, 30.0), "walk": (15.0, 40.0)}
 ROLL_DEG, LOWEST_CAMERA_M, HIGHEST_CAMERA_M = 45.0, 0.02, 4.0
@@ -15,6 +15,7 @@ SIZE_PERCENT = (1.0, 4.0)
 MOST_RESCALED_PERCENT = 20.0
 REACH_M = (0.3, 15.0)
 HIGHEST_POINT_M = ((0.9, 2.4), (0.5, 3.2))  # of a performer who walks: good, and poor
+STANDING_PERCENT = (90.0, 70.0)  # of the moments in which the lowest marker is that of a standing foot
 BELOW_PERCENT = (2.0, 10.0)
 AGAIN = {
     "board": "lay the board flat on the floor, nearer to the cameras and whole in both pictures",
@@ -36,7 +37,7 @@ def floor_verdict(rig: Rig, floor: Floor) -> Verdict:
     findings = [_sure(floor), _residual(floor)]
     for camera in cameras:
         findings += [_stands(camera, floor.by), *_upright(camera)]
-    findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor)]
+    findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor), *_standing(floor)]
     findings += [Finding(Grade.POOR, *_split(doubt)) for doubt in floor.doubts]
     findings += [Finding(Grade.PASS, note) for note in floor.notes]
     heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
@@ -175,3 +176,15 @@ def _below(floor: Floor) -> list[Finding]:
             "does the floor mirror the markers? if not, it is too high",
         )
     ]
+
+
+def _standing(floor: Floor) -> list[Finding]:
+    """Judge in how many moments of a walk a foot stands on the floor: of somebody who walks, in all."""
+    standing = floor.figures.get("standing_percent", float("nan"))
+    if not np.isfinite(standing):
+        return []
+    grade = graded(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
+    if grade is Grade.PASS:
+        return []
+    text = f"a foot stands on this floor in {standing:.0f}% of the moments only"
+    return [Finding(grade, text, "walk, do not jump or kneel: --from and --to name the seconds of the walk")]

@@ -257,10 +257,17 @@ def _floor(
             "assumed_mm": 1e3 * heights.sigma_m,
             "contacts": float(len(contacts)),
             "below_percent": 100.0 * _share_below(scene, heights, plane.up, plane.offset_m),
+            "standing_percent": 100.0 * _stands(scene, heights, plane),
             "highest_m": float(np.quantile(over, 0.995)) if len(over) else float("nan"),
             "width_m": width,
         },
     )
+
+
+def _stands(scene: Scene, heights: FootHeights, plane: Plane) -> float:
+    """Give in which share of the moments the lowest point is within reach of where a standing foot's lowest marker is."""
+    over = _lowest_m(scene, plane.up[None])[0] - plane.offset_m - heights.heights_m[0]
+    return float(np.mean(np.abs(over) < LOWEST_TOLERANCE_M))
 
 
 def _width_m(points_m: Floats, up: Floats) -> float:

@@ -44,7 +44,7 @@ def test_a_good_floor_passes() -> None:
 @pytest.mark.parametrize(
     ("changes", "grade", "words"),
     [
-        ({"tilt_sigma_rad": np.radians(2.0)}, Grade.POOR, "2.00 degrees"),
+        ({"tilt_sigma_rad": np.radians(1.9)}, Grade.POOR, "1.90 degrees"),
         ({"tilt_sigma_rad": np.radians(4.0)}, Grade.FAIL, "4.00 degrees"),
         ({"height_sigma_m": 0.03}, Grade.POOR, "30.0 mm in height"),
         ({"height_sigma_m": 0.08}, Grade.FAIL, "lay the board flat"),
@@ -65,6 +65,8 @@ def test_a_good_floor_passes() -> None:
         ({"by": "walk", "figures": {"highest_m": 2.9}}, Grade.POOR, "2.90 m above"),
         ({"by": "walk", "figures": {"highest_m": 0.3}}, Grade.FAIL, "0.30 m above"),
         ({"by": "walk", "figures": {"below_percent": 12.0}}, Grade.FAIL, "12.0% of all points"),
+        ({"by": "walk", "figures": {"standing_percent": 56.0}}, Grade.FAIL, "in 56% of the moments only"),
+        ({"by": "walk", "figures": {"standing_percent": 85.0}}, Grade.POOR, "in 85% of the moments only"),
         ({"by": "walk", "height_sigma_m": 0.025, "figures": {"assumed_mm": 25.0}}, Grade.POOR, "--height MM"),
     ],
 )
