@@ -240,11 +240,12 @@ class RigGuide:
         """Put together what to tell."""
         done = self.done
         shared = self.n_shared
+        views = f"{shared} view" + ("" if shared == 1 else "s")
         if len(self.sizes) > 1:
             lone = len(self.kept) - shared
-            counts = f"{shared} views by both cameras" + (f", {lone} by one" if lone else "")
+            counts = f"{views} by both cameras" + (f", {lone} by one" if lone else "")
         else:
-            counts = f"{shared} views"
+            counts = views
         return Advice(ENOUGH if done else words, good or done, taken, self.needs(), counts, done, self.cover)
 
 

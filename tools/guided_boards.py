@@ -21,7 +21,7 @@ from tools.guided_show import GuideShow
 
 LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
 FLASH_NS = 500_000_000
-RECENT, BESIDE_NS = 12, 70_000_000  # sights that are kept to be drawn into the picture they belong to
+RECENT, BESIDE_NS, LATE_NS = 12, 60_000_000, 600_000_000  # sights and pictures that are kept until they meet
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
 SKEW_SHARE = 0.6
 NO_BOARD = "no board"  # so begins what is said where nothing at all like a board is seen (`calibration.board_words`)
@@ -52,6 +52,7 @@ class BoardSession:
         self._advice = Advice("opening the cameras")
         self._last: dict[int, Sight] = {}
         self._recent: tuple[deque[Sight], deque[Sight]] = (deque(maxlen=RECENT), deque(maxlen=RECENT))
+        self._pictures: tuple[deque[tuple[int, Image]], deque[tuple[int, Image]]] = (deque(maxlen=8), deque(maxlen=8))
         self._taken_ns = self._ended_ns = 0
 
     @property
@@ -112,10 +113,19 @@ class BoardSession:
         if self._advice.words == NOTHING and (why := self._instead()):
             self._advice = replace(self._advice, words=why)
 
-    def _view_at(self, camera: int, t_ns: int) -> BoardView | None:
-        """Give what a camera saw of the board in the picture of a time, or in one just beside it."""
-        near = min(self._recent[camera], key=lambda sight: abs(sight.t_capture_ns - t_ns), default=None)
-        return near.view if near is not None and abs(near.t_capture_ns - t_ns) <= BESIDE_NS else None
+    def _searched(self, n: int, preview: Preview, image: Image) -> tuple[Image, BoardView | None]:
+        """Give the newest picture of a camera that was searched, and the board in it; the newest of all where none was.
+
+        A picture is here sooner than what was found in it, and corners beside the board would look like a fault.
+        """
+        pictures = self._pictures[n]
+        if not pictures or pictures[-1][0] != preview.t_capture_ns:
+            pictures.append((preview.t_capture_ns, image))
+        for t_ns, shown in reversed(pictures):
+            for sight in self._recent[n]:
+                if abs(sight.t_capture_ns - t_ns) <= BESIDE_NS and preview.t_capture_ns - t_ns <= LATE_NS:
+                    return shown, sight.view
+        return image, None
 
     @staticmethod
     def _check_sizes(moment: Moment, sizes: Sequence[tuple[int, int]]) -> None:
@@ -143,7 +153,9 @@ class BoardSession:
 
     def _eye(self, n: int, preview: Preview | None, image: Image | None, wrong: str, t_ns: int) -> Eye:
         """Give what is shown of one camera."""
-        advice, view = self._advice, None if preview is None else self._view_at(n, preview.t_capture_ns)
+        advice, view = self._advice, None
+        if preview is not None and image is not None:
+            image, view = self._searched(n, preview, image)
         color = FRAME if view is None else AMBER if advice.words in (HOLD, BLURRED) else GREEN if advice.good else FRAME
         flash = view is not None and 0 <= t_ns - self._taken_ns < FLASH_NS
         size = self.guide.sizes[n] if self.guide is not None else preview.size if preview is not None else (640, 480)
