@@ -1,6 +1,6 @@
 """A wand's adjustment in rounds: read at the time offset found, markers told apart anew, what does not fit left out."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from calibration.camera import Camera
 from calibration.wand import WandTrack, WandViews
 from calibration.wand_bundle import WandFit, WandProblem, WandState, adjust, residuals
 from calibration.wand_essential import sampson2
-from calibration.wand_start import POINT_PX, exchanged, placed, rays_of, usual_length
+from calibration.wand_start import POINT_PX, enough, exchanged, placed, rays_of, usual_length
 from calibration.wand_tracks import views_at
 from database.rotations import skew
 
@@ -28,37 +28,45 @@ def quick_fit(
     return adjust(state, problem, True, max_steps)
 
 
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """What the adjustment came to: the views it rests on, which observations fit, (F, K), noise, and time offset in all."""
+
+    views: WandViews
+    fit: WandFit
+    used: NDArray[np.bool_]
+    sigma_px: float
+    offset_s: float
+
+
 def refined(
     tracks: tuple[WandTrack, WandTrack],
     cameras: tuple[Camera, Camera],
     state: WandState,
     offset_s: float,
     free: tuple[bool, bool],
-) -> tuple[WandViews, WandFit, NDArray[np.bool_], float, float]:
-    """Adjust in rounds: read the right track anew at the offset found, tell the markers apart, leave out what does not fit."""
+) -> Refined:
+    """Adjust in rounds: read the right track anew at the offset found, tell the markers apart, leave out what does not fit.
+
+    free: whether focal lengths and the time offset may move. Raises CalibrationError: at the offset found hardly anything is
+    seen.
+    """
     for _ in range(ROUNDS):
-        views = views_at(*tracks, offset_s)
-        views = _rigidly_told_apart(views, cameras, state)
+        offset_s, state = offset_s + state.delta_s, replace(state, delta_s=0.0)
+        views = _rigidly_told_apart(enough(views_at(*tracks, offset_s)), cameras, state)
         points = placed(views, state.intrinsics, cameras, state.rotation, state.translation)
-        state = replace(state, points=points, length=usual_length(points), delta_s=0.0)
-        sigma = _noise(state, views)
-        state = quick_fit(views, state, sigma, *free, max_steps=20).state
-        offset_s += state.delta_s
-    sigma = _noise(state, views)
-    problem = WandProblem(
-        views.points_px,
-        views.velocity_px_s,
-        np.ones(views.points_px.shape[1:3], bool),
-        sigma,
-        max(STIFFNESS * state.length, 1e-9),
-        *free,
-    )
+        state = replace(state, points=points, length=usual_length(points))
+        state = quick_fit(views, state, _noise(state, views), *free, max_steps=20).state
+    all_used = np.ones(views.points_px.shape[1:3], bool)
+    rigid = max(STIFFNESS * state.length, 1e-9)
+    problem = WandProblem(views.points_px, views.velocity_px_s, all_used, _noise(state, views), rigid, *free)
     for _ in range(2):
         problem = replace(problem, used=_fitting(state, problem))
         fit = adjust(state, problem, robust=False, max_steps=20)
         state = fit.state
         problem = replace(problem, sigma_px=_chi(fit, problem))
-    return views, adjust(state, problem, False, 5), problem.used, problem.sigma_px, offset_s + state.delta_s
+    fit = adjust(state, problem, False, 5)
+    return Refined(views, fit, problem.used, problem.sigma_px, offset_s + fit.state.delta_s)
 
 
 def _rigidly_told_apart(views: WandViews, cameras: tuple[Camera, Camera], state: WandState) -> WandViews:

@@ -1,6 +1,6 @@
 """A rig from a wand: first look, adjustment, what is well enough determined to be kept, and the scale."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from calibration.camera import Camera, Rig
 from calibration.triangulate import triangulate
 from calibration.wand import WandSolution, WandTrack, WandViews
-from calibration.wand_bundle import WandFit, WandProblem, WandState, residuals
-from calibration.wand_refine import quick_fit, refined
+from calibration.wand_bundle import WandProblem, WandState, residuals
+from calibration.wand_refine import Refined, quick_fit, refined
 from calibration.wand_start import (
     LEAST_SHARED,
     POINT_PX,
@@ -56,70 +56,88 @@ def solve_wand(
     views, starts = first_poses(views, cameras)
     fits = [quick_fit(views, first_state(views, cameras, pose), 8.0 * POINT_PX, max_steps=15) for pose in starts]
     state = min(fits, key=lambda fit: fit.cost).state
-    offset, kept_focal, notes = not synchronised, focal, list[str]()
-    for _ in range(3):
-        found = refined((left, tracks[1]), cameras, state, offset_s, (kept_focal, offset))
-        sigmas = np.sqrt(np.diag(found[1].covariance))
-        if offset and sigmas[5 + 2 * kept_focal] > OFFSET_KNOWN_S:
+    found, free, notes = _determined((left, tracks[1]), cameras, state, offset_s, (focal, not synchronised))
+    return _solution(found, cameras, free, _scale(found.fit.state, length_m, distance_m), assumed_lens, notes)
+
+
+def _determined(
+    tracks: tuple[WandTrack, WandTrack],
+    cameras: tuple[Camera, Camera],
+    state: WandState,
+    offset_s: float,
+    free: tuple[bool, bool],
+) -> tuple[Refined, tuple[bool, bool], tuple[str, ...]]:
+    """Adjust, and once more without what was not determined well: focal lengths, time offset; say so."""
+    (focal, offset), notes = free, list[str]()
+    while True:
+        found = refined(tracks, cameras, state, offset_s, (focal, offset))
+        sigmas = np.sqrt(np.diag(found.fit.covariance))
+        if offset and sigmas[5 + 2 * focal] > OFFSET_KNOWN_S:
+            notes.append(f"the time offset is known to {1e3 * sigmas[5 + 2 * focal]:.1f} ms only and is held: wave faster")
             offset = False
-            notes.append(f"the time offset is known to {1e3 * sigmas[5 + 2 * kept_focal]:.1f} ms only and is held: wave faster")
-        elif kept_focal and sigmas[5:7].max() > FOCAL_KNOWN:
-            kept_focal = False
+        elif focal and sigmas[5:7].max() > FOCAL_KNOWN:
             left_pc, right_pc = 100.0 * sigmas[5:7]
             notes.append(
                 f"the focal lengths are known to {left_pc:.1f} and {right_pc:.1f} % only and are held as given: "
                 "wave nearer and farther, in all of the picture, with a wand of two markers"
             )
+            focal = False
         else:
-            break
-    return _solution(found, cameras, (kept_focal, offset), length_m, distance_m, assumed_lens, tuple(notes))
+            return found, (focal, offset), tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How long the baseline is, by what, and whether that is the wand's length."""
+
+    baseline_m: float
+    words: str
+    by_length: bool
+
+
+def _scale(state: WandState, length_m: float | None, distance_m: float | None) -> _Scale:
+    """Settle the unit of length. Raises CalibrationError: nothing tells it."""
+    if length_m is not None and state.length > 0.0:
+        return _Scale(length_m / state.length, f"the wand's length of {1e3 * length_m:g} mm", True)
+    if distance_m is not None:
+        return _Scale(distance_m, f"the cameras' distance of {1e3 * distance_m:g} mm", False)
+    raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
 
 
 def _solution(
-    found: tuple[WandViews, WandFit, NDArray[np.bool_], float, float],
+    found: Refined,
     cameras: tuple[Camera, Camera],
     free: tuple[bool, bool],
-    length_m: float | None,
-    distance_m: float | None,
+    scale: _Scale,
     assumed_lens: bool,
     notes: tuple[str, ...],
 ) -> WandSolution:
-    """Settle the scale and check what came out."""
-    views, fit, used, sigma_px, offset_s = found
-    state, (focal, offset) = fit.state, free
-    by_length = length_m is not None and state.length > 0.0
-    if by_length:
-        assert length_m is not None
-        baseline_m, scale = length_m / state.length, f"the wand's length of {1e3 * length_m:g} mm"
-    elif distance_m is not None:
-        baseline_m, scale = distance_m, f"the cameras' distance of {1e3 * distance_m:g} mm"
-    else:
-        raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
-    points_m = baseline_m * state.points
-    _check_fit(used, sigma_px)
+    """Check what came out and give it in metres."""
+    fit, used, views, (focal, offset) = found.fit, found.used, found.views, free
+    state, points_m = fit.state, scale.baseline_m * fit.state.points
+    _check_fit(used, found.sigma_px)
     _check_volume(points_m[used])
-    rig = _rig(state, cameras, baseline_m)
+    rig = _rig(state, cameras, scale.baseline_m)
     _check_sides(rig)
-    sigmas = np.sqrt(np.diag(fit.covariance))
-    problem = WandProblem(views.points_px, views.velocity_px_s, used, sigma_px, 1.0, *free)
+    problem = WandProblem(views.points_px, views.velocity_px_s, used, found.sigma_px, 1.0, *free)
     px, _ = residuals(state, problem)
     lens_sigma = lens_sigmas((cameras[0].size[0], cameras[1].size[0]), assumed_lens, focal)
-    unsure = uncertainty(fit, problem, baseline_m, by_length, lens_sigma)
-    at = 5 + 2 * focal
+    unsure = uncertainty(fit, problem, scale.baseline_m, scale.by_length, lens_sigma)
+    sigmas = np.sqrt(np.diag(fit.covariance))
     return WandSolution(
         rig=rig,
         t_s=views.t_s,
         points_m=points_m,
         residual_px=np.where(used[None, :, :, None], px, 0.0),
         used=used,
-        sigma_px=sigma_px,
+        sigma_px=found.sigma_px,
         lengths_m=_free_lengths(rig, views, used),
-        length_m=baseline_m * state.length if state.length > 0.0 else float("nan"),
-        scale=scale,
+        length_m=scale.baseline_m * state.length if state.length > 0.0 else float("nan"),
+        scale=scale.words,
         relative_covariance=unsure.relative_covariance,
         focal_sigma=sigmas[5:7] if focal else np.zeros(2),
-        offset_s=offset_s,
-        offset_sigma_s=float(sigmas[at]) if offset else 0.0,
+        offset_s=found.offset_s,
+        offset_sigma_s=float(sigmas[5 + 2 * focal]) if offset else 0.0,
         world_sigma=unsure.world_sigma,
         notes=notes,
     )

@@ -18,16 +18,22 @@ NEAR_FAR, HARDLY = 1.5, 1.2  # farthest by nearest place of the wand
 LOST, MANY_LOST = 0.1, 0.3  # share of observations left out
 DEPTH_MM = 25.0
 SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
+DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that measured lens to lens
 SURELY_RAD = 0.003  # it is the same without doubt
 
 
 def wand_verdict(
-    solution: WandSolution, *, assumed_lens: bool = False, focal_asked: bool = False, earlier: Rig | None = None
+    solution: WandSolution,
+    *,
+    assumed_lens: bool = False,
+    focal_asked: bool = False,
+    earlier: Rig | None = None,
+    distance_m: float | None = None,
 ) -> Verdict:
     """Judge a solution.
 
     assumed_lens: the intrinsics come from a field of view, not from a calibration; focal_asked: focal lengths were to be solved;
-    earlier: a rig that these cameras had before, to compare with.
+    earlier: a rig that these cameras had before, and distance_m: between them as measured, to compare with.
     """
     checks = [
         _observations(solution),
@@ -39,6 +45,7 @@ def wand_verdict(
         *_lens(solution, assumed_lens, focal_asked),
         *_unchecked(solution, earlier),
         *_offset(solution),
+        *_against_distance(solution, distance_m),
         *([] if earlier is None else [_against(solution, earlier)]),
     ]
     return Verdict(tuple(checks), _figures(solution))
@@ -107,7 +114,7 @@ def _uncertainty(s: WandSolution) -> Finding:
     turn = float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3]))))
     text = (
         f"cameras {1e3 * s.rig.baseline_m:.0f} mm apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
-        f"the scale by {s.scale}; places in the volume are off by {100.0 * s.world_sigma:.2f} % of their distance"
+        f"the scale by {s.scale}; places in the volume may be off by {100.0 * s.world_sigma:.2f} % of their distance"
     )
     return Finding(
         grade, text, "" if grade is Grade.PASS else "wave longer, near and far, high and low; or move the cameras apart"
@@ -214,6 +221,17 @@ def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
             return []
     text = "one marker has no length that would betray wrong lenses or a wrong distance: with such, the world is wrong unseen"
     return [Finding(Grade.POOR, text, "a wand of two markers checks itself; or measure in the world something you know")]
+
+
+def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
+    """Compare the cameras' distance with that measured, where the scale is the wand's."""
+    if distance_m is None or not len(s.lengths_m):
+        return []
+    percent = 100.0 * (s.rig.baseline_m / distance_m - 1.0)
+    text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
+    if abs(percent) < 100.0 * DISTANCE_OFF:
+        return [Finding(Grade.PASS, text)]
+    return [Finding(Grade.POOR, text, "measure both again, the wand from middle to middle of its markers, and lens to lens")]
 
 
 def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:

@@ -84,6 +84,12 @@ def test_one_marker_passes_only_where_an_earlier_rig_agrees(good: WandSolution) 
     assert not any("one marker" in finding.text for finding in wand_verdict(good).findings)
 
 
+def test_a_measured_distance_betrays_a_wrong_length_too(good: WandSolution) -> None:
+    assert wand_verdict(good, distance_m=1.01 * wand_rig().baseline_m).grade is Grade.PASS
+    verdict = wand_verdict(good, distance_m=1.05 * wand_rig().baseline_m)
+    assert verdict.grade is Grade.POOR and "-4." in worst(verdict) and "measure both again" in worst(verdict)
+
+
 def test_an_earlier_rig_betrays_a_wrong_length(good: WandSolution) -> None:
     truth = wand_rig()
     assert wand_verdict(good, earlier=truth).grade is Grade.PASS

@@ -112,7 +112,7 @@ def write_wand_videos(
     files = (folder / "left.avi", folder / "right.avi")
     for side, (file, camera) in enumerate(zip(files, rig.cameras, strict=True)):
         rng = np.random.default_rng((seed, side))
-        writer = cv2.VideoWriter(str(file), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter_fourcc(*"MJPG"), fps, camera.size)
+        writer = cv2.VideoWriter(str(file), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), fps, camera.size)
         writer.set(cv2.VIDEOWRITER_PROP_QUALITY, 97)
         room = _dark_room(camera, reflections, rng)
         pool = rng.normal(0.0, 1.5, (4, *room.shape)).astype(np.float32)

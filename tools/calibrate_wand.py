@@ -100,7 +100,7 @@ def calibrate_wand(
 ) -> tuple[WandSolution, Verdict]:
     """Measure a rig with a wand and judge it.
 
-    Raises CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing that fits.
+    Raises CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
     """
     if wishes.length_m is None and wishes.distance_m is None:
         raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
@@ -120,7 +120,9 @@ def calibrate_wand(
         synchronised=wishes.synchronised,
         offset_s=wishes.late_s,
     )
-    verdict = wand_verdict(solution, assumed_lens=not wishes.intrinsics, focal_asked=wishes.focal, earlier=earlier)
+    verdict = wand_verdict(
+        solution, assumed_lens=not wishes.intrinsics, focal_asked=wishes.focal, earlier=earlier, distance_m=wishes.distance_m
+    )
     return solution, verdict
 
 
