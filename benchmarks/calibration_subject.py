@@ -1,6 +1,6 @@
 """How well a T-pose tells a performer's bones: people of a motion database, each left out of it and recovered from markers.
 
-    python -m benchmarks.calibration_subject --motion DIR [--takes N] [--draws N] [--height] [--database F] [--json F]
+    python -m benchmarks.calibration_subject --motion DIR [--takes N] [--draws N] [--sets SET...] [--height] [--json F]
 
 DIR holds Acclaim skeletons (subjects/NN/NN.asf beside their motions). Plain: an exact T-pose, markers at their nominal places,
 3 mm of noise. Honest: joints a few degrees off, the arms more, and every marker about 2 cm from where its set has it.
@@ -157,8 +157,8 @@ def table(name: str, found: dict[str, object]) -> str:
             f"  {bone:<11}{cells}{row['error_by_sigma']:9.2f}{100 * row['measured']:9.0f}%{row['median_of_mean_body_mm']:11.1f}"
         )
     lines += [
-        f"  all: median {found['median_mm']:.1f}, p95 {found['p95_mm']:.1f}, worst {found['worst_mm']:.1f}; worst bone of a person: "
-        f"median {found['median_of_worst_bone_mm']:.1f}; error/sigma {found['error_by_sigma']:.2f}",
+        f"  all: median {found['median_mm']:.1f}, p95 {found['p95_mm']:.1f}, worst {found['worst_mm']:.1f}; worst bone of a "
+        f"person: median {found['median_of_worst_bone_mm']:.1f}; error/sigma {found['error_by_sigma']:.2f}",
         f"  mean body: median {found['median_of_mean_body_mm']:.1f}, worst {found['worst_of_mean_body_mm']:.1f}; "
         f"height of the fit: {found['height_median_mm']:.0f} mm off",
     ]
