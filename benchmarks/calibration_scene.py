@@ -14,6 +14,7 @@ from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
 ADVERSITIES = ("none", "poor coverage", "bent board", "motion", "outliers", "strong lens", "bumped", "few views")
 SECOND_NS = 1_000_000_000
+BUMP_RAD = (0.004, -0.006, 0.003)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,13 @@ class Scene:
     noise_px: float
     adversity: str
     bend_m: float = 0.0
+
+    @property
+    def performing(self) -> Rig:
+        """The cameras as they stand after the calibration, when it is used: moved, where one was moved."""
+        if self.adversity != "bumped":
+            return self.truth
+        return Rig(self.truth.left, bumped(self.truth.right))
 
 
 def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
@@ -73,6 +81,12 @@ def random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:
 def _placed(camera: Camera, rotation: Floats, translation: Floats) -> Camera:
     """Put a camera elsewhere."""
     return Camera(camera.name, camera.size, camera.matrix, camera.distortions, rotation.copy(), translation.copy())
+
+
+def bumped(camera: Camera) -> Camera:
+    """Give a camera after someone knocked against it: turned by half a degree about its own centre."""
+    turn = matrix_from_rotvec(np.array(BUMP_RAD))
+    return _placed(camera, turn @ camera.rotation, turn @ camera.translation)
 
 
 def bent(board: Board, sag_m: float) -> Floats:
@@ -168,8 +182,7 @@ def _pair(
         moved = place + (drift if side else 0.0)
         seen_by = camera
         if adversity == "bumped" and side and v >= n_views // 2:
-            turn = matrix_from_rotvec(np.array([0.004, -0.006, 0.003]))
-            seen_by = _placed(camera, turn @ camera.rotation, turn @ camera.translation)
+            seen_by = bumped(camera)
         R = matrix_from_rotvec(moved[:3])
         x = points @ R.T + moved[3:]
         if not in_view(seen_by, x) or not shows_its_face(camera, R[:, 2], x.mean(axis=0)):

@@ -35,7 +35,7 @@ def texts(verdict: Verdict, grade: Grade) -> str:
 
 
 def off_percent(made: Scene, solution: RigSolution, verdict: Verdict) -> float:
-    return 100.0 * world_off(made.truth, solution.rig, volume_points_m(made.truth, verdict.figures["distance_m"]))
+    return 100.0 * world_off(made.performing, solution.rig, volume_points_m(made.performing, verdict.figures["distance_m"]))
 
 
 def test_a_good_calibration_passes_and_says_on_what() -> None:
