@@ -25,11 +25,11 @@ def draw_wand(solution: WandSolution, verdict: Verdict, path: str | Path) -> Pat
     import matplotlib
 
     with matplotlib.rc_context(style()):
-        figure = new_figure(12.0, 9.6)
+        figure = new_figure(12.0, 10.4)
         grid = figure.add_gridspec(
-            3, 6, height_ratios=(1.0, 1.0, 1.0), hspace=0.42, wspace=0.75, left=0.055, right=0.98, top=0.96, bottom=0.06
+            3, 6, height_ratios=(1.25, 1.0, 0.95), hspace=0.42, wspace=0.75, left=0.065, right=0.98, top=0.96, bottom=0.06
         )
-        verdict_panel(figure.add_subplot(grid[0, :]), verdict, "wand", 165)
+        verdict_panel(figure.add_subplot(grid[0, :]), verdict, "wand", 140)
         _room(figure.add_subplot(grid[1, :3]), solution, above=True)
         _room(figure.add_subplot(grid[1, 3:]), solution, above=False)
         for side, columns in enumerate((slice(0, 2), slice(2, 4))):
@@ -51,7 +51,7 @@ def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
     for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, ("left", "right"), strict=True):
         _camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
         at = camera.center_m
-        ax.annotate(name, (at @ ahead, at @ across), (-6, 0), textcoords="offset points", ha="right", va="center", color=color)
+        ax.annotate(name, (at @ ahead, at @ across), (0, 9), textcoords="offset points", ha="center", color=color)
     ax.set_title("from above" if above else "from the side")
     ax.set_xlabel("ahead [m]")
     ax.set_ylabel("to the right [m]" if above else "up [m]")

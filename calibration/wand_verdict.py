@@ -116,9 +116,11 @@ def _uncertainty(s: WandSolution) -> Finding:
         f"cameras {1e3 * s.rig.baseline_m:.0f} mm apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
         f"the scale by {s.scale}; places in the volume may be off by {100.0 * s.world_sigma:.2f} % of their distance"
     )
-    return Finding(
-        grade, text, "" if grade is Grade.PASS else "wave longer, near and far, high and low; or move the cameras apart"
-    )
+    if grade is Grade.PASS:
+        return Finding(grade, text)
+    if s.points_m.shape[1] == 1:
+        return Finding(grade, text, "use a wand of two markers and lenses calibrated with a board, or move the cameras apart")
+    return Finding(grade, text, "wave longer, near and far, high and low; or move the cameras apart")
 
 
 def _lengths(s: WandSolution) -> list[Finding]:
