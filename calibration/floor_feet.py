@@ -21,20 +21,24 @@ TOLD_SIGMA_M = 0.004
 
 @dataclass(frozen=True, slots=True)
 class FootHeights:
-    """Heights of foot markers above the floor while a foot stands flat, rising, (K,) [m], what they belong to, and how sure
-    they are.
+    """How high markers of feet are above the floor while a foot stands flat.
+
+    heights_m: rising, (K,) [m]; names: what they belong to, K; sigma_m: what they may all be off together; measured: of this
+    subject, not nominal; told: the lowest was measured by hand.
     """
 
     heights_m: Floats
     names: tuple[str, ...]
     sigma_m: float
     measured: bool
+    told: bool = False
 
     @property
     def words(self) -> str:
         """Say what is assumed."""
         listed = ", ".join(f"{name} {1e3 * height:.0f} mm" for name, height in zip(self.names, self.heights_m, strict=True))
-        return f"markers of a standing foot above the floor: {listed} ({'this subject' if self.measured else 'nominal'})"
+        how = "the lowest as told" if self.told else "this subject" if self.measured else "nominal"
+        return f"markers of a standing foot above the floor: {listed} ({how})"
 
 
 def heights_of_subject(subject: Subject) -> FootHeights:
@@ -49,7 +53,7 @@ def heights_of_set(markers: MarkerSet, skeleton: Skeleton) -> FootHeights:
 
 def heights_as_told(lowest_m: float, known: FootHeights) -> FootHeights:
     """Give the heights where that of the lowest marker was measured: the others keep their distance from it."""
-    return replace(known, heights_m=known.heights_m + lowest_m - known.heights_m[0], sigma_m=TOLD_SIGMA_M, measured=True)
+    return replace(known, heights_m=known.heights_m + lowest_m - known.heights_m[0], sigma_m=TOLD_SIGMA_M, told=True)
 
 
 def _heights(markers: MarkerSet, skeleton: Skeleton, offset_m: Floats, sigma_m: float, measured: bool) -> FootHeights:

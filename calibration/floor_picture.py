@@ -59,8 +59,10 @@ def _from_side(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> Non
     _arrow(ax, (AXIS_M, 0.0), "Z")
     _arrow(ax, (0.0, AXIS_M), "Y up")
     ax.axhline(0.0, color=INK, lw=1.4, zorder=1)
-    ax.axhspan(-GROUND_M, 0.0, color="0.93", zorder=0)
     ax.plot(0.0, -LOWEST_M, alpha=0.0)
+    limits = ax.dataLim.frozen()
+    ax.axhspan(-GROUND_M, 0.0, color="0.93", zorder=0)
+    ax.dataLim.set(limits)  # the ground goes on and on: it shall not make the picture larger
     ax.set_title("from the side")
     ax.set_xlabel("towards the cameras, z [m]")
     ax.set_ylabel("height over the floor, y [m]")

@@ -34,7 +34,7 @@ MOST_MOMENTS = 300
 N_TRIED = 40  # planes of each spacing that are looked at closely
 LOWEST_TOLERANCE_M = 0.04
 SPACING_M = (0.0, -0.02, 0.02, 0.04)  # tried: what the lowest and the highest marker of a foot may differ by more than known
-CLOSEST_M = 0.01
+CLOSEST_M, MOST_APART_M = 0.01, 0.05
 ROUNDS = 8
 FEW_STAYS = 6
 NO_FLOOR = (
@@ -152,8 +152,9 @@ def _spacings(heights: FootHeights) -> list[FootHeights]:
     if len(h) < 2:
         return [heights]
     wide = h[-1] - h[0]
+    middle = h[0] if heights.told else h.mean()
     shares = [(wide + change) / wide for change in SPACING_M if wide + change > CLOSEST_M]
-    return [replace(heights, heights_m=np.maximum(h.mean() + share * (h - h.mean()), 0.0)) for share in shares]
+    return [replace(heights, heights_m=np.maximum(middle + share * (h - middle), 0.0)) for share in shares]
 
 
 def _roll_rad(rig: Rig, up: Floats) -> float:
@@ -213,13 +214,16 @@ def _refined(
 
 
 def _spaced(heights: FootHeights, over_m: Floats, kind: NDArray[np.int64]) -> FootHeights:
-    """Give heights spaced as they were seen; their mean, which a walk cannot tell, stays as it was known."""
+    """Give heights spaced as they were seen; their mean, or the lowest where it was told, stays as it was known: no walk
+    tells it.
+    """
     measured = np.array([np.median(over_m[kind == k]) if (kind == k).sum() >= 3 else np.nan for k in range(len(heights.names))])
     known = np.isfinite(measured)
     if known.sum() < 2:
         return heights
     off = measured[known] - heights.heights_m[known]
-    shift = np.clip(off - off.mean(), -2.0 * heights.sigma_m, 2.0 * heights.sigma_m)
+    kept = off[0] if heights.told and known[0] else off.mean()
+    shift = np.clip(off - kept, -MOST_APART_M, MOST_APART_M)
     result = heights.heights_m.copy()
     result[known] += shift
     return replace(heights, heights_m=result)

@@ -49,7 +49,7 @@ def test_a_subject_is_known_by_its_own_offsets() -> None:
 def test_told_heights_shift_the_others_along() -> None:
     known = heights_of_set(read_marker_set("dark_room"), body(1.75))
     told = heights_as_told(0.048, known)
-    assert abs(told.heights_m[0] - 0.048) < 1e-12 and told.sigma_m < 0.01
+    assert abs(told.heights_m[0] - 0.048) < 1e-12 and told.sigma_m < 0.01 and "as told" in told.words
     np.testing.assert_allclose(np.diff(told.heights_m), np.diff(known.heights_m))
 
 
