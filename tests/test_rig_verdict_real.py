@@ -25,12 +25,8 @@ def test_two_real_webcams_are_poor_for_shallow_depth(shared_data: Path, tmp_path
         # Down the columns there, and from the other end: along rows of six here, so that the board faces the cameras.
         seen = [corners[f"{side}_px"].reshape(-1, 9, 6, 2)[:, :, ::-1].reshape(-1, 54, 2) for side in ("left", "right")]
     whole = np.ones(54, bool)
-    pairs = [
-        ViewPair(
-            *(BoardView(px[v].copy(), whole.copy(), v * 10**9, f"{side}{v:02d}") for px, side in zip(seen, "lr", strict=True))
-        )
-        for v in range(len(seen[0]))
-    ]
+    views = [[BoardView(px.copy(), whole.copy(), v * 10**9, f"{v:02d}") for v, px in enumerate(side)] for side in seen]
+    pairs = [ViewPair(left, right) for left, right in zip(*views, strict=True)]
     solution = solve_rig(Board("chessboard", 6, 9, 0.021), pairs, ((640, 480), (640, 480)))
     verdict = rig_verdict(solution, 4.0)
     assert verdict.grade is Grade.POOR, verdict.lines
