@@ -160,4 +160,5 @@ class BoardSession:
         flash = view is not None and 0 <= t_ns - self._taken_ns < FLASH_NS
         size = self.guide.sizes[n] if self.guide is not None else preview.size if preview is not None else (640, 480)
         cover = self.guide.cover[n] if self.guide is not None else None
-        return Eye(CAMERAS[n], image, size, view, cover=cover, color=color, flash=flash, words=wrong)
+        name = CAMERAS[n] if self.guide is None or len(self.guide.sizes) > 1 else "camera"
+        return Eye(name, image, size, view, cover=cover, color=color, flash=flash, words=wrong)
