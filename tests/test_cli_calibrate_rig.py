@@ -155,15 +155,37 @@ def test_lenses_from_earlier_are_held_or_refined(pictures: Pictures, calibrate: 
     assert "lenses known from earlier" in calibrate(*sources, "--refine").last
 
 
+def filmed(file: Path, images: list[Image], early: int = 0) -> Path:
+    """Film boards that rest for 8 to 14 of 30 frames a second each; early: frames by which this camera was started earlier."""
+    writer = cv2.VideoWriter(str(file), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, SIZE)
+    for k, image in enumerate(images):
+        for _ in range(8 + k * k % 7 + (early if k == 0 else 0)):
+            writer.write(cv2.cvtColor(image, cv2.COLOR_GRAY2BGR))
+    writer.release()
+    return file
+
+
+@pytest.mark.slow
+def test_videos_that_were_started_by_hand(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
+    """The right camera ran for 10 frames when the left one began: its stamps are a third of a second late."""
+    left, right = filmed(tmp_path / "left.avi", pictures.left), filmed(tmp_path / "right.avi", pictures.right, early=10)
+    blind = calibrate(left, right, "--no-picture")
+    assert blind.status == 1 or read_rig(tmp_path / "rig.toml").verdict != "pass"
+    for words in (("--unsynchronised",), ("--offset", "0.3333")):
+        result = calibrate(left, right, *words, "--no-picture")
+        assert result.status == 0, result.out + result.err
+        assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.02)
+        if "--offset" not in words:
+            late = re.search(r"stamps are (?:about )?([\d.]+) ", result.out)
+            assert late is not None and float(late[1]) == pytest.approx(333.0, abs=15.0)
+    assert "two videos only" in calibrate(folder(tmp_path / "some", pictures.left), "--unsynchronised").last
+
+
 @pytest.mark.slow
 def test_a_video(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
-    """Each pose rests for 8 of 30 frames a second: a moment in every quarter of a second."""
-    for name, images in (("left.avi", pictures.left), ("right.avi", pictures.right)):
-        writer = cv2.VideoWriter(str(tmp_path / name), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, SIZE)
-        for image in images:
-            for _ in range(8):
-                writer.write(cv2.cvtColor(image, cv2.COLOR_GRAY2BGR))
-        writer.release()
+    """A moment in every quarter of a second is looked at."""
+    filmed(tmp_path / "left.avi", pictures.left)
+    filmed(tmp_path / "right.avi", pictures.right)
     result = calibrate(tmp_path / "left.avi", tmp_path / "right.avi", "--no-picture")
     assert result.status == 0, result.out + result.err
     assert "moments looked at show the board" in result.out

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from calibration.board import Board
 from calibration.camera import Camera
 from calibration.rig_solution import RigSolution
@@ -24,6 +26,7 @@ from tools.calibration_words import check_verdict, say_verdict
 Tell = Callable[[str], None]
 Size = tuple[int, int]
 MIN_VIEWS = 4  # of one camera
+MOVING_PX_S = 5.0  # slower corners say nothing of time
 _LOG = logging.getLogger(__name__)
 
 
@@ -147,15 +150,24 @@ def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> R
         (sizes[0], sizes[1]),
         intrinsics=task.intrinsics,
         intrinsic_sigma=refined_sigma(task.intrinsics) if task.intrinsics is not None and task.refine else None,
-        solve_offset=task.solve_offset,
+        solve_offset=task.solve_offset and any(_shows_motion(pair) for pair in pairs),
         progress=_LOG.debug,
     )
 
 
+def _shows_motion(pair: ViewPair) -> bool:
+    """Tell whether a view says anything of the time between the cameras."""
+    right = pair.right
+    if pair.left is None or right is None or right.velocity_px_s is None:
+        return False
+    return float(np.median(np.linalg.norm(right.velocity_px_s[right.seen], axis=1))) > MOVING_PX_S
+
+
 def offset_words(solution: RigSolution, corrected_s: float) -> list[str]:
-    """Say by how much the right camera's stamps are late, where that was solved for."""
+    """Say by how much the right camera's stamps are late, where that was found out."""
     if not math.isfinite(solution.offset_s):
-        return []
+        late = f"the right camera's stamps are about {1e3 * corrected_s:.0f} ms late, which was corrected"
+        return [late] if corrected_s else []
     late_s, sigma_ms = corrected_s + solution.offset_s, 1e3 * solution.offset_sigma_s
     return [f"the right camera's stamps are {1e3 * late_s:.1f} +- {sigma_ms:.1f} ms late: --offset {late_s:.4f}"]
 
