@@ -93,6 +93,11 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> tuple[
     return findings, figures
 
 
+def _percent(share: float) -> str:
+    """Say a share, such as `0.35 %`; beyond the whole it only matters that it is."""
+    return f"{100.0 * share:.2g} %" if share < 0.995 else "more than 100 %"
+
+
 def _sigmas(derivatives: Floats, covariance: Floats) -> Floats:
     """Give the standard deviation of each relative distance error, (P,)."""
     return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", derivatives, covariance, derivatives), 0.0)))
@@ -103,7 +108,7 @@ def _world_finding(
 ) -> Finding:
     """Say by how much distances may be wrong."""
     what = "the size of things seen" if solution.rig.is_lone else "distances"
-    text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {100.0 * off:.2g} %"
+    text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_percent(off)}"
     if off <= PASS_OFF:
         return Finding(Grade.PASS, text)
     if suspects and suspects[0].off > 0.3 * off:
@@ -124,7 +129,7 @@ def _suspect_finding(suspect: Suspect) -> Finding:
     grade = Grade.PASS
     if suspect.off > TOLD_OFF:
         grade = Grade.FAIL if suspect.off > FAIL_OFF else Grade.POOR
-    return Finding(grade, f"{suspect.text}, which would change distances by {100.0 * suspect.off:.2g} %", suspect.fix)
+    return Finding(grade, f"{suspect.text}, which would change distances by {_percent(suspect.off)}", suspect.fix)
 
 
 def _depth(solution: RigSolution, distance_m: float) -> tuple[list[Finding], dict[str, float]]:

@@ -158,6 +158,14 @@ def test_a_lens_that_folds_over_is_told() -> None:
     assert "folds back" in "\n".join(rig_verdict(replace(solution, rig=Rig(left, solution.rig.right))).lines)
 
 
+def test_a_world_nothing_is_known_of_is_told_in_plain_words() -> None:
+    """Five views of boards that are all parallel to the picture: any focal length would do."""
+    made = scene(400, "poor coverage")
+    few = replace(made, pairs=made.pairs[:4], board_to_world=made.board_to_world[:4])
+    verdict = rig_verdict(fitted(few, LensModel(("k1", "k2"), square=False)))
+    assert verdict.grade is Grade.FAIL and not any("e+" in line or "nan" in line or "inf" in line for line in verdict.lines)
+
+
 def test_too_few_views_fail() -> None:
     made = scene(19, "none")
     few = replace(made, pairs=made.pairs[:2], board_to_world=made.board_to_world[:2])
