@@ -98,7 +98,7 @@ def rectified_dy_px(rig: Rig, views: Views) -> Floats:
         ideal = camera.undistort(px)
         rays = np.concatenate([ideal, np.ones((*ideal.shape[:2], 1))], axis=-1) @ np.asarray(R_rect).T
         rows.append(P[1, 1] * rays[..., 1] / rays[..., 2] + P[1, 2])
-    return np.abs(rows[0] - rows[1])
+    return np.asarray(np.abs(rows[0] - rows[1]))
 
 
 def edges_mm(rig: Rig, views: Views) -> Floats:

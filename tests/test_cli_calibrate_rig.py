@@ -310,7 +310,7 @@ def test_pictures_without_the_board_say_what_they_show(
     kind: str, pictures: Pictures, calibrate: Calibrate, tmp_path: Path
 ) -> None:
     change, words = BOARDLESS[kind]
-    line = refused(calibrate(*both(tmp_path, *without_board(pictures, change))), tmp_path)  # type: ignore[operator]
+    line = refused(calibrate(*both(tmp_path, *without_board(pictures, change))), tmp_path)
     assert "left: none of 4 pictures shows the board chessboard:7x4:30" in line
     assert any(word in line.lower() for word in words), line
 

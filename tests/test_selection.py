@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def pairs() -> list[ViewPair]:
     return scene_pairs(BOARD, rig, scene_views(BOARD, rig, 60, seed=3), 0.1, seed=4)
 
 
-def changed(pair: ViewPair, **what: float) -> ViewPair:
+def changed(pair: ViewPair, **what: Any) -> ViewPair:
     """Give a pair with something else about its left view."""
     assert pair.left is not None
     return replace(pair, left=replace(pair.left, **what))

@@ -25,7 +25,7 @@ from tools.calibration_words import check_verdict, say_verdict
 
 Tell = Callable[[str], None]
 Size = tuple[int, int]
-MIN_VIEWS = 4  # of one camera
+MIN_VIEWS, MIN_VIEWS_OF_KNOWN = 4, 3  # of one camera, and of one whose lens is known
 MOVING_PX_S = 5.0  # slower corners say nothing of time
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     selection = selected(pairs, (sizes[0], sizes[-1]), task.board, task.n_views, still_only=not task.solve_offset)
     for line in selection.words:
         tell(line)
-    check_left_over(pairs, selection, len(sizes))
+    check_left_over(pairs, selection, len(sizes), MIN_VIEWS if task.intrinsics is None else MIN_VIEWS_OF_KNOWN)
     solution = solved(selection.pairs, sizes, task)
     verdict = judged(solution, task)
     for line in (
@@ -128,14 +128,14 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     return Calibrated(solution, verdict)
 
 
-def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int) -> None:
+def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:
     """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
     for camera in range(n_cameras):
         before, after = (sum(pair.views[camera] is not None for pair in some) for some in (pairs, selection.pairs))
-        if after < MIN_VIEWS <= before:
+        if after < needed <= before:
             name = CAMERAS[camera] if n_cameras > 1 else "the camera"
             raise CalibrationError(
-                f"{name}: {after} of {before} views of the board can be used, at least {MIN_VIEWS} are needed and 20 are good "
+                f"{name}: {after} of {before} views of the board can be used, at least {needed} are needed and 20 are good "
                 f"({'; '.join(selection.words)}): take sharp pictures of the board at rest, in many places and tilts"
             )
 
