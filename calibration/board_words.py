@@ -49,11 +49,8 @@ def board_note(board: Board) -> str:
 def _reason(grey: Image, board: Board) -> str:
     """Say what one picture shows."""
     words = _instead_of_markers(grey, board) if board.kind == "charuco" else _instead_of_squares(grey, board)
-    return (
-        words
-        or _light_words(grey)
-        or f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
-    )
+    words = words or _light_words(grey) or (_blurred_words(grey, board) if board.kind == "chessboard" else "")
+    return words or f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
 
 
 def _light_words(grey: Image) -> str:
@@ -78,7 +75,7 @@ def _instead_of_squares(grey: Image, board: Board) -> str:
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else ""
     seen = chessboard_seen(grey)
     if seen is None:
-        return _blurred_words(grey, board)
+        return ""
     (columns, rows), at_edge, blur_px = seen
     if {columns, rows} == {board.columns - 1, board.rows - 1}:
         return (

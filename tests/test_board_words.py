@@ -50,7 +50,7 @@ CASES = {
         "only .x. of the board's 9x6 inner corners are in view: keep the whole",
     ),
     "two": (lambda: two(CHESSBOARD), CHESSBOARD, "two boards of 9x6"),
-    "blurred": (lambda: picture("9x6:25", Look(blur_px=11.0)), CHESSBOARD, "blurred"),
+    "blurred": (lambda: picture("9x6:25", Look(blur_px=6.0), (0.25, 0.3)), CHESSBOARD, "blurred"),
     "markers": (
         lambda: picture("charuco:9x6:25"),
         CHESSBOARD,
