@@ -20,6 +20,7 @@ from config.errors import CalibrationError
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 
 SIZE_SIGMAS, LEAST_BIAS = 4.0, 0.003  # a board that differs by more from what the rig has of it is not believed
+MISFIT_PX = 2.0  # RMS of the corners, above which pictures and rig do not belong together
 LOSS_PX = 1.0  # beyond which a corner's error counts less
 DECISIVE = 25.0  # by so much chi-square must the mirror image be worse to be ruled out
 DECISIVE_SHARE = 1.5  # and by this factor: what is off is seldom noise alone
@@ -68,10 +69,28 @@ def floor_from_board(rig: Rig, board: Board, pairs: Sequence[ViewPair], thicknes
             f"the board {board.text} is nowhere seen with {MIN_CORNERS} corners or more; "
             "lay it flat on the floor, whole in both pictures"
         )
+    fit, pose, dropped = _fitted(rig, board, places)
+    if fit.both and fit.rms_px > MISFIT_PX:
+        swapped = _fitted(rig, board, [place.swapped for place in places])[0]
+        raise CalibrationError(_misfit(fit.rms_px, swapped.rms_px))
+    return _floor(rig, board, fit, pose, dropped, thickness_m)
+
+
+def _fitted(rig: Rig, board: Board, places: Sequence[Place]) -> tuple["_Fit", Pose, list[str]]:
+    """Fit the plane of the places; give also the first one's pose, and in words what was left out."""
     poses = [_upright(rig, place_pose(rig, board, place)) for place in places]
     chosen, dropped = _level_places(places, poses, board)
-    fit = _Fit(rig, board, [places[k] for k in chosen], [poses[k] for k in chosen])
-    return _floor(rig, board, fit, poses[chosen[0]], dropped, thickness_m)
+    return _Fit(rig, board, [places[k] for k in chosen], [poses[k] for k in chosen]), poses[chosen[0]], dropped
+
+
+def _misfit(rms_px: float, swapped_px: float) -> str:
+    """Say that pictures and rig do not belong together."""
+    if swapped_px < 0.3 * rms_px:
+        return f"left and right are swapped: the board fits this rig {rms_px / swapped_px:.0f} times better the other way round"
+    return (
+        f"the board's corners are {rms_px:.1f} px from where this rig could have them, usually below 1 px; "
+        "a camera was moved since, the pictures are of two moments, or the rig is of other cameras"
+    )
 
 
 def place_pose(rig: Rig, board: Board, place: Place) -> Pose:

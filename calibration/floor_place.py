@@ -1,7 +1,7 @@
 """The places where a board lay: views of one that does not move, averaged corner by corner."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ class Place:
     def n_cameras(self) -> int:
         """Count the cameras that see enough of it."""
         return int((self.seen.sum(axis=1) >= MIN_CORNERS).sum())
+
+    @property
+    def swapped(self) -> "Place":
+        """Give it as it would be if left were right."""
+        return replace(self, px=self.px[::-1], seen=self.seen[::-1])
 
     @property
     def words(self) -> str:

@@ -12,6 +12,7 @@ from calibration.floor_board import floor_from_board, place_pose
 from calibration.floor_place import places_of
 from calibration.views import ViewPair
 from config.errors import CalibrationError
+from database.rotations import matrix_from_rotvec
 from tests.floor_scenes import errors, in_left_frame, on_floor, pair_of, world_rig
 from tests.rigs import synthetic_rig
 
@@ -143,3 +144,21 @@ def test_too_few_corners() -> None:
     few[:5] = True
     with pytest.raises(CalibrationError, match="nowhere seen with 6 corners"):
         floor_from_board(world, BOARD, [ViewPair(replace(pair.left, seen=few), None)])
+
+
+def test_left_and_right_swapped() -> None:
+    world = world_rig()
+    pair = pair_of(BOARD, world, on_floor())
+    with pytest.raises(CalibrationError, match="left and right are swapped"):
+        floor_from_board(in_left_frame(world), BOARD, [ViewPair(pair.right, pair.left)])
+
+
+def test_a_camera_that_was_moved() -> None:
+    """By 5 degrees since the rig was calibrated."""
+    world = world_rig()
+    pair = pair_of(BOARD, world, on_floor())
+    rig = in_left_frame(world)
+    turned = matrix_from_rotvec(np.array([0.09, 0.0, 0.0])) @ rig.right.rotation
+    moved = replace(rig, right=replace(rig.right, rotation=np.ascontiguousarray(turned)))
+    with pytest.raises(CalibrationError, match="a camera was moved since"):
+        floor_from_board(moved, BOARD, [pair])
