@@ -41,7 +41,7 @@ ENOUGH_COVER = 0.6  # of the cells
 ENOUGH_DEPTH = 1.6  # nearest over farthest, by the board's size in the picture
 ENOUGH_LEAN, LEAN_VIEWS = 0.27, 2.0  # tangent of 15 degrees, that often to each of four sides
 NEAR_SIZE = 0.42  # of the picture's side: a board that was ever so large was near
-STILL_NS, WINDOW_NS = 150_000_000, 500_000_000
+STILL_NS, WINDOW_NS, LONG_NS = 150_000_000, 500_000_000, 1_000_000_000  # the last: for a machine that looks seldom
 STILL_PX_S = 12.0  # in a picture 640 wide: a fifth of a pixel while the other camera's shutter is 16 ms late
 MAX_BLUR_PX = 2.2  # likewise
 REST_NS = 500_000_000  # between two views that are kept
@@ -67,7 +67,9 @@ class Stillness:
         if view is None:
             self._past.clear()
             return np.nan, np.nan
-        while self._past and not 0 < view.t_ns - self._past[0].t_ns <= WINDOW_NS:
+        while len(self._past) > 1 and not 0 < view.t_ns - self._past[0].t_ns <= WINDOW_NS:
+            self._past.popleft()
+        if self._past and not 0 < view.t_ns - self._past[0].t_ns <= LONG_NS:
             self._past.popleft()
         speed, moved = np.nan, np.nan
         if self._past:

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 TICK_NS = 100_000_000
 WHY_AFTER_NS, WHY_EVERY_NS = 1_500_000_000, 6_000_000_000
+FORGET = 0.9  # of the usual time of a look, by each that is quicker
+BUSY, MOST_TICKS = 1.1, 8
 JOIN_S = 2.0
 RECEIVE_BUFFER_MESSAGES = 64
 
@@ -43,6 +45,17 @@ def say_why_not(frame: Frame, board: Board) -> str:
     return why_no_board([frame.image], board)
 
 
+def step_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:
+    """Give the time between two looks where one takes so long: one tick, two, four or eight.
+
+    Cameras that are too slow for every tick then look at the same ones, as rasters of powers of two lie in each other.
+    """
+    step = tick_ns
+    while step < BUSY * took_ms * 1e6 and step < MOST_TICKS * tick_ns:
+        step *= 2
+    return step
+
+
 class BoardWatch:
     """Finds a board in one camera's frames and sends what it sees to an address; see `capture.plan.Taker`.
 
@@ -54,7 +67,7 @@ class BoardWatch:
     ) -> None:
         self._board, self._address, self._tick_ns = board, address, tick_ns
         self._find, self._why = find, why
-        self._due_ns = 0
+        self._due_ns, self._step_ns, self._usual_ms = 0, tick_ns, 0.0
         self._newest: Frame | None = None
         self._came, self._stop = threading.Event(), threading.Event()
         self._none_since_ns = self._why_due_ns = 0
@@ -66,9 +79,10 @@ class BoardWatch:
     def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
         """Take the frame that is next after a tick; others pass."""
         t_ns = frame.t_capture_ns
-        if 0 < self._due_ns - t_ns <= self._tick_ns:
+        step_ns = self._step_ns
+        if 0 < self._due_ns - t_ns <= step_ns:
             return
-        self._due_ns = (t_ns // self._tick_ns + 1) * self._tick_ns
+        self._due_ns = (t_ns // step_ns + 1) * step_ns
         self._newest = frame
         self._came.set()
 
@@ -106,8 +120,11 @@ class BoardWatch:
             self._none_since_ns = self._none_since_ns or t_ns
             if t_ns - self._none_since_ns >= WHY_AFTER_NS and not 0 < self._why_due_ns - t_ns <= WHY_EVERY_NS:
                 self._find_out_why(frame)
+        took_ms = 1e3 * (time.perf_counter() - t0)
+        self._usual_ms = max(FORGET * self._usual_ms, took_ms)
+        self._step_ns = step_ns(self._usual_ms, self._tick_ns)
         size = (frame.image.shape[1], frame.image.shape[0])
-        return Sight(frame.camera, frame.index, t_ns, size, view, self._words, 1e3 * (time.perf_counter() - t0))
+        return Sight(frame.camera, frame.index, t_ns, size, view, self._words, took_ms)
 
     def _find_out_why(self, frame: Frame) -> None:
         """Find out what is seen instead, in a thread of its own: that takes a second or more, and sights must go on."""

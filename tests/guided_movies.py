@@ -17,7 +17,7 @@ from tests.rigs import synthetic_rig
 HZ = 10.0
 BOARD = board_from_text("9x6:25")
 PLACES = 16  # of them 14 are enough, if none is missed
-HELD = 8  # pictures at each place
+PICTURES = 14  # pictures at each place: enough for a busy machine
 T_POSE_SCENE = SimulatedScene(motion="idle", markers="dark_room", fps=20.0, tpose_s=2.0, seconds=1.0)
 
 
@@ -47,7 +47,7 @@ def empty_movie() -> tuple[bytes, ...]:
 def _held(image: np.ndarray, seed: int) -> list[bytes]:
     """Give a picture several times, with the noise of each time, then a grey one."""
     rng = np.random.default_rng(seed)
-    shown = [image] * HELD + [np.full_like(image, 90)]
+    shown = [image] * PICTURES + [np.full_like(image, 90)]
     return [encoded(np.clip(one + rng.normal(0.0, 1.0, image.shape), 0, 255).astype(np.uint8)) for one in shown]
 
 

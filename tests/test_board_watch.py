@@ -9,7 +9,7 @@ import pytest
 
 from calibration.board import Board, board_from_text
 from calibration.views import BoardView
-from capture.board_watch import TICK_NS, WHY_AFTER_NS, WHY_EVERY_NS, BoardInbox, BoardWatch, NoMarkers, no_detector
+from capture.board_watch import TICK_NS, WHY_AFTER_NS, WHY_EVERY_NS, BoardInbox, BoardWatch, NoMarkers, no_detector, step_ns
 from capture.board_wire import Sight
 from capture.packets import Blobs, Frame
 from tests.board_scenes import render_board, true_corners
@@ -71,6 +71,11 @@ def test_frames_next_after_ticks_are_searched_and_told_of() -> None:
         assert bench.take(frame(4, 40.0))[0].index == 4  # the clock was set back
     finally:
         bench.close()
+
+
+def test_a_slow_machine_looks_at_every_second_fourth_or_eighth_tick() -> None:
+    ticks = {took_ms: step_ns(took_ms) // TICK_NS for took_ms in (0.0, 30.0, 90.0, 120.0, 250.0, 500.0, 5000.0)}
+    assert ticks == {0.0: 1, 30.0: 1, 90.0: 1, 120.0: 2, 250.0: 4, 500.0: 8, 5000.0: 8}
 
 
 def test_where_nothing_is_found_for_a_while_it_says_what_is_seen_now_and_then() -> None:

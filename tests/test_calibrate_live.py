@@ -13,7 +13,7 @@ from config.errors import CalibrationError, DuocapError, SourceError
 from config.loading import load_settings
 from database.default import default_database
 from tests.camera_server import MjpegServer
-from tests.guided_movies import BOARD, HZ, board_movie, boards_rig, tpose_movie
+from tests.guided_movies import BOARD, HZ, PICTURES, board_movie, boards_rig, tpose_movie
 from tools.calibrate_live import Collected, Outcome, Progress, watch_boards
 from tools.calibrate_live_tpose import watch_tpose
 from tools.subject_session import subject_from_pairs
@@ -53,7 +53,7 @@ def test_files_that_end_before_it_is_enough(tmp_path: Path) -> None:
     for side, movie in zip(("left", "right"), board_movie(), strict=True):
         (tmp_path / side).mkdir()
         for k in range(3):
-            (tmp_path / side / f"{k}.jpg").write_bytes(movie[9 * k])
+            (tmp_path / side / f"{k}.jpg").write_bytes(movie[(PICTURES + 1) * k])
     sources, told = [str(tmp_path / "left"), str(tmp_path / "right")], list[str]()
     with pytest.raises(CalibrationError, match="only 3 good views of the board chessboard:9x6:25 by both cameras, at least 6"):
         watch_boards(load_settings(), sources, BOARD, no_finish, browser=False, tell=told.append)

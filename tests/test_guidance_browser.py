@@ -120,7 +120,10 @@ def test_a_board_is_guided_to_a_verdict(browser: Browser, tmp_path: Path) -> Non
         browser.click("button", "Start again")
         browser.wait("all forgotten", lambda: "starting again: all views are forgotten" in guided.told)
         browser.wait("views again", lambda: 1 <= views(browser) <= 4, 60.0)
-        browser.wait("the verdict", lambda: "verdict:" in browser.text(), 180.0)
+        browser.wait("views that would do", lambda: views(browser) >= 10 or "verdict:" in browser.text(), 180.0)
+        if "verdict:" not in browser.text():
+            browser.click("button", "Finish now")
+        browser.wait("the verdict", lambda: "verdict:" in browser.text(), 60.0)
         time.sleep(2.0)
         keep(browser, "guide_verdict")
         assert "pass" in browser.text() or "poor" in browser.text()

@@ -68,6 +68,8 @@ def test_speed_and_the_way_since_the_last_view() -> None:
     still.step(None)
     assert np.isnan(still.step(board_view(t_ms=300))[1])
     assert np.isnan(still.step(board_view(t_ms=2000))[1])  # too long ago to be compared
+    assert still.step(board_view(t_ms=2800, shift_px=4.0)) == pytest.approx((5.0, 4.0))  # a machine that looks seldom
+    assert still.step(board_view(t_ms=3600, shift_px=4.0)) == pytest.approx((0.0, 0.0))
 
 
 def test_blur_and_absence_are_said() -> None:
