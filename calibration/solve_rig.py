@@ -18,7 +18,7 @@ from calibration.rig_solution import RigSolution
 from calibration.solve_checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
 from calibration.solve_lone import lone_camera, settled
 from calibration.solve_result import rig_solution, with_scale
-from calibration.solve_start import LARGEST_SHARE_BAD, joint_start, moved_px, observations, pair_name, start_lens
+from calibration.solve_start import LARGEST_SHARE_BAD, joint_start, moved_px, observations, pair_name, start_lens, tells_a_place
 from calibration.views import BoardView, ViewPair
 from config.errors import CalibrationError
 from database.rotations import Floats
@@ -80,8 +80,8 @@ def solve_rig(
 def solve_camera(board: Board, views: Sequence[BoardView], size: tuple[int, int], *, name: str = "left") -> RigSolution:
     """Solve for one camera alone: a rig of one camera, whose frame is the world. Raises CalibrationError as `solve_rig` does."""
     check_views(board, views, size, name)
-    check_enough(views, name)
-    pairs = [ViewPair(view, None) for view in views if view.n_seen >= MIN_CORNERS]
+    check_enough([view for view in views if tells_a_place(board, view)], name)
+    pairs = [ViewPair(view, None) for view in views if tells_a_place(board, view)]
     seen = observations(board, pairs, False).of_camera(0)
     lone = lone_camera(board, seen, size, name)
     prior = weak_prior(size)
@@ -104,14 +104,15 @@ def check_both(
         views = [view for pair in pairs if (view := pair.views[c]) is not None]
         check_views(board, views, sizes[c], names[c])
         if intrinsics is None:
-            check_enough(views, names[c])
+            check_enough([view for view in views if tells_a_place(board, view)], names[c])
         elif intrinsics[c].size != tuple(sizes[c]):
             known, size = intrinsics[c].size, sizes[c]
             raise CalibrationError(
                 f"the {names[c]} camera's earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
-    check_shared(sum(pair.n_shared >= MIN_CORNERS for pair in pairs))
+    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= MIN_CORNERS]
+    check_shared(sum(tells_a_place(board, left) and tells_a_place(board, right) for left, right in seen))
 
 
 def _with_lenses(

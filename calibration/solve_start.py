@@ -15,13 +15,14 @@ from calibration.bundle_start import agreed_pose, capped, nine_numbers, sighting
 from calibration.camera import Camera
 from calibration.lens import HELD, LensModel
 from calibration.solve_lone import lone_camera, unmirrored
-from calibration.views import ViewPair
+from calibration.views import BoardView, ViewPair
 from config.errors import CalibrationError
 from database.rotations import Floats
 
 LARGEST_SHARE_BAD = 0.4  # of the views: with more, nothing is to be believed
 ONE_PLACE, ONE_PLACE_PX = 10.0, 2.0  # a pair is of one place if it is off by at most so many times the usual, or so much
 START_STEPS = 10
+LEAST_SPREAD = 0.4  # of a square: two rows of corners spread by half of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) ->
     px, weight, velocity, lag_s = np.zeros((2, V, N, 2)), np.zeros((2, V, N)), np.zeros((V, N, 2)), np.zeros(V)
     for v, pair in enumerate(pairs):
         for c, view in enumerate(pair.views):
-            if view is not None and view.n_seen >= MIN_CORNERS:
+            if view is not None and tells_a_place(board, view):
                 weight[c, v] = view.seen
                 px[c, v, view.seen] = view.corners_px[view.seen]
         if pair.left is not None and pair.right is not None and pair.right.velocity_px_s is not None:
@@ -74,6 +75,15 @@ def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) ->
             "give videos in which it is moved slowly, or leave the offset alone"
         )
     return Observations(board.points_m, px, weight, velocity, lag_s)
+
+
+def tells_a_place(board: Board, view: BoardView) -> bool:
+    """Tell whether the corners seen are enough, and not all in one line, to say where the board is."""
+    if view.n_seen < MIN_CORNERS:
+        return False
+    points = board.points_m[view.seen, :2]
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(points))
+    return bool(spread > LEAST_SPREAD * board.square_m)
 
 
 def moved_px(pairs: Sequence[ViewPair]) -> Floats:

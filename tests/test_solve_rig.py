@@ -282,3 +282,14 @@ def test_solving_again_changes_nothing() -> None:
     first = solve_rig(BOARD, pairs, SIZES, intrinsics=(rig.left, rig.right))
     again = solve_rig(BOARD, list(first.pairs), SIZES, intrinsics=(rig.left, rig.right))
     np.testing.assert_allclose(again.board_to_world, first.board_to_world, atol=1e-9)
+
+
+def test_corners_in_one_line_are_no_view() -> None:
+    """One row of corners does not say how the board is tilted: such views neither count nor harm."""
+    rig, places = true_rig(), true_places(14)
+    pairs = pairs_of(rig, places, 0.1)
+    row = np.arange(54) < 9
+    lines = [ViewPair(replace(right_view(p.left), seen=row.copy()), replace(right_view(p.right), seen=row.copy())) for p in pairs]
+    solution = solve_rig(BOARD, [*lines[:4], *pairs[4:]], SIZES)
+    assert len(solution.pairs) == 10 and solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=5e-3)
+    assert "0 views of the board" in bad(lines)
