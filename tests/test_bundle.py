@@ -41,9 +41,7 @@ def test_projection_derivatives() -> None:
         (1, (FULL,), True, False),
     ],
 )
-def test_the_jacobian_is_that_of_the_steps_taken(
-    n_cameras: int, lenses: tuple[LensModel, ...], form: bool, offset: bool
-) -> None:
+def test_the_jacobian_is_that_of_the_steps_taken(n_cameras: int, lenses: tuple[LensModel, ...], form: bool, offset: bool) -> None:
     """Every column, by central differences of `moved`: measured less predicted falls as predicted rises."""
     state, seen = small_problem(n_cameras)
     freedom = Freedom(lenses, relative=n_cameras == 2, form=form, offset=offset)

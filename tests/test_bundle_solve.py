@@ -40,7 +40,9 @@ def test_places_eliminated_give_the_same_step_and_covariance() -> None:
     S, right, solved = reduced(normal_equations(state, seen, freedom, prior))
     step = np.linalg.solve(S, right)
     np.testing.assert_allclose(step, np.linalg.solve(H, b)[:G], rtol=1e-6)
-    np.testing.assert_allclose((solved[..., -1] - solved[..., :-1] @ step).ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        (solved[..., -1] - solved[..., :-1] @ step).ravel(), np.linalg.solve(H, b)[G:], rtol=1e-5, atol=1e-9
+    )
     covariance = shared_covariance(normal_equations(state, seen, freedom, prior))
     np.testing.assert_allclose(covariance, np.linalg.inv(H)[:G, :G], rtol=1e-5, atol=1e-12)
 
