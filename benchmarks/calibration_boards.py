@@ -110,9 +110,8 @@ def main() -> None:
     for name, look in LOOKS.items():
         print(f"| {name} | {rendered(boards[0], look)} | {rendered(boards[1], look)} |", flush=True)
     if (folder / "left01.jpg").is_file():
-        print(
-            "\n| corners | stereo RMS px | baseline mm | rectified dy px | edges mm | ms of CPU a picture |\n|---|---|---|---|---|---|"
-        )
+        print("\n| corners | stereo RMS px | baseline mm | rectified dy px | edges mm | ms of CPU a picture |")
+        print("|---|---|---|---|---|---|")
         print(f"| sector-based finder alone | {real_pairs(folder, sector_based)} |")
         print(
             f"| ... and cornerSubPix | {real_pairs(folder, lambda image, board: sub_pixel(image, sector_based(image, board)))} |"

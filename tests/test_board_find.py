@@ -37,7 +37,7 @@ def errors_px(board: Board, look: Look, n: int, seed: int = 0) -> np.ndarray:
     return np.concatenate(found).ravel()
 
 
-# RMS over five poses is 0.008, 0.011, 0.013 and 0.045 px: what is asserted leaves room for other versions of OpenCV.
+# RMS is about 0.008, 0.011, 0.011 and 0.05 px (benchmarks/calibration_boards.py): room is left for other versions of OpenCV.
 @pytest.mark.parametrize(
     ("board", "look", "limit_px"),
     [
@@ -49,7 +49,7 @@ def errors_px(board: Board, look: Look, n: int, seed: int = 0) -> np.ndarray:
     ids=["chessboard", "charuco", "uneven light", "dark"],
 )
 def test_corners_are_true_to_hundredths_of_a_pixel(board: Board, look: Look, limit_px: float) -> None:
-    errors = errors_px(board, look, 4)
+    errors = errors_px(board, look, 2)
     assert np.sqrt((errors**2).mean()) < limit_px
     assert abs(errors.mean()) < 0.3 * limit_px
 
@@ -115,17 +115,20 @@ def test_two_boards_are_not_chosen_between() -> None:
         assert find_board(render(both, RIG.left), board) is None
 
 
-@pytest.mark.parametrize("other", ["10x7:22", "11x6:22", "8x8:25", "7x5:30", "charuco:9x6:25", "charuco:7x5:30"])
+SLOW = [pytest.param(text, marks=pytest.mark.slow) for text in ("11x6:22", "7x5:30", "charuco:9x6:25", "charuco:7x5:30")]
+
+
+@pytest.mark.parametrize("other", ["10x7:22", "8x8:25", *SLOW])
 def test_other_boards_are_not_taken_for_it(other: str) -> None:
     printed = board_from_text(other)
-    for number, pose in enumerate(scene_views(printed, RIG, 5, seed=2)[3:]):
+    for number, pose in enumerate(scene_views(printed, RIG, 5, seed=2)[4:]):
         image = render_board(printed, RIG.left, pose[:3], pose[3:], Look(blur_px=0.8), seed=number)
         for board in (CHESSBOARD, CHARUCO):
             assert board.text == printed.text or find_board(image, board) is None
 
 
 def test_the_quick_look_finds_the_same_corners() -> None:
-    for number, pose in enumerate(scene_views(CHESSBOARD, RIG, 4, seed=9)):
+    for number, pose in enumerate(scene_views(CHESSBOARD, RIG, 2, seed=9)):
         image = render_board(CHESSBOARD, RIG.left, pose[:3], pose[3:], seed=number)
         quick, slow = find_board(image, CHESSBOARD, quick=True), find_board(image, CHESSBOARD)
         assert quick is not None and slow is not None

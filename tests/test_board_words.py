@@ -73,7 +73,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("larger", "squares counted", "bright", "other charuco", "no charuco")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow if case in SLOW else ()) for case in CASES])
 def test_it_says_what_is_seen(case: str) -> None:
     draw, board, expected = CASES[case]
     image = draw()
