@@ -23,7 +23,8 @@ from stream.sink import StreamSink
 from tests import fakes
 from tests.ports import free_address
 from tests.test_supervisor import BUDGET_NS, Client, turns
-from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
+from tools.run_parts import AwaitedNode, NodeEntrance
+from tools.supervisor import Supervisor, new_session
 
 S = 1_000_000_000
 

@@ -22,8 +22,8 @@ from tests import fakes
 from tests.test_control import worked
 from tools.cameras import camera_plan, check_camera, is_recorded
 from tools.node import control_address
+from tools.run_parts import AwaitedNode
 from tools.run_report import RunReport, RunTally, node_words, status_line
-from tools.supervisor import AwaitedNode
 
 ROOT = Path(__file__).resolve().parents[1]
 MS = 1_000_000

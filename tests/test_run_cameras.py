@@ -27,9 +27,9 @@ from tools import run as run_module
 from tools.cameras import Kind, Room, camera_plan, check_camera, check_cameras, kind_of, stable_name
 from tools.node import node_plan
 from tools.run import LiveRun, run_live
+from tools.run_parts import AwaitedNode, RunError
 from tools.run_report import RunTally, camera_lines, offset_words, state_words, status_line
 from tools.run_start import Later, opened_words
-from tools.supervisor import AwaitedNode, RunError
 
 WEBCAM = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 

@@ -23,7 +23,8 @@ from stream.publisher import Publisher
 from stream.sink import StreamSink
 from tests import fakes
 from tests.ports import free_address
-from tools.supervisor import ProcessFaultError, RunError, Supervisor, new_session
+from tools.run_parts import ProcessFaultError, RunError
+from tools.supervisor import Supervisor, new_session
 
 BUDGET_NS = 9_000_000
 

@@ -28,7 +28,7 @@ from config.errors import SourceError
 from config.per_camera import settings_of, with_tuned
 from config.settings import CameraSettings, Settings
 from tools.live import open_detector
-from tools.supervisor import AwaitedNode
+from tools.run_parts import AwaitedNode
 
 NODE = "node"
 NETWORK_PATIENCE_S = 60.0  # a phone's app is perhaps not running yet

@@ -26,8 +26,9 @@ from stream.subscriber import Subscriber
 from tools.demo_report import DemoReport, demo_report
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import open_detector, reconstruction_plan
+from tools.run_parts import RunError
 from tools.subject_session import subject_from_pairs
-from tools.supervisor import RunError, Supervisor, new_session
+from tools.supervisor import Supervisor, new_session
 
 # The performer walks in circles: markers that show from behind, too, and cameras two metres apart.
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)

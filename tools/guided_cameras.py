@@ -13,8 +13,9 @@ from config.settings import Settings
 from stream.guidance.words import CameraWords
 from tools.cameras import Kind, Room, camera_plan, check_camera, check_cameras, kind_of
 from tools.child import Child
+from tools.run_parts import AwaitedNode, Receiver
 from tools.run_start import opened_words
-from tools.supervisor import AwaitedNode, Receiver, Supervisor, new_session
+from tools.supervisor import Supervisor, new_session
 
 Tell = Callable[[str], None]
 STEP_OUT_NS = 5_000_000_000

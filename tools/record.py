@@ -39,7 +39,7 @@ from stream.session import (
     write_session,
 )
 from tools.child import Child
-from tools.supervisor import AwaitedNode
+from tools.run_parts import AwaitedNode
 
 MB = 1e-6
 FEW_MINUTES = 10.0  # left on the disk: worth saying more than once

@@ -21,8 +21,9 @@ from stream.session import DETECTIONS
 from tools.cameras import NODE, camera_plan, check_cameras
 from tools.interrupt import interrupt_on_sigterm
 from tools.record import SessionFolder, with_video
+from tools.run_parts import NodeEntrance
 from tools.run_start import await_cameras
-from tools.supervisor import NodeEntrance, Supervisor, new_session
+from tools.supervisor import Supervisor, new_session
 
 TURN_MS = 20
 LINE_NS = 1_000_000_000

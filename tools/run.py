@@ -22,9 +22,10 @@ from tools.cameras import NODE, Room, camera_plan, check_cameras, is_recorded
 from tools.interrupt import interrupt_on_sigterm
 from tools.live import reconstruction_plan
 from tools.record import SessionFolder, with_video
+from tools.run_parts import AwaitedNode, NodeEntrance
 from tools.run_report import RunReport, RunTally
 from tools.run_start import Later, await_cameras, check_sizes, empty_the_room, verdict_words
-from tools.supervisor import AwaitedNode, NodeEntrance, Supervisor, new_session
+from tools.supervisor import Supervisor, new_session
 
 TURN_MS = 10
 SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine

@@ -6,76 +6,36 @@ here, the children end too: they are told to, then made to, and they watch for t
 machine is waited for, whenever it is not there.
 """
 
-import contextlib
 import logging
 import secrets
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
 
-import zmq
-
 from capture.clock import now_ns
-from capture.control import Details, Order, Report, decode_report, encode_order
-from capture.endpoints import KeySettings
+from capture.control import Order, Report, decode_report
 from capture.lifeline import Link
 from capture.naps import Clocks, Naps, clocks_ns
-from capture.node import settings_details
-from capture.node_desk import NodeDesk
 from capture.plan import CameraPlan
 from capture.process import camera_main
-from capture.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from capture.wire import MalformedMessageError
 from config.cameras import CAMERAS
-from config.errors import DuocapError
 from config.logs import current_logs
-from config.settings import DetectorSettings
 from reconstruct.process import ReconstructionPlan, reconstruction_main
 from stream.collector import CollectionPlan, collector_main
 from tools.child import READY_S, Child
 from tools.restarts import duration_words
+from tools.run_news import RunNews
+from tools.run_parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
+from tools.switchboard import Switchboard
 
 log = logging.getLogger(__name__)
 
 RECONSTRUCTION = "reconstruction"
-MAX_UNSAID = 16
-REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction that was started again
 PASSED_ON = ("tune", "record", "sync")  # orders that one process may ask to be given to another
 STOP_S = 4.0
 START_DELAY_NS = 300_000_000
 DESCRIBE_PERIOD_NS = 1_000_000_000
 SKEW_SHARE = 0.6  # of the frame time: pairs may be half of it apart, and a tenth for jitter
-
-
-class RunError(DuocapError):
-    """A process of the run could not do its part; the message is that process's own line."""
-
-
-class ProcessFaultError(Exception):
-    """A process of the run failed in a way that is not the user's fault."""
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitedNode:
-    """A camera that is a node on another machine: it is told the detector's settings, and more of the room in `room`."""
-
-    detector: DetectorSettings
-    room: Details = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeEntrance:
-    """Where camera nodes come in. address: of the control socket; keys: that they are asked for."""
-
-    address: str
-    keys: KeySettings | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Receiver:
-    """Where cameras send to when the process that supervises them takes what they send itself: no third process is started."""
-
-    address: str
 
 
 def new_session() -> str:
@@ -100,9 +60,8 @@ class Supervisor:
         entrance: NodeEntrance | None = None,
         clocks: Clocks = clocks_ns,
     ) -> None:
-        self._session, self._tell = session, tell
+        self._session = session
         self._naps = Naps(clocks)
-        self._unsaid: deque[str] = deque(maxlen=MAX_UNSAID)
         self.children: dict[str, Child] = {}
         self._receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
         if not isinstance(reconstruction, Receiver):
@@ -110,32 +69,11 @@ class Supervisor:
             self.children[RECONSTRUCTION] = Child(RECONSTRUCTION, main, reconstruction)
         for name, plan in zip(CAMERAS, cameras, strict=False):
             self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
-        self._desk = self._open_desk(entrance)
-        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.LINGER, 500)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-        # A camera that is started again comes under the same name while its old connection may still linger.
-        self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
-        self._address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
-        self._mail = zmq.Poller()
-        for socket in self._sockets:
-            self._mail.register(socket, zmq.POLLIN)
+        self._board = Switchboard(session, self.nodes, entrance)
+        self._news = RunNews(self._board, self.children.get(RECONSTRUCTION), tell)
         self._t_start_ns = self._describe_due_ns = 0
         self._record_to = ""
         self.n_malformed = 0
-
-    def _open_desk(self, entrance: NodeEntrance | None) -> NodeDesk | None:
-        """Open the desk for the cameras that are nodes, if any is."""
-        welcomes = {child.name: settings_details(child.plan.detector) | child.plan.room for child in self.nodes}
-        if not welcomes:
-            return None
-        entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
-        return NodeDesk(entrance.address, entrance.keys, self._session, welcomes)
-
-    @property
-    def _sockets(self) -> "list[zmq.Socket[bytes]]":
-        """Where reports come from."""
-        return [self._socket] if self._desk is None else [self._socket, self._desk.mail]
 
     def __enter__(self) -> "Supervisor":
         for child in self.children.values():
@@ -158,7 +96,7 @@ class Supervisor:
     @property
     def entrance(self) -> str:
         """Where nodes come in, empty if none is awaited."""
-        return self._desk.address if self._desk is not None else ""
+        return self._board.entrance
 
     def wait_ready(
         self,
@@ -198,7 +136,7 @@ class Supervisor:
 
     def turn(self, timeout_ms: int) -> None:
         """Hear reports, waiting at most timeout_ms for the first, then look after every process; call it often."""
-        if self._mail.poll(timeout_ms):
+        if self._board.waiting(timeout_ms):
             self._hear_all()
         if slept_ns := self._naps.turn():
             self._wake(slept_ns)
@@ -206,22 +144,21 @@ class Supervisor:
             self._look_after_node(child) if child.is_node else self._look_after(child)
         if now_ns() >= self._describe_due_ns:
             self._describe_due_ns = now_ns() + DESCRIBE_PERIOD_NS
-            self._say_unsaid()
-            self._describe_cameras()
+            self._news.say_unsaid()
+            self._news.describe(self.cameras)
 
     def stop(self) -> None:
         """End all processes: ask, wait, then terminate and at last kill."""
         for child in self.children.values():
-            self._order(child, Order("stop"))
-        if self._desk is not None:
-            self._desk.close()  # now, or it would welcome the nodes again that it has just let go
+            self._board.send(child, Order("stop"))
+        self._board.close_desk()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
             if child.process is not None:
                 if child.greeted:  # else it is still being born and has not heard the order
                     child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
                 child.end()
-        self._socket.close()
+        self._board.close()
 
     def _spawn(self, child: Child) -> None:
         """Start a process; a node is only waited for."""
@@ -229,26 +166,20 @@ class Supervisor:
             child.forget()
             child.away = True
         else:
-            child.spawn(Link(child.name, self._address, self._session, current_logs()))
-
-    def _order(self, child: Child, order: Order) -> None:
-        """Send an order; one to a process that is not there is lost, as it should be."""
-        socket = self._desk.mail if child.is_node and self._desk is not None else self._socket
-        with contextlib.suppress(zmq.Again):
-            socket.send_multipart([child.name.encode(), encode_order(order)], zmq.NOBLOCK)
+            child.spawn(Link(child.name, self._board.address, self._session, current_logs()))
 
     def _order_all_start(self) -> None:
         """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
         rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
         budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
         if not self._receiver:
-            self._order(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
+            self._board.send(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
         for child in self.cameras:
             self._order_start(child)
 
     def _order_start(self, child: Child) -> None:
         """Tell a camera when to start and where to send."""
-        self._order(child, Order("start", self._t_start_ns, self._receiver or self._address_for(child)))
+        self._board.send(child, Order("start", self._t_start_ns, self._receiver or self._address_for(child)))
 
     def _address_for(self, child: Child) -> str:
         """Give where the reconstruction takes what a camera sends."""
@@ -258,13 +189,12 @@ class Supervisor:
     def _order_record(self, child: Child) -> None:
         """Tell a camera where to record; nodes keep their pictures to themselves."""
         if not child.is_node:
-            self._order(child, Order("record", text=self._record_to))
+            self._board.send(child, Order("record", text=self._record_to))
 
     def _hear_all(self) -> None:
         """Take all reports that have come."""
-        for socket in self._sockets:
-            while socket.poll(0):
-                self._hear(socket.recv_multipart(zmq.NOBLOCK), socket is not self._socket)
+        for parts, from_desk in self._board.mail():
+            self._hear(parts, from_desk)
 
     def _hear(self, parts: list[bytes], from_desk: bool) -> None:
         """Take one report."""
@@ -294,7 +224,7 @@ class Supervisor:
             if self._t_start_ns and child.name in CAMERAS:
                 self._order_start(child)
                 if child.tuned:  # a camera that is started again begins with the settings of the run's start
-                    self._order(child, Order("tune", details=child.tuned))
+                    self._board.send(child, Order("tune", details=child.tuned))
         elif report.kind == "beat":
             self._welcome_back(child)
         elif report.kind == "ended":
@@ -302,7 +232,7 @@ class Supervisor:
         elif report.kind in ("failed", "fault"):
             child.complaint = report
         elif report.kind == "event":
-            self._announce(report.text)
+            self._news.announce(report.text)
         elif report.kind == "ask":
             self._pass_on(report)
 
@@ -312,20 +242,20 @@ class Supervisor:
         order = Order(str(details.pop("order", "")), text=str(details.pop("text", "")), details=details)
         if order.kind in PASSED_ON:
             for name in [report.text] if report.text in self.children else CAMERAS:
-                self._order(self.children[name], order)
+                self._board.send(self.children[name], order)
                 if order.kind == "tune":
                     self.children[name].tuned |= {key: value for key, value in details.items() if "." in key}
 
     def _go_on(self) -> None:
         """Have a reconstruction that was started again take up the run."""
         self._order_all_start()
-        self._describe_cameras()
+        self._news.describe(self.cameras)
 
     def _wake(self, slept_ns: int) -> None:
         """After a sleep of the machine nothing that was silent is to blame; the cameras' processes notice it themselves."""
         for child in self.children.values():
             child.last_heard_ns = now_ns()
-        self._announce(f"the machine was asleep, or too busy to go on, for {duration_words(slept_ns)}; going on")
+        self._news.announce(f"the machine was asleep, or too busy to go on, for {duration_words(slept_ns)}; going on")
 
     def _look_after(self, child: Child) -> None:
         """Start a dead or hung process again when that is due; raise for whatever cannot be mended so."""
@@ -340,7 +270,7 @@ class Supervisor:
             return
         if hung:
             child.end()
-        while self._mail.poll(50):  # its last words may still be on the way
+        while self._board.waiting(50):  # its last words may still be on the way
             self._hear_all()
         words = child.fate(hung)
         worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
@@ -348,7 +278,7 @@ class Supervisor:
         if pause_ns is not None:
             child.ready, child.due_ns = False, now_ns() + pause_ns
             after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
-            self._announce(f"{words}; starting it again{after}")
+            self._news.announce(f"{words}; starting it again{after}")
         elif child.complaint is None or child.complaint.kind == "fault":
             raise ProcessFaultError(words)
         else:
@@ -357,38 +287,15 @@ class Supervisor:
     def _look_after_node(self, child: Child) -> None:
         """Say when a node fails or falls silent; it comes back by itself."""
         if child.complaint is not None:
-            self._announce(f"{child.complaint.text}; waiting for it")
+            self._news.announce(f"{child.complaint.text}; waiting for it")
             child.forget()
             child.away = True
         elif not child.away and child.hung(now_ns()):
             child.away = True
-            self._announce(f"the {child.name} camera's node is out of reach; waiting for it")
+            self._news.announce(f"the {child.name} camera's node is out of reach; waiting for it")
 
     def _welcome_back(self, child: Child) -> None:
         """Note that a node is there."""
         if child.is_node and child.away:
             child.away = False
-            self._announce(f"the {child.name} camera's node is there")
-
-    def _announce(self, text: str) -> None:
-        """Tell the user and the stream, where there is one."""
-        self._tell(text)
-        if self._receiver:
-            return
-        self._unsaid.append(text)
-        self._say_unsaid()
-
-    def _say_unsaid(self) -> None:
-        """Put news on the stream, once a reconstruction that was started again has its subscribers back."""
-        if self._receiver:
-            return
-        reconstruction = self.children[RECONSTRUCTION]
-        back = reconstruction.restarts.n == 0 or (reconstruction.ready and now_ns() - reconstruction.ready_ns > REJOIN_NS)
-        while back and self._unsaid:
-            self._order(reconstruction, Order("event", text=self._unsaid.popleft()))
-
-    def _describe_cameras(self) -> None:
-        """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
-        for child in () if self._receiver else self.cameras:
-            if details := child.described:
-                self._order(self.children[RECONSTRUCTION], Order("camera", text=child.name, details=details))
+            self._news.announce(f"the {child.name} camera's node is there")
