@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject import Subject
-from calibration.subject_adjust import Adjusted, Problem, State, Take, adjust
+from calibration.subject_adjust import Adjusted, Problem, State, Take, Wearing, adjust
 from calibration.subject_fit import SubjectFit, by_joint, length_sigmas
 from calibration.subject_model import Placed, place
-from calibration.subject_space import skeleton_of
+from calibration.subject_space import fixed_space, skeleton_of
 from config.errors import CalibrationError
 from config.joints import JOINTS, N_JOINTS
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 from database.skeleton import REFERENCE, Skeleton
 
 N_CHOSEN = 60
+N_HELD_OUT = 20
+HELD_OUT = 0.25  # at least this share of the frames is left aside, to judge by
 LEAST_FRAMES = 20
 LEAST_MARKERS = 5
 LEAST_BEND_RAD = 0.35  # over the movement, for a joint to tell anything
@@ -30,6 +32,7 @@ SKIN_M = 0.006  # how far markers move on skin and cloth
 WORTH = 20.0  # independent frames that a movement is worth: skin, cloth and the estimator err alike for long
 OUTLIER_SIGMAS = 4.0
 ROUNDS = 3
+FIXED_M = 1e-5  # how far markers may be from places that are held
 
 # How far a joint may be from where the estimator had it, standard deviation by axis [rad]: x forward bend, y twist, z sideways.
 # Wide: what the estimator errs in, it errs in all the time, and a narrow expectation would write that into the lengths.
@@ -66,13 +69,20 @@ class MotionFrame:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """A subject refined over movement. before_mm, after_mm: median distance of markers from where the body has them."""
+    """A subject refined over movement.
+
+    before_mm, after_mm: median distance of markers from where the body has them, before as the estimator posed it, after in the
+    poses found with the body; far_mm: after, of every marker, (M,); held_out_mm: in frames left aside, before and after, posed
+    anew both times, which alone compares bodies; bent: joints that bent enough to tell lengths.
+    """
 
     subject: Subject
     fit: SubjectFit
     n_frames: int
     before_mm: float
     after_mm: float
+    far_mm: Floats
+    held_out_mm: tuple[float, float]
     bent: tuple[str, ...]
 
 
@@ -93,7 +103,8 @@ def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refined:
         raise CalibrationError(
             "nothing bends in the movement, which tells no lengths; bend elbows, knees, hips and shoulders for some seconds"
         )
-    chosen = spread_rows(poses, N_CHOSEN)
+    chosen = spread_rows(poses, min(N_CHOSEN, int((1.0 - HELD_OUT) * len(poses))))
+    aside = np.setdiff1d(np.arange(len(poses)), chosen)[:: max(1, (len(poses) - len(chosen)) // N_HELD_OUT)]
     takes = tuple(_take(usable[row], poses[row], len(chosen)) for row in chosen)
     problem = replace(fit.problem, takes=fit.problem.takes + takes)
     start = State(
@@ -105,7 +116,18 @@ def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refined:
     n_still = len(fit.problem.takes)
     before_mm = _median_mm(problem, [_placed(problem, start, row) for row in range(len(problem.takes))], n_still)
     problem, adjusted = _without_outliers(problem, start)
-    return _result(fit, problem, adjusted, n_still, before_mm, bent)
+    refined = _refined_fit(fit, problem, adjusted)
+    far_mm, after_mm = _far_mm(problem, adjusted, n_still), _median_mm(problem, adjusted.placed, n_still)
+    held_out = tuple(_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
+    held_out_mm = (posed_mm(fit.subject, held_out), posed_mm(refined.subject, held_out))
+    return Refined(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, held_out_mm, bent)
+
+
+def posed_mm(subject: Subject, takes: Sequence[Take]) -> float:
+    """Give the median distance of markers from where a body has them that is given, posed as well as it can be [mm]."""
+    worn = Wearing(subject.joint, subject.offset_m, np.full(len(subject.joint), FIXED_M))
+    problem = Problem(fixed_space(subject.skeleton), worn, tuple(takes))
+    return _median_mm(problem, adjust(problem, max_steps=10).placed, 0)
 
 
 def resting(rotvec: Floats) -> Floats:
@@ -173,28 +195,26 @@ def _median_mm(problem: Problem, placed: Sequence[Placed], first: int) -> float:
     return 1e3 * float(np.median(np.concatenate(distances)))
 
 
-def _result(
-    fit: SubjectFit, problem: Problem, adjusted: Adjusted, n_still: int, before_mm: float, bent: tuple[str, ...]
-) -> Refined:
-    """Put the refined subject together."""
+def _refined_fit(fit: SubjectFit, problem: Problem, adjusted: Adjusted) -> SubjectFit:
+    """Put the refined subject together; what is said of the T-pose stays, and what is known of lengths that were kept."""
     old = fit.subject
+    seen = np.any([take.valid for take in problem.takes], axis=0)
+    offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
+    up = adjusted.placed[0].G[0][:, 1].copy()
+    subject = replace(old, offset_m=offset, up=up)
+    if not problem.space.n_parameters:
+        return SubjectFit(subject, adjusted, problem, fit.measured, seen)
     found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
     skeleton = Skeleton(old.skeleton.name, found.offsets_m.copy(), found.tails_m.copy())
     sigma_m, measured = length_sigmas(problem.space, adjusted)
-    residual_mm = _residuals_mm(problem, adjusted)
-    seen = np.any([take.valid for take in problem.takes], axis=0)
-    offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
-    up = adjusted.placed[0].G[0][:, 1].copy() if n_still else old.up
-    subject = replace(old, skeleton=skeleton, offset_m=offset, residual_mm=residual_mm, up=up, length_sigma_m=sigma_m)
-    refined = SubjectFit(subject, adjusted, problem, measured, seen)
-    after_mm = _median_mm(problem, adjusted.placed, n_still)
-    return Refined(subject, refined, len(problem.takes) - n_still, before_mm, after_mm, bent)
+    return SubjectFit(replace(subject, skeleton=skeleton, length_sigma_m=sigma_m), adjusted, problem, measured, seen)
 
 
-def _residuals_mm(problem: Problem, adjusted: Adjusted) -> Floats:
-    """Give every marker's median distance from where the body has it, over all takes that show it, (M,)."""
+def _far_mm(problem: Problem, adjusted: Adjusted, first: int) -> Floats:
+    """Give every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
     far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
-    for row, (take, body) in enumerate(zip(problem.takes, adjusted.placed, strict=True)):
+    for row in range(first, len(problem.takes)):
+        take, body = problem.takes[row], adjusted.placed[row]
         far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
     seen = np.isfinite(far).any(axis=0)
     result = np.zeros(far.shape[1])

@@ -64,7 +64,9 @@ def draw_subject(found: TakesFit, verdict: Verdict, path: str | Path) -> Path:
         _draw_view(figure.add_axes((0.04, 0.34, 0.44, 0.61)), found, body, FRONT)
         _draw_view(figure.add_axes((0.50, 0.34, 0.22, 0.61)), found, body, SIDE)
         _draw_lengths(figure.add_axes((0.80, 0.42, 0.18, 0.50)), lengths_of(found.fit))
+        n_moving = len(found.fit.problem.takes) - len(found.used)
         title = f"{found.fit.subject.name}, {len(found.used)} take{'' if len(found.used) == 1 else 's'}"
+        title += f" and {n_moving} frames of movement" if n_moving else ""
         verdict_panel(figure.add_axes((0.04, 0.02, 0.94, 0.26)), verdict, title, 140)
     return save_figure(figure, path)
 

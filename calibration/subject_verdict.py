@@ -45,15 +45,26 @@ class Setting:
     told_height_m: float | None = None
 
 
-def subject_verdict(found: TakesFit, tposes: Sequence[TPose], names: Sequence[str], setting: Setting | None = None) -> Verdict:
-    """Judge a subject. tposes: all that were taken, names: what each is called; setting: where the performer stood."""
+def subject_verdict(
+    found: TakesFit,
+    tposes: Sequence[TPose],
+    names: Sequence[str],
+    setting: Setting | None = None,
+    refined: SubjectFit | None = None,
+) -> Verdict:
+    """Judge a subject.
+
+    tposes: all that were taken; names: what each is called; setting: where the performer stood; refined: the fit over movement,
+    by which the body is judged instead, the T-poses being judged by themselves.
+    """
     setting = Setting() if setting is None else setting
-    fit, used = found.fit, [tposes[k] for k in found.used]
+    held, used = found.fit, [tposes[k] for k in found.used]
+    fit = held if refined is None else refined
     findings = [
         *_markers(fit),
-        *_steadiness(fit, used),
-        *_pose(fit),
-        *_stand(fit, setting),
+        *_steadiness(held, used),
+        *_pose(held),
+        *_stand(held, setting),
         *_size(fit, setting),
         *_takes(found, names),
         *_lengths(fit),
@@ -158,15 +169,22 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
         grade = _graded(off, HEIGHT_SIGMAS)
         text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
-    log = space.log_lengths(fit.adjusted.state.y)
-    edge = 0.02 * MARGIN
-    at_bound = (log > space.high - edge) | (log < space.low + edge)
-    for joint in np.flatnonzero(at_bound[: len(JOINTS)]):
-        if np.linalg.norm(fit.subject.skeleton.offsets_m[joint]) > 0.01 and not JOINTS[joint].startswith("right"):
-            name = JOINTS[joint].removeprefix("left")
-            text = f"the bone that ends at {name} is as long or short as nobody's in the database"
-            findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
+    for joint in at_bounds(fit):
+        text = f"the bone that ends at {JOINTS[joint].removeprefix('left')} is as long or short as nobody's in the database"
+        findings.append(Finding(Grade.POOR, text, "check where its markers sit, and the scale of rig.toml"))
     return findings
+
+
+def at_bounds(fit: SubjectFit) -> list[int]:
+    """Give the joints at the ends of bones that are as long or short as people may be, of both sides the left one."""
+    space = fit.problem.space
+    if not space.n_parameters:
+        return []
+    log, edge = space.log_lengths(fit.adjusted.state.y), 0.02 * MARGIN
+    at_bound = (log > space.high - edge) | (log < space.low + edge)
+    long_enough = np.linalg.norm(fit.subject.skeleton.offsets_m, axis=1) > 0.01
+    joints = np.flatnonzero(at_bound[: len(JOINTS)] & long_enough)
+    return [int(joint) for joint in joints if not JOINTS[joint].startswith("right")]
 
 
 def _beyond_people(fit: SubjectFit) -> tuple[float, float]:

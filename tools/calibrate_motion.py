@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from calibration.camera import Rig
 from calibration.subject import Subject
 from calibration.subject_motion import MotionFrame, Refined, refine
+from calibration.subject_motion_verdict import movement_findings
+from calibration.subject_verdict import subject_verdict
+from calibration.verdict import Verdict
 from capture.packets import PairedBlobs
 from config.errors import CalibrationError
 from config.settings import Settings
@@ -20,27 +23,28 @@ WARMING = 15  # frames after which a track has settled
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A refined subject and how well the movement was tracked before, as a share of its frames."""
+    """What movement made of a subject: the result is that of the T-pose, with a finding that says so, where it is not kept.
+
+    tracked: how well the movement was tracked before, as a share of its frames.
+    """
 
     result: SubjectResult
     refined: Refined
     tracked: float
+    kept: bool
 
     @property
     def lines(self) -> list[str]:
         """Say what the movement added."""
-        refined = self.refined
-        return [
-            f"refined over {refined.n_frames} frames of movement ({self.tracked:.0%} tracked): markers lie "
-            f"{refined.before_mm:.1f} -> {refined.after_mm:.1f} mm from where the body has them",
-            f"  what bent: {', '.join(refined.bent)}",
-        ]
+        n, share = self.refined.n_frames, f"{self.tracked:.0%} tracked"
+        said = f"refined over {n} frames of movement" if self.kept else f"{n} frames of movement change nothing"
+        return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]
 
 
 def refined_over(
     result: SubjectResult, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> Movement:
-    """Refine a subject over pairs of views of free movement.
+    """Refine a subject over pairs of views of free movement, and judge it anew.
 
     Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
     """
@@ -51,8 +55,12 @@ def refined_over(
             "choose seconds in which the performer is alone in both views, or leave --motion out"
         )
     refined = refine(result.found.fit, frames)
-    found = replace(result.found, fit=refined.fit)
-    return Movement(replace(result, subject=refined.subject, found=found), refined, tracked)
+    findings, kept = movement_findings(result.found.fit, refined)
+    fit = refined.fit if kept else result.found.fit
+    judged = subject_verdict(result.found, *result.asked, refined=fit)
+    verdict = Verdict((*judged.findings, *findings), judged.figures)
+    found = replace(result.found, fit=fit)
+    return Movement(replace(result, subject=fit.subject, found=found, verdict=verdict), refined, tracked, kept)
 
 
 def tracked_frames(

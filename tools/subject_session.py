@@ -29,12 +29,16 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class SubjectResult:
-    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it."""
+    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it.
+
+    asked: what the verdict rests on: all T-poses, what each is called, where the performer stood.
+    """
 
     subject: Subject
     tpose: TPose
     found: TakesFit
     verdict: Verdict
+    asked: tuple[tuple[TPose, ...], tuple[str, ...], Setting]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def subject_from_tposes(
         stature = alone.problem.space.stature
         setting = replace(setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * height_sigma_m(alone)))
     verdict = subject_verdict(found, tposes, names, setting)
-    return SubjectResult(found.fit.subject, tposes[found.used[0]], found, verdict)
+    return SubjectResult(found.fit.subject, tposes[found.used[0]], found, verdict, (tuple(tposes), tuple(names), setting))
 
 
 def pairs_in(
