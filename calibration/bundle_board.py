@@ -54,21 +54,18 @@ def board_form(fit: RobustFit, freedom: Freedom, prior: Prior | None) -> BoardFo
     return BoardForm(float(stretch), stretch_sigma, float(abs(heights[worst])), bend_sigma, share)
 
 
-def form_words(form: BoardForm, allowed_for: bool) -> tuple[str, ...]:
-    """Say what is worth telling of the board's form; allowed_for: whether the adjustment took it into account."""
-    words, known = [], "allowed for, but " if allowed_for else ""
+def form_words(form: BoardForm) -> tuple[tuple[str, str], ...]:
+    """Say what is worth telling of a board's form that was allowed for: what it is, and what to do about it."""
+    words: list[tuple[str, str]] = []
     if abs(form.stretch) > max(SURE * form.stretch_sigma, STRETCH_TOLD):
         longer, shorter = ("wider", "high") if form.stretch > 0 else ("higher", "wide")
-        words.append(
-            f"the board's squares are {100 * abs(form.stretch):.2f} % {longer} than {shorter} "
-            f"(+- {100 * form.stretch_sigma:.2f} %): {known}measure some of them along "
-            f"both sides, and print at 100 %, without fitting to the page"
-        )
+        percent, sigma = 100 * abs(form.stretch), 100 * form.stretch_sigma
+        text = f"the board's squares are {percent:.2f} % {longer} than {shorter} (+- {sigma:.2f} %)"
+        fix = "allowed for, but measure some of them along both sides, and print at 100 %, without fitting to the page"
+        words.append((text, fix))
     if form.bend_m > max(SURE * form.bend_sigma_m, BEND_TOLD_M):
-        words.append(
-            f"the board is bent by {1e3 * form.bend_m:.1f} mm (+- {1e3 * form.bend_sigma_m:.1f} mm): {known}"
-            f"fix it to a stiff flat plate"
-        )
+        text = f"the board is bent by {1e3 * form.bend_m:.1f} mm (+- {1e3 * form.bend_sigma_m:.1f} mm)"
+        words.append((text, "allowed for, but fix it to a stiff flat plate"))
     return tuple(words)
 
 

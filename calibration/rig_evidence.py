@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from calibration.bundle import BundleState, Freedom, Observations, jacobian
+from calibration.bundle import N_FORM, BundleState, Freedom, Observations, jacobian
 from calibration.lens import LensModel
 from calibration.rig_solution import INTRINSICS, RigSolution
 from calibration.world_error import N_LENS
@@ -55,8 +55,7 @@ def evidence_of(solution: RigSolution) -> Evidence:
     """Gather what the views tell."""
     lone = solution.rig.is_lone
     n_cameras = 1 if lone else 2
-    sigma = np.maximum(solution.sigma_px[:n_cameras], LEAST_SIGMA_PX)
-    weight = solution.used[:n_cameras] / sigma[:, None, None] ** 2
+    weight = _weights(solution)[:n_cameras]
     seen = Observations(solution.board.points_m, np.zeros((*weight.shape, 2)), weight)
     freedom = Freedom((ALL,) * n_cameras, relative=not lone, form=True)
     shared, place = jacobian(_state(solution), seen, freedom)
@@ -208,6 +207,14 @@ def _inverse(H: Floats) -> Floats:
     return np.asarray((vectors / np.maximum(values, 1e-13)) @ vectors.T * np.outer(scale, scale))
 
 
+def _weights(solution: RigSolution) -> Floats:
+    """Give how much each corner counts, (2, V, N) [px^-2]: as in the adjustment, less in views that contradict themselves."""
+    if solution.weight is not None:
+        return np.where(solution.used, solution.weight, 0.0)
+    sigma = np.maximum(solution.sigma_px, LEAST_SIGMA_PX)
+    return np.asarray(solution.used / sigma[:, None, None] ** 2)
+
+
 def _state(solution: RigSolution) -> BundleState:
     """Give the solution as the adjustment knows it."""
     rig, cameras = solution.rig, solution.rig.cameras[: 1 if solution.rig.is_lone else 2]
@@ -217,6 +224,7 @@ def _state(solution: RigSolution) -> BundleState:
         np.asarray(rig.right.translation - rig.right.rotation @ rig.left.rotation.T @ rig.left.translation),
         matrix_from_rotvec(solution.board_to_world[:, :3]),
         solution.board_to_world[:, 3:],
+        solution.board_form,
     )
 
 
@@ -229,7 +237,7 @@ def _lens(K: Floats, distortions: Floats) -> Floats:
 
 
 def _free(solution: RigSolution, n_columns: int) -> Floats:
-    """Give the directions the solution was free to move in: those of its lenses, and the relative pose."""
+    """Give the directions the solution was free to move in: its lenses, the relative pose, and the board's form."""
     columns = []
     eye = np.eye(n_columns)
     for c in range(1 if solution.rig.is_lone else 2):
@@ -242,4 +250,6 @@ def _free(solution: RigSolution, n_columns: int) -> Floats:
         columns += [eye[at + INTRINSICS.index(name)] for name in solution.lenses[c]]
     if not solution.rig.is_lone:
         columns += list(eye[2 * N_LENS : 2 * N_LENS + 6])
+    if solution.form_was_free:
+        columns += list(eye[-N_FORM:])
     return np.stack(columns, axis=1) if columns else np.zeros((n_columns, 0))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from calibration.bundle_board import BoardForm, form_words
 from calibration.coverage import coverage_of, outside_share
 from calibration.rig_left_out import left_out_findings
 from calibration.rig_measures import corners_px, depth_ratio, edges_of, tilts_rad, view_rms_px
@@ -96,6 +97,21 @@ def size_findings(solution: RigSolution) -> Found:
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"
     figures = {"edge_mean_mm": mean, "edge_sigma_mm": sigma, "edge_bias_percent": 100.0 * bias}
     return [Finding(grade, text, fix), scale], figures
+
+
+def form_findings(solution: RigSolution) -> Found:
+    """Tell how the board differs from what it should be, where the adjustment allowed for that: it is a remark then."""
+    figures = {name: value for name, value in solution.figures.items() if name.startswith("board_")}
+    if not solution.form_was_free or len(figures) < 4:
+        return [], figures
+    form = BoardForm(
+        1e-2 * figures["board_stretch_percent"],
+        1e-2 * figures["board_stretch_sigma_percent"],
+        1e-3 * figures["board_bend_mm"],
+        1e-3 * figures["board_bend_sigma_mm"],
+        float("nan"),
+    )
+    return [Finding(Grade.PASS, *words) for words in form_words(form)], figures
 
 
 def tilt_findings(solution: RigSolution) -> Found:

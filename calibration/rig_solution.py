@@ -28,7 +28,9 @@ class RigSolution:
     dropped: in words, views left out and why; offset_s: by which the right camera's stamps are late, and its sigma, NaN where
     not solved for; n_parameters: in the adjustment; figures: by name with its unit what is known of the board, such as bend_mm
     (`calibration.bundle_board`); notes: in words, what is worth telling; board_form: by which the board's corners differ from
-    `board.points_m` (`calibration.bundle.formed_points`), (4,), all zero where the board is as good as flat and true.
+    `board.points_m` (`calibration.bundle.formed_points`), (4,), all zero where the board is as good as flat and true;
+    weight: with which each corner counted in the adjustment, (2, V, N) [px^-2], less where it or its view contradicts the others;
+    None where all counted alike, by the noise of their camera.
     """
 
     board: Board
@@ -50,6 +52,12 @@ class RigSolution:
     notes: tuple[str, ...] = field(default=())
     figures: Mapping[str, float] = field(default_factory=dict)
     board_form: Floats = field(default_factory=lambda: np.zeros(4))
+    weight: Floats | None = None
+
+    @property
+    def form_was_free(self) -> bool:
+        """Tell whether the adjustment allowed for a bent or stretched board."""
+        return bool(self.board_form.any())
 
     @property
     def rms_px(self) -> float:

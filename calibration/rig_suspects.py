@@ -45,6 +45,8 @@ def doubts(solution: RigSolution, evidence: Evidence) -> Floats:
         usual = np.array([FOCAL_DOUBT * f, FOCAL_DOUBT * f, CENTER_DOUBT * f, CENTER_DOUBT * f, *LENS_DOUBT])
         own = slice(side * len(usual), (side + 1) * len(usual))
         columns.append(held * np.linalg.norm(held[own] * usual[:, None], axis=0))
+    if solution.form_was_free:
+        return np.concatenate(columns, axis=1)
     length = float(np.ptp(solution.board.points_m, axis=0).max())
     curvature = 8.0 * SAG_DOUBT_M / length**2
     form = board_form(evidence) * np.array([STRETCH_DOUBT, curvature, curvature, curvature])
@@ -77,7 +79,9 @@ def _lenses(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> l
 
 
 def _form(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
-    """Ask whether the board is bent, or its squares longer than wide."""
+    """Ask whether the board is bent, or its squares longer than wide, unless that was allowed for."""
+    if solution.form_was_free:
+        return []
     extra, found = board_form(evidence), []
     flat = alternative(evidence, extra[:, 1:])
     if flat.gain >= SIGNIFICANT:

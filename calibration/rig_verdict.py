@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration.depth import depth_sigma_m, performer_distance_m, volume_points_m
 from calibration.rig_evidence import clustered_covariance, covariance_of, disagreement, evidence_of
-from calibration.rig_findings import coverage_findings, pixel_findings, size_findings, tilt_findings, view_findings
+from calibration.rig_findings import coverage_findings, form_findings, pixel_findings, size_findings, tilt_findings, view_findings
 from calibration.rig_sanity import sanity_findings
 from calibration.rig_solution import RigSolution
 from calibration.rig_suspects import Suspect, doubts, suspects_of
@@ -36,6 +36,7 @@ def rig_verdict(solution: RigSolution, distance_m: float | None = None) -> Verdi
         view_findings(solution),
         pixel_findings(solution),
         size_findings(solution),
+        form_findings(solution),
         tilt_findings(solution),
     ):
         findings, figures = findings + own, figures | values

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.board import Board
 from calibration.bundle import N_FORM, Freedom, residual_px
-from calibration.bundle_board import board_form, edge_figures, form_words, scale_words
+from calibration.bundle_board import board_form, edge_figures, scale_words
 from calibration.bundle_bound import bound_at
 from calibration.bundle_robust import RobustFit, realistic
 from calibration.bundle_solve import Prior
@@ -38,6 +38,8 @@ def rig_solution(
     cameras = [as_camera(names[c], sizes[c], state.intrinsics[c], *poses[c]) for c in range(C)]
     residual, used = np.zeros((2, len(pairs), len(board), 2)), np.zeros((2, len(pairs), len(board)), bool)
     residual[:C], used[:C] = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0), fit.used
+    weight = np.zeros(used.shape)
+    weight[:C] = fit.seen.weight
     rig = Rig(cameras[0], cameras[-1], float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1))))
     form = board_form(fit, freedom, prior)
     figures = {
@@ -67,8 +69,8 @@ def rig_solution(
         offset_sigma_s=bound.offset_sigma_s,
         n_parameters=freedom.n_shared + 6 * len(pairs),
         board_form=state.form if freedom.form else np.zeros(N_FORM),
-        notes=form_words(form, freedom.form),
         figures=figures,
+        weight=weight,
     )
 
 

@@ -22,6 +22,7 @@ from calibration.rig_evidence import (
     moved_from,
     tempered,
 )
+from calibration.rig_suspects import doubts, suspects_of
 from calibration.world_error import N_LENS
 
 SCENE = 19
@@ -129,3 +130,30 @@ def test_directions_are_counted() -> None:
     gained, spare = misfit(evidence)
     # 29 places; a board tells of at most 2 numbers of each camera beyond its pose by its outline, and a few by its inside.
     assert 29 * 6 < spare < 29 * 18 and gained == pytest.approx(spare, rel=0.3)
+
+
+def test_views_that_the_adjustment_weighed_less_tell_less() -> None:
+    """A view of three times the noise has a ninth of the weight, so of the information; the others tell what they told."""
+    plain = fitted(scene())
+    weight = plain.used / plain.sigma_px[:, None, None] ** 2
+    weight[:, 2] /= 9.0
+    told, weighed = evidence_of(plain), evidence_of(replace(plain, weight=weight))
+    assert np.allclose(weighed.information[2], told.information[2] / 9.0) and np.allclose(weighed.score[2], told.score[2] / 9.0)
+    rest = np.arange(len(told.score)) != 2
+    assert np.allclose(weighed.information[rest], told.information[rest])
+
+
+def test_a_form_that_was_allowed_for_is_free_and_no_suspect() -> None:
+    """Fitted with the board's form, the bent board is neither doubted nor accused; the price is a larger covariance."""
+    made = scene("bent board", 10)
+    flat = fitted(made)
+    formed = replace(flat, board_form=np.array([0.0, 1e-9, 0.0, 0.0]))
+    with_form, without = evidence_of(formed), evidence_of(flat)
+    assert with_form.free.shape[1] == without.free.shape[1] + 4
+    assert np.linalg.matrix_rank(with_form.free) == with_form.free.shape[1]
+    grown = np.diag(covariance_of(with_form))[:24] / np.maximum(np.diag(covariance_of(without))[:24], 1e-300)
+    assert grown[0] > 1.0 and grown[18:24].min() > 0.999
+    derivatives = np.zeros((1, 24))
+    assert any("bent" in suspect.text for suspect in suspects_of(flat, without, derivatives))
+    assert not any("board" in suspect.text for suspect in suspects_of(formed, with_form, derivatives))
+    assert doubts(flat, without).shape[1] == doubts(formed, with_form).shape[1] + 4

@@ -12,6 +12,7 @@ from calibration.board import Board
 from calibration.board_find import find_board
 from calibration.camera import Rig
 from calibration.rig_toml import read_rig
+from calibration.rig_verdict import rig_verdict
 from calibration.solve_rig import solve_rig
 from calibration.triangulate import triangulate
 from calibration.views import BoardView, ViewPair
@@ -115,7 +116,7 @@ def test_two_webcams(webcam_pairs: list[ViewPair], shared_data: Path) -> None:
     solution = solve_rig(WEBCAM_BOARD, webcam_pairs, SIZES)
     assert len(solution.pairs) >= 28 and solution.rms_px < 0.2917
     assert solution.rig.baseline_m == pytest.approx(reference.baseline_m, rel=0.005)
-    assert any("bent" in note for note in solution.notes)
+    assert any("board is bent" in finding.text for finding in rig_verdict(solution).findings)
     assert rectified_dy_px(solution.rig, webcam_pairs) <= 1.02 * rectified_dy_px(reference, webcam_pairs)
     assert len(solution.lenses[0]) <= 1, "its lenses have next to no distortion: nothing shall be fitted to the noise"
 

@@ -11,6 +11,7 @@ from calibration.bundle import views_of
 from calibration.bundle_bound import bundle_state, cramer_rao
 from calibration.bundle_start import undistorted
 from calibration.lens import LensModel
+from calibration.rig_verdict import rig_verdict
 from calibration.solve_lone import unmirrored
 from calibration.solve_rig import solve_camera, solve_rig
 from calibration.solve_start import observations
@@ -79,7 +80,8 @@ def test_a_stretched_and_bent_board_is_told_and_allowed_for() -> None:
     solution = solve_rig(BOARD, pairs, SIZES)
     assert solution.figures["board_stretch_percent"] == pytest.approx(0.6, abs=0.06)
     assert solution.figures["board_bend_mm"] > 0.8
-    assert any("wider than high" in note for note in solution.notes) and any("bent" in note for note in solution.notes)
+    told = [finding.text for finding in rig_verdict(solution).findings]
+    assert any("wider than high" in text for text in told) and any("board is bent" in text for text in told)
     assert solution.board_form[0] == pytest.approx(0.003, abs=3e-4) and solution.sigma_px.max() < 0.13
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=2e-3)
 
