@@ -174,12 +174,13 @@ def _box_mean(pattern: Pattern, u: Floats, v: Floats, half_u: Floats, half_v: Fl
     table = np.zeros((len(pattern.y_m), len(pattern.x_m)))
     table[1:, 1:] = cells.cumsum(axis=0).cumsum(axis=1)
 
-    def summed(x: Floats, y: Floats) -> Floats:
-        (i, a), (j, b) = (_between(line, at) for line, at in ((pattern.x_m, x), (pattern.y_m, y)))
+    def summed(x: tuple[NDArray[np.intp], Floats], y: tuple[NDArray[np.intp], Floats]) -> Floats:
+        (i, a), (j, b) = x, y
         top = (1.0 - a) * table[j, i] + a * table[j, i + 1]
         return np.asarray((1.0 - b) * top + b * ((1.0 - a) * table[j + 1, i] + a * table[j + 1, i + 1]))
 
-    left, right, above, below = u - half_u, u + half_u, v - half_v, v + half_v
+    left, right = (_between(pattern.x_m, x) for x in (u - half_u, u + half_u))
+    above, below = (_between(pattern.y_m, y) for y in (v - half_v, v + half_v))
     total = summed(right, below) - summed(left, below) - summed(right, above) + summed(left, above)
     return np.asarray(total / (4.0 * half_u * half_v))
 
@@ -203,16 +204,23 @@ def usual_rig(size: tuple[int, int] = (640, 480), baseline_m: float = 0.35) -> R
 
 
 def scene_views(
-    board: Board, rig: Rig, n: int, seed: int = 0, share: tuple[float, float] = (0.3, 0.75), tilt_rad: float = 0.75
+    board: Board,
+    rig: Rig,
+    n: int,
+    seed: int = 0,
+    share: tuple[float, float] = (0.3, 0.75),
+    tilt_rad: float = 0.75,
+    first: int = 0,
 ) -> Floats:
     """Give poses of a board, all of it in view of both cameras and well spread, board to world, (n, 6) [rad, m].
 
     share: how much of the left picture's width the board spans, from far to near; tilt_rad: the largest. Its rows stay within
-    half a radian of the picture's.
+    half a radian of the picture's. first: of the nine parts of the left picture the board's middle goes through in turn; 4: the
+    middle one.
     """
     rng = np.random.default_rng(seed)
     poses: list[Floats] = []
-    for number in range(n):
+    for number in range(first, first + n):
         for attempt in range(4000):
             aim = np.array([number % 3, number // 3 % 3]) if attempt < 2000 else rng.integers(0, 3, 2)
             pose = _random_pose(board, rig.left, rng, aim, rng.uniform(*share), tilt_rad)

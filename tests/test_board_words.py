@@ -18,13 +18,13 @@ CHESSBOARD, CHARUCO = board_from_text("9x6:25"), board_from_text("charuco:9x6:25
 
 def picture(text: str, look: Look | None = None, share: tuple[float, float] = (0.4, 0.5)) -> Image:
     board = board_from_text(text)
-    pose = scene_views(board, RIG, 5, seed=1, share=share)[4]
+    pose = scene_views(board, RIG, 1, seed=1, share=share, first=4)[0]
     return render_board(board, RIG.left, pose[:3], pose[3:], look)
 
 
 def moved(board: Board, right_share: float) -> Image:
     """Render a board so that only a part of its width is left in the picture."""
-    pose = scene_views(board, RIG, 5, seed=1)[4].copy()
+    pose = scene_views(board, RIG, 1, seed=1, first=4)[0].copy()
     seen = true_corners(board, RIG.left, pose)
     depth = RIG.left.to_camera(pose[3:])[2]
     aside = 640.0 - np.quantile(seen[:, 0], right_share)
