@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.board import Board
 from calibration.bundle import BundleState, Freedom, Observations, camera_points, project
 from calibration.bundle_solve import Prior, normal_equations, shared_covariance
-from calibration.bundle_start import nine_numbers
 from calibration.camera import Rig
 from calibration.lens import N_INTRINSICS, LensModel
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix, skew
@@ -83,9 +82,8 @@ def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
     """Give a rig, its left camera at the origin of the world, and places of the board (V, 6) as a state."""
     places = np.asarray(board_to_world, float)
     cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
-    K = np.stack([nine_numbers(camera) for camera in cameras])
-    R = rig.right.rotation @ rig.left.rotation.T
-    return BundleState(K, R, rig.right.translation - R @ rig.left.translation, matrix_from_rotvec(places[:, :3]), places[:, 3:])
+    K = np.stack([camera.intrinsics for camera in cameras])
+    return BundleState(K, *rig.left_to_right, matrix_from_rotvec(places[:, :3]), places[:, 3:])
 
 
 def _rotvec_derivative(rotvec: Floats) -> Floats:

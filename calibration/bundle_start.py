@@ -20,10 +20,7 @@ GOOD_START_PX = 1.0  # a start that fits as well as this is good
 START_STEPS = 12
 CENTRE_SIGMA = 0.1  # of the longer side: how far a principal point may be expected off the middle of the picture
 K_SIGMA = (1.0, 3.0, 0.02, 0.02, 10.0)  # k1, k2, p1, p2, k3: weak; they only keep what nothing is known of from running away
-AGREE_RAD, AGREE_SHARE = (
-    0.05,
-    0.05,
-)  # two views agree on the cameras' pose within this turn and this share of the board's distance
+AGREE_RAD, AGREE_SHARE = 0.05, 0.05  # two views agree on the cameras' pose within: its turn, and a share of the board's distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,6 @@ def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Fl
     fx, fy, cx, cy = intrinsics[:4]
     matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
     return Camera(name, size, matrix, intrinsics[4:].copy(), rotation.copy(), translation.copy())
-
-
-def nine_numbers(camera: Camera) -> Floats:
-    """Give a camera's intrinsics as fx, fy, cx, cy, k1, k2, p1, p2, k3, (9,)."""
-    K = camera.matrix
-    out = np.zeros(9)
-    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-    out[4 : 4 + len(camera.distortions)] = camera.distortions
-    return out
 
 
 def weak_prior(size: tuple[int, int]) -> Prior:

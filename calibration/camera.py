@@ -44,6 +44,14 @@ class Camera:
         """Mean focal length [px]."""
         return float(0.5 * (self.matrix[0, 0] + self.matrix[1, 1]))
 
+    @property
+    def intrinsics(self) -> Floats:
+        """The lens in nine numbers, (9,): fx, fy, cx, cy, k1, k2, p1, p2, k3; a k3 that is not there is 0."""
+        K, out = self.matrix, np.zeros(9)
+        out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
+        out[4 : 4 + len(self.distortions)] = self.distortions
+        return out
+
     def to_camera(self, points_m: ArrayLike) -> Floats:
         """Give points in the camera's frame: (..., 3) [m] world -> (..., 3) [m]."""
         return np.asarray(points_m, float) @ self.rotation.T + self.translation
@@ -65,10 +73,13 @@ class Camera:
         """Give ideal normalised image points (x/z, y/z): (..., 2) [px] -> (..., 2)."""
         px = np.asarray(points_px, float)
         ideal = np.empty((px.size // 2, 2))
-        distortions = np.zeros(5)
-        distortions[: len(self.distortions)] = self.distortions
-        _undistort(np.ascontiguousarray(px.reshape(-1, 2)), self.matrix, distortions, ideal)
+        _undistort(np.ascontiguousarray(px.reshape(-1, 2)), self.matrix, self.intrinsics[4:], ideal)
         return ideal.reshape(px.shape)
+
+    def rays(self, points_px: ArrayLike) -> Floats:
+        """Give the directions in which image points lie, in the camera's frame at depth 1: (..., 2) raw [px] -> (..., 3)."""
+        ideal = self.undistort(points_px)
+        return np.concatenate([ideal, np.ones((*ideal.shape[:-1], 1))], axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,12 @@ class Rig:
     def baseline_m(self) -> float:
         """Distance between the two optical centres."""
         return float(np.linalg.norm(self.left.center_m - self.right.center_m))
+
+    @property
+    def left_to_right(self) -> tuple[Floats, Floats]:
+        """The right camera's pose in the left one's frame: x_right = R x_left + t, (3, 3) and (3,) [m]."""
+        R = np.asarray(self.right.rotation @ self.left.rotation.T)
+        return R, np.asarray(self.right.translation - R @ self.left.translation)
 
 
 @kernel

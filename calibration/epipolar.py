@@ -12,8 +12,7 @@ from database.rotations import Floats, skew
 
 def essential_matrix(rig: Rig) -> Floats:
     """Give E = [t]x R with y_right' E y_left = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
-    R = rig.right.rotation @ rig.left.rotation.T
-    t = rig.right.translation - R @ rig.left.translation
+    R, t = rig.left_to_right
     return np.asarray(skew(t) @ R)
 
 
@@ -25,8 +24,7 @@ def fundamental_matrix(rig: Rig) -> Floats:
 
 def ideal_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
     """Take the distortion out of image points and stay in pixels, homogeneous: (N, 2) [px] -> (N, 3)."""
-    ideal = camera.undistort(points_px)
-    return np.asarray(np.concatenate([ideal, np.ones((len(ideal), 1))], axis=1) @ camera.matrix.T)
+    return np.asarray(camera.rays(points_px) @ camera.matrix.T)
 
 
 def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Floats:

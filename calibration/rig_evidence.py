@@ -13,10 +13,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from calibration.bundle import N_FORM, BundleState, Freedom, Observations, jacobian
+from calibration.bundle_bound import bundle_state
 from calibration.lens import LensModel
 from calibration.rig_solution import INTRINSICS, RigSolution
 from calibration.world_error import N_LENS
-from database.rotations import Floats, matrix_from_rotvec
+from database.rotations import Floats
 
 ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)
 RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
@@ -217,23 +218,7 @@ def _weights(solution: RigSolution) -> Floats:
 
 def _state(solution: RigSolution) -> BundleState:
     """Give the solution as the adjustment knows it."""
-    rig, cameras = solution.rig, solution.rig.cameras[: 1 if solution.rig.is_lone else 2]
-    return BundleState(
-        np.stack([_lens(camera.matrix, camera.distortions) for camera in cameras]),
-        np.asarray(rig.right.rotation @ rig.left.rotation.T),
-        np.asarray(rig.right.translation - rig.right.rotation @ rig.left.rotation.T @ rig.left.translation),
-        matrix_from_rotvec(solution.board_to_world[:, :3]),
-        solution.board_to_world[:, 3:],
-        solution.board_form,
-    )
-
-
-def _lens(K: Floats, distortions: Floats) -> Floats:
-    """Give a camera's nine numbers."""
-    out = np.zeros(len(INTRINSICS))
-    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-    out[4 : 4 + len(distortions)] = distortions
-    return out
+    return replace(bundle_state(solution.rig, solution.board_to_world), form=solution.board_form)
 
 
 def _free(solution: RigSolution, n_columns: int) -> Floats:

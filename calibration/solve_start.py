@@ -11,7 +11,7 @@ from calibration.board_pose import MIN_CORNERS, refined_places
 from calibration.bundle import BundleState, Freedom, Observations, residual_px, views_of
 from calibration.bundle_robust import MEDIAN_DISTANCE
 from calibration.bundle_solve import Prior, adjusted
-from calibration.bundle_start import agreed_pose, capped, nine_numbers, sighting, weak_prior
+from calibration.bundle_start import agreed_pose, capped, sighting, weak_prior
 from calibration.camera import Camera
 from calibration.lens import HELD, LensModel
 from calibration.solve_lone import lone_camera, unmirrored
@@ -47,7 +47,7 @@ def start_lens(
     if intrinsics is None:
         lone = lone_camera(board, seen, size, name)
         return StartLens(lone.fit.state.intrinsics[0], lone.lens, weak_prior(size))
-    known = nine_numbers(intrinsics[camera])
+    known = intrinsics[camera].intrinsics
     if sigma is None:
         return StartLens(known, HELD, Prior(known[None], np.zeros((1, 9))))
     free = LensModel(tuple(np.array(("k1", "k2", "p1", "p2", "k3"))[sigma[camera, 4:] > 0]), square=False)

@@ -21,9 +21,7 @@ UNDISTORT_STEPS = 20
 def packed_camera(camera: Camera) -> Floats:
     """Give a camera as one row of numbers for the kernels, (21,)."""
     row = np.zeros(N_PACKED)
-    K = camera.matrix
-    row[0], row[1], row[2], row[3] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-    row[4 : 4 + len(camera.distortions)] = camera.distortions
+    row[:9] = camera.intrinsics
     row[9:18] = camera.rotation.ravel()
     row[18:] = camera.translation
     return row

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.bundle_start import as_camera
 from calibration.camera import Camera
 from calibration.wand import WandTrack, WandViews
 from calibration.wand_bundle import WandFit, WandProblem, WandState, adjust, residuals
 from calibration.wand_essential import sampson2
-from calibration.wand_start import POINT_PX, enough, exchanged, placed, rays_of, usual_length
+from calibration.wand_start import POINT_PX, enough, exchanged, placed, usual_length
 from calibration.wand_tracks import views_at
 from database.rotations import skew
 
@@ -87,13 +88,9 @@ def _rigidly_told_apart(views: WandViews, cameras: tuple[Camera, Camera], state:
 def _noise(state: WandState, views: WandViews) -> float:
     """Estimate the noise of a coordinate robustly: a point's four residuals have one degree of freedom."""
     E = (skew(state.translation) @ state.rotation)[None]
-    K = [np.array([[row[0], 0.0, row[2]], [0.0, row[1], row[3]], [0.0, 0.0, 1.0]]) for row in state.intrinsics]
-    focal = 0.5 * float(state.intrinsics[:, :2].mean(axis=1).sum())
-    cameras = [
-        Camera("", (1, 1), matrix, row[4:].copy(), np.eye(3), np.zeros(3))
-        for matrix, row in zip(K, state.intrinsics, strict=True)
-    ]
-    left, right = (rays_of(camera, px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True))
+    focal = float(state.intrinsics[:, :2].mean())
+    cameras = [as_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
+    left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True))
     return max(1.4826 * focal * float(np.median(np.sqrt(sampson2(E, left, right)[0]))), 0.02)
 
 

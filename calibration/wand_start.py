@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from calibration.rig_solution import INTRINSICS
 from calibration.wand import WandTrack, WandViews
 from calibration.wand_bundle import WandState
 from calibration.wand_essential import RelativePose, depths, ransac, sampson2
@@ -24,20 +23,6 @@ ASTRAY, SURELY = 3.0, 1.0  # mean truncated squared sigmas, 9 at most: nothing f
 THIN = 0.05  # a wand that covers less of a picture across than along by so much moved on a line
 BETTER = 0.7  # another offset than none must make the epipolar error so much smaller
 MIDDLE_PX, POINT_PX = 4.0, 1.5  # what a wand's middle and a marker are off by, at the first look
-
-
-def intrinsics_of(camera: Camera) -> Floats:
-    """Give fx, fy, cx, cy, k1, k2, p1, p2, k3, (9,)."""
-    K, out = camera.matrix, np.zeros(len(INTRINSICS))
-    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-    out[4 : 4 + len(camera.distortions)] = camera.distortions
-    return out
-
-
-def rays_of(camera: Camera, px: Floats) -> Floats:
-    """Give ideal normalised image points, homogeneous: (..., 2) [px] -> (..., 3)."""
-    ideal = camera.undistort(px)
-    return np.concatenate([ideal, np.ones((*ideal.shape[:-1], 1))], axis=-1)
 
 
 def thinned(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
@@ -88,7 +73,7 @@ def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
     """Give how badly the wand's middle fits any relative pose."""
     if views.n_shared < LEAST_SHARED:
         return np.inf
-    rays = [rays_of(camera, px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
+    rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
     poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
     return poses[0].cost if poses else np.inf
 
@@ -97,11 +82,11 @@ def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandV
     """Give the views with the same marker in the same column of both, and the relative poses to start from."""
     _check_spread(views)
     sigma = (POINT_PX if views.points_px.shape[2] == 1 else MIDDLE_PX) / cameras[0].focal_px
-    rays = [rays_of(camera, px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
+    rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
     poses = ransac(rays[0], rays[1], sigma, seed=1, n_samples=300)
     if views.points_px.shape[2] == 2 and poses:
         views = _told_apart(views, cameras, poses[0])
-        rays = [rays_of(camera, px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True)]
+        rays = [camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True)]
         poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, seed=2, n_samples=300) + poses[:1]
     if not poses:
         raise CalibrationError(
@@ -126,7 +111,7 @@ def _check_spread(views: WandViews) -> None:
 def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:
     """Exchange the markers of the right view where that agrees better with a relative pose."""
     E = (skew(pose.translation) @ pose.rotation)[None]
-    left, right = (rays_of(camera, px) for camera, px in zip(cameras, views.points_px, strict=True))
+    left, right = (camera.rays(px) for camera, px in zip(cameras, views.points_px, strict=True))
     straight = sum(sampson2(E, left[:, k], right[:, k])[0] for k in range(2))
     crossed = sum(sampson2(E, left[:, k], right[:, 1 - k])[0] for k in range(2))
     return exchanged(views, np.asarray(crossed < straight))
@@ -141,7 +126,7 @@ def exchanged(views: WandViews, which: NDArray[np.bool_]) -> WandViews:
 
 def first_state(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandState:
     """Give the state to adjust from."""
-    intrinsics = np.stack([intrinsics_of(camera) for camera in cameras])
+    intrinsics = np.stack([camera.intrinsics for camera in cameras])
     points = placed(views, intrinsics, cameras, pose.rotation, pose.translation)
     return WandState(intrinsics, pose.rotation, pose.translation, points, usual_length(points), 0.0, np.zeros(2))
 
@@ -150,7 +135,7 @@ def placed(views: WandViews, intrinsics: Floats, cameras: tuple[Camera, Camera],
     """Give places of the markers, (F, K, 3): where the rays of both cameras come nearest, in front of them."""
     F, K = views.points_px.shape[1:3]
     now = [with_intrinsics(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
-    left, right = (rays_of(camera, px.reshape(-1, 2)) for camera, px in zip(now, views.points_px, strict=True))
+    left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(now, views.points_px, strict=True))
     along, _ = depths(R, t, left, right)
     usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
     along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)

@@ -238,7 +238,7 @@ def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding
 
 def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
     """Give how much the right camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier rig."""
-    turn = geodesic_rad(s.rig.right.rotation @ s.rig.left.rotation.T, earlier.right.rotation @ earlier.left.rotation.T)
+    turn = geodesic_rad(s.rig.left_to_right[0], earlier.left_to_right[0])
     before = earlier.left.rotation @ (earlier.right.center_m - earlier.left.center_m)
     now = s.rig.left.rotation @ (s.rig.right.center_m - s.rig.left.center_m)
     cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))

@@ -31,8 +31,7 @@ def seen_as_m(points_m: Floats, by: Rig, told_by: Rig) -> Floats:
     """Give where `told_by` puts the points that `by` saw, (N, 3) [m]; a lone camera is told the depth."""
     if by.is_lone:
         x = by.left.to_camera(points_m)
-        ideal = told_by.left.undistort(by.left.project(points_m))
-        return np.asarray(np.column_stack([ideal, np.ones(len(ideal))]) * x[:, 2:])
+        return np.asarray(told_by.left.rays(by.left.project(points_m)) * x[:, 2:])
     px = [camera.project(points_m) for camera in by.cameras]
     return triangulate(told_by, px[0], px[1])[0]
 
@@ -89,10 +88,9 @@ def changed(rig: Rig, step: Floats) -> Rig:
 
 def _with_lens(camera: Camera, step: Floats) -> Camera:
     """Give a camera with its nine lens numbers changed."""
-    matrix, distortions = camera.matrix.copy(), np.zeros(5)
+    matrix = camera.matrix.copy()
     matrix[0, 0] += step[0]
     matrix[1, 1] += step[1]
     matrix[0, 2] += step[2]
     matrix[1, 2] += step[3]
-    distortions[: len(camera.distortions)] = camera.distortions
-    return replace(camera, matrix=matrix, distortions=distortions + step[4:])
+    return replace(camera, matrix=matrix, distortions=camera.intrinsics[4:] + step[4:])

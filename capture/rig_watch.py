@@ -116,8 +116,7 @@ class RigWatch:
 
         The line is l = E x in the right camera's ideal coordinates; its direction is made to point to one side for all.
         """
-        left = _normalised(self._rig, 0, left_px)
-        right = _normalised(self._rig, 1, right_px)
+        left, right = self._rig.left.rays(left_px), self._rig.right.rays(right_px)
         lines = left @ self._essential.T
         lengths = np.hypot(lines[:, 0], lines[:, 1])
         side = np.where(np.abs(lines[:, 1]) >= np.abs(lines[:, 0]), np.sign(lines[:, 1]), np.sign(lines[:, 0]))
@@ -199,9 +198,3 @@ class RigWatch:
             if self._checked:
                 words = str(error).replace("these recordings", "these cameras").replace("two recordings", "two cameras")
                 self._news.append(words)
-
-
-def _normalised(rig: Rig, camera: int, points_px: Floats) -> Floats:
-    """Give directions of raw pixels in a camera's own frame, at depth 1, (N, 3)."""
-    rays = np.asarray(rig.cameras[camera].undistort(points_px), float)
-    return np.asarray(np.column_stack([rays, np.ones(len(rays))]))

@@ -52,6 +52,26 @@ def test_undistorting_against_opencv(lens: tuple[float, ...]) -> None:
     np.testing.assert_allclose(seen.undistort(px), expected, atol=1e-6)
 
 
+def test_a_lens_is_nine_numbers() -> None:
+    np.testing.assert_array_equal(camera(LENSES[3]).intrinsics, [795.0, 790.0, 294.0, 251.0, -0.25, 0.08, 0.001, -0.002, 0.0])
+
+
+def test_rays_lead_to_what_is_seen() -> None:
+    seen = camera(LENSES[3])
+    px = np.array([[[100.0, 60.0], [500.0, 400.0], [330.0, 20.0]]])
+    rays = seen.rays(px)
+    assert rays.shape == (1, 3, 3) and (rays[..., 2] == 1.0).all()
+    np.testing.assert_allclose(seen.project((2.5 * rays - seen.translation) @ seen.rotation), px, atol=1e-6)
+
+
+def test_from_the_left_camera_to_the_right_one() -> None:
+    rig = synthetic_rig((-0.3, 1.0, 2.0), (0.5, 1.1, 2.6), (0.1, 0.9, 0.0))
+    R, t = rig.left_to_right
+    point = np.array([0.3, 1.2, -0.4])
+    np.testing.assert_allclose(R @ rig.left.to_camera(point) + t, rig.right.to_camera(point), atol=1e-12)
+    assert np.linalg.norm(t) == pytest.approx(rig.baseline_m)
+
+
 def test_shapes_are_kept() -> None:
     seen = camera(LENSES[1])
     assert seen.undistort(np.zeros((0, 2))).shape == (0, 2)

@@ -124,10 +124,10 @@ def opencv_text(rig: Rig, suffix: str) -> str:
     if rig.is_lone:
         values |= {"camera_name": left.name, "camera_matrix": left.matrix, "distortion_coefficients": left.distortions[None]}
     else:
-        R = right.rotation @ left.rotation.T
+        R, t = rig.left_to_right
         values |= {"image_width2": right.size[0], "image_height2": right.size[1], "name1": left.name, "name2": right.name}
         values |= {"M1": left.matrix, "D1": left.distortions[None], "M2": right.matrix, "D2": right.distortions[None]}
-        values |= {"R": R, "T": (right.translation - R @ left.translation)[:, None]}
+        values |= {"R": R, "T": t[:, None]}
         values |= {"world_R": left.rotation, "world_T": left.translation[:, None]}
         values |= {"world_R2": right.rotation, "world_T2": right.translation[:, None]}
         values |= {"floor_known": int(rig.floor_known)}
