@@ -17,7 +17,7 @@ from calibration.lens import LEVELS, LensModel
 from database.rotations import Floats
 
 FOLDS = 5
-VIEWS_FOR_SPREAD = 10  # with fewer, a standard error is too large to tell a lens that is too simple
+VIEWS_FOR_SPREAD = 10  # with fewer, left out views are too few to tell a lens that is too simple: it is not chosen but given
 VIEWS_FOR_FORM = 8  # with fewer the board is taken to be flat
 VIEWS_A_NUMBER = 0.8  # a model needs as many views as this for each of its free numbers
 STEPS = 12
@@ -78,8 +78,8 @@ def chosen_lenses(
     trial, C = _Trial(seen, prior), seen.n_cameras
     seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
     possible = [level for level in levels if level == levels[0] or (3 + len(level)) * VIEWS_A_NUMBER <= seen_by]
-    if seen_by < VIEWS_FOR_SPREAD and len(possible) > 1:
-        possible = possible[1:]  # so few views left out cannot tell that a lens has no distortion
+    if seen_by < VIEWS_FOR_SPREAD:  # so few views left out cannot tell what a lens does without
+        possible = [level for level in possible if "k3" not in level][-1:]
     base = replace(freedom, lenses=_same(possible[-1], C), form=False)
     trial.run(base, state)
     if seen.n_views >= VIEWS_FOR_FORM:

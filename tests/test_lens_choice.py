@@ -41,6 +41,12 @@ def test_few_views_get_simple_lenses() -> None:
     assert all(lens.n_free <= 6 for lens in choice.freedom.lenses)
 
 
+def test_too_few_views_to_choose_by_keep_decentring_but_not_k3() -> None:
+    """Seven views of lenses without p1 and p2: left out one by one they could not vouch for that, and real lenses have some."""
+    choice = chosen(true_rig(), 0.1, 7)
+    assert {lens.coefficients for lens in choice.freedom.lenses} == {("k1", "k2", "p1", "p2")}
+
+
 def test_models_free_what_they_name() -> None:
     assert HELD.directions.shape == (9, 0) and HELD.n_free == 0
     for level in LEVELS:
