@@ -5,6 +5,7 @@
 As `benchmarks.calibration_subject`, honest: joints off the T-pose, markers about 2 cm off their nominal places, 3 mm of
 noise. Then the person moves (the most varied seconds of their own clips, real motion on their true skeleton), the estimator
 tracks the markers with the skeleton found so far and the built-in motions, and lengths, offsets and poses are refined together.
+As in the command, the fit before is kept where the movement contradicts it; the movement then counts as refused.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from calibration.placement import facing_rig
 from calibration.subject import Subject
 from calibration.subject_fit import SubjectFit, fit_takes
 from calibration.subject_motion import MotionFrame, refine
+from calibration.subject_motion_verdict import movement_findings
 from capture.packets import MarkerFrame
 from config.markers import MarkerSet, read_marker_set
 from config.settings import Settings
@@ -107,18 +109,17 @@ def tracked(subject: Subject, marker_m: Floats, first: Moment, database: PoseDat
     return frames
 
 
-def refined(
-    fit: SubjectFit, clip: Clip, marker_m: Floats, database: PoseDatabase, rounds: int
-) -> tuple[list[SubjectFit], list[float]]:
-    """Refine so many times, tracking anew each time; give the fits and the median marker distances [mm]."""
+def refined(fit: SubjectFit, clip: Clip, marker_m: Floats, database: PoseDatabase, rounds: int) -> tuple[list[SubjectFit], int]:
+    """Refine so many times, tracking anew each time; give the fits and how many refinements were refused."""
     start = Moment(0, clip.rotvec[0].copy(), matrix_from_rotvec(clip.rotvec[0, 0]), clip.root_m[0].copy())
-    fits, far_mm, subject = [fit], [], fit.subject
+    fits, n_refused = [fit], 0
     for _ in range(rounds):
+        subject = fits[-1].subject
         result = refine(replace(fit, subject=subject), tracked(subject, marker_m, start, database))
-        fits.append(result.fit)
-        far_mm.append(result.after_mm)
-        subject = result.subject
-    return fits, far_mm
+        kept = movement_findings(fit, result)[1]
+        fits.append(result.fit if kept else fits[-1])
+        n_refused += not kept
+    return fits, n_refused
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -138,16 +139,18 @@ def main(given: Sequence[str] | None = None) -> int:
     told = {}
     for name in options.sets:
         markers, rng = read_marker_set(name), np.random.default_rng(11)
-        errors, sigmas, offsets = [], [], []
+        errors, sigmas, offsets, n_refused = [], [], [], 0
         for k, (true, clip) in enumerate(people):
             offset_m = markers.offset_m + rng.normal(0.0, PLACEMENT_M, (len(markers), 3))
             fit = fit_takes("found", markers, [held(true, markers, offset_m, True, rng)], skeletons[:k] + skeletons[k + 1 :])
-            fits, _ = refined(fit, clip, markers_over(clip, markers, offset_m, rng), database, options.rounds)
+            fits, refused = refined(fit, clip, markers_over(clip, markers, offset_m, rng), database, options.rounds)
             errors.append([np.abs(lengths_mm(f.subject.skeleton) - lengths_mm(true)) for f in fits])
             offsets.append([1e3 * np.linalg.norm(f.subject.offset_m - offset_m, axis=1) for f in fits])
             sigmas.append([1e3 * by_bone(f.subject.length_sigma_m) for f in fits if f.subject.length_sigma_m is not None])
             each = " ".join(f"{np.median(e):5.1f}/{e.max():5.1f}" for e in errors[-1])
-            print(f"  {name} {true.name:<10} {clip.name:<8} median/worst {each}", flush=True)
+            n_refused += refused
+            print(f"  {name} {true.name:<10} {clip.name:<8} median/worst {each}{' refused' * refused}", flush=True)
+        print(f"{name}: {n_refused} refused")
         told[name] = _table(name, np.array(errors), np.array(sigmas), np.array(offsets))
     if options.json is not None:
         options.json.write_text(json.dumps(told, indent=1), encoding="utf-8")

@@ -72,8 +72,8 @@ class Refined:
     """A subject refined over movement.
 
     before_mm, after_mm: median distance of markers from where the body has them, before as the estimator posed it, after in the
-    poses found with the body; far_mm: after, of every marker, (M,); held_out_mm: in frames left aside, before and after, posed
-    anew both times, which alone compares bodies; bent: joints that bent enough to tell lengths.
+    poses found with the body; far_mm: after, of every marker, (M,); held_out: that in frames left aside, as `misfit`, before
+    and after, which alone compares bodies; bent: joints that bent enough to tell lengths.
     """
 
     subject: Subject
@@ -82,7 +82,7 @@ class Refined:
     before_mm: float
     after_mm: float
     far_mm: Floats
-    held_out_mm: tuple[float, float]
+    held_out: tuple[float, float]
     bent: tuple[str, ...]
 
 
@@ -119,15 +119,22 @@ def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> Refined:
     refined = _refined_fit(fit, problem, adjusted)
     far_mm, after_mm = _far_mm(problem, adjusted, n_still), _median_mm(problem, adjusted.placed, n_still)
     held_out = tuple(_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
-    held_out_mm = (posed_mm(fit.subject, held_out), posed_mm(refined.subject, held_out))
-    return Refined(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, held_out_mm, bent)
+    misfits = (misfit(fit.subject, held_out), misfit(refined.subject, held_out))
+    return Refined(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, misfits, bent)
 
 
-def posed_mm(subject: Subject, takes: Sequence[Take]) -> float:
-    """Give the median distance of markers from where a body has them that is given, posed as well as it can be [mm]."""
+def misfit(subject: Subject, takes: Sequence[Take]) -> float:
+    """Give how far markers lie from a given body, posed as well as it can be, median in standard deviations of cameras and skin.
+
+    Not in millimetres: along the line of sight the cameras' own errors would drown everything.
+    """
     worn = Wearing(subject.joint, subject.offset_m, np.full(len(subject.joint), FIXED_M))
     problem = Problem(fixed_space(subject.skeleton), worn, tuple(takes))
-    return _median_mm(problem, adjust(problem, max_steps=10).placed, 0)
+    far = []
+    for take, body in zip(problem.takes, adjust(problem, max_steps=10).placed, strict=True):
+        e = (body.marker_m - take.point_m)[take.valid]
+        far.append(np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2[take.valid]), e))
+    return float(np.sqrt(np.median(np.concatenate(far)) / 3.0))
 
 
 def resting(rotvec: Floats) -> Floats:

@@ -13,11 +13,11 @@ from calibration.subject_verdict import at_bounds
 from calibration.verdict import Finding, Grade
 from config.joints import JOINTS
 
-WORSE = 1.1  # times the distance of markers before, in frames not used for the refinement
+WORSE = 1.1  # times as far as before, in frames not used for the refinement
 FAR_MM = 15.0  # poor: in poses that are free, skin and cloth leave less
 LENGTH_SIGMAS = 3.5
 MOVED_SIGMAS = 4.0  # of where markers are worn
-ODD = 4.5  # standard deviations of chi-square; of good movement up to 3
+ODD = 6.0  # standard deviations of chi-square; up to 4.3 in good movement
 FIX = "did a marker slip between the T-pose and the movement? record both anew, or leave --motion out"
 
 
@@ -33,8 +33,8 @@ def movement_findings(still: SubjectFit, refined: Refined) -> tuple[list[Finding
     worst = int(np.argmax(refined.far_mm))
     name = still.subject.markers.names[worst]
     text = (
-        f"{refined.n_frames} frames of movement fit: in others markers lie {refined.held_out_mm[0]:.1f} -> "
-        f"{refined.held_out_mm[1]:.1f} mm from the body, posed as well as it can be"
+        f"{refined.n_frames} frames of movement fit: in others markers lie {refined.held_out[0]:.2f} -> "
+        f"{refined.held_out[1]:.2f} times as far from the body as cameras and skin explain"
     )
     far = refined.far_mm[worst] > FAR_MM
     text += f"; {name} {refined.far_mm[worst]:.0f} mm" if far else ""
@@ -50,10 +50,10 @@ def objections(still: SubjectFit, refined: Refined) -> list[str]:
 
 def _held_out(refined: Refined) -> list[str]:
     """Look at the frames that were not used."""
-    before, after = refined.held_out_mm
+    before, after = refined.held_out
     if after <= WORSE * before:
         return []
-    return [f"in frames left aside markers lie {before:.1f} -> {after:.1f} mm from where the body has them"]
+    return [f"in frames left aside markers lie {before:.2f} -> {after:.2f} times as far off as cameras and skin explain"]
 
 
 def _lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
