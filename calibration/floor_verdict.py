@@ -4,7 +4,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.floor import Floor, Way, floored
-from calibration.verdict import Finding, Grade, Verdict
+from calibration.verdict import Finding, Grade, Verdict, graded
 from database.rotations import Floats
 
 TILT_DEG = (0.7, 2.0)  # standard deviation up to which a floor is good, and poor
@@ -56,11 +56,6 @@ def _split(doubt: str) -> tuple[str, str]:
     """Give what is doubtful and what to do."""
     text, _, fix = doubt.partition(": ")
     return text, fix
-
-
-def graded(value: float, limits: tuple[float, float]) -> Grade:
-    """Give the grade of a value that should be small: good, and poor, up to the limits."""
-    return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
 
 
 def _sure(floor: Floor) -> Finding:

@@ -21,7 +21,6 @@ from calibration.guidance_words import (
     GOOD,
     HOLD,
     LEANS,
-    NOT_SEEN,
     NOTHING,
     PLACES,
     SAME,
@@ -93,7 +92,6 @@ class RigGuide:
         self._corners = [np.zeros((ROWS, COLUMNS)) for _ in sizes]
         self._stillness = [Stillness() for _ in sizes]
         self._kept_ns: int | None = None
-        self._urge = 0
 
     @property
     def pairs(self) -> tuple[ViewPair, ...]:
@@ -249,12 +247,6 @@ class RigGuide:
         else:
             counts = views
         return Advice(ENOUGH if done else words, good or done, taken, self.needs(), counts, done, self.cover)
-
-
-def not_seen_words(sees: Sequence[bool]) -> str:
-    """Say which camera does not see the board, empty where all do."""
-    blind = [CAMERAS[n] for n, seen in enumerate(sees) if not seen]
-    return "" if not blind else NOT_SEEN.format(" and ".join(blind))
 
 
 def _apart_px(view: BoardView, other: BoardView) -> float:

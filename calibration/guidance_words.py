@@ -7,7 +7,6 @@ BLURRED = "hold still: it is blurred; more light helps"
 NOTHING = "show the board to the cameras"
 BOTH = "both cameras must see it"
 ENOUGH = "that is enough"
-NOT_SEEN = "the {} camera does not see it"
 LEANS = ("top edge", "bottom edge", "left edge", "right edge")
 PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
 

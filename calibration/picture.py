@@ -22,7 +22,6 @@ LEFT, RIGHT = "#0072B2", "#D55E00"
 CAMERA_COLORS = (LEFT, RIGHT)
 ACCENT, MEASURED, QUIET, INK = "#009E73", "#CC79A7", "0.62", "0.15"
 GRADE_COLORS = {Grade.PASS: "#1a7f4e", Grade.POOR: "#b26a00", Grade.FAIL: "#b3261e"}
-GRADE_PAPER = {Grade.PASS: "#e6f4ec", Grade.POOR: "#fdf1dc", Grade.FAIL: "#fbe6e4"}
 GRADE_WORDS = {Grade.PASS: "PASS", Grade.POOR: "POOR", Grade.FAIL: "FAIL"}
 DPI = 110
 STYLE = {

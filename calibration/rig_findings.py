@@ -7,7 +7,7 @@ from calibration.coverage import coverage_of, outside_share
 from calibration.rig_left_out import left_out_findings
 from calibration.rig_measures import corners_px, depth_ratio, edges_of, tilts_rad, view_rms_px
 from calibration.rig_solution import RigSolution
-from calibration.verdict import Finding, Grade
+from calibration.verdict import Finding, Grade, graded
 from database.rotations import Floats
 
 Found = tuple[list[Finding], dict[str, float]]
@@ -18,8 +18,7 @@ RMS_PX = (1.0, 3.0)  # poor and fail, in pictures up to 640 px wide; in proporti
 HELD_OUT = 1.5  # times the error in the views that were fitted
 ODD_VIEW = 3.0  # times the usual error
 BIAS = (0.005, 0.03)  # of the square
-TILT_RAD, DEPTHS = np.radians(12.0), 1.25  # less than both: focal length and distance cannot be told apart
-GOOD_DEPTHS = 2.0
+TILT_RAD, FAR_NEAR = np.radians(12.0), 2.0  # less than both: focal length and distance cannot be told apart
 MANY_MISSING = 7
 OUTSIDE = 0.5
 
@@ -44,7 +43,7 @@ def pixel_findings(solution: RigSolution) -> Found:
     sigma = float(np.mean(solution.sigma_px[:1] if lone else solution.sigma_px))
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
     text = f"corners are {rms:.2f} px from where they should be (RMS), {sigma:.2f} px along each axis by their own noise"
-    grade = Grade.PASS if rms <= RMS_PX[0] * scale else Grade.POOR if rms <= RMS_PX[1] * scale else Grade.FAIL
+    grade = graded(rms / scale, RMS_PX)
     fix = "" if grade is Grade.PASS else "are rows, columns and the board right, the pictures sharp and the board held still?"
     findings = [Finding(grade, text, fix)]
     figures = {"reprojection_px": rms, "corner_noise_px": sigma}
@@ -93,7 +92,7 @@ def size_findings(solution: RigSolution) -> Found:
     text = f"squares of {square_mm:.4g} mm measure {mean:.2f} +- {sigma:.2f} mm, with a bias of {100.0 * bias + 0.0:+.2f} %"
     sure = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     real = max(abs(bias) - sure, 0.0)
-    grade = Grade.PASS if real <= BIAS[0] else Grade.POOR if real <= BIAS[1] else Grade.FAIL
+    grade = graded(real, BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"
     figures = {"edge_mean_mm": mean, "edge_sigma_mm": sigma, "edge_bias_percent": 100.0 * bias}
     return [Finding(grade, text, fix), scale], figures
@@ -125,7 +124,7 @@ def tilt_findings(solution: RigSolution) -> Found:
         tilt, ratio = float(np.percentile(tilts, 80)), depth_ratio(solution, side)
         name = ("left", "right")[side]
         figures |= {f"tilt_{name}_deg": float(np.degrees(tilt)), f"far_near_{name}": ratio}
-        weak = tilt < TILT_RAD and ratio < GOOD_DEPTHS and not solution.fixed_intrinsics
+        weak = tilt < TILT_RAD and ratio < FAR_NEAR and not solution.fixed_intrinsics
         focal = solution.rig.cameras[side].focal_px
         sigma = float(solution.intrinsic_sigma[side, :2].max())
         figures[f"focal_sigma_{name}_px"] = sigma

@@ -3,6 +3,7 @@
 import numpy as np
 
 from calibration.camera import Camera
+from calibration.rig_checks import BASELINE_RANGE_M, FOCAL_RANGE
 from calibration.rig_measures import board_points_m
 from calibration.rig_solution import RigSolution
 from calibration.verdict import Finding, Grade
@@ -10,8 +11,6 @@ from database.rotations import matrix_from_rotvec
 
 ASPECT = (0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
 OFF_CENTER = (0.15, 0.35)  # of the picture's length: how far off its middle a principal point is unusual, and impossible
-FOCAL = (0.2, 30.0)  # of the longer side
-BASELINE_M = (0.005, 50.0)
 SIDEWAYS = 0.3  # of the baseline: so far to the wrong side, and the cameras are exchanged
 
 
@@ -33,7 +32,7 @@ def _lens(camera: Camera) -> Finding | None:
     side = float(size.max())
     fx, fy = float(K[0, 0]), float(K[1, 1])
     who = f"the {camera.name} camera's"
-    if not (FOCAL[0] * side <= fx <= FOCAL[1] * side and FOCAL[0] * side <= fy <= FOCAL[1] * side):
+    if not all(FOCAL_RANGE[0] <= focal / side <= FOCAL_RANGE[1] for focal in (fx, fy)):
         text = f"{who} focal length came out as {fx:.0f} x {fy:.0f} px, which no lens has for pictures {side:.0f} px long"
         return Finding(Grade.FAIL, text, "take views with the board tilted, near and far")
     aspect = abs(fx / fy - 1.0)
@@ -89,7 +88,7 @@ def _boards(solution: RigSolution) -> list[Finding]:
 
 def _sides(solution: RigSolution) -> list[Finding]:
     """Check where the right camera stands, seen from the left one."""
-    rig, (low, high) = solution.rig, BASELINE_M
+    rig, (low, high) = solution.rig, BASELINE_RANGE_M
     if not low <= rig.baseline_m <= high:
         text = f"the cameras came out {rig.baseline_m:.3g} m apart, expected {low:g} to {high:g} m"
         return [Finding(Grade.FAIL, text, "is the square size right, and do both pictures of a view show the same moment?")]

@@ -14,7 +14,7 @@ from calibration.rig_findings import coverage_findings, form_findings, pixel_fin
 from calibration.rig_sanity import sanity_findings
 from calibration.rig_solution import RigSolution
 from calibration.rig_suspects import Suspect, doubts, suspects_of
-from calibration.verdict import Finding, Grade, Verdict
+from calibration.verdict import Finding, Grade, Verdict, graded
 from calibration.world_error import error_derivatives
 from database.rotations import Floats
 
@@ -73,7 +73,7 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> tuple[
     if spread > SCATTERED:
         sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
     suspects = suspects_of(solution, evidence, derivatives)
-    shift = max((suspect.off for suspect in suspects), default=0.0)
+    shift = float(np.max([0.0, *(suspect.off for suspect in suspects)]))  # NaN where one of them is
     off = SIGMAS * float(sigmas.max()) + shift
     mean = derivatives.mean(axis=0)
     figures = {
@@ -122,14 +122,12 @@ def _world_finding(
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the picture"
     else:
         fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of both pictures"
-    return Finding(Grade.FAIL if off > FAIL_OFF else Grade.POOR, text, fix)
+    return Finding(graded(off, (PASS_OFF, FAIL_OFF)), text, fix)
 
 
 def _suspect_finding(suspect: Suspect) -> Finding:
     """Say what speaks against the solution, and what the world would change by."""
-    grade = Grade.PASS
-    if suspect.off > TOLD_OFF:
-        grade = Grade.FAIL if suspect.off > FAIL_OFF else Grade.POOR
+    grade = graded(suspect.off, (TOLD_OFF, FAIL_OFF))
     return Finding(grade, f"{suspect.text}, which would change distances by {_percent(suspect.off)}", suspect.fix)
 
 

@@ -12,7 +12,7 @@ from calibration.subject_model import place
 from calibration.subject_space import LEAST_M, MARGIN
 from calibration.subject_takes import ODD, TakesFit
 from calibration.subject_words import arm_slopes_deg, height_sigma_m, lengths_of
-from calibration.verdict import Finding, Grade, Verdict
+from calibration.verdict import Finding, Grade, Verdict, graded
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from database.rotations import Floats
 
@@ -72,11 +72,6 @@ def subject_verdict(
     return Verdict(tuple(findings), _figures(fit, used))
 
 
-def _graded(value: float, limits: tuple[float, float]) -> Grade:
-    """Grade a figure that is better the smaller it is."""
-    return Grade.FAIL if value > limits[1] else Grade.POOR if value > limits[0] else Grade.PASS
-
-
 def _markers(fit: SubjectFit) -> list[Finding]:
     """Judge which markers were seen and where they came out."""
     names, worn = fit.subject.markers.names, fit.problem.worn
@@ -102,7 +97,7 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     noise = np.mean([2e6 * np.trace(t.covariance_m2, axis1=1, axis2=2) * t.valid for t in tposes], axis=0)
     moved = np.sqrt(np.maximum(scatter**2 - 0.8 * noise, 0.0))
     m = int(np.argmax(moved)) if moved.any() else int(np.argmax(scatter))
-    grade = _graded(float(moved[m]), SCATTER_MM)
+    grade = graded(float(moved[m]), SCATTER_MM)
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]
@@ -125,7 +120,7 @@ def _pose(fit: SubjectFit) -> list[Finding]:
         return []
     slope = slope[int(np.argmax(np.abs(slope).max(axis=1)))]
     side = int(np.argmax(np.abs(slope)))
-    grade = _graded(float(np.abs(slope[side])), SLOPE_DEG)
+    grade = graded(float(np.abs(slope[side])), SLOPE_DEG)
     way = "below" if slope[side] < 0 else "above"
     text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} level"
     return [Finding(grade, text, "hold both arms level" if grade else "")]
@@ -137,7 +132,7 @@ def _stand(fit: SubjectFit, setting: Setting) -> list[Finding]:
     findings = []
     if setting.up_known:
         lean = float(np.degrees(np.arccos(np.clip(G[0][1, 1], -1.0, 1.0))))
-        grade = _graded(lean, LEAN_DEG)
+        grade = graded(lean, LEAN_DEG)
         if grade:
             fix = "is the floor of rig.toml right (duocap calibrate floor), did the performer stand upright?"
             findings.append(Finding(grade, f"the performer leans {lean:.0f} degrees from upright", fix))
@@ -157,7 +152,7 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
     text = f"about {height:.2f} m tall (+- {100 * space.stature * height_sigma_m(fit):.0f} cm)"
     findings = [Finding(grade, text, SCALE_FIX if grade else "")]
     beyond, implied_m = _beyond_people(fit)
-    grade = _graded(abs(beyond), BEYOND)
+    grade = graded(abs(beyond), BEYOND)
     if grade:
         way = "larger than the tallest" if beyond > 0 else "smaller than the smallest"
         text = f"the markers lie as on a body of {implied_m:.2f} m, {abs(np.expm1(beyond)):.0%} {way} people of the database"
@@ -166,7 +161,7 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
     if setting.free_height_m is not None and setting.told_height_m is not None:
         free, sigma = setting.free_height_m
         off = abs(free - setting.told_height_m) / float(np.hypot(sigma, 0.025 * setting.told_height_m))
-        grade = _graded(off, HEIGHT_SIGMAS)
+        grade = graded(off, HEIGHT_SIGMAS)
         text = f"the markers alone say {free:.2f} m, told were {setting.told_height_m:.2f} m"
         findings.append(Finding(grade, text, SCALE_FIX if grade else ""))
     for joint in at_bounds(fit):

@@ -51,6 +51,11 @@ class Verdict:
         return [f"verdict: {self.grade.word}", *(f"  {finding.grade.word:<4} {finding.line}" for finding in ordered)]
 
 
+def graded(value: float, limits: tuple[float, float]) -> Grade:
+    """Grade a figure that is better the smaller it is: a pass, and poor, up to the limits; fail beyond, or where it is NaN."""
+    return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
+
+
 def joined(verdicts: Sequence[Verdict]) -> Verdict:
     """Give the findings and figures of several verdicts as one."""
     figures = {name: value for verdict in verdicts for name, value in verdict.figures.items()}

@@ -38,11 +38,6 @@ class BoardView:
         """Count the corners seen."""
         return int(self.seen.sum())
 
-    @property
-    def middle_px(self) -> Floats:
-        """Mean of the corners seen, (2,) [px]."""
-        return np.asarray(self.corners_px[self.seen].mean(axis=0))
-
 
 @dataclass(frozen=True, slots=True)
 class ViewPair:

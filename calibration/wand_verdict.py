@@ -4,18 +4,18 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.depth import depth_sigma_m
-from calibration.verdict import Finding, Grade, Verdict
+from calibration.verdict import Finding, Grade, Verdict, graded
 from calibration.wand import WandSolution
 from database.rotations import Floats, geodesic_rad
 
 ENOUGH, FEW = 200, 80
-GOOD_PX, BAD_PX = 0.5, 1.0
-GOOD_WORLD, BAD_WORLD = 0.006, 0.03  # error of a place as a share of its distance
-GOOD_BIAS, BAD_BIAS = 0.005, 0.02  # of the wand's length, near against far
+RMS_PX = (0.5, 1.0)  # here and below: good, and poor, up to
+WORLD_OFF = (0.006, 0.03)  # error of a place as a share of its distance
+BIAS = (0.005, 0.02)  # of the wand's length, near against far
 COVERED, BARELY = 0.35, 0.15  # share of a picture that the wand went through
 CELLS = (6, 4)
-NEAR_FAR, HARDLY = 1.5, 1.2  # farthest by nearest place of the wand
-LOST, MANY_LOST = 0.1, 0.3  # share of observations left out
+NEAR_FAR = 1.5  # farthest by nearest place of the wand
+LOST = (0.1, 0.3)  # share of observations left out
 DEPTH_MM = 25.0
 SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
 DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that measured lens to lens
@@ -82,16 +82,11 @@ def _spread(values: Floats) -> float:
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 
 
-def _graded(value: float, good: float, bad: float) -> Grade:
-    """Grade what should be small."""
-    return Grade.PASS if value <= good else Grade.POOR if value <= bad else Grade.FAIL
-
-
 def _observations(s: WandSolution) -> Finding:
     """Count what both cameras saw."""
     grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
     lost = 1.0 - s.n_shared / max(s.used.size, 1)
-    grade = max(grade, _graded(lost, LOST, MANY_LOST))
+    grade = max(grade, graded(lost, LOST))
     text = f"{s.n_shared} positions of a marker seen by both cameras; {100.0 * lost:.0f} % did not fit and were left out"
     fix = {
         Grade.PASS: "",
@@ -103,14 +98,14 @@ def _observations(s: WandSolution) -> Finding:
 
 def _pixels(s: WandSolution) -> Finding:
     """Judge the reprojection error."""
-    grade = _graded(s.rms_px, GOOD_PX, BAD_PX)
+    grade = graded(s.rms_px, RMS_PX)
     fix = "" if grade is Grade.PASS else "wave slower, focus the cameras, and give intrinsics of these very cameras"
     return Finding(grade, f"reprojection error {s.rms_px:.2f} px", fix)
 
 
 def _uncertainty(s: WandSolution) -> Finding:
     """Judge how sure the cameras' places are."""
-    grade = _graded(s.world_sigma, GOOD_WORLD, BAD_WORLD)
+    grade = graded(s.world_sigma, WORLD_OFF)
     turn = float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3]))))
     text = (
         f"cameras {1e3 * s.rig.baseline_m:.0f} mm apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
@@ -132,7 +127,7 @@ def _lengths(s: WandSolution) -> list[Finding]:
     bias = abs(float(np.median(s.lengths_m[far]) / np.median(s.lengths_m[near])) - 1.0)
     error = _spread(s.lengths_m) / s.length_m * np.sqrt(np.pi / max(near.sum(), 1))  # of the two medians' ratio
     bias = max(bias - 2.0 * float(error), 0.0)
-    grade = _graded(bias, GOOD_BIAS, BAD_BIAS)
+    grade = graded(bias, BIAS)
     median, spread = 1e3 * float(np.median(s.lengths_m)), 1e3 * _spread(s.lengths_m)
     text = f"the wand measures {median:.1f} mm, +-{spread:.1f} from place to place"
     if grade is Grade.PASS:

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.camera import Camera, Rig
 from calibration.floor import Floor
-from calibration.floor_verdict import floor_verdict, graded, roll_and_pitch_deg
+from calibration.floor_verdict import floor_verdict, roll_and_pitch_deg
 from calibration.placement import looking_at
 from calibration.verdict import Grade
 from database.rotations import matrix_from_rotvec
@@ -102,7 +102,3 @@ def test_a_lone_camera_is_told_what_its_lengths_rest_on() -> None:
     camera = camera_rolled(0.0)
     verdict = floor_verdict(Rig(camera, camera), replace(GOOD, one_camera=True, size_ratio=float("nan")))
     assert verdict.grade is Grade.PASS and any("as true as the board's squares" in line for line in verdict.lines)
-
-
-def test_grades() -> None:
-    assert [graded(value, (1.0, 3.0)) for value in (1.0, 3.0, 3.1)] == [Grade.PASS, Grade.POOR, Grade.FAIL]
