@@ -1,5 +1,6 @@
 """`duocap calibrate subject` on a simulated recording: takes, markers alone, heights, and what is asked wrongly."""
 
+import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,6 +102,22 @@ def test_takes_of_two_recordings(folder: Path, tmp_path: Path, capsys: pytest.Ca
     assert "2 takes agree" in result.out
     line = refused(calibrate(folder, capsys, tmp_path / "b.toml", "--take", "0:0.6", "--also", again + "x"), tmp_path / "b.toml")
     assert "right.avix: no such file" in line
+
+
+def test_movement_after_the_t_pose(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lengths are refined over a walk, the verdict and the picture are those of the refined, and of movement that is none."""
+    still, out = tmp_path / "still.toml", tmp_path / "ann.toml"
+    assert calibrate(folder, capsys, still, "--take", "0:1.4", "--no-picture").status == 0
+    result = calibrate(folder, capsys, out, "--take", "0:1.4", "--motion", "1.6:3.7")
+    assert result.status == 0, result.err
+    assert re.search(r"refined over \d\d frames of movement \(\d+% tracked\)", result.out), result.out
+    assert re.search(r"what bent: .*UpperLeg", result.out) and re.search(r"\d\d frames of movement fit: ", result.out)
+    before, after = read_subject(still), read_subject(out)
+    moved = np.linalg.norm(after.skeleton.offsets_m - before.skeleton.offsets_m, axis=1)
+    assert 1e-4 < moved.max() < 0.05
+    assert after.length_sigma_m is not None and out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    standing = calibrate(folder, capsys, tmp_path / "b.toml", "--take", "0:0.6", "--motion", "0.1:1.3")
+    assert "nothing bends in the movement" in refused(standing, tmp_path / "b.toml")
 
 
 def test_only_markers_keeps_the_skeleton(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
