@@ -22,7 +22,8 @@ PASS_OFF, FAIL_OFF = 0.02, 0.15  # relative error of distances: what a pass prom
 SIGMAS = 3.0
 MARKER_PX = 0.2  # noise of a marker's centre, for words about depth
 NARROW = 0.08  # of the performer's distance: cameras nearer to each other than that make any calibration weak
-DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras stand too near to each other
+DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras are better moved apart
+TOO_DEEP_M = 0.020  # and beyond which they stand too near: more than markers are off their nominal places on a body
 SCATTERED = 1.5  # variances by which views differ, beyond which their own scatter is looked at too
 AGREED = 3.0  # variances by which views may differ before it is told
 TOLD_OFF = 0.005  # what a suspect would change the world by to be more than a remark
@@ -138,4 +139,4 @@ def _depth(solution: RigSolution, distance_m: float) -> tuple[list[Finding], dic
     shallow = depth_m > DEEP_M
     wanted_m = solution.rig.baseline_m * depth_m / DEEP_M
     fix = f"move the cameras apart, to about {wanted_m:.2g} m, or closer to the performer" if shallow else ""
-    return [Finding(Grade.POOR if shallow else Grade.PASS, text, fix)], {"depth_mm": 1e3 * depth_m}
+    return [Finding(Grade.POOR if depth_m > TOO_DEEP_M else Grade.PASS, text, fix)], {"depth_mm": 1e3 * depth_m}

@@ -115,6 +115,16 @@ def test_cameras_too_near_to_each_other_are_told_so() -> None:
     assert "move the cameras apart" in line
 
 
+@pytest.mark.parametrize(("depth_mm", "grade", "advice"), [(11.5, 0, False), (12.5, 0, True), (19.0, 0, True), (21.0, 1, True)])
+def test_shallow_depth_is_advised_against_before_it_is_poor(depth_mm: float, grade: int, advice: bool) -> None:
+    """Depth noise grows with the square of the distance: at which one it is so much follows from one that is known."""
+    at_4_mm = rig_verdict(good(), distance_m=4.0).figures["depth_mm"]
+    verdict = rig_verdict(good(), distance_m=4.0 * float(np.sqrt(depth_mm / at_4_mm)))
+    assert verdict.figures["depth_mm"] == pytest.approx(depth_mm, rel=0.02)
+    (finding,) = [finding for finding in verdict.findings if finding.text.startswith("at ") and "0.2 px is" in finding.text]
+    assert finding.grade == grade and ("move the cameras apart" in finding.fix) is advice
+
+
 def test_a_board_behind_the_camera_fails() -> None:
     solution = good()
     board = solution.board_to_world.copy()
