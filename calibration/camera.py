@@ -45,6 +45,13 @@ class Camera:
         return float(0.5 * (self.matrix[0, 0] + self.matrix[1, 1]))
 
     @property
+    def called(self) -> str:
+        """Its name in a sentence: `the left camera`, `the camera` where it is the only one, `camera cam_2` of other programs."""
+        if self.name in ("", "camera"):
+            return "the camera"
+        return f"camera {self.name}" if "cam" in self.name.lower() else f"the {self.name} camera"
+
+    @property
     def intrinsics(self) -> Floats:
         """The lens in nine numbers, (9,): fx, fy, cx, cy, k1, k2, p1, p2, k3; a k3 that is not there is 0."""
         K, out = self.matrix, np.zeros(9)

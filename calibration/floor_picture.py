@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.camera import Rig
+from calibration.camera import Camera, Rig
 from calibration.floor import Floor, floored
 from calibration.picture import (
     ACCENT,
@@ -84,7 +84,7 @@ def _from_above(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> No
     ax.legend(loc="upper right", markerscale=2.0)
 
 
-def _cameras(world: Rig) -> list[tuple]:  # type: ignore[type-arg]
+def _cameras(world: Rig) -> list[tuple[Camera, str, str]]:
     """Give each camera with its colour and label."""
     cameras = world.cameras[: 1 if world.is_lone else 2]
     return list(zip(cameras, CAMERA_COLORS, LABELS if len(cameras) == 2 else ("camera",), strict=False))

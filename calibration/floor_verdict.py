@@ -81,11 +81,11 @@ def _stands(camera: Camera, by: Way) -> Finding:
     height = float(camera.center_m[1])
     if height < LOWEST_CAMERA_M:
         fix = TAKEN_FOR[by]
-        return Finding(Grade.FAIL, f"{camera.name} would be {100 * -height:.0f} cm under the floor", fix)
+        return Finding(Grade.FAIL, f"{camera.called} would be {100 * -height:.0f} cm under the floor", fix)
     if height > HIGHEST_CAMERA_M:
         fix = "is that so? if not, the floor or the rig's scale is wrong"
-        return Finding(Grade.POOR, f"{camera.name} would be {height:.2f} m above the floor", fix)
-    return Finding(Grade.PASS, f"{camera.name} is {height:.2f} m above the floor")
+        return Finding(Grade.POOR, f"{camera.called} would be {height:.2f} m above the floor", fix)
+    return Finding(Grade.PASS, f"{camera.called} is {height:.2f} m above the floor")
 
 
 def roll_and_pitch_deg(camera: Camera) -> tuple[float, float]:
@@ -98,12 +98,12 @@ def _upright(camera: Camera) -> list[Finding]:
     """Judge whether up in the world is up in a camera's picture."""
     roll, pitch = roll_and_pitch_deg(camera)
     if abs(pitch) > 75.0:
-        return [Finding(Grade.POOR, f"{camera.name} would look straight {'down' if pitch > 0 else 'up'}", "is that so?")]
+        return [Finding(Grade.POOR, f"{camera.called} would look straight {'down' if pitch > 0 else 'up'}", "is that so?")]
     if abs(roll) <= ROLL_DEG:
         return []
     words = "upside down" if abs(roll) > 135.0 else "on its side"
     fix = "if it does not stand so, the floor is wrong: it may be a wall, a table's side, or its mirror image"
-    return [Finding(Grade.POOR, f"{camera.name} would stand {words}, turned by {roll:.0f} degrees", fix)]
+    return [Finding(Grade.POOR, f"{camera.called} would stand {words}, turned by {roll:.0f} degrees", fix)]
 
 
 def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
@@ -135,10 +135,10 @@ def _size(floor: Floor) -> list[Finding]:
     side = "large" if bias > 0 else "small"
     if floor.scale != 1.0:
         grade = Grade.PASS if abs(bias) <= MOST_RESCALED_PERCENT else Grade.POOR
-        text = f"{what} came out {abs(bias):.2f}% too {side}, and the rig was rescaled to it"
+        text = f"{what} came out {abs(bias):.2f} % too {side}, and the rig was rescaled to it"
         return [Finding(grade, text, "" if grade is Grade.PASS else "that is much: is its size what you said?")]
     grade = graded(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
-    text = f"{what} comes out {abs(bias):.2f}% (+-{sigma:.2f}) too {side} in this rig"
+    text = f"{what} comes out {abs(bias):.2f} % (+-{sigma:.2f}) too {side} in this rig"
     fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"
     return [Finding(grade, text, "" if grade is Grade.PASS else fix)]
 
@@ -167,7 +167,7 @@ def _below(floor: Floor) -> list[Finding]:
     return [
         Finding(
             grade,
-            f"{below:.1f}% of all points would lie below the floor",
+            f"{below:.1f} % of all points would lie below the floor",
             "does the floor mirror the markers? if not, it is too high",
         )
     ]
@@ -181,5 +181,5 @@ def _standing(floor: Floor) -> list[Finding]:
     grade = graded(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
     if grade is Grade.PASS:
         return []
-    text = f"a foot stands on this floor in {standing:.0f}% of the moments only"
+    text = f"a foot stands on this floor in {standing:.0f} % of the moments only"
     return [Finding(grade, text, "walk, do not jump or kneel: --from and --to name the seconds of the walk")]

@@ -128,7 +128,7 @@ def tilt_findings(solution: RigSolution) -> Found:
         focal = solution.rig.cameras[side].focal_px
         sigma = float(solution.intrinsic_sigma[side, :2].max())
         figures[f"focal_sigma_{name}_px"] = sigma
-        text = f"the {camera.name} camera saw boards tilted up to {np.degrees(tilt):.0f} degrees, the farthest {ratio:.1f} times"
+        text = f"{camera.called} saw boards tilted up to {np.degrees(tilt):.0f} degrees, the farthest {ratio:.1f} times"
         text += " as far as the nearest"
         text += f"; its focal length is {focal:.0f} +- {sigma:.1f} px" if sigma > 0 else ""
         fix = "tilt the board by 30 to 45 degrees to all sides, and hold it near and far" if weak else ""

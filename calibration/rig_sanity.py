@@ -31,7 +31,7 @@ def _lens(camera: Camera) -> Finding | None:
     K, size = camera.matrix, np.array(camera.size)
     side = float(size.max())
     fx, fy = float(K[0, 0]), float(K[1, 1])
-    who = f"the {camera.name} camera's"
+    who = f"{camera.called}'s"
     if not all(FOCAL_RANGE[0] <= focal / side <= FOCAL_RANGE[1] for focal in (fx, fy)):
         text = f"{who} focal length came out as {fx:.0f} x {fy:.0f} px, which no lens has for pictures {side:.0f} px long"
         return Finding(Grade.FAIL, text, "take views with the board tilted, near and far")
@@ -61,7 +61,7 @@ def _folds(camera: Camera) -> Finding | None:
     if most >= 0.98 * reach:
         return None
     share = 100.0 * most / reach
-    text = f"the {camera.name} camera's lens model folds back {share:.0f} % of the way to the picture's corners"
+    text = f"{camera.called}'s lens model folds back {share:.0f} % of the way to the picture's corners"
     fix = "add views with the board in the corners of its picture"
     return Finding(Grade.FAIL if share < 75.0 else Grade.POOR, text, fix)
 
@@ -75,13 +75,13 @@ def _boards(solution: RigSolution) -> list[Finding]:
         points = board_points_m(solution, side)[seen]
         behind = int((points[..., 2] <= 0.0).any(axis=1).sum())
         if behind:
-            text = f"{behind} of {int(seen.sum())} boards came out behind the {camera.name} camera: a mirrored solution"
+            text = f"{behind} of {int(seen.sum())} boards came out behind {camera.called}: a mirrored solution"
             findings.append(Finding(Grade.FAIL, text, "take more views with the board tilted more"))
             continue
         normals = R[seen][:, :, 2] @ camera.rotation.T
         backs = int(((normals * points.mean(axis=1)).sum(axis=1) <= 0.0).sum())
         if backs:
-            text = f"{backs} of {int(seen.sum())} boards show the {camera.name} camera their back"
+            text = f"{backs} of {int(seen.sum())} boards show {camera.called} their back"
             findings.append(Finding(Grade.FAIL, text, "are its pictures mirrored? switch that off in its settings"))
     return findings
 

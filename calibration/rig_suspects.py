@@ -69,10 +69,10 @@ def _lenses(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> l
         if other.gain < SIGNIFICANT:
             continue
         if solution.fixed_intrinsics:
-            text = f"the earlier calibration of the {camera.name} camera does not fit these views"
+            text = f"the earlier calibration of {camera.called} does not fit these views"
             fix = "calibrate its lens anew, with the zoom, focus and resolution of the performance"
         else:
-            text = f"the corners of the {camera.name} camera follow another lens than the one that was fitted"
+            text = f"the corners of {camera.called} follow another lens than the one that was fitted"
             fix = "add views in the corners of its picture; a very wide lens is beyond this model"
         found.append(Suspect(_off(other, derivatives), text, fix))
     return found

@@ -74,8 +74,8 @@ class WandSolution:
     given or found, NaN for one marker; scale: what the scale rests on, in words; relative_covariance: of the right camera's
     rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; focal_sigma: relative, of both focal lengths,
     (2,), 0 where held; offset_s: by which the right camera's stamps are late and offset_sigma_s its sigma, 0 where held;
-    world_sigma: typical error of a place as a share of its distance, by
-    what rig and lenses are uncertain by, the world's own place and turn left out.
+    world_sigma: typical error of a place as a share of its distance, by what rig and lenses are uncertain by, the world's own
+    place and turn left out; notes: in words, what is worth telling.
     """
 
     rig: Rig

@@ -1,5 +1,7 @@
 """Projection and its inverse, through strong lenses, against OpenCV and by hand."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -54,6 +56,11 @@ def test_undistorting_against_opencv(lens: tuple[float, ...]) -> None:
 
 def test_a_lens_is_nine_numbers() -> None:
     np.testing.assert_array_equal(camera(LENSES[3]).intrinsics, [795.0, 790.0, 294.0, 251.0, -0.25, 0.08, 0.001, -0.002, 0.0])
+
+
+def test_a_camera_is_named_in_a_sentence() -> None:
+    names = [replace(camera(LENSES[0]), name=name).called for name in ("left", "camera", "cam_1")]
+    assert names == ["the left camera", "the camera", "camera cam_1"]
 
 
 def test_rays_lead_to_what_is_seen() -> None:

@@ -37,8 +37,8 @@ def test_a_good_floor_passes() -> None:
     verdict = floor_verdict(world_rig(), GOOD)
     assert verdict.grade is Grade.PASS
     assert abs(verdict.figures["left_height_m"] - 1.3) < 1e-9 and abs(verdict.figures["size_bias_percent"] - 0.3) < 1e-9
-    assert any("left is 1.30 m above the floor" in line for line in verdict.lines)
-    assert any("the board comes out 0.30% (+-0.10) too large" in line for line in verdict.lines)
+    assert any("the left camera is 1.30 m above the floor" in line for line in verdict.lines)
+    assert any("the board comes out 0.30 % (+-0.10) too large" in line for line in verdict.lines)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_good_floor_passes() -> None:
         ({"height_sigma_m": 0.03}, Grade.POOR, "30.0 mm in height"),
         ({"height_sigma_m": 0.08}, Grade.FAIL, "lay the board flat"),
         ({"residual_mm": 5.0}, Grade.POOR, "5.0 mm from where the floor"),
-        ({"size_ratio": 1.025}, Grade.POOR, "2.50%"),
-        ({"size_ratio": 0.9}, Grade.FAIL, "10.00% (+-0.10) too small"),
+        ({"size_ratio": 1.025}, Grade.POOR, "2.50 %"),
+        ({"size_ratio": 0.9}, Grade.FAIL, "10.00 % (+-0.10) too small"),
         ({"origin_m": np.array([0.0, 1.25, 0.0])}, Grade.FAIL, "10 cm under the floor"),
         ({"origin_m": np.array([0.0, -4.0, 0.0])}, Grade.POOR, "5.30 m above the floor"),
         ({"origin_m": np.array([0.0, 0.0, -18.0])}, Grade.POOR, "m from the origin"),
@@ -64,9 +64,9 @@ def test_a_good_floor_passes() -> None:
         ({"doubts": ("three markers always lie in a plane: add a fourth",)}, Grade.POOR, "add a fourth"),
         ({"by": "walk", "figures": {"highest_m": 2.9}}, Grade.POOR, "2.90 m above"),
         ({"by": "walk", "figures": {"highest_m": 0.3}}, Grade.FAIL, "0.30 m above"),
-        ({"by": "walk", "figures": {"below_percent": 12.0}}, Grade.FAIL, "12.0% of all points"),
-        ({"by": "walk", "figures": {"standing_percent": 56.0}}, Grade.FAIL, "in 56% of the moments only"),
-        ({"by": "walk", "figures": {"standing_percent": 85.0}}, Grade.POOR, "in 85% of the moments only"),
+        ({"by": "walk", "figures": {"below_percent": 12.0}}, Grade.FAIL, "12.0 % of all points"),
+        ({"by": "walk", "figures": {"standing_percent": 56.0}}, Grade.FAIL, "in 56 % of the moments only"),
+        ({"by": "walk", "figures": {"standing_percent": 85.0}}, Grade.POOR, "in 85 % of the moments only"),
         ({"by": "walk", "height_sigma_m": 0.025, "figures": {"assumed_mm": 25.0}}, Grade.POOR, "--height MM"),
     ],
 )

@@ -98,7 +98,7 @@ def end_with(rig: Rig, floor: Floor, ending: Ending, tell: Tell) -> Verdict:
     verdict = floor_verdict(rig, floor)
     say_verdict(verdict, tell)
     if ending.drawn is not None:
-        tell(f"picture {draw_floor(rig, floor, verdict, ending.drawn)}")
+        tell(f"picture: {draw_floor(rig, floor, verdict, ending.drawn)}")
     check_verdict(verdict, ending.out)
     write_rig(ending.out, replace(floored(rig, floor), verdict=word_of(rig, verdict)))
     tell(f"written to {ending.out}")

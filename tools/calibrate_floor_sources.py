@@ -76,7 +76,7 @@ def check_size(camera: Camera, size: Size) -> None:
     """Raise CalibrationError unless pictures have the size their camera was calibrated at."""
     if tuple(size) != camera.size:
         raise CalibrationError(
-            f"the pictures of {camera.name} are {size[0]}x{size[1]}, but the rig was calibrated at "
+            f"the pictures of {camera.called} are {size[0]}x{size[1]}, but the rig was calibrated at "
             f"{camera.size[0]}x{camera.size[1]}; take them at that size, or calibrate at this one"
         )
 

@@ -105,6 +105,6 @@ def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
     for camera, size in zip(rig.cameras, sizes, strict=True):
         if all(size) and size != camera.size:
             raise DuocapError(
-                f"the {camera.name} camera gives {size[0]}x{size[1]}, but the rig was calibrated at "
+                f"{camera.called} gives {size[0]}x{size[1]}, but the rig was calibrated at "
                 f"{camera.size[0]}x{camera.size[1]}; set the camera to that size, or calibrate at this one"
             )

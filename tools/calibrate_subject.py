@@ -109,7 +109,7 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
         from calibration.subject_picture import draw_subject
 
         draw_subject(result.found, result.verdict, task.picture)
-        tell(f"drawn to {task.picture}")
+        tell(f"picture: {task.picture}")
     check_verdict(result.verdict, task.out)
     write_subject(task.out, result.subject)
     tell(f"written to {task.out}")

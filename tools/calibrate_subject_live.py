@@ -29,7 +29,7 @@ def calibrate_subject_live(
 
             progress("drawing", None)
             draw_subject(result.found, result.verdict, task.picture)
-            tell(f"drawn to {task.picture}")
+            tell(f"picture: {task.picture}")
         try:
             check_verdict(result.verdict, task.out)
         except CalibrationError as error:

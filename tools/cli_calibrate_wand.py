@@ -90,7 +90,7 @@ def wand(
     for note in solution.notes:
         typer.echo(f"  note {note}")
     if drawn is not None:
-        typer.echo(f"picture {draw_wand(solution, verdict, drawn)}")
+        typer.echo(f"picture: {draw_wand(solution, verdict, drawn)}")
     check_verdict(verdict, out)
     write_rig(out, judged_rig(solution, verdict))
     typer.echo(f"written to {out}")
