@@ -18,7 +18,6 @@ from calibration.views import BoardView, ViewPair
 from database.rotations import Floats, matrix_from_rotvec
 from tests.rigs import synthetic_rig
 
-SAMPLES = 4  # a pixel's side
 PAPER, INK, ROOM = 205.0, 28.0, 95.0
 
 Image = NDArray[np.uint8]
@@ -39,7 +38,8 @@ class Look:
     """How a picture is taken.
 
     blur_px: of the lens, a Gaussian's sigma; motion_px: way of the image while it was exposed, (x, y); noise: sigma, in grey
-    levels; light: relative change from left to right and top to bottom; gain: of all; clutter: number of grey boxes behind.
+    levels; light: relative change from left to right and top to bottom; gain: of all; clutter: number of grey boxes behind;
+    samples: along each side of a pixel; 2 do where hundredths of a pixel do not matter.
     """
 
     blur_px: float = 0.6
@@ -48,6 +48,7 @@ class Look:
     light: tuple[float, float] = (0.0, 0.0)
     gain: float = 1.0
     clutter: int = 12
+    samples: int = 4
 
 
 def render_board(
@@ -73,7 +74,7 @@ def render(placed: Sequence[Placed], camera: Camera, look: Look | None = None, s
         x, y, w, h = (rng.random(4) * [width, height, 0.4 * width, 0.4 * height]).astype(int)
         image[y : y + h, x : x + w] = rng.uniform(40.0, 160.0)
     for each in placed:
-        _draw(image, each, camera)
+        _draw(image, each, camera, look.samples)
     return _taken(image, look, rng)
 
 
@@ -99,7 +100,7 @@ def _moved(image: Floats, motion_px: tuple[float, float]) -> Floats:
     return total / n
 
 
-def _draw(image: Floats, placed: Placed, camera: Camera) -> None:
+def _draw(image: Floats, placed: Placed, camera: Camera, samples: int) -> None:
     """Draw one board into an ideal picture; what lies behind the camera is not drawn."""
     pattern, R, t, margin_m = _on_camera(placed, camera)
     edges_m = np.array([[x, y, 0.0] for x in _sides(pattern.x_m, margin_m) for y in _sides(pattern.y_m, margin_m)])
@@ -112,7 +113,7 @@ def _draw(image: Floats, placed: Placed, camera: Camera) -> None:
     if np.any(high <= low):
         return
     window = image[low[1] : high[1], low[0] : high[0]]
-    covered, ink = _coverage(pattern, margin_m, R, t, camera, low, high)
+    covered, ink = _coverage(pattern, margin_m, R, t, camera, low, high, samples)
     window[:] = (1.0 - covered) * window + covered * PAPER + ink * (INK - PAPER)
 
 
@@ -128,12 +129,19 @@ def _sides(line_m: Floats, margin_m: float) -> tuple[float, float]:
 
 
 def _coverage(
-    pattern: Pattern, margin_m: float, R: Floats, t: Floats, camera: Camera, low: NDArray[np.int_], high: NDArray[np.int_]
+    pattern: Pattern,
+    margin_m: float,
+    R: Floats,
+    t: Floats,
+    camera: Camera,
+    low: NDArray[np.int_],
+    high: NDArray[np.int_],
+    samples: int,
 ) -> tuple[Floats, Floats]:
     """Give how much of each pixel between two corners of the picture shows paper, and ink, (h, w) each."""
     w, h = high - low
     corners = np.stack(np.meshgrid(np.arange(low[0], high[0] + 1) - 0.5, np.arange(low[1], high[1] + 1) - 0.5), axis=-1)
-    ideal = _finer(_finer(camera.undistort(corners)).swapaxes(0, 1)).swapaxes(0, 1)
+    ideal = _finer(_finer(camera.undistort(corners), samples).swapaxes(0, 1), samples).swapaxes(0, 1)
     rays = np.concatenate([ideal, np.ones((*ideal.shape[:2], 1))], axis=-1)
     to_board = np.linalg.inv(np.column_stack([R[:, 0], R[:, 1], t]))  # ray ~ x r1 + y r2 + t
     on_board = rays @ to_board.T
@@ -148,13 +156,13 @@ def _coverage(
         dark = 0.5 * even
     else:
         dark = _box_mean(pattern, u, v, half_u, half_v)
-    covered, ink = (mean.reshape(h, SAMPLES, w, SAMPLES).mean(axis=(1, 3)) for mean in (paper, dark))
+    covered, ink = (mean.reshape(h, samples, w, samples).mean(axis=(1, 3)) for mean in (paper, dark))
     return covered, ink
 
 
-def _finer(values: Floats) -> Floats:
+def _finer(values: Floats, samples: int) -> Floats:
     """Interpolate between rows where samples lie: a lens bends the picture by less than 0.001 px within a pixel."""
-    part = ((np.arange(SAMPLES) + 0.5) / SAMPLES)[None, :, None, None]
+    part = ((np.arange(samples) + 0.5) / samples)[None, :, None, None]
     finer = values[:-1, None] * (1.0 - part) + values[1:, None] * part
     return np.asarray(finer.reshape(-1, *values.shape[1:]))
 

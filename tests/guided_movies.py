@@ -10,7 +10,7 @@ from calibration.camera import Rig
 from capture.simulated import SimulatedCamera
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
-from tests.board_scenes import render_board, scene_views
+from tests.board_scenes import Look, render_board, scene_views
 from tests.camera_server import encoded
 from tests.rigs import synthetic_rig
 
@@ -34,7 +34,7 @@ def board_movie(places: int = PLACES, board: Board = BOARD) -> tuple[tuple[bytes
     movies: tuple[list[bytes], list[bytes]] = ([], [])
     for k, pose in enumerate(scene_views(board, rig, places, seed=0, share=(0.28, 0.6))):
         for camera, movie in zip(rig.cameras, movies, strict=True):
-            image = render_board(board, camera, pose[:3], pose[3:], seed=k)
+            image = render_board(board, camera, pose[:3], pose[3:], Look(samples=2), seed=k)
             movie += _held(image, k)
     return tuple(movies[0]), tuple(movies[1])
 
