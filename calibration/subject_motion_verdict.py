@@ -16,7 +16,7 @@ from config.joints import JOINTS
 WORSE = 1.1  # times as far as before, in frames not used for the refinement
 FAR_MM = 15.0  # poor: in poses that are free, skin and cloth leave less
 LENGTH_SIGMAS = 3.5
-MOVED_SIGMAS = 4.0  # of where markers are worn
+MOVED_SIGMAS, MOVED_M = 4.0, 0.07  # by how much the place of a marker may change: of where they are worn, and at most
 ODD = 6.0  # standard deviations of chi-square; up to 4.3 in good movement
 FIX = "did a marker slip between the T-pose and the movement? record both anew, or leave --motion out"
 
@@ -79,7 +79,8 @@ def _places(still: SubjectFit, fit: SubjectFit) -> list[str]:
     """Find markers that went far on the body, or off it."""
     moved = np.linalg.norm(fit.subject.offset_m - still.subject.offset_m, axis=1)
     nominal = np.linalg.norm(fit.subject.offset_m - fit.subject.markers.offset_m, axis=1)
-    bad = np.flatnonzero(still.seen & ((moved > MOVED_SIGMAS * still.problem.worn.sigma_m) | (nominal > MOST_OFF_M)))
+    may = np.minimum(MOVED_SIGMAS * still.problem.worn.sigma_m, MOVED_M)
+    bad = np.flatnonzero(still.seen & ((moved > may) | (nominal > MOST_OFF_M)))
     return [f"{still.subject.markers.names[m]} would sit {1e3 * moved[m]:.0f} mm from where the T-pose has it" for m in bad[:1]]
 
 
