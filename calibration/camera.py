@@ -46,10 +46,8 @@ class Camera:
 
     @property
     def called(self) -> str:
-        """Its name in a sentence: `the left camera`, `the camera` where it is the only one, `camera cam_2` of other programs."""
-        if self.name in ("", "camera"):
-            return "the camera"
-        return f"camera {self.name}" if "cam" in self.name.lower() else f"the {self.name} camera"
+        """Its name in a sentence."""
+        return called(self.name)
 
     @property
     def intrinsics(self) -> Floats:
@@ -87,6 +85,13 @@ class Camera:
         """Give the directions in which image points lie, in the camera's frame at depth 1: (..., 2) raw [px] -> (..., 3)."""
         ideal = self.undistort(points_px)
         return np.concatenate([ideal, np.ones((*ideal.shape[:-1], 1))], axis=-1)
+
+
+def called(name: str) -> str:
+    """Give a camera's name in a sentence: `the left camera`, `the camera` of one alone, `camera cam_2` of other programs."""
+    if name in ("", "camera"):
+        return "the camera"
+    return f"camera {name}" if "cam" in name.lower() else f"the {name} camera"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ import numpy as np
 from calibration.board import Board
 from calibration.board_pose import MIN_CORNERS
 from calibration.bundle_robust import RobustFit, view_distances_px
+from calibration.camera import called
+from calibration.rig_checks import FOCAL_RANGE
 from calibration.views import BoardView
 from config.errors import CalibrationError
 from database.rotations import Floats
@@ -19,13 +21,12 @@ SAME_PX = 1.0  # views are the same within this
 PARALLEL_RAD = np.radians(5.0)
 LARGEST_OFF = 0.01  # of the longer side: corners that are further off, as a median, are not those of the board
 UNKNOWN_FOCAL = 0.2  # relative sigma
-FOCAL_RANGE = (0.2, 30.0)  # of the longer side, as the reader of rig files has it
 
 
 def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int], name: str) -> None:
     """Raise CalibrationError: corners that do not fit the board or the picture, or that are no numbers."""
     for view in views:
-        where = f"{name} camera, {view.name or 'a view'}"
+        where = f"{called(name)}, {view.name or 'a view'}"
         if view.corners_px.shape != (len(board), 2) or view.seen.shape != (len(board),):
             raise CalibrationError(
                 f"{where}: {len(view.corners_px)} corners; the board {board.text} has {len(board)}: give the board that was seen"
@@ -46,12 +47,12 @@ def check_enough(views: Sequence[BoardView], name: str, needed: int = MIN_VIEWS)
     useful = [view for view in views if view.n_seen >= MIN_CORNERS]
     if len(useful) < needed:
         raise CalibrationError(
-            f"{name} camera: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at least {needed} are needed and "
+            f"{called(name)}: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at least {needed} are needed and "
             f"{GOOD_VIEWS} are good: hold it nearer, farther, in every corner of the picture and tilted to all sides"
         )
     if needed > 1 and all(_same(useful[0], view) for view in useful[1:]):
         raise CalibrationError(
-            f"{name} camera: all {len(useful)} views show the board in one place; move it and tilt it between pictures"
+            f"{called(name)}: all {len(useful)} views show the board in one place; move it and tilt it between pictures"
         )
 
 
@@ -69,7 +70,7 @@ def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -
     off = float(np.median(view_distances_px(fit)))
     if off > LARGEST_OFF * max(size):
         raise CalibrationError(
-            f"{name} camera: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
+            f"{called(name)}: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
             f"give the board that was seen, its corners row by row, flat and in pictures that are not mirrored"
         )
 
@@ -83,8 +84,8 @@ def check_tilt(normals: Floats, name: str, focal_sigma: float) -> None:
     spread = float(np.degrees(np.arccos(np.clip(normals @ (mean / max(np.linalg.norm(mean), 1e-12)), -1.0, 1.0)).max()))
     if np.radians(spread) < PARALLEL_RAD or focal_sigma > UNKNOWN_FOCAL:
         raise CalibrationError(
-            f"{name} camera: its focal length cannot be told, all views hold the board within {spread:.0f} degrees of one tilt "
-            f"(sigma of the focal length {100 * min(focal_sigma, 9.99):.0f}%): tilt the board by 20 to 45 degrees, to all sides"
+            f"{called(name)}: its focal length cannot be told, all views hold the board within {spread:.0f} degrees of one tilt "
+            f"(sigma of the focal length {100 * min(focal_sigma, 9.99):.0f} %): tilt the board by 20 to 45 degrees, to all sides"
         )
 
 
@@ -93,12 +94,12 @@ def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board
     side, (fx, fy, cx, cy) = max(size), intrinsics[:4]
     if not all(FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side for focal in (fx, fy)):
         raise CalibrationError(
-            f"{name} camera: a focal length of {fx:.0f} x {fy:.0f} px came out, expected {FOCAL_RANGE[0] * side:.0f} to "
+            f"{called(name)}: a focal length of {fx:.0f} x {fy:.0f} px came out, expected {FOCAL_RANGE[0] * side:.0f} to "
             f"{FOCAL_RANGE[1] * side:.0f} px for pictures {side} px long: is the board {board.text}, flat and tilted?"
         )
     if not (-0.25 * size[0] <= cx <= 1.25 * size[0] and -0.25 * size[1] <= cy <= 1.25 * size[1]):
         raise CalibrationError(
-            f"{name} camera: the optical axis came out at ({cx:.0f}, {cy:.0f}), far outside the picture of {size[0]}x{size[1]}: "
+            f"{called(name)}: the optical axis came out at ({cx:.0f}, {cy:.0f}), far outside the picture of {size[0]}x{size[1]}: "
             f"were the pictures cropped? Take more views, tilted to all sides"
         )
 
@@ -108,7 +109,7 @@ def check_sides(centre_m: Floats, names: tuple[str, str]) -> None:
     if centre_m[0] < -0.5 * np.linalg.norm(centre_m):
         raise CalibrationError(
             f"the camera given as right ({names[1]}) stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left "
-            f"({names[0]}): left and right are swapped, exchange them"
+            f"({names[0]}): left and right are swapped, exchange them; or both cameras mirror their pictures: switch that off"
         )
 
 

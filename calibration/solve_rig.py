@@ -12,7 +12,7 @@ from calibration.bundle import Freedom
 from calibration.bundle_robust import RobustFit, good_views, view_distances_px
 from calibration.bundle_solve import Prior
 from calibration.bundle_start import weak_prior
-from calibration.camera import Camera
+from calibration.camera import Camera, called
 from calibration.lens_choice import chosen_lenses
 from calibration.rig_solution import RigSolution
 from calibration.solve_checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
@@ -50,7 +50,7 @@ def solve_rig(
     seen = observations(board, pairs, solve_offset)
     lenses = []
     for c in range(2):
-        progress(f"solving for the {names[c]} camera alone")
+        progress(f"solving for {called(names[c])} alone")
         lenses.append(start_lens(board, seen.of_camera(c), sizes[c], names[c], c, intrinsics, intrinsic_sigma))
     progress("solving for both cameras together")
     state, kept, dropped = joint_start(lenses, seen, pairs)
@@ -108,7 +108,7 @@ def check_both(
         elif intrinsics[c].size != tuple(sizes[c]):
             known, size = intrinsics[c].size, sizes[c]
             raise CalibrationError(
-                f"the {names[c]} camera's earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
+                f"{called(names[c])}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
     seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= MIN_CORNERS]

@@ -14,6 +14,7 @@ from calibration.rig_solution import RigSolution
 from calibration.rig_toml import write_rig
 from calibration.rig_verdict import rig_verdict
 from calibration.selection import Selection, selected
+from calibration.solve_checks import MIN_SHARED, MIN_VIEWS
 from calibration.solve_rig import solve_camera, solve_rig
 from calibration.verdict import Verdict, joined
 from calibration.views import ViewPair
@@ -25,7 +26,6 @@ from tools.calibration_words import check_verdict, say_verdict
 
 Tell = Callable[[str], None]
 Size = tuple[int, int]
-MIN_VIEWS, MIN_VIEWS_OF_KNOWN = 4, 3  # of one camera, and of one whose lens is known
 MOVING_PX_S = 5.0  # slower corners say nothing of time
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     selection = selected(pairs, (sizes[0], sizes[-1]), task.board, task.n_views, still_only=not task.solve_offset)
     for line in selection.words:
         tell(line)
-    check_left_over(pairs, selection, len(sizes), MIN_VIEWS if task.intrinsics is None else MIN_VIEWS_OF_KNOWN)
+    check_left_over(pairs, selection, len(sizes), MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
     solution = solved(selection.pairs, sizes, task)
     verdict = judged(solution, task)
     for line in (
