@@ -98,6 +98,18 @@ def test_wrong_labels_do_not_count(still: SubjectFit) -> None:
     assert np.abs(lengths_mm(refine(still, wrong).fit) - lengths_mm(refine(still, good).fit)).max() < 3.0
 
 
+def test_a_skeleton_that_is_kept_stays_as_it_is_known() -> None:
+    """Only markers are placed anew: lengths and what is known of them are those of before."""
+    sigma_m = np.full((2, N_JOINTS), 0.007)
+    old = fitted([held(ANN, 3, off_rad=0.05)], ANN, old=replace(ANN, length_sigma_m=sigma_m)).fit
+    refined = refine(old, frames_of(bending(40), 0.05))
+    assert np.array_equal(refined.subject.skeleton.offsets_m, ANN.skeleton.offsets_m)
+    assert refined.subject.length_sigma_m is not None and np.array_equal(refined.subject.length_sigma_m, sigma_m)
+    limb = ~ANN.markers.torso
+    off = [np.linalg.norm(fit.subject.offset_m - ANN.offset_m, axis=1)[limb].mean() for fit in (old, refined.fit)]
+    assert off[1] < off[0]
+
+
 def test_what_tells_nothing_is_refused(still: SubjectFit) -> None:
     """Too few frames, frames without markers, and a performer who stands."""
     frames = frames_of(bending())
