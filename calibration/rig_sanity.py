@@ -89,6 +89,9 @@ def _boards(solution: RigSolution) -> list[Finding]:
 def _sides(solution: RigSolution) -> list[Finding]:
     """Check where the right camera stands, seen from the left one."""
     rig, (low, high) = solution.rig, BASELINE_RANGE_M
+    if rig.baseline_m < 1e-4:
+        text = "both cameras came out in one place: their pictures are the same"
+        return [Finding(Grade.FAIL, text, "give the pictures of the left and of the right camera")]
     if not low <= rig.baseline_m <= high:
         text = f"the cameras came out {rig.baseline_m:.3g} m apart, expected {low:g} to {high:g} m"
         return [Finding(Grade.FAIL, text, "is the square size right, and do both pictures of a view show the same moment?")]

@@ -82,7 +82,8 @@ def test_swapped_videos(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         (("--fov", "60", "--length", "2"), "20 to 5000 mm"),
         (("--fov", "60", "--length", "-500"), "20 to 5000 mm"),
         (("--fov", "60", "--markers", "1", "--length", "500"), "--distance"),
-        (("--fov", "400", "--length", "500"), "between 10 and 150"),
+        (("--fov", "400", "--length", "500"), "10 to 150"),
+        (("--fov", "nan", "--length", "500"), "10 to 150"),
         (("--intrinsics", "no.toml", "--length", "500"), "no such file"),
     ],
 )

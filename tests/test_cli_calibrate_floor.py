@@ -117,6 +117,8 @@ def test_by_an_l_frame(stage: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         (("{left}", "{right}"), 2, "say what shows the floor"),
         (("{left}", "{right}", "--by", "walk"), 2, "say what the performer wears"),
         (("{left}", "{right}", "--board", "9x6:70", "--from", "3", "--to", "2"), 2, "must come after"),
+        (("{left}", "{right}", "--board", "9x6:70", "--from", "nan"), 2, "must come after"),
+        (("0", "1", "--board", "9x6:70"), 1, "record it first with `duocap record`"),
         (("{left}", "{right}", "--by", "markers", "--distance", "3"), 2, "expected 20 to 20000 mm"),
         (("{left}", "{right}", "--board", "9:6"), 1, "does not name a board"),
         (("nowhere.png", "{right}", "--board", "9x6:70"), 1, "nowhere.png: no such file"),

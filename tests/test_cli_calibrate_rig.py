@@ -58,7 +58,7 @@ def pictures() -> Pictures:
     rig = usual_rig(SIZE)
     poses = scene_views(BOARD, rig, N, seed=12, share=(0.3, 0.7))
     taken = [
-        [render_board(BOARD, c, p[:3], p[3:], Look(noise=1.5, clutter=4), seed=k) for k, p in enumerate(poses)]
+        [render_board(BOARD, c, p[:3], p[3:], Look(noise=1.5, clutter=4, samples=2), seed=k) for k, p in enumerate(poses)]
         for c in rig.cameras
     ]
     return Pictures(rig, *taken)
@@ -343,3 +343,18 @@ def test_two_boards(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) ->
     image = render([one, Placed(BOARD, pose[:3], pose[3:] + 0.5 * shift)], camera, Look(clutter=0))
     result = calibrate(folder(tmp_path / "two", [image] * 4))
     assert "two boards" in refused(result, tmp_path)
+
+
+def test_a_mistyped_folder_beside_a_real_one_is_no_camera(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
+    left = folder(tmp_path / "left", pictures.left[:1])
+    assert "no such file or folder" in refused(calibrate(left, "rihgt"), tmp_path)
+
+
+def test_an_offset_that_is_no_number(calibrate: Calibrate, tmp_path: Path) -> None:
+    result = calibrate(tmp_path, tmp_path, "--offset", "nan")
+    assert result.status == 2 and "--offset" in result.err and not (tmp_path / "rig.toml").exists()
+
+
+def test_the_same_pictures_twice(pictures: Pictures, calibrate: Calibrate, tmp_path: Path) -> None:
+    left = folder(tmp_path / "left", pictures.left)
+    assert "their pictures are the same" in refused(calibrate(left, left, "--no-picture"), tmp_path)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from capture.network_address import without_secrets
 from config.errors import DuocapError
 from config.settings import Settings
 
@@ -83,7 +84,16 @@ def check_sources(*names: str | None) -> None:
     """Raise DuocapError unless every video, folder of images or session is there: before anything else is asked of the user."""
     for name in names:
         if name is not None and not Path(name).exists():
-            raise DuocapError(f"{name}: no such file or folder; give a video, a folder of images, or the folder of a session")
+            raise DuocapError(_no_source(name))
+
+
+def _no_source(name: str) -> str:
+    """Say what is wrong with a recording that is not there: perhaps a camera was meant."""
+    record = "record it first with `duocap record`, and give the folder that makes"
+    if name.isdigit() or "://" in name or name.startswith("/dev/"):
+        return f"{without_secrets(name)}: a camera that runs; this command works on recordings: {record}"
+    wanted = "give a video, a folder of images, or the folder of a session"
+    return f"{name}: no such file or folder; {wanted}; if it is a camera, {record}"
 
 
 def checked_session(name: Path | None) -> Path | None:

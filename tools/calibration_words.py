@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from calibration.verdict import Grade, Verdict
-from config.errors import CalibrationError
+from config.errors import CalibrationError, DuocapError
 
 PICTURE = Annotated[
     Path | None,
@@ -17,10 +17,18 @@ NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
 
 
 def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
-    """Give where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere."""
+    """Give where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere.
+
+    Raises DuocapError: the result has no name, or the picture would take its place.
+    """
+    if not out.name:
+        raise DuocapError(f"{out}: is no name of a file; give --out one, such as result.toml")
     if no_picture:
         return None
-    return picture if picture is not None else out.with_suffix(".png")
+    drawn = picture if picture is not None else out.with_suffix(".png")
+    if drawn.absolute() == out.absolute():
+        raise DuocapError(f"{out}: result and picture would be the same file; give --out a name that ends in .toml")
+    return drawn
 
 
 def say_verdict(verdict: Verdict, tell: Callable[[str], None] = typer.echo) -> None:

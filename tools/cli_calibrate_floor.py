@@ -159,7 +159,7 @@ def _check_ranges(height: float | None, distance: float | None, start: float | N
     for value, (low, high), name in ((height, HEIGHT_RANGE_MM, "--height"), (distance, DISTANCE_RANGE_MM, "--distance")):
         if value is not None and not low <= value <= high:
             raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)
-    if (start is not None and start < 0) or (end is not None and end <= (start or 0.0)):
+    if (start is not None and not start >= 0) or (end is not None and not end > (start or 0.0)):  # so that nan is refused, too
         raise typer.BadParameter("the second time must come after the first", param_hint="--from/--to")
 
 

@@ -110,12 +110,16 @@ def rig(
     if note := board_note(known):
         typer.echo(note)
     sources = [left] if right is None else [left, right]
-    if guide or not all(_is_file(source) for source in sources):
+    if not abs(offset) <= 3600.0:  # so that nan is refused, too
+        raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
+    files = [_is_file(source) for source in sources]
+    if any(files) and not guide:
+        check_sources(left, right)
+    if guide or not all(files):
         from tools.calibrate_rig_live import calibrate_live
 
         calibrate_live(settings, sources, task, fps, browser, typer.echo)
     else:
-        check_sources(left, right)
         _from_files(BoardSpec(Path(left), None if right is None else Path(right), timestamps, fps, offset), task)
 
 

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import BACKGROUND, FPS, LEFT, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range
 from tools.calibration_words import NO_PICTURE, PICTURE, check_verdict, picture_file, say_verdict
 from tools.options import with_settings
 
 LENGTH_RANGE_MM, DISTANCE_RANGE_MM = (20.0, 5000.0), (20.0, 50000.0)
+FOV_RANGE_DEG = (10.0, 150.0)
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
 Length = Annotated[
@@ -70,7 +72,10 @@ def wand(
     drawn = picture_file(out, picture, no_picture)
     _check(length, distance, intrinsics, fov, markers)
     check_folders(out, drawn)
-    check_sources(left, right, *(str(file) for file in intrinsics or ()))
+    check_sources(left, right)
+    for file in intrinsics or ():
+        if not file.exists():
+            raise DuocapError(f"{file}: no such file; give a calibration of these cameras, such as the rig.toml of a board")
     n_markers = markers or (2 if length is not None else 1)
     wishes = WandWishes(
         length_m=None if length is None else 1e-3 * length,
@@ -103,6 +108,10 @@ def _check(
     for value, (low, high), name in ((length, LENGTH_RANGE_MM, "--length"), (distance, DISTANCE_RANGE_MM, "--distance")):
         if value is not None and not low <= value <= high:
             raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)
+    if fov is not None and not FOV_RANGE_DEG[0] <= fov <= FOV_RANGE_DEG[1]:
+        raise typer.BadParameter(
+            f"{fov:g} degrees; expected {FOV_RANGE_DEG[0]:g} to {FOV_RANGE_DEG[1]:g}: webcams have 50 to 90", param_hint="--fov"
+        )
     if (fov is None) == (not intrinsics):
         raise typer.BadParameter(
             "give one of --intrinsics (an earlier calibration) and --fov (degrees across)", param_hint="--intrinsics/--fov"
