@@ -10,28 +10,13 @@ import numpy as np
 
 from calibration.bundle import BundleState, Freedom, Observations, moved, residual_px
 from calibration.bundle_solve import normal_equations
+from calibration.homography import homography
 from calibration.lens import HELD
 from database.rotations import Floats
 
 MIN_CORNERS = 6  # a view with fewer is of no use
 POSE_STEPS = 30
 SMALLEST_GAIN = 1e-7  # of a place's cost in one step
-
-
-def homography(points: Floats, px: Floats, weight: Floats) -> Floats:
-    """Give the map of the plane to the picture by the normalised linear method (Hartley & Zisserman 2004, alg. 4.2).
-
-    points: (N, 2); px: (N, 2); weight: (N,), 0 where not to be used; returns (3, 3), which takes (x, y, 1) to the picture.
-    """
-    used = weight > 0
-    a, A = _normalised(points[used])
-    b, B = _normalised(px[used])
-    zero, one = np.zeros_like(a), np.column_stack([a, np.ones(len(a))])
-    zero = np.zeros_like(one)
-    rows = np.concatenate([np.hstack([one, zero, -b[:, :1] * one]), np.hstack([zero, one, -b[:, 1:] * one])])
-    H = np.linalg.svd(rows.T @ rows)[2][-1].reshape(3, 3)
-    H = np.linalg.inv(B) @ H @ A
-    return np.asarray(H / np.linalg.norm(H))
 
 
 def pose_from_homography(H: Floats, centre_m: Floats) -> tuple[Floats, Floats]:
@@ -104,11 +89,3 @@ def both_places(intrinsics: Floats, seen: Observations, ideal: Floats) -> tuple[
     return replace(state, board_rotation=state.board_rotation[order], board_translation=state.board_translation[order]), costs[
         order
     ]
-
-
-def _normalised(points: Floats) -> tuple[Floats, Floats]:
-    """Move points to their middle and scale them to a mean distance of sqrt(2): (N, 2) -> (N, 2) and the map (3, 3)."""
-    middle = points.mean(axis=0)
-    scale = np.sqrt(2.0) / max(float(np.linalg.norm(points - middle, axis=1).mean()), 1e-12)
-    T = np.array([[scale, 0.0, -scale * middle[0]], [0.0, scale, -scale * middle[1]], [0.0, 0.0, 1.0]])
-    return (points - middle) * scale, T

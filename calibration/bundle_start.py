@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board_pose import MIN_CORNERS, both_places, homography, view_costs
+from calibration.board_pose import MIN_CORNERS, both_places, view_costs
 from calibration.bundle import BundleState, Freedom, Observations, views_of
 from calibration.bundle_solve import Prior, adjusted
 from calibration.camera import Camera
+from calibration.homography import homography
 from calibration.lens import LensModel
 from database.rotations import Floats, geodesic_rad
 

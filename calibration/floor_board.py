@@ -11,10 +11,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from calibration.board import Board
-from calibration.board_pose import MIN_CORNERS, homography, mirrored, pose_from_homography
+from calibration.board_pose import MIN_CORNERS, mirrored, pose_from_homography
 from calibration.camera import Camera, Rig
 from calibration.floor import Floor, along_floor, to_cameras, up_of_images
 from calibration.floor_place import Bools, Place, places_of
+from calibration.homography import homography
 from calibration.views import ViewPair
 from config.errors import CalibrationError
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.board import Board
+from calibration.homography import homography_if_told
 from calibration.views import BoardView
 from database.rotations import Floats
 
@@ -45,7 +46,7 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     plane = board.points_m[seen, :2] / board.square_m
     focal = GUESSED_FOCAL * size[0]
     rays = (view.corners_px[seen] - 0.5 * np.array(size, float)) / focal
-    H = homography(plane, rays)
+    H = homography_if_told(plane, rays)
     if H is None:
         return None
     normal = np.cross(H[:, 0], H[:, 1])
@@ -62,25 +63,6 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
         lean=normal[:2] / normal[2],
         turn_rad=float(np.arctan2(across[1], across[0])),
     )
-
-
-def homography(plane: Floats, image: Floats) -> Floats | None:
-    """Fit image ~ H plane by least squares on the algebraic error (direct linear transform); (N, 2) each, None if degenerate."""
-    (a, T), (b, U) = _normalised(plane), _normalised(image)
-    one, zero = np.ones((len(a), 1)), np.zeros((len(a), 3))
-    p = np.hstack([a, one])
-    rows = np.vstack([np.hstack([p, zero, -b[:, :1] * p]), np.hstack([zero, p, -b[:, 1:] * p])])
-    _, s, V = np.linalg.svd(rows)
-    if s[-2] < 1e-6 * s[0]:
-        return None
-    return np.asarray(np.linalg.inv(U) @ V[-1].reshape(3, 3) @ T)
-
-
-def _normalised(points: Floats) -> tuple[Floats, Floats]:
-    """Move points to their mean and scale them to a spread of one: the points (N, 2), and the (3, 3) that does so."""
-    mean = points.mean(axis=0)
-    scale = 1.0 / max(float(np.sqrt(((points - mean) ** 2).mean())), 1e-12)
-    return (points - mean) * scale, np.array([[scale, 0.0, -scale * mean[0]], [0.0, scale, -scale * mean[1]], [0.0, 0.0, 1.0]])
 
 
 def _area(outline: Floats) -> float:
