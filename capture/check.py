@@ -18,6 +18,10 @@ MIN_QUALITY = 0.4
 CLEARLY_BETTER = 0.1  # cameras that are turned to each other alike fit swapped nearly as well
 
 
+class SwappedCamerasError(CalibrationError):
+    """Left and right were given the wrong way round."""
+
+
 @dataclass(frozen=True, slots=True)
 class RigFit:
     """How well a sample fits: pairs used; quality, 0..1; median epipolar distance [px] and share of blobs matched."""
@@ -34,8 +38,8 @@ def check_rig_fits(
     """Check that the rig is that of the two recordings, left and right the right way round.
 
     sizes: width and height of the images of each camera; sample: pairs spread over the recording, some ten or more. With fewer
-    than three pairs of four blobs, or with one camera, nothing but the sizes can be judged. Raises CalibrationError: another
-    size, left and right swapped, or markers too far from their epipolar lines.
+    than three pairs of four blobs, or with one camera, nothing but the sizes can be judged. Raises SwappedCamerasError, or
+    CalibrationError: another size, or markers too far from their epipolar lines.
     """
     _check_sizes(rig, sizes)
     if rig.is_lone:
@@ -47,7 +51,7 @@ def check_rig_fits(
         return fit
     swapped = rig_fit(Rig(rig.right, rig.left), usable, settings)
     if swapped.quality > fit.quality + CLEARLY_BETTER and swapped.quality >= MIN_QUALITY:
-        raise CalibrationError(
+        raise SwappedCamerasError(
             f"left and right are swapped: the markers lie {fit.epipolar_px:.1f} px from their epipolar lines as given and "
             f"{swapped.epipolar_px:.1f} px the other way round; give the two recordings in the other order"
         )

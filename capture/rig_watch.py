@@ -14,7 +14,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.epipolar import essential_matrix, fundamental_matrix
-from capture.check import check_rig_fits
+from capture.check import SwappedCamerasError, check_rig_fits
 from capture.packets import Blobs, Floats, PairedBlobs
 from capture.rig_drift import Drift
 from capture.rig_votes import EDGES_PX, N_BINS, Agreement, Segment, agreement, empty_segment, slow
@@ -193,7 +193,7 @@ class RigWatch:
             self._checked = True
         except CalibrationError as error:
             # A time offset that is not found yet looks like it, unless the body is at rest; exchanged cameras do in any case.
-            self._checked = self._doubted or "swapped" in str(error) or self._n_resting > 0.7 * len(sample)
+            self._checked = self._doubted or isinstance(error, SwappedCamerasError) or self._n_resting > 0.7 * len(sample)
             self._doubted = True
             if self._checked:
                 words = str(error).replace("these recordings", "these cameras").replace("two recordings", "two cameras")

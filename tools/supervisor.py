@@ -60,8 +60,7 @@ class Supervisor:
         entrance: NodeEntrance | None = None,
         clocks: Clocks = clocks_ns,
     ) -> None:
-        self._session = session
-        self._naps = Naps(clocks)
+        self._session, self._naps = session, Naps(clocks)
         self.children: dict[str, Child] = {}
         self._receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
         if not isinstance(reconstruction, Receiver):
