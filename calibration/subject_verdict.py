@@ -101,11 +101,23 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]
-    sigma = 1e3 * np.sqrt(np.array([np.linalg.eigvalsh(t.covariance_m2[t.valid])[:, -1].max() for t in tposes]).max())
-    if sigma > DEPTH_MM:
-        text = f"the cameras know a marker's place to {sigma:.0f} mm along the line of sight"
-        findings.append(Finding(Grade.POOR, text, "put them farther apart or stand nearer to them"))
-    return findings
+    return findings + _depth(fit, tposes)
+
+
+def _depth(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
+    """Judge how well places are known along the line of sight: the cameras by the median marker, else the worst one by name."""
+    sigma_mm = 1e3 * np.sqrt([np.linalg.eigvalsh(t.covariance_m2)[:, -1] * t.valid for t in tposes]).max(axis=0)
+    seen = sigma_mm > 0.0
+    if not seen.any() or sigma_mm.max() <= DEPTH_MM:
+        return []
+    typical = float(np.median(sigma_mm[seen]))
+    if typical > DEPTH_MM:
+        text = f"the cameras know a marker's place to {typical:.0f} mm along the line of sight"
+        return [Finding(Grade.POOR, text, "put them farther apart or stand nearer to them")]
+    m = int(np.argmax(sigma_mm))
+    name, worst = fit.subject.markers.names[m], sigma_mm[m]
+    text = f"{name}'s place is known to {worst:.0f} mm along the line of sight, the others' to {typical:.0f} mm"
+    return [Finding(Grade.POOR, text, "it is dim, or runs into its neighbour in a picture: stand nearer")]
 
 
 def _pose(fit: SubjectFit) -> list[Finding]:

@@ -73,7 +73,17 @@ def test_somebody_who_moves() -> None:
 
 def test_cameras_that_know_little_of_depth() -> None:
     deep = replace(held(ANN, 0), covariance_m2=np.tile(np.diag([1e-6, 1e-6, 0.03**2]), (14, 1, 1)))
-    assert "put them farther apart" in line_of(judged([deep]), "line of sight", Grade.POOR)
+    line = line_of(judged([deep]), "line of sight", Grade.POOR)
+    assert "to 30 mm" in line and "put them farther apart" in line
+
+
+def test_one_marker_of_little_depth_is_named_and_the_cameras_are_not_blamed() -> None:
+    """Covariances of 5 mm, of marker 12 of 160 mm."""
+    covariance = np.tile(0.005**2 * np.eye(3), (14, 1, 1))
+    covariance[12, 2, 2] = 0.16**2
+    line = line_of(judged([replace(held(ANN, 0), covariance_m2=covariance)]), "line of sight", Grade.POOR)
+    assert f"{ANN.markers.names[12]}'s place is known to 160 mm" in line and "the others' to 5" in line
+    assert "farther apart" not in line
 
 
 def test_a_marker_far_from_its_place_is_named() -> None:
