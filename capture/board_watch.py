@@ -87,10 +87,12 @@ class BoardWatch:
         self._came.set()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the threads; a process that ended while one of them is in the search would abort."""
         self._stop.set()
         self._came.set()
         self._thread.join(JOIN_S)
+        if self._asking is not None:
+            self._asking.join(JOIN_S)
 
     def _run(self) -> None:
         """Look at the newest frame, again and again; a fault of the search costs that frame."""
