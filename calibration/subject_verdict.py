@@ -167,7 +167,9 @@ def _size(fit: SubjectFit, setting: Setting) -> list[Finding]:
     grade = graded(abs(beyond), BEYOND)
     if grade:
         way = "larger than the tallest" if beyond > 0 else "smaller than the smallest"
-        text = f"the markers lie as on a body of {implied_m:.2f} m, {abs(np.expm1(beyond)):.0%} {way} people of the database"
+        text = (
+            f"the markers lie as on a body of {implied_m:.2f} m, {100 * abs(np.expm1(beyond)):.0f} % {way} people of the database"
+        )
         told = setting.told_height_m is not None and abs(np.log(implied_m / setting.told_height_m)) < 0.1
         findings.append(Finding(Grade.POOR if told else grade, text, SCALE_FIX))
     if setting.free_height_m is not None and setting.told_height_m is not None:

@@ -26,7 +26,6 @@ from tools.board_sources_found import Progress, Search, Size, size_of
 from tools.board_sources_look import decoded, search_stills
 from tools.board_sources_stills import Stills
 
-Pairs = tuple[ViewPair, ...]
 NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this
 PRESENT = 0.5  # of all pictures, in which it must be seen
