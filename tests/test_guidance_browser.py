@@ -1,5 +1,6 @@
 """Chromium judges the guide's page: pictures, words, meters, the verdict with its picture, starting again."""
 
+import ctypes
 import os
 import re
 import threading
@@ -48,6 +49,13 @@ class Guided(threading.Thread):
             self._work(self.settings, self.told.append)
         except DuocapError as error:
             self.error = error
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C in this thread, and wait until it has ended its camera processes."""
+        assert self.ident is not None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), ctypes.py_object(KeyboardInterrupt))
+        self.join(20.0)
+        assert not self.is_alive()
 
     @property
     def url(self) -> str:
@@ -153,6 +161,9 @@ def test_one_camera_sees_nothing_and_another_goes(browser: Browser, tmp_path: Pa
         a.set(stalled=False)
         browser.wait("it is back", lambda: "the left camera:" not in browser.text(), 60.0)
         browser.wait("what is wrong", lambda: "both cameras must see it" in browser.text(), 60.0)
+        guided.interrupt()
+    assert guided.error is not None and "view" in str(guided.error)
+    assert not (tmp_path / "rig.toml").exists()
 
 
 def test_a_t_pose_is_guided(browser: Browser) -> None:
