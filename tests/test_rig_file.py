@@ -1,6 +1,7 @@
 """Rig files of other programs: what they mean, and that nothing is lost on the way there and back."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -297,6 +298,13 @@ def test_absurd_numbers_are_refused(tmp_path: Path, old: str, new: str, words: s
     (tmp_path / "rig.yml").write_text(damaged, encoding="utf-8")
     with pytest.raises(FileFormatError, match=words):
         read_rig(tmp_path / "rig.yml")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_format_makes_up_a_floor(form: str, tmp_path: Path) -> None:
+    """A rig whose floor is not known comes back as one."""
+    write_rig_file(tmp_path / NAMES[form], replace(a_rig(), floor_known=False), form)
+    assert not read_rig(tmp_path / NAMES[form]).floor_known
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -18,6 +18,7 @@ from database.rotations import Floats
 
 UNITS_A_PIXEL = 64
 BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
+FLOOR = "floor-known"  # of ours: Qualisys' own files always have their floor at 0
 LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tangentalDistortion2", "radialDistortion3")
 
 
@@ -35,7 +36,8 @@ def read_qualisys(path: Path) -> CameraFile:
     cameras = [_camera(path, element) for element in root.findall("cameras/camera") if element.get("calibrated") != "false"]
     if not cameras:
         raise FileFormatError(f"{path}: no calibrated camera in it")
-    return CameraFile(tuple(in_world(camera, Z_UP_TO_Y_UP) for camera in cameras), floor_known=True)
+    floor_known = root.get(FLOOR, "true") == "true"
+    return CameraFile(tuple(in_world(camera, Z_UP_TO_Y_UP) for camera in cameras), floor_known=floor_known)
 
 
 def _camera(path: Path, element: ET.Element) -> Camera:
@@ -100,7 +102,7 @@ def qualisys_text(rig: Rig) -> str:
     cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        '<calibration calibrated="true" source="duocap" type="regular">',
+        f'<calibration calibrated="true" source="duocap" type="regular" {FLOOR}="{str(rig.floor_known).lower()}">',
         " <cameras>",
     ]
     for camera in cameras:
