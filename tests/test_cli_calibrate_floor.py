@@ -1,6 +1,5 @@
 """`duocap calibrate floor` from files to a rig that stands on its floor, and one line for everything that cannot be."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from capture.simulated_scene import SimulatedScene
 from config.markers import read_marker_set
 from database.builtin import body
 from tests.board_scenes import Look, render_board
+from tests.commands import duocap
 from tests.floor_scenes import in_left_frame, on_floor, world_rig
 from tests.scenes import paint_disc, shot
-from tools.launch import main
 from tools.simulate import simulate
 
 BOARD = "9x6:70"
@@ -28,17 +27,8 @@ MARKERS = np.array([[0.0, 0.01, 0.0], [0.0, 0.01, 0.6], [0.4, 0.01, 0.0]])
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
     """Run `duocap calibrate floor`; give its exit status and what it wrote."""
-    before = sys.argv
-    sys.argv = ["duocap", "calibrate", "floor", *map(str, words)]
-    status = 0
-    try:
-        main()
-    except SystemExit as end:
-        status = int(end.code or 0)
-    finally:
-        sys.argv = before
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    result = duocap(capsys, "calibrate", "floor", *words)
+    return result.status, result.out, result.err
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,30 +17,13 @@ from calibration.rig_toml import read_lone_camera, read_rig, write_rig
 from capture.video_stamps import StampWriter
 from capture.video_writer import VideoWriter
 from tests.board_scenes import Look, Placed, render, render_board, scene_views, usual_rig
-from tools.launch import main
+from tests.commands import Result, duocap
 
 Image = NDArray[np.uint8]
 BOARD = Board("chessboard", 7, 4, 0.030)
 TEXT = "chessboard:7x4:30"
 SIZE = (400, 300)
 N = 10
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def last(self) -> str:
-        """The one line that says what is wrong."""
-        lines = [line for line in self.err.splitlines() if line.startswith("duocap:")]
-        assert len(lines) == 1, self.err
-        assert "Traceback" not in self.err
-        return lines[0]
 
 
 @dataclass(frozen=True)
@@ -72,17 +54,7 @@ def calibrate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Calibrate:
     """Give a function that runs `duocap calibrate rig` in this process, writing to tmp_path/rig.toml."""
 
     def run(*words: str | Path, board: str = TEXT) -> Result:
-        before = sys.argv
-        sys.argv = ["duocap", "calibrate", "rig", *map(str, words), "--out", str(tmp_path / "rig.toml"), "--board", board]
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        finally:
-            sys.argv = before
-        written = capsys.readouterr()
-        return Result(status, written.out, written.err)
+        return duocap(capsys, "calibrate", "rig", *words, "--out", tmp_path / "rig.toml", "--board", board)
 
     return run
 

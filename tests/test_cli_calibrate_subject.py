@@ -1,8 +1,7 @@
 """`duocap calibrate subject` on a simulated recording: takes, markers alone, heights, and what is asked wrongly."""
 
 import re
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +12,13 @@ from calibration.subject_toml import read_subject
 from capture.simulated_scene import SimulatedScene
 from database.builtin import body
 from database.store import write_database
+from tests.commands import Result, duocap
 from tests.people import walk
-from tools.launch import main
 from tools.simulate import Simulation, simulate
 
 SCENE = SimulatedScene(
     motion="walk", seconds=2.2, tpose_s=1.5, markers="dark_room", fps=30.0, width_px=560, height_px=420, placement_mm=5.0, seed=4
 )
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +42,7 @@ def calibrate(folder: Path, capsys: pytest.CaptureFixture[str], out: Path, *word
     given = [folder / "left.avi", folder / "right.avi", "--rig", folder / rig, "--database", folder / "small.db"]
     given += ["--timestamps", folder / "timestamps.csv", "--out", out]
     markers = [] if "--subject" in words else ["--markers", folder / "markers.toml"]
-    before = sys.argv
-    sys.argv = ["duocap", "calibrate", "subject", *map(str, [*given, *markers, *words])]
-    capsys.readouterr()
-    try:
-        main()
-        status = 0
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        sys.argv = before
-    written = capsys.readouterr()
-    return Result(status, written.out, written.err)
+    return duocap(capsys, "calibrate", "subject", *given, *markers, *words)
 
 
 def refused(result: Result, out: Path) -> str:

@@ -23,6 +23,7 @@ from database.store import write_database
 from database.tpose import median_skeleton, tpose_clips
 from stream.messages import PoseMessage, SkeletonMessage
 from stream.subscriber import Subscriber
+from tests.commands import duocap
 from tests.people import walk
 from tests.ports import free_address
 from tools.launch import main
@@ -32,15 +33,6 @@ FPS = 30.0
 SCENE = SimulatedScene(
     motion="walk", seconds=1.2, tpose_s=0.8, markers="dark_room", fps=FPS, width_px=560, height_px=420, placement_mm=5.0, seed=4
 )
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
 
 
 @dataclass(frozen=True)
@@ -86,22 +78,6 @@ class Session:
             writer.write(cv2.resize(image, size))
         writer.release()
         return to
-
-
-def duocap(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
-    """Run the command in this process, as its entry point does."""
-    before = sys.argv
-    sys.argv = ["duocap", *map(str, words)]
-    capsys.readouterr()
-    try:
-        main()
-        status = 0
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        sys.argv = before
-    written = capsys.readouterr()
-    return Result(status, written.out, written.err)
 
 
 def refused(capsys: pytest.CaptureFixture[str], words: list[object], folder: Path) -> str:

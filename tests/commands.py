@@ -1,0 +1,41 @@
+"""Run commands of duocap in this process, as its entry point does."""
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from tools.launch import main
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def last(self) -> str:
+        """The one line that says what is wrong."""
+        lines = [line for line in self.err.splitlines() if line.startswith("duocap:")]
+        assert len(lines) == 1, self.err
+        assert "Traceback" not in self.err
+        return lines[0]
+
+
+def duocap(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
+    """Run `duocap WORDS`; what was printed before does not count."""
+    before = sys.argv
+    sys.argv = ["duocap", *map(str, words)]
+    capsys.readouterr()
+    try:
+        main()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        sys.argv = before
+    written = capsys.readouterr()
+    return Result(status, written.out, written.err)
