@@ -1,0 +1,118 @@
+"""The style: what is learned, and what is made of it to ask it for poses (Grochow et al. 2004, sections 5 and 6).
+
+k(x, x') = alpha exp(-gamma/2 |x - x'|^2) + delta(x, x') / beta
+f(x) = mu + Y' K^-1 k(x),    s2(x) = alpha + 1/beta - k(x)' K^-1 k(x)        over the active set of M points
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from config.errors import DuocapError
+from database.rotations import Floats
+from database.skeleton import Skeleton
+
+ANNEALED_SHARE = 1.0 / np.sqrt(2.0)  # of the learned parameters in the middle step of annealing
+
+
+class StyleError(DuocapError):
+    """A style cannot be learned from these poses, or is asked for what it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """alpha: variance of the process; beta: inverse variance of the noise; gamma: inverse square of the latent length scale."""
+
+    alpha: float
+    beta: float
+    gamma: float
+
+    def between(self, other: "Hyperparameters", share: float) -> "Hyperparameters":
+        """Give share of these and the rest of others (Grochow et al. 2004, section 6.1.1)."""
+        rest = 1.0 - share
+        return Hyperparameters(
+            share * self.alpha + rest * other.alpha,
+            share * self.beta + rest * other.beta,
+            share * self.gamma + rest * other.gamma,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A learned scaled Gaussian process latent variable model.
+
+    features: y of the N training poses, (N, F), all of `features.feature_names`; rotvec: those poses, (N, J, 3) [rad];
+    modelled: features that moved enough to be learned, (F,) bool, D of them; mean: of all features, (F,); spread: their standard
+    deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
+    learned, annealed: parameters; objective: L_GP step by step, (T,).
+    """
+
+    name: str
+    skeleton: Skeleton
+    features: Floats
+    rotvec: Floats
+    modelled: NDArray[np.bool_]
+    mean: Floats
+    spread: Floats
+    latent: Floats
+    scale: Floats
+    active: NDArray[np.int64]
+    learned: Hyperparameters
+    annealed: Hyperparameters
+    objective: Floats
+
+    @property
+    def n_latent(self) -> int:
+        """Number of latent dimensions, Q."""
+        return int(self.latent.shape[1])
+
+    def centred(self) -> Floats:
+        """Give the modelled features less their means, (N, D)."""
+        return np.ascontiguousarray(self.features[:, self.modelled] - self.mean[self.modelled])
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A style with one set of parameters, ready to be asked: the arrays that every evaluation of L_IK needs.
+
+    latent: active x, (M, Q); inverse: K^-1, (M, M); coefficients: K^-1 Y, (M, D), of modelled features less their mean;
+    mean: their mean, (D,); scale: w, (D,).
+    """
+
+    latent: Floats
+    inverse: Floats
+    coefficients: Floats
+    mean: Floats
+    scale: Floats
+    parameters: Hyperparameters
+
+
+def covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
+    """Give the kernel between points, (N, Q) and (P, Q), without its noise, (N, P)."""
+    distance2 = np.maximum((X**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2.0 * X @ other.T, 0.0)
+    return np.asarray(parameters.alpha * np.exp(-0.5 * parameters.gamma * distance2))
+
+
+def level_of(style: Style, parameters: Hyperparameters) -> Level:
+    """Prepare a style for one set of parameters."""
+    X = np.ascontiguousarray(style.latent[style.active])
+    K = covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta
+    factor = cho_factor(K, lower=True)
+    inverse = np.ascontiguousarray(cho_solve(factor, np.eye(len(X))))
+    coefficients = np.ascontiguousarray(cho_solve(factor, style.centred()[style.active]))
+    return Level(X, inverse, coefficients, style.mean[style.modelled].copy(), style.scale, parameters)
+
+
+def levels(style: Style) -> tuple[Level, Level, Level]:
+    """Give the style annealed, in between and as learned: the three steps of synthesis (Grochow et al. 2004, section 6.2)."""
+    between = style.learned.between(style.annealed, ANNEALED_SHARE)
+    return level_of(style, style.annealed), level_of(style, between), level_of(style, style.learned)
+
+
+def predicted(level: Level, x: Floats) -> tuple[Floats, Floats]:
+    """Give f(x), (P, D), and s2(x), (P,), of latent points (P, Q) (Grochow et al. 2004, eqs. 4 and 5)."""
+    k = covariance(np.atleast_2d(x), level.latent, level.parameters)
+    variance = level.parameters.alpha + 1.0 / level.parameters.beta - np.einsum("pm,mn,pn->p", k, level.inverse, k)
+    return level.mean + k @ level.coefficients, np.maximum(variance, 1e-9 * level.parameters.alpha)
