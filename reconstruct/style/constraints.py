@@ -1,4 +1,4 @@
-"""What a pose is asked to do, softly: points in space and in pictures, orientations, held joints (Grochow et al. 2004, section 6).
+"""What is asked of a pose, softly: points in space and in pictures, orientations, held joints (Grochow et al. 2004, section 6).
 
 Points are handles: fixed on a joint, as markers are. One view of a handle is a line it shall lie on.
 """
