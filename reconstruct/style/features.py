@@ -4,15 +4,20 @@ Static are the joints' rotation vectors and the vertical orientation, the world'
 the paper's third row of R). Each has a velocity and an acceleration, differences over STEP_S:
 
     y = (s_t, s_t - s_{t-1}, s_t - 2 s_{t-1} + s_{t-2})
+
+A rotation has many rotation vectors, r and r + 2 pi k r/|r|. Along a motion the one nearest to that of the step before is taken,
+so that a joint that turns past pi makes no jump.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from config.joints import JOINTS, N_JOINTS
 from database.clips import Clip
+from database.resample import resample
 from database.rotations import Floats, matrix_from_rotvec
 
 RATE_HZ = 30.0  # steps of velocity and acceleration, whatever the rate of the motion
@@ -21,14 +26,29 @@ N_ANGLES = 3 * (N_JOINTS - 1)
 N_STATIC = N_ANGLES + 3
 N_FEATURES = 3 * N_STATIC
 UP = (0.0, 1.0, 0.0)
+TURN_RAD = 2.0 * np.pi
+NEAR_PI_RAD = 2.0  # joints that never turn so far have no second rotation vector to go to within a step
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When poses were: number of the unbroken stretch of motion, (N,), and time in it, (N,) [s]; no rows where nobody knows."""
+
+    stretch: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    seconds: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def of(self, rows: NDArray[np.int64]) -> "Moments":
+        """Give the moments of some poses."""
+        return Moments(self.stretch[rows], self.seconds[rows]) if len(self.stretch) else self
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPoses:
-    """Features a style is learned of, (N, F), and the poses' rotation vectors, (N, J, 3) [rad], root included, for pictures."""
+    """Features a style is learned of, (N, F), the poses' rotation vectors, (N, J, 3) [rad], root included, and when they were."""
 
     features: Floats
     rotvec: Floats
+    moments: Moments = field(default_factory=Moments)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -41,7 +61,7 @@ def feature_names() -> list[str]:
 
 
 def static_features(rotvec: ArrayLike, up: ArrayLike = UP) -> Floats:
-    """Give s of poses, (..., J, 3) [rad] with row 0 the root's orientation -> (..., S); up: of the world, (3,)."""
+    """Give s of poses, (..., J, 3) [rad] with row 0 the root's orientation -> (..., S); up: of the world, unit, (3,)."""
     r = np.asarray(rotvec, np.float64)
     vertical = np.swapaxes(matrix_from_rotvec(r[..., 0, :]), -1, -2) @ np.asarray(up, np.float64)
     return np.concatenate([r[..., 1:, :].reshape(*r.shape[:-2], N_ANGLES), vertical], axis=-1)
@@ -52,29 +72,71 @@ def with_differences(now: Floats, before: Floats, earlier: Floats) -> Floats:
     return np.concatenate([now, now - before, now - 2.0 * before + earlier], axis=-1)
 
 
-def training_poses(clips: list[Clip], up: ArrayLike = UP) -> TrainingPoses:
-    """Give features and poses of clips, all frames whose two steps before lie in the clip, brought to RATE_HZ steps."""
-    features, poses = [np.zeros((0, N_FEATURES))], [np.zeros((0, N_JOINTS, 3))]
-    for clip in clips:
-        static = static_features(clip.rotvec, up)
-        rows = np.arange(0.0, clip.n_frames - 1 + 1e-9, clip.fps * STEP_S)
-        at = sampled(static, rows)
-        features.append(with_differences(at[2:], at[1:-1], at[:-2]))
-        poses.append(clip.rotvec[np.round(rows[2:]).astype(np.int64)])
-    return TrainingPoses(np.concatenate(features), np.concatenate(poses))
+def nearest_rotvec(rotvec: ArrayLike, to: ArrayLike) -> Floats:
+    """Give the same rotations by the rotation vectors of at most a full turn nearest to others, (..., 3) each [rad].
+
+    Of r (1 + 2 pi k / |r|) that with its length along r nearest to the other's.
+    """
+    r = np.asarray(rotvec, np.float64)
+    angle = np.linalg.norm(r, axis=-1, keepdims=True)
+    axis = r / np.where(angle < 1e-9, 1.0, angle)
+    turns = np.round((np.sum(axis * np.asarray(to, np.float64), axis=-1, keepdims=True) - angle) / TURN_RAD)
+    least, most = np.ceil((-TURN_RAD - angle) / TURN_RAD), np.floor((TURN_RAD - angle) / TURN_RAD)
+    return np.asarray(r + TURN_RAD * np.clip(turns, least, most) * axis)
 
 
-def sampled(values: Floats, rows: Floats) -> Floats:
-    """Give values, (N, S), at fractional rows, (R,) in 0..N-1, by linear interpolation."""
-    below = np.clip(np.floor(rows).astype(np.int64), 0, max(len(values) - 2, 0))
-    above = np.minimum(below + 1, len(values) - 1)
-    share = (rows - below)[:, None]
-    return np.asarray((1.0 - share) * values[below] + share * values[above])
+def unbroken(rotvec: Floats, start: Floats) -> Floats:
+    """Give poses over time, (N, J, 3) [rad], each joint by the rotation vector nearest to the pose before, the first to `start`.
+
+    The root keeps its own: no feature differs by which of its rotation vectors is meant.
+    """
+    out = np.array(rotvec)
+    far = 1 + np.flatnonzero((np.linalg.norm(rotvec[:, 1:], axis=-1) > NEAR_PI_RAD).any(axis=0))
+    before = start[far]
+    for pose in out if len(far) else ():
+        pose[far] = before = nearest_rotvec(pose[far], before)
+    return out
+
+
+def training_poses(clips: Iterable[Clip], up: ArrayLike = UP) -> TrainingPoses:
+    """Give features and poses of clips, brought to RATE_HZ; the first two poses of each give the differences only.
+
+    A stretch is a clip that is longer than that; a motion slower than RATE_HZ is interpolated. up: of the clips' world, (3,).
+    """
+    parts: list[TrainingPoses] = []
+    so_far = np.zeros((0, N_JOINTS, 3))
+    for number, clip in enumerate(clips):
+        if clip.n_frames < 2:
+            continue
+        even = resample(clip, RATE_HZ).rotvec
+        rotvec = unbroken(even, so_far.mean(axis=0) if len(so_far) else even[0])
+        static = static_features(rotvec, up)
+        features = with_differences(static[2:], static[1:-1], static[:-2])
+        rows = np.arange(len(features))
+        parts.append(TrainingPoses(features, rotvec[2:], Moments(np.full(len(rows), number, np.int64), (rows + 2) * STEP_S)))
+        so_far = np.concatenate([so_far, rotvec[2:]])
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[TrainingPoses]) -> TrainingPoses:
+    """Put poses one after the other."""
+    features, rotvec = [np.zeros((0, N_FEATURES))], [np.zeros((0, N_JOINTS, 3))]
+    moments = [Moments()]
+    for part in parts:
+        features.append(part.features)
+        rotvec.append(part.rotvec)
+        moments.append(part.moments)
+    when = Moments(np.concatenate([m.stretch for m in moments]), np.concatenate([m.seconds for m in moments]))
+    return TrainingPoses(np.concatenate(features), np.concatenate(rotvec), when)
+
+
+def rows_of(poses: TrainingPoses, rows: NDArray[np.int64]) -> TrainingPoses:
+    """Give some poses."""
+    return TrainingPoses(poses.features[rows], poses.rotvec[rows], poses.moments.of(rows))
 
 
 def some(poses: TrainingPoses, most: int) -> TrainingPoses:
     """Give at most `most` poses, evenly over all."""
     if len(poses) <= most:
         return poses
-    rows: NDArray[np.int64] = np.linspace(0, len(poses) - 1, most).round().astype(np.int64)
-    return TrainingPoses(poses.features[rows], poses.rotvec[rows])
+    return rows_of(poses, np.linspace(0, len(poses) - 1, most).round().astype(np.int64))

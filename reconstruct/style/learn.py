@@ -86,4 +86,5 @@ def learn(
         learned,
         annealed,
         np.array(trace),
+        poses.moments,
     )

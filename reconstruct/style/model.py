@@ -4,7 +4,7 @@ k(x, x') = alpha exp(-gamma/2 |x - x'|^2) + delta(x, x') / beta
 f(x) = mu + Y' K^-1 k(x),    s2(x) = alpha + 1/beta - k(x)' K^-1 k(x)        over the active set of M points
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from config.errors import DuocapError
 from database.rotations import Floats
 from database.skeleton import Skeleton
+from reconstruct.style.features import Moments
 
 ANNEALED_SHARE = 1.0 / np.sqrt(2.0)  # of the learned parameters in the middle step of annealing
 
@@ -46,7 +47,7 @@ class Style:
     features: y of the N training poses, (N, F), all of `features.feature_names`; rotvec: those poses, (N, J, 3) [rad];
     modelled: features that moved enough to be learned, (F,) bool, D of them; mean: of all features, (F,); spread: their standard
     deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
-    learned, annealed: parameters; objective: L_GP step by step, (T,).
+    learned, annealed: parameters; objective: L_GP step by step, (T,); moments: when the training poses were, as far as known.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Style:
     learned: Hyperparameters
     annealed: Hyperparameters
     objective: Floats
+    moments: Moments = field(default_factory=Moments)
 
     @property
     def n_latent(self) -> int:
