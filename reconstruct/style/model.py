@@ -99,12 +99,16 @@ def covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
 
 def level_of(style: Style, parameters: Hyperparameters) -> Level:
     """Prepare a style for one set of parameters."""
-    X = np.ascontiguousarray(style.latent[style.active])
-    K = covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta
-    factor = cho_factor(K, lower=True)
+    active = style.active
+    return prepared(style.latent[active], style.centred()[active], style.mean[style.modelled].copy(), style.scale, parameters)
+
+
+def prepared(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> Level:
+    """Prepare active latent points, (M, Q), of poses with features Y, (M, D), less their mean, (D,), and scaled by (D,)."""
+    X = np.ascontiguousarray(X)
+    factor = cho_factor(covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta, lower=True)
     inverse = np.ascontiguousarray(cho_solve(factor, np.eye(len(X))))
-    coefficients = np.ascontiguousarray(cho_solve(factor, style.centred()[style.active]))
-    return Level(X, inverse, coefficients, style.mean[style.modelled].copy(), style.scale, parameters)
+    return Level(X, inverse, np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)
 
 
 def levels(style: Style) -> tuple[Level, Level, Level]:
