@@ -240,3 +240,24 @@ def acquisition(
     evaluate_acquisition(
         motion, path, settings, clips=clip or (), markers=markers or (), n_trials=trials, cases=cases, seed=seed, json_file=json
     )
+
+
+@app.command()
+@with_settings
+def posing(
+    settings: Settings,
+    motion: Motion,
+    behaviour: Annotated[
+        list[str] | None,
+        typer.Option("--behaviour", metavar="NAME", help="Such as '07 walking'; repeatable; default all.", show_default=False),
+    ] = None,
+    poses: Annotated[int, typer.Option("--poses", min=1, metavar="N", help="Held-out poses of each behaviour.")] = 40,
+    json: Json = None,
+    plot: Plot = None,
+    processes: Processes = 2,
+) -> None:
+    """Whole poses from a few points in space or in an image: a style against nearest neighbour and plain inverse kinematics."""
+    from tools.evaluation.posing import PosingOptions, evaluate_posing
+
+    check_folders(json)
+    evaluate_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes), json, plot)
