@@ -1,7 +1,7 @@
 """A file of named arrays: memory-mapped, checksummed, written atomically.
 
     0   16 bytes  magic and kind
-    16   u32      version
+    16   u32      version of that kind
     20   u32      CRC-32 of the header
     24   u64      where the header begins
     32   u64      length of the header
@@ -14,8 +14,10 @@ only by `verify`: opening costs the header, not the data.
 
 import contextlib
 import json
+import math
 import mmap
 import os
+import re
 import struct
 import tempfile
 import zlib
@@ -30,12 +32,27 @@ from numpy.typing import NDArray
 
 from config.errors import DatabaseError, reason
 
-MAGIC = b"duocap motion db"
-VERSION = 1
 ALIGNMENT = 64
 _PREAMBLE = struct.Struct("<16sIIQQ")
 _SEAL = struct.Struct("<I")
+_NUMBERS = r"[<>|]?[biuf]\d{1,2}"  # dtypes that an array may have
+_MOST_DIMENSIONS = 8
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file is: magic (16 bytes) and version; for its errors what it is, how one is made, and how made again."""
+
+    magic: bytes
+    version: int
+    what: str
+    make: str
+    again: str
+
+
+DATABASE = Kind(b"duocap motion db", 1, "a motion database", "build one with `duocap database build`", "build it again")
+MAGIC, VERSION = DATABASE.magic, DATABASE.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +76,8 @@ class ContainerWriter:
     Use as a context manager; an exception inside leaves no file behind, and an existing file as it was.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, kind: Kind = DATABASE) -> None:
+        self._path, self._kind = path, kind
         self._arrays: list[dict[str, Any]] = []
         self.fields: dict[str, Any] = {}
         try:
@@ -118,7 +135,7 @@ class ContainerWriter:
         """Write header and preamble, push them to the disk and give the file its name."""
         header = json.dumps({"fields": self.fields, "arrays": self._arrays}, ensure_ascii=False, allow_nan=False).encode()
         start = self._file.tell()
-        preamble = _PREAMBLE.pack(MAGIC, VERSION, zlib.crc32(header), start, len(header))
+        preamble = _PREAMBLE.pack(self._kind.magic, self._kind.version, zlib.crc32(header), start, len(header))
         self._file.write(header)
         self._file.seek(0)
         self._file.write(preamble + _SEAL.pack(zlib.crc32(preamble)))
@@ -129,7 +146,7 @@ class ContainerWriter:
         self._temporary.replace(self._path)
 
 
-def open_container(path: Path) -> Container:
+def open_container(path: Path, kind: Kind = DATABASE) -> Container:
     """Map a file.
 
     Raises DatabaseError if it is missing, empty, foreign, truncated, damaged or of another version.
@@ -138,41 +155,62 @@ def open_container(path: Path) -> Container:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             preamble = file.read(ALIGNMENT)
-            header = _header(path, preamble, size, file)
+            header = _header(path, preamble, size, file, kind)
             # The mapping outlives the handle, and goes with the last array that looks into it.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be opened ({reason(error)}); build one with `duocap database build`") from error
+        raise DatabaseError(f"{path}: cannot be opened ({reason(error)}); {kind.make}") from error
     arrays: dict[str, Array] = {}
     for entry in header["arrays"]:
         shape, dtype = tuple(entry["shape"]), np.dtype(entry["dtype"])
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         if entry["start"] + count * dtype.itemsize > size:
-            raise DatabaseError(f"{path}: {entry['name']} reaches beyond the end of the file; build it again")
+            raise DatabaseError(f"{path}: {entry['name']} reaches beyond the end of the file; {kind.again}")
         arrays[entry["name"]] = np.frombuffer(mapped, dtype, count, entry["start"]).reshape(shape)
-    return Container(path, VERSION, header["fields"], arrays, {entry["name"]: entry["crc32"] for entry in header["arrays"]})
+    return Container(path, kind.version, header["fields"], arrays, {entry["name"]: entry["crc32"] for entry in header["arrays"]})
 
 
-def _header(path: Path, preamble: bytes, size: int, file: BinaryIO) -> dict[str, Any]:
+def _header(path: Path, preamble: bytes, size: int, file: BinaryIO, kind: Kind) -> dict[str, Any]:
     """Check the preamble and read the header."""
     if size == 0:
-        raise DatabaseError(f"{path}: the file is empty; expected a motion database, build one with `duocap database build`")
-    if preamble[: len(MAGIC)] != MAGIC:
-        raise DatabaseError(f"{path}: not a motion database; build one with `duocap database build`")
+        raise DatabaseError(f"{path}: the file is empty; expected {kind.what}, {kind.make}")
+    if preamble[: len(kind.magic)] != kind.magic:
+        raise DatabaseError(f"{path}: not {kind.what}; {kind.make}")
     if len(preamble) < ALIGNMENT:
-        raise DatabaseError(f"{path}: cut short after {size} bytes; copy or build it again")
+        raise DatabaseError(f"{path}: cut short after {size} bytes; copy it again or {kind.again}")
     _, version, checksum, start, length = _PREAMBLE.unpack_from(preamble)
-    if version != VERSION:
-        raise DatabaseError(f"{path}: written in version {version}, expected {VERSION}; build it again from its motion files")
+    if version != kind.version:
+        raise DatabaseError(f"{path}: written in version {version}, expected {kind.version}; {kind.again}")
     if _SEAL.unpack_from(preamble, _PREAMBLE.size)[0] != zlib.crc32(preamble[: _PREAMBLE.size]):
-        raise DatabaseError(f"{path}: damaged in its first bytes; copy or build it again")
+        raise DatabaseError(f"{path}: damaged in its first bytes; copy it again or {kind.again}")
     if start + length > size:
-        raise DatabaseError(f"{path}: cut short: {start + length} bytes expected, {size} found; copy or build it again")
+        raise DatabaseError(f"{path}: cut short: {start + length} bytes expected, {size} found; copy it again or {kind.again}")
     file.seek(start)
-    header = file.read(length)
-    if zlib.crc32(header) != checksum:
-        raise DatabaseError(f"{path}: its table of contents is damaged; copy or build it again")
-    return dict(json.loads(header))
+    text = file.read(length)
+    if zlib.crc32(text) != checksum:
+        raise DatabaseError(f"{path}: its table of contents is damaged; copy it again or {kind.again}")
+    header = _parsed(text)
+    if header is None:
+        raise DatabaseError(f"{path}: its table of contents makes no sense; copy it again or {kind.again}")
+    return header
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    """Give a header if it is one: somebody may have made the file to do harm, its checksums all right."""
+    try:
+        header = json.loads(text)
+        whole = isinstance(header["fields"], dict) and all(_is_entry(entry) for entry in header["arrays"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return header if whole else None
+
+
+def _is_entry(entry: dict[str, Any]) -> bool:
+    """Tell whether an array's entry can be followed."""
+    shape, numbers = entry["shape"], (entry["start"], entry["crc32"], *entry["shape"])
+    plain = all(type(n) is int and 0 <= n < 1 << 62 for n in numbers) and 1 <= len(shape) <= _MOST_DIMENSIONS
+    dtype = re.fullmatch(_NUMBERS, entry["dtype"])
+    return plain and isinstance(entry["name"], str) and dtype is not None and np.dtype(dtype[0]).itemsize > 0
 
 
 def rewrite_with(path: Path, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:

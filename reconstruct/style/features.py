@@ -112,8 +112,8 @@ def training_poses(clips: Iterable[Clip], up: ArrayLike = UP) -> TrainingPoses:
         rotvec = unbroken(even, so_far.mean(axis=0) if len(so_far) else even[0])
         static = static_features(rotvec, up)
         features = with_differences(static[2:], static[1:-1], static[:-2])
-        rows = np.arange(len(features))
-        parts.append(TrainingPoses(features, rotvec[2:], Moments(np.full(len(rows), number, np.int64), (rows + 2) * STEP_S)))
+        seconds = STEP_S * np.arange(2.0, len(features) + 2.0)
+        parts.append(TrainingPoses(features, rotvec[2:], Moments(np.full(len(seconds), number, np.int64), seconds)))
         so_far = np.concatenate([so_far, rotvec[2:]])
     return _joined(parts)
 
@@ -126,7 +126,8 @@ def _joined(parts: Sequence[TrainingPoses]) -> TrainingPoses:
         features.append(part.features)
         rotvec.append(part.rotvec)
         moments.append(part.moments)
-    when = Moments(np.concatenate([m.stretch for m in moments]), np.concatenate([m.seconds for m in moments]))
+    seconds: Floats = np.concatenate([m.seconds for m in moments])
+    when = Moments(np.concatenate([m.stretch for m in moments]), seconds)
     return TrainingPoses(np.concatenate(features), np.concatenate(rotvec), when)
 
 
