@@ -39,6 +39,7 @@ COMMANDS = {
     "play": Entry("tools.cli_play", False, "Publish a recording as if it were live."),
     "relay": Entry("tools.cli_relay", False, "Hand the stream on to pages in a browser."),
     "view": Entry("tools.cli_view", False, "Show the stream or recordings in the browser."),
+    "style": Entry("tools.cli_style", True, "Learn how somebody moves; pose bodies in that style."),
     "sync": Entry("tools.cli_sync", False, "Find the time offset of two cameras in a recording."),
     "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),
 }

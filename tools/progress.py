@@ -1,17 +1,29 @@
 """One look for the progress of long work, on standard error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
+class Shown(Protocol):
+    """What is told how much is done, of how much where that is known, and words that stand behind the bar."""
+
+    def __call__(self, done: int, total: int | None, words: str = "", /) -> None: ...
+
+
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
+def progress_bar(description: str) -> Iterator[Shown]:
     """Give a function that is told how much is done, and of how much where that is known."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task(description, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+    words_column = TextColumn("{task.fields[words]}")
+    with Progress(*columns, words_column, console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(description, total=None, words="")
+
+        def show(done: int, total: int | None, words: str = "", /) -> None:
+            bars.update(task, completed=done, total=total, words=words)
+
+        yield show

@@ -1,0 +1,8 @@
+"""`duocap style`: learn the style of a motion, look at it, and pose by it (Grochow et al. 2004)."""
+
+import typer
+
+from tools.cli_style_train import train
+
+app = typer.Typer()
+app.command("train")(train)
