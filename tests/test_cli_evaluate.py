@@ -26,7 +26,9 @@ def walks(motion_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["synthesis", "search", "dimensionality", "end-to-end", "filtering", "feet", "acquisition"])
+@pytest.mark.parametrize(
+    "command", ["synthesis", "search", "dimensionality", "end-to-end", "filtering", "feet", "acquisition", "missing"]
+)
 def test_every_command_has_help_and_needs_the_motions(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(["evaluate", command, "--help"])

@@ -261,3 +261,61 @@ def posing(
 
     check_folders(json)
     evaluate_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes), json, plot)
+
+
+@app.command()
+@with_settings
+def missing(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    markers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--markers",
+            metavar="SET",
+            help="Marker preset or markers.toml; repeatable; default boxing, all_around.",
+            show_default=False,
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--case", metavar="WHAT", help="10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", metavar="NAME", help="hold, linear, local, style, both; repeatable.", show_default=False),
+    ] = None,
+    style: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--style", metavar="KIND", help="Learned from the same motion (known) or another (unknown).", show_default=False
+        ),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
+    seconds: Seconds = 8.0,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Error of missing markers and of the pose without them, with and without a learned style."""
+    from tools.evaluation.missing import MissingOptions, cases_named, evaluate_missing
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    asked = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    options = MissingOptions(
+        motion,
+        protocol_database(motion, database),
+        *asked,
+        tuple(method or ()),
+        tuple(style or ("known",)),
+        exact,
+        processes,
+        seed,
+    )
+    evaluate_missing(options, settings, json, plot)

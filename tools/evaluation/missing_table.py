@@ -1,0 +1,120 @@
+"""The tables of missing markers: by marker set and length of gaps, methods across; and where the aim holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tools.evaluation.missing import MissingRun
+
+MEASURES = {
+    "marker_mm": ("missing markers: distance from their true places [mm]", 1),
+    "position_mm": ("joints: distance from their true places [mm]", 1),
+    "geodesic_deg": ("joints: geodesic degrees", 2),
+}
+AIM_RATIO, AIM_SHARE = 1.3, "50 %"
+WORSE = 1.02  # a method is worse than the local model from here on
+KNOWN_DEG = 6.0  # a style knows a motion that is not farther from what it learned, on average over joints
+
+
+def knows(run: MissingRun) -> bool:
+    """Tell whether the style of a run has seen the like of its motion."""
+    return run.strange_deg <= KNOWN_DEG
+
+
+def mean(runs: list[MissingRun], measure: str, whole: bool = False) -> float:
+    """Give the mean of a measure over clips, each alike; whole: of the same with none missing; NaN of nothing."""
+    values = [getattr(run.whole if whole else run.errors, measure) for run in runs]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def table(runs: list[MissingRun], measure: str) -> list[str]:
+    """Give the lines of one table: cases down, methods across, each also as a multiple of the error with none missing."""
+    methods = list(dict.fromkeys(run.method for run in runs))
+    digits = MEASURES[measure][1]
+    lines = [f"{'missing':<12}{'clips':>6}{'share':>7}{'none':>9}" + "".join(f"{name:>15}" for name in methods)]
+    for case in dict.fromkeys(run.case for run in runs):
+        same = [run for run in runs if run.case == case]
+        one = [run for run in same if run.method == methods[0]]
+        base = mean(one, measure, whole=True)
+        share = 100.0 * float(np.mean([run.missing for run in one]))
+        line = f"{case.what:<12}{len(one):>6}{share:>6.0f}%{base:>9.{digits}f}"
+        for name in methods:
+            value = mean([run for run in same if run.method == name], measure)
+            line += f"{value:>8.{digits}f} x{value / base:>5.2f}"
+        lines.append(line)
+    return lines
+
+
+def parts(runs: list[MissingRun]) -> list[tuple[str, list[MissingRun]]]:
+    """Split runs by marker set, what the style knows, and gap; with a title each."""
+    found = []
+    for markers in dict.fromkeys(run.markers for run in runs):
+        for title, keep in (("the style knows the motion", True), ("the style does not know the motion", False)):
+            for gap in dict.fromkeys(run.case.gap_s for run in runs):
+                part = [r for r in runs if r.markers == markers and knows(r) is keep and r.case.gap_s == gap]
+                if part:
+                    found.append((f"{markers}, gaps of {gap:g} s, {title}", part))
+    return found
+
+
+def print_missing(runs: list[MissingRun]) -> None:
+    """Print what the styles were learned from, every table, and clip by clip whether the aims hold."""
+    print("\n".join(sources(runs)))
+    for title, part in parts(runs):
+        print(f"\n== {title} ==")
+        for measure, (what, _) in MEASURES.items():
+            print(f"\n{what}; x: of the error with none missing")
+            print("\n".join(table(part, measure)))
+    print("\n" + "\n".join(aims(runs)))
+    print(
+        "\nms a frame: "
+        + ", ".join(
+            f"{name} {np.mean([run.frame_ms for run in runs if run.method == name]):.2f}"
+            for name in dict.fromkeys(run.method for run in runs)
+        )
+    )
+
+
+def sources(runs: list[MissingRun]) -> list[str]:
+    """Give a line for every style: what it was learned from and how far the motion is from it."""
+    lines = [f"{'clip':<8}{'behaviour':<14}{'style':<9}{'from it':>9}  learned from"]
+    for run in {(run.clip, run.style): run for run in runs}.values():
+        lines.append(f"{run.clip:<8}{run.behaviour:<14}{run.style:<9}{run.strange_deg:>5.1f} deg  {run.source}")
+    return lines
+
+
+def aims(runs: list[MissingRun]) -> list[str]:
+    """Tell for which clips half the markers missing cost no more than the aim, and where a style is worse than none."""
+    named = [name for name in ("style", "both", "local") if any(run.method == name for run in runs)]
+    lines = [f"at {AIM_SHARE} missing, joints [mm] as a multiple of the error with none missing; aim {AIM_RATIO:g}:"]
+    keys = dict.fromkeys(
+        (r.markers, r.case.gap_s, r.clip, r.style) for r in runs if r.case.what == AIM_SHARE and r.method in named
+    )
+    for key in keys:
+        same = [r for r in runs if (r.markers, r.case.gap_s, r.clip, r.style) == key and r.case.what == AIM_SHARE]
+        ratio = {r.method: r.errors.position_mm / r.whole.position_mm for r in same}
+        best = ratio.get("both", ratio.get("local", np.nan))
+        known = "known" if knows(same[0]) else "unknown"
+        values = "".join(f"{name:>8}{ratio[name]:>6.2f}" for name in named if name in ratio)
+        lines.append(f"{key[0]:<12}{key[1]:>4g} s  {key[2]:<8}{known:<9}{values}   {'holds' if best <= AIM_RATIO else 'missed'}")
+    return lines + worse_than_local(runs)
+
+
+def worse_than_local(runs: list[MissingRun], name: str = "both") -> list[str]:
+    """List where the style to fill in makes a measure worse than the local model alone is."""
+    local = {(r.markers, r.clip, r.case): r for r in runs if r.method == "local"}
+    with_style = [r for r in runs if r.method == name and (r.markers, r.clip, r.case) in local]
+    if not with_style:
+        return []
+    lines, count = [], 0
+    for run in with_style:
+        alone = local[run.markers, run.clip, run.case].errors
+        ratio = {m: getattr(run.errors, m) / getattr(alone, m) for m in MEASURES}
+        if max(ratio.values()) > WORSE:
+            count += 1
+            told = ", ".join(f"{m} x{value:.2f}" for m, value in ratio.items() if value > WORSE)
+            lines.append(f"  {run.markers}, {run.clip}, {run.style} style, {run.case}: {told}")
+    return [f"\n{name} worse than local by more than {100 * (WORSE - 1):.0f} % in {count} of {len(with_style)}:", *lines]
