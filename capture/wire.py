@@ -30,12 +30,10 @@ class SentBlobs:
     t_sent_ns: int
 
 
-def unpacked_map(payload: bytes) -> dict[str, Any]:
-    """Unpack one msgpack map with text keys; raises MalformedMessageError for anything else."""
-    if len(payload) > MAX_MESSAGE_BYTES:
-        raise MalformedMessageError(
-            f"a message of {len(payload)} bytes came, at most {MAX_MESSAGE_BYTES} are accepted; it was dropped"
-        )
+def unpacked_map(payload: bytes, most: int = MAX_MESSAGE_BYTES) -> dict[str, Any]:
+    """Unpack one msgpack map of at most so many bytes, with text keys; raises MalformedMessageError for anything else."""
+    if len(payload) > most:
+        raise MalformedMessageError(f"a message of {len(payload)} bytes came, at most {most} are accepted; it was dropped")
     try:
         content = msgpack.unpackb(payload, raw=False, strict_map_key=True)
     # msgpack documents that hostile bytes can raise any of these, all of them ValueError but the last.
