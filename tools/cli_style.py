@@ -2,7 +2,11 @@
 
 import typer
 
+from tools.cli_style_pose import pose
+from tools.cli_style_plot import plot
 from tools.cli_style_train import train
 
 app = typer.Typer()
+app.command("plot")(plot)
+app.command("pose")(pose)
 app.command("train")(train)

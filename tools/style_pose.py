@@ -1,0 +1,156 @@
+"""Poses and motions of styles from what is asked of them, as takes that every export writes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from calibration.camera import Rig
+from database.rotations import Floats
+from database.skeleton import Skeleton
+from reconstruct.pose import State
+from reconstruct.style.features import RATE_HZ
+from reconstruct.style.model import Style
+from reconstruct.style.synthesis import Synthesis
+from reconstruct.style.trajectory import Poser, follow
+from reconstruct.style.trajectory_curves import span_s
+from stream.export.take import Take, TakeInfo
+from tools.style_pose_constraints import constraints_of, curve_points
+from tools.style_pose_report import Off, acceleration_m_s2, curve_lines, offs, pose_lines, warning
+from tools.style_pose_request import Request
+from tools.style_pose_values import PoseFileError
+
+MOST_FRAMES = 200_000
+
+
+class Synthesizing(Poser, Protocol):
+    """A Synthesizer: who is posed, and in which styles."""
+
+    styles: tuple[Style, ...]
+    skeleton: Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """What came of a request: the take, what to say of it, and what to warn of."""
+
+    take: Take
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def posed(
+    synthesizer: Synthesizing,
+    request: Request,
+    rig: Rig | None,
+    fps: float,
+    up: Floats,
+    progress: Callable[[int, int], None] | None = None,
+) -> Posed:
+    """Do what a file asks for: poses one after another, or a motion."""
+    if request.curves:
+        return _motion(synthesizer, request, rig, fps, up, progress)
+    if request.shares is not None:
+        raise PoseFileError(
+            "[[style_share]] is about a motion over time: add a [[curve]] or --trajectory, or write shares = [...]"
+        )
+    return _poses(synthesizer, request, rig, fps)
+
+
+def _poses(synthesizer: Synthesizing, request: Request, rig: Rig | None, fps: float) -> Posed:
+    """Find single poses, each cold."""
+    found: list[Synthesis] = []
+    lines: list[str] = []
+    warnings: list[str] = []
+    for number, asked in enumerate(request.poses, 1):
+        constraints = constraints_of(asked, synthesizer.skeleton, synthesizer.styles[0], rig)
+        poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
+        pose = poser.synthesize(constraints)
+        off = offs(pose, asked, constraints, synthesizer.skeleton, rig)
+        found.append(pose)
+        lines += pose_lines(f"pose {number}", pose, off)
+        warned = warning(f"pose {number}", pose, off)
+        warnings += [] if warned is None else [warned]
+    return Posed(_take(synthesizer.skeleton, found, fps, rig), tuple(lines), tuple(warnings))
+
+
+def _motion(
+    synthesizer: Synthesizing,
+    request: Request,
+    rig: Rig | None,
+    fps: float,
+    up: Floats,
+    progress: Callable[[int, int], None] | None,
+) -> Posed:
+    """Follow curves at a rate of which fps is a whole part and that is no less than that of the features."""
+    within = max(int(np.ceil(RATE_HZ / fps - 1e-9)), 1)
+    seconds = _seconds(request, within * fps)
+    asked = request.poses[0]
+    points = curve_points(request.curves, seconds)
+    skeleton, style = synthesizer.skeleton, synthesizer.styles[0]
+    constraints = [constraints_of(asked, skeleton, style, rig, row) for row in points]
+    poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
+    found = follow(poser, constraints, within * fps, _shares(request, seconds), tuple(up), progress)[::within]
+    off = [
+        offs(pose, asked, constraint, skeleton, rig, row)
+        for pose, constraint, row in zip(found, constraints[::within], points[::within], strict=True)
+    ]
+    take = _take(skeleton, found, fps, rig)
+    return Posed(take, _motion_lines(take, fps, request, found, off), _motion_warnings(found, off, fps))
+
+
+def _seconds(request: Request, rate_hz: float) -> Floats:
+    """Give the times of all frames, from the first key to the last."""
+    first, last = span_s([curve.curve for curve in request.curves])
+    count = int((last - first) * rate_hz + 1e-6) + 1
+    if count > MOST_FRAMES:
+        raise PoseFileError(f"{count} frames from {first:g} to {last:g} s; at most {MOST_FRAMES}: are the times in seconds?")
+    return np.asarray(first + np.arange(count) / rate_hz)
+
+
+def _shares(request: Request, seconds: Floats) -> Floats | None:
+    """Give the shares of the styles in every frame, linear between keys; None where they do not change."""
+    if request.shares is None:
+        return None
+    columns = [np.interp(seconds, request.shares.time_s, column) for column in request.shares.shares.T]
+    return np.stack(columns, axis=-1)
+
+
+def _take(skeleton: Skeleton, found: Sequence[Synthesis], fps: float, rig: Rig | None) -> Take:
+    """Give poses as a take of even frames."""
+    return Take(
+        skeleton=skeleton,
+        seconds=np.arange(len(found)) / fps,
+        states=(State.TRACKING,) * len(found),
+        rotvec=np.array([pose.rotvec for pose in found]),
+        root_m=np.array([pose.root_m for pose in found]),
+        info=TakeInfo(subject=skeleton.name, source="style", floor_known=rig is None or rig.floor_known),
+    )
+
+
+def _motion_lines(
+    take: Take, fps: float, request: Request, found: Sequence[Synthesis], off: Sequence[Sequence[Off]]
+) -> tuple[str, ...]:
+    """Say how well a motion follows its curves and how smooth it is."""
+    names = [curve.handle.name for curve in request.curves]
+    off_m = np.full((len(found), len(names)), np.nan)
+    for n, row in enumerate(off):
+        for c, name in enumerate(names):
+            off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
+    acceleration = acceleration_m_s2(take.positions_m(), fps)
+    known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
+    head = f"{len(found)} frames, {len(found) / fps:.2f} s: the style knows poses like these ({known:.0f}%)"
+    return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
+
+
+def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[Off]], fps: float) -> tuple[str, ...]:
+    """Say in how many frames something is not reached, and the worst of it."""
+    missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
+    if not missed:
+        return ()
+    worst = max(missed, key=lambda n: max(each.value / each.allowed for each in off[n]))
+    words = warning(
+        f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / fps:.2f} s", found[worst], off[worst]
+    )
+    return () if words is None else (words,)

@@ -1,0 +1,103 @@
+"""Values of a hand-written TOML, taken key by key: what is unknown, missing or of the wrong kind is an error with its place."""
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from config.errors import DuocapError
+from config.joints import JOINT_INDEX, JOINTS
+from database.rotations import Floats, matrix_from_quaternion, matrix_from_rotvec
+
+MOST_M = 1000.0  # farther away a place is in other units
+MOST_OFFSET_M = 1.5
+
+
+class PoseFileError(DuocapError):
+    """A file of constraints says what cannot be done."""
+
+
+def check_keys(where: str, table: object, known: Sequence[str]) -> Mapping[str, Any]:
+    """Give a table if it has known keys only. Raises PoseFileError naming the key and what was probably meant."""
+    if not isinstance(table, dict):
+        raise PoseFileError(f"{where} must be a table with keys of: {', '.join(known)}; got {table!r}")
+    for key in table:
+        if key not in known:
+            raise PoseFileError(f"{where}: unknown key {key!r}{_meant(key, known)}; known: {', '.join(known)}")
+    return table
+
+
+def numbers(where: str, table: Mapping[str, Any], key: str, count: int, most: float = math.inf) -> Floats:
+    """Give `count` finite numbers, none above `most` in size. Raises PoseFileError."""
+    if key not in table:
+        raise PoseFileError(f"{where} lacks {key}; give {count} numbers")
+    return checked_numbers(f"{where} {key}", table[key], count, most)
+
+
+def checked_numbers(where: str, value: object, count: int, most: float = math.inf) -> Floats:
+    """Give a list of `count` finite numbers as an array. Raises PoseFileError."""
+    if not (isinstance(value, list) and len(value) == count and all(_is_number(v) for v in value)):
+        raise PoseFileError(f"{where} must be {count} numbers, got {value!r}")
+    result = np.array([_float(v) for v in value])
+    if not np.isfinite(result).all():
+        raise PoseFileError(f"{where} holds a number that is not finite: {value!r}")
+    if np.abs(result).max() > most:
+        raise PoseFileError(f"{where} = {value!r}: expected at most {most:g} in size; lengths are in metres")
+    return result
+
+
+def number(where: str, table: Mapping[str, Any], key: str, default: float, above: float = 0.0, most: float = 1e6) -> float:
+    """Give one number above `above` and up to `most`; `default` where the key is absent. Raises PoseFileError."""
+    value = table.get(key, default)
+    if not _is_number(value) or not above < _float(value) <= most:
+        raise PoseFileError(f"{where} {key} must be a number above {above:g}, at most {most:g}; got {value!r}")
+    return _float(value)
+
+
+def word(where: str, table: Mapping[str, Any], key: str, known: Sequence[str], default: str | None = None) -> str:
+    """Give one of some words. Raises PoseFileError with the one that was probably meant."""
+    value = table.get(key, default)
+    if value is None:
+        raise PoseFileError(f"{where} lacks {key}; give one of: {', '.join(known)}")
+    if value not in known:
+        raise PoseFileError(f"{where}: unknown {key} {value!r}{_meant(value, known)}; known: {', '.join(known)}")
+    return str(value)
+
+
+def joint_of(where: str, table: Mapping[str, Any]) -> int:
+    """Give the joint that a table names. Raises PoseFileError with the nearest name."""
+    return JOINT_INDEX[word(where, table, "joint", JOINTS)]
+
+
+def rotation_of(where: str, table: Mapping[str, Any]) -> Floats | None:
+    """Give the rotation of `rotvec_deg` or `quaternion_xyzw`, (3, 3); None where there is neither. Raises PoseFileError: both."""
+    if "rotvec_deg" in table and "quaternion_xyzw" in table:
+        raise PoseFileError(f"{where} has rotvec_deg and quaternion_xyzw; give one of them")
+    if "rotvec_deg" in table:
+        return np.asarray(matrix_from_rotvec(np.radians(numbers(where, table, "rotvec_deg", 3, most=720.0))))
+    if "quaternion_xyzw" not in table:
+        return None
+    quaternion = numbers(where, table, "quaternion_xyzw", 4)
+    length = float(np.linalg.norm(quaternion))
+    if not 0.9 < length < 1.1:
+        raise PoseFileError(f"{where} quaternion_xyzw has the length {length:g}; a rotation's is 1, in the order x, y, z, w")
+    return np.asarray(matrix_from_quaternion(quaternion / length))
+
+
+def _is_number(value: object) -> bool:
+    """Tell a number from all else; true is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _float(value: float) -> float:
+    """Give a number of TOML, whose integers have no end, as a float."""
+    return float(value) if abs(value) < 1e300 else math.copysign(math.inf, value) if value == value else math.nan
+
+
+def _meant(value: object, known: Sequence[str]) -> str:
+    """Say what was probably meant."""
+    by_lower = {name.lower().replace("_", ""): name for name in known}
+    close = difflib.get_close_matches(str(value).lower().replace("_", ""), list(by_lower), 1, 0.5)
+    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
