@@ -2,8 +2,8 @@
 
 import typer
 
-from tools.cli_style_pose import pose
 from tools.cli_style_plot import plot
+from tools.cli_style_pose import pose
 from tools.cli_style_train import train
 
 app = typer.Typer()
