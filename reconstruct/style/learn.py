@@ -5,16 +5,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize
+from numpy.typing import NDArray
 
 from database.rotations import Floats
 from database.skeleton import Skeleton
-from reconstruct.style.features import TrainingPoses
-from reconstruct.style.model import Hyperparameters, Style, StyleError
-from reconstruct.style.objective import objective
+from reconstruct.style import learn_direct, learn_heuristic
+from reconstruct.style.active_set import active_set
+from reconstruct.style.anneal import annealed
+from reconstruct.style.features import N_FEATURES, N_STATIC, TrainingPoses
+from reconstruct.style.learn_parameters import Fit
+from reconstruct.style.model import Style, StyleError
+from reconstruct.style.optimise import Optimiser
+from reconstruct.style.start import carried_over, principal
 
-LEAST_POSES = 20
+LEAST_POSES, MOST_POSES = 20, 2000
 STILL = 2e-3  # features that spread less than this are not modelled but held at their mean
+LEAST_DEVIATION = 0.01, 0.005, 0.005  # 1/w of poses, velocities, accelerations: what hardly moves shall not count most
+Method = Literal["heuristic", "direct"]
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, L_GP
 
 
@@ -24,13 +31,13 @@ class LearnOptions:
 
     latent: dimensions; active: size M of the active set; method: alternation with active sets, or everything at once; optimiser:
     scaled conjugate gradients or L-BFGS; steps: of the optimiser (direct), of the alternation (heuristic), 0: the method's own;
-    noise_variance: of annealing, None: 0.05 for small sets, 0.1 for large; seed: of that noise.
+    noise_variance: of annealing, in scaled features, None: 0.05 for small sets, 0.1 for large; seed: of that noise.
     """
 
     latent: int = 3
     active: int = 100
-    method: Literal["heuristic", "direct"] = "direct"
-    optimiser: Literal["scg", "lbfgs"] = "lbfgs"
+    method: Method = "direct"
+    optimiser: Optimiser = "lbfgs"
     steps: int = 0
     noise_variance: float | None = None
     seed: int = 1
@@ -41,37 +48,31 @@ def _no_progress(done: int, total: int, L: float) -> None:
 
 
 def learn(
-    poses: TrainingPoses, skeleton: Skeleton, name: str, options: LearnOptions | None = None, progress: Progress = _no_progress
+    poses: TrainingPoses,
+    skeleton: Skeleton,
+    name: str,
+    options: LearnOptions | None = None,
+    progress: Progress = _no_progress,
+    start: Style | None = None,
 ) -> Style:
-    """Learn a style. Raises StyleError: too few poses, nothing that moves, impossible options."""
+    """Learn a style: the same arrays, bit for bit, from the same poses, options and start.
+
+    progress is told L_GP of all poses after each step; what it raises ends learning and passes through. start: a style of some of
+    the same poses, from which to go on: those keep their latent points to begin with; unused if of other latent dimensions.
+    Raises StyleError: too few or too many poses, none that move, values that are no numbers, impossible options.
+    """
     o = options or LearnOptions()
-    if len(poses) < LEAST_POSES:
-        raise StyleError(f"{len(poses)} poses are too few to learn a style from; give at least {LEAST_POSES}")
+    _check(poses, o)
     mean, spread = poses.features.mean(axis=0), poses.features.std(axis=0)
-    modelled = spread > STILL
+    modelled = np.asarray(spread > STILL)
     if not modelled.any():
         raise StyleError("no joint moves in these poses: there is no style to learn; give poses of a motion")
-    Y = poses.features[:, modelled] - mean[modelled]
-    n, n_features = Y.shape
-    U, singular, _ = np.linalg.svd(Y / Y.std(axis=0), full_matrices=False)
-    used = min(o.latent, int((singular > 1e-9 * singular[0]).sum()))
-    X = np.zeros((n, o.latent))
-    X[:, :used] = U[:, :used] * np.sqrt(n)
-    size = X.size
-    trace: list[float] = []
-
-    def value(z: Floats) -> tuple[float, Floats]:
-        L, dX, dp, dw = objective(z[:size].reshape(n, -1), z[size : size + 3], z[size + 3 :], Y)
-        trace.append(L)
-        return L, np.concatenate([dX.ravel(), dp, dw])
-
-    start = np.concatenate([X.ravel(), [0.0, np.log(100.0), 0.0], -np.log(Y.std(axis=0))])
-    bounds = [(None, None)] * size + [(-8.0, 8.0)] * 3 + [(None, None)] * n_features
-    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": o.steps or 150}).x
-    X, ln_scale = found[:size].reshape(n, -1), found[size + 3 :]
-    learned = Hyperparameters(*(float(v) for v in np.exp(found[size : size + 3])))
-    active = np.unique(np.linspace(0, n - 1, min(o.active, n)).round().astype(np.int64))
-    annealed = Hyperparameters(learned.alpha, learned.beta * 0.3, learned.gamma)
+    Y = np.ascontiguousarray(poses.features[:, modelled] - mean[modelled])
+    watch = _Watch(progress, 1 + (o.steps or _steps_of(o.method, start is not None)))
+    fit = _fitted(Y, _start(poses, Y, modelled, o, start), most_scale(modelled), o, watch).normal(Y)
+    active = active_set(fit.X, fit.parameters, o.active)
+    smoother = annealed(fit, Y, active, o.noise_variance, o.seed, o.optimiser)
+    watch.end(fit.value(Y))
     return Style(
         name,
         skeleton,
@@ -80,11 +81,77 @@ def learn(
         modelled,
         mean,
         spread,
-        np.ascontiguousarray(X),
-        np.exp(ln_scale),
+        fit.X,
+        np.exp(fit.ln_scale),
         active,
-        learned,
-        annealed,
-        np.array(trace),
+        fit.parameters,
+        smoother,
+        np.array(watch.trace),
         poses.moments,
     )
+
+
+def most_scale(modelled: NDArray[np.bool_]) -> Floats:
+    """Give the bound of w of the modelled features, (D,)."""
+    return 1.0 / np.repeat(LEAST_DEVIATION, N_STATIC)[modelled]
+
+
+def _check(poses: TrainingPoses, o: LearnOptions) -> None:
+    """Refuse what no style can be learned of."""
+    n = len(poses)
+    if n < LEAST_POSES:
+        raise StyleError(f"{n} poses are too few to learn a style from; give at least {LEAST_POSES}")
+    if n > MOST_POSES:
+        raise StyleError(
+            f"{n} poses are too many to learn a style from at once; give at most {MOST_POSES}, 500 do for most motions"
+        )
+    if poses.features.shape != (n, N_FEATURES):
+        raise StyleError(f"poses come with {poses.features.shape[1]} features, and {N_FEATURES} were expected; make them anew")
+    if not (np.isfinite(poses.features).all() and np.isfinite(poses.rotvec).all()):
+        raise StyleError("some of the poses have values that are not numbers; clean the motion or leave them out")
+    if not 1 <= o.latent < n:
+        raise StyleError(f"a latent space of {o.latent} dimensions is impossible with {n} poses; 2 or 3 are usual")
+    if o.active < 2 or o.steps < 0:
+        raise StyleError(f"an active set of {o.active} in {o.steps} steps is impossible; give at least 2 poses, 0 steps or more")
+    if o.noise_variance is not None and not 0.0 < o.noise_variance < 10.0:
+        raise StyleError(f"a noise variance of {o.noise_variance:g} is impossible; 0.05 to 0.1 is usual")
+
+
+def _steps_of(method: Method, warm: bool) -> int:
+    """Give how many steps a method takes."""
+    cold_and_warm = learn_heuristic.STEPS if method == "heuristic" else learn_direct.STEPS
+    return cold_and_warm[warm]
+
+
+def _start(poses: TrainingPoses, Y: Floats, modelled: NDArray[np.bool_], o: LearnOptions, start: Style | None) -> Fit:
+    """Give where learning starts."""
+    first = principal(Y, o.latent, most_scale(modelled))
+    if start is None or start.n_latent != o.latent:
+        return first
+    return carried_over(start, poses.features, modelled, first.ln_scale)
+
+
+def _fitted(Y: Floats, start: Fit, most: Floats, o: LearnOptions, watch: "_Watch") -> Fit:
+    """Learn by the method asked for."""
+    steps = watch.total - 1
+    if o.method == "heuristic":
+        return learn_heuristic.learned_by_heuristic(Y, start, most, o.active, steps, o.optimiser, watch)
+    return learn_direct.learned_directly(Y, start, most, steps, o.optimiser, watch)
+
+
+class _Watch:
+    """Keeps L_GP step by step, and tells who watches."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        """Watch `total` steps."""
+        self.progress, self.total, self.trace = progress, total, list[float]()
+
+    def __call__(self, L: float) -> None:
+        """Take note of one step."""
+        self.trace.append(L)
+        self.progress(min(len(self.trace), self.total - 1), self.total, L)
+
+    def end(self, L: float) -> None:
+        """Take note of the end, however few steps it took."""
+        self.trace.append(L)
+        self.progress(self.total, self.total, L)
