@@ -131,6 +131,13 @@ class SolveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FillSettings:
+    """What is not seen of the performer, filled in."""
+
+    style: bool = True  # learn the style of the motion while it is captured, and fill in by it
+
+
+@dataclass(frozen=True, slots=True)
 class FeetSettings:
     """Contacts of the feet, and keeping them from sliding."""
 
@@ -191,6 +198,7 @@ class Settings:
     match: MatchSettings = field(default_factory=MatchSettings)
     label: LabelSettings = field(default_factory=LabelSettings)
     solve: SolveSettings = field(default_factory=SolveSettings)
+    fill: FillSettings = field(default_factory=FillSettings)
     feet: FeetSettings = field(default_factory=FeetSettings)
     filter: FilterSettings = field(default_factory=FilterSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
