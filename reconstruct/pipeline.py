@@ -54,6 +54,7 @@ class Pipeline:
     settings: Settings
     hidden: Collection[str] = ()
     clock: Clock = _no_clock
+    up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
     _tracked_ns: int | None = field(default=None, init=False)
     _sought_ns: int | None = field(default=None, init=False)
@@ -67,7 +68,7 @@ class Pipeline:
         examples = basis.examples
         self._estimator = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
-        up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
+        up = self.up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
         upright = self.database.rotvec[:, 0]
         self._acquirer = Acquirer(self.subject, examples, self._estimator, self.settings.solve, upright, middle_m, up)
         self._view_acquirer = ViewAcquirer(self.subject, examples, up)
