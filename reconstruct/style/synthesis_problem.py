@@ -1,0 +1,77 @@
+"""From styles and constraints to the arrays of `reconstruct.style.synthesis_kernels`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from database.rotations import Floats
+from reconstruct.style.constraints import Constraints
+from reconstruct.style.features import N_STATIC
+from reconstruct.style.likelihood_kernels import Model
+from reconstruct.style.model import Level, Style
+from reconstruct.style.synthesis_kernels import Asked
+
+HELD_RAD = 0.03  # how far features may stray that no style models
+
+
+def model_of(style: Style, level: Level, offset: Floats | None) -> Model:
+    """Give a style's arrays; offset: what the static features less y are for the poses before, (F,), None: static features only.
+
+    Velocities and accelerations of which nothing is known are left out: that marginalises them.
+    """
+    column = np.flatnonzero(style.modelled)
+    used = np.ones(len(column), bool) if offset is not None else column < N_STATIC
+    column, scale = column[used], np.ascontiguousarray(level.scale[used])
+    shift = scale * (level.mean[used] + (0.0 if offset is None else offset[column]))
+    coefficients = np.ascontiguousarray(level.coefficients[:, used] * scale)
+    p = level.parameters
+    parameters = np.array([p.alpha, 1.0 / p.beta, p.gamma])
+    return level.latent, level.inverse, coefficients, shift, scale, np.ascontiguousarray(column % N_STATIC), parameters
+
+
+def held(styles: Sequence[Style], shares: Sequence[float]) -> tuple[Floats, Floats]:
+    """Give weights and centres of static features, (S,): at the means of the styles that do not model them."""
+    weight, pull = np.zeros(N_STATIC), np.zeros(N_STATIC)
+    for style, share in zip(styles, shares, strict=True):
+        w = np.where(style.modelled[:N_STATIC], 0.0, share / HELD_RAD**2)
+        weight += w
+        pull += w * style.mean[:N_STATIC]
+    return weight, pull / np.maximum(weight, 1e-12)
+
+
+def with_fixed(weight: Floats, centre: Floats, constraints: Constraints) -> tuple[Floats, Floats]:
+    """Add the joints that shall keep their rotation to what is held."""
+    fixed = constraints.fixed
+    added, pull = weight.copy(), weight * centre
+    for joint, rotvec, sigma in zip(fixed.joint, fixed.rotvec, fixed.sigma_rad, strict=True):
+        if joint < 1 or not sigma > 0.0 or not np.isfinite(sigma) or not np.isfinite(rotvec).all():
+            continue
+        at = slice(3 * (joint - 1), 3 * joint)
+        added[at] += 1.0 / sigma**2
+        pull[at] += rotvec / sigma**2
+    return added, np.where(added > 0.0, pull / np.maximum(added, 1e-12), centre)
+
+
+def asked_of(constraints: Constraints) -> Asked:
+    """Give constraints as the kernels take them; what is not finite is not asked."""
+    c, o = constraints, constraints.observations
+    point, info, ideal, weight, views = o.arrays()
+    bad3 = np.asarray(~(np.isfinite(point).all(axis=1) & np.isfinite(info).all(axis=(1, 2))))
+    bad2 = np.asarray(~(np.isfinite(ideal).all(axis=2) & np.isfinite(weight)))
+    if bad3.any() or bad2.any():
+        point, info = np.where(bad3[:, None], 0.0, point), np.where(bad3[:, None, None], 0.0, info)
+        ideal, weight = np.where(bad2[:, :, None], 0.0, ideal), np.where(bad2, 0.0, weight)
+    turned = c.orientations
+    known = np.isfinite(turned.rotation).all(axis=(1, 2)) & (turned.sigma_rad > 0.0) & np.isfinite(turned.sigma_rad)
+    orientations = turned.joint[known], np.ascontiguousarray(turned.rotation[known]), turned.sigma_rad[known]
+    return (c.handles.joint, c.handles.offset_m, point, info, ideal, weight, views), orientations, _root(c), c.robust_sigmas**2
+
+
+def _root(c: Constraints) -> tuple[Floats, Floats, float, float]:
+    """Give the root's prior with precisions; one that is not finite is none."""
+    r = c.root
+    turn = 1.0 / r.sigma_rad**2 if r.sigma_rad > 0.0 and np.isfinite(r.rotation).all() else 0.0
+    place = 1.0 / r.sigma_m**2 if r.sigma_m > 0.0 and np.isfinite(r.position_m).all() else 0.0
+    rotation = r.rotation if turn > 0.0 else np.eye(3)
+    position = r.position_m if place > 0.0 else np.zeros(3)
+    return np.ascontiguousarray(rotation, np.float64), np.ascontiguousarray(position, np.float64), float(turn), float(place)
