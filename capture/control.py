@@ -8,7 +8,7 @@ import msgpack
 from capture.wire import MalformedMessageError, field_of, int_of, unpacked_map
 
 ORDERS = ("start", "stop", "status", "event", "camera", "tune", "record", "sync", "welcome", "wait", "clock")
-REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "event", "ask", "clock")
+REPORTS = ("hello", "ready", "beat", "ended", "failed", "fault", "event", "ask", "learn", "clock")
 MAX_TEXT = 4000
 MAX_DETAILS = 64
 MAX_OFFSET_MS = 1000.0  # of the right camera's stamps: what an order sets is no more
@@ -42,7 +42,8 @@ class Report:
     """What a process tells: hello (with its address), ready, beat (alive), ended (its source), failed or fault (user's or ours).
 
     event: news in `text`, for the user and the stream; ask: that the process `text` be given the order `details["order"]`, with
-    the detail `text` as its text and the other details as its own: how a request to the service reaches a camera.
+    the detail `text` as its text and the other details as its own: how a request to the service reaches a camera; learn: that
+    whoever learns styles be started and told of the address `text`.
     session: the run it belongs to; counts: figures by name; details: what else is to be known of it, such as `preview`. A camera
     node's hello names its camera, and `clock` asks for the time with the count t0_ns.
     """

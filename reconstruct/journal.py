@@ -1,8 +1,9 @@
 """What a run was given and when, entry by entry: enough to take every step again and come to the same poses, bit for bit.
 
 Poses follow from the blobs in the order they came, from where one turn of the reconstruction ended and the next began (pairs that
-were overrun, silences), and from orders (the largest skew, a time offset set by hand). A journal holds these and nothing that
-follows from them. Entries are the messages of three topics; each turn counts on, so that a gap shows.
+were overrun, silences), from orders (the largest skew, a time offset set by hand), and from what was learned of the style, which
+came back at a moment of its own. A journal holds these and nothing that follows from them: not the poses a style was learned of.
+Entries are the messages of four topics; each turn counts on, so that a gap shows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +14,9 @@ import msgpack
 
 from capture.control import Order, decode_order, encode_order
 from capture.wire import MalformedMessageError, SentBlobs, decode_blobs, encode_blobs, int_of, unpacked_map
+from reconstruct.style.task import Learned, decode_learned, encode_learned
 
-BLOBS, TURN, ORDER = TOPICS = ("blobs", "turn", "order")
+BLOBS, TURN, ORDER, STYLE = TOPICS = ("blobs", "turn", "order", "style")
 UNRECORDED = ("stop", "status", "event", "camera")  # orders that change no pose
 
 
@@ -27,6 +29,9 @@ class Journal(Protocol):
     def order(self, order: Order, t_ns: int) -> None:
         """Take an order."""
 
+    def style(self, learned: Learned, t_ns: int) -> None:
+        """Take what was learned of the style."""
+
 
 class NoJournal:
     """For runs that are not recorded."""
@@ -36,6 +41,9 @@ class NoJournal:
 
     def order(self, order: Order, t_ns: int) -> None:
         """Forget an order."""
+
+    def style(self, learned: Learned, t_ns: int) -> None:
+        """Forget what was learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,10 @@ class JournalWriter:
         if order.kind not in UNRECORDED:
             yield Entry(ORDER, t_ns, encode_order(order))
 
+    def style(self, learned: Learned, t_ns: int) -> Iterator[Entry]:
+        """Give the entry of what was learned of the style."""
+        yield Entry(STYLE, t_ns, encode_learned(learned))
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -81,8 +93,8 @@ class Gap:
     text: str
 
 
-def read_journal(entries: Iterable[Entry]) -> Iterator[Turn | Order | Gap]:
-    """Give turns and orders as they were; blobs after the last turn, of a run that was killed, are left out.
+def read_journal(entries: Iterable[Entry]) -> Iterator[Turn | Order | Learned | Gap]:
+    """Give turns, orders and what was learned as they were; blobs after the last turn, of a run that was killed, are left out.
 
     Raises MalformedMessageError for an entry that is none.
     """
@@ -93,6 +105,8 @@ def read_journal(entries: Iterable[Entry]) -> Iterator[Turn | Order | Gap]:
             received.append((decode_blobs(entry.data), entry.t_ns))
         elif entry.topic == ORDER:
             yield decode_order(entry.data)
+        elif entry.topic == STYLE:
+            yield decode_learned(entry.data)
         elif entry.topic == TURN:
             content = unpacked_map(entry.data)
             turn, n_blobs = int_of(content, "turn"), int_of(content, "blobs")

@@ -24,6 +24,9 @@ from config.settings import TimeSettings
 from reconstruct.pose import JointSource, Pose, State
 from reconstruct.silence import CameraCount, Silence
 from reconstruct.sink import RunStatus, Sink
+from reconstruct.style.model import Style
+from reconstruct.style.session import StyleBook
+from reconstruct.style.task import Learned
 
 BACKLOG = 2  # a hiccup of the scheduler delivers two pairs at once, and both are soon solved; more would be a queue
 STATUS_PERIOD_NS = 1_000_000_000
@@ -54,17 +57,30 @@ class Labelled(Protocol):
     markers: MarkerFrame | None
 
 
+@runtime_checkable
+class Styled(Protocol):
+    """A pipeline that fills in what is not seen by the style of the motion."""
+
+    def take_style(self, style: Style | None) -> None:
+        """Use a style from the next step on, None: no longer any."""
+
+
 class Reconstruction:
     """What happens between the inbox and the sink; time is passed in.
 
-    Poses follow from `obey` and `turn`, their arguments and their order alone (the clock is asked for latencies only): a journal
-    of these is what a recorded session is replayed from, to the bit.
+    Poses follow from `obey`, `turn` and `take_style`, their arguments and their order alone (the clock is asked for latencies
+    only): a journal of these is what a recorded session is replayed from, to the bit.
 
-    budget_ns: largest skew of a pair. Drops: late, unpaired (no partner in time), overrun (a newer pair was there already).
+    budget_ns: largest skew of a pair; book: from which styles are learned, and the one to begin with. Drops: late, unpaired (no
+    partner in time), overrun (a newer pair was there already).
     """
 
-    def __init__(self, pipeline: Steps, sink: Sink, budget_ns: int, time: TimeSettings | None = None) -> None:
-        self._pipeline, self._sink = pipeline, sink
+    def __init__(
+        self, pipeline: Steps, sink: Sink, budget_ns: int, time: TimeSettings | None = None, book: StyleBook | None = None
+    ) -> None:
+        self._pipeline, self._sink, self.book = pipeline, sink, book
+        if isinstance(pipeline, Styled):
+            pipeline.take_style(None if book is None else book.style)
         self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
         self._last: Pose | None = None
         self._t_last_step_ns = self._t_said_ns = 0
@@ -168,11 +184,22 @@ class Reconstruction:
         self._n_poses += 1
         self._rate.add(t_received_ns)
         self._sink.pose(pose)
+        if self.book is not None:
+            self.book.add(pose)
 
     def _learn(self) -> None:
         """Let the markers just labelled tell how far apart the cameras' stamps are."""
         if isinstance(self._pipeline, Labelled):
             self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
+
+    def take_style(self, learned: Learned, t_ns: int) -> bool:
+        """Use what was learned from the next step on; tell whether it fits what was to be learned."""
+        style = None if self.book is None else self.book.take(learned)
+        if style is None or not isinstance(self._pipeline, Styled):
+            return False
+        self._pipeline.take_style(style)
+        self._sink.event(t_ns, "style", f"learned a style from {learned.n_poses} poses in {learned.seconds:.1f} s")
+        return True
 
     def synchronise(self, way: str, details: Details) -> None:
         """Find the time offset by a flash or a jump from now on, or take the one in `details` (offset_ms)."""

@@ -47,6 +47,7 @@ JOURNAL_KEYS = {
     journal.BLOBS: "camera, index, t_capture_ns, t_read_ns, t_sent_ns, points_px (N x 2), area_px, color_rgb, sigma_px, light",
     journal.TURN: "turn, t_ns, blobs: how many of the messages before it were taken together",
     journal.ORDER: "kind, text, details, t_start_ns, address",
+    journal.STYLE: "number, checksum, seconds, and what was learned: modelled, mean, spread, latent, scale, active, parameters",
 }
 
 

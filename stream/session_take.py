@@ -8,6 +8,7 @@ from capture.clock import now_ns
 from capture.control import Order
 from capture.wire import SentBlobs
 from reconstruct.journal import Entry, JournalWriter
+from reconstruct.style.task import Learned
 from stream.messages import Message, PoseMessage, SkeletonMessage
 from stream.recorder import Recorder
 from stream.recording_switch import end_of, recording_metadata
@@ -40,6 +41,10 @@ class SessionTake:
     def order(self, order: Order, t_ns: int) -> None:
         """Record an order to the reconstruction."""
         self._write(self._journal.order(order, t_ns))
+
+    def style(self, learned: Learned, t_ns: int) -> None:
+        """Record what was learned of the style."""
+        self._write(self._journal.style(learned, t_ns))
 
     def _write(self, entries: Iterable[Entry]) -> None:
         """Record entries of the journal."""

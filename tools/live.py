@@ -15,9 +15,13 @@ from capture.sources import Source
 from config.settings import DetectorSettings, Settings
 from database.store import open_database
 from reconstruct.journal import Journal, NoJournal
+from reconstruct.learner import LearnerPlan
 from reconstruct.pipeline import Pipeline
 from reconstruct.process import ReconstructionPlan
+from reconstruct.reconstruction import Steps, Styled
 from reconstruct.sink import Sink
+from reconstruct.style.session import StyleBook
+from reconstruct.style.style_file import read_style
 from stream.compose import skeleton_message
 from stream.outputs import OutputFactory, open_outputs
 from stream.session import next_take
@@ -29,6 +33,16 @@ from stream.tuning import TuningBook
 def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
     """Open the database and make the pipeline with the clock of live runs. Raises DatabaseError."""
     return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
+
+
+def open_book(pipeline: Steps, style: Path | None = None) -> StyleBook | None:
+    """Make the book from which styles are learned while the pipeline runs, None where they are not wanted or of no use to it.
+
+    style: a file to begin with. Raises StyleError: it cannot be read.
+    """
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline, Styled) or not pipeline.settings.fill.style:
+        return None
+    return StyleBook(pipeline.subject.skeleton, pipeline.up, None if style is None else read_style(style))
 
 
 def open_detector(
@@ -96,10 +110,13 @@ def reconstruction_plan(
     fps: float,
     outputs: Sequence[OutputFactory] = (),
     record: Path | None = None,
+    style: Path | None = None,
+    save_style: Path | None = None,
 ) -> ReconstructionPlan:
     """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
 
-    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to.
+    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
+    file of the style to begin with; save_style: one for the last style learned.
     """
     open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
     return ReconstructionPlan(
@@ -109,6 +126,8 @@ def reconstruction_plan(
         budget_ns=round(0.6e9 / fps),
         time=settings.time,
         journal=journal_of,
+        book=partial(open_book, style=style),
+        learner=LearnerPlan(save_style),
     )
 
 

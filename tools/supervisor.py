@@ -1,4 +1,4 @@
-"""Start, watch and end the processes of a run: two cameras and the reconstruction.
+"""Start, watch and end the processes of a run: two cameras and the reconstruction, and whoever learns styles for it.
 
 A process that dies or hangs while the run goes on is started again, for as long as the run lasts, unless it dies at once every
 time; before the start any fault ends the run with one line. After a sleep of the machine nothing is called hung. Whatever happens
@@ -20,9 +20,11 @@ from capture.process import camera_main
 from capture.wire import MalformedMessageError
 from config.cameras import CAMERAS
 from config.logs import current_logs
+from reconstruct.learner import LearnerPlan
 from reconstruct.process import ReconstructionPlan, reconstruction_main
 from stream.collector import CollectionPlan, collector_main
 from tools.child import READY_S, Child
+from tools.learner_child import STYLE, LearnerChild
 from tools.restarts import duration_words
 from tools.run_news import RunNews
 from tools.run_parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
@@ -70,6 +72,8 @@ class Supervisor:
             self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
         self._board = Switchboard(session, self.nodes, entrance)
         self._news = RunNews(self._board, self.children.get(RECONSTRUCTION), tell)
+        learner_plan = reconstruction.learner if isinstance(reconstruction, ReconstructionPlan) else LearnerPlan()
+        self._learner = LearnerChild(learner_plan, self._board, self._link(STYLE), self._news.announce)
         self._t_start_ns = self._describe_due_ns = 0
         self._record_to = ""
         self.n_malformed = 0
@@ -141,6 +145,7 @@ class Supervisor:
             self._wake(slept_ns)
         for child in self.children.values():
             self._look_after_node(child) if child.is_node else self._look_after(child)
+        self._learner.turn()
         if now_ns() >= self._describe_due_ns:
             self._describe_due_ns = now_ns() + DESCRIBE_PERIOD_NS
             self._news.say_unsaid()
@@ -150,6 +155,7 @@ class Supervisor:
         """End all processes: ask, wait, then terminate and at last kill."""
         for child in self.children.values():
             self._board.send(child, Order("stop"))
+        self._learner.stop()
         self._board.close_desk()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
@@ -157,6 +163,7 @@ class Supervisor:
                 if child.greeted:  # else it is still being born and has not heard the order
                     child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
                 child.end()
+        self._learner.end(deadline_ns)
         self._board.close()
 
     def _spawn(self, child: Child) -> None:
@@ -165,7 +172,11 @@ class Supervisor:
             child.forget()
             child.away = True
         else:
-            child.spawn(Link(child.name, self._board.address, self._session, current_logs()))
+            child.spawn(self._link(child.name))
+
+    def _link(self, name: str) -> Link:
+        """Give a process's connection to this one."""
+        return Link(name, self._board.address, self._session, current_logs())
 
     def _order_all_start(self) -> None:
         """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
@@ -198,7 +209,8 @@ class Supervisor:
     def _hear(self, parts: list[bytes], from_desk: bool) -> None:
         """Take one report."""
         try:
-            child = self.children[parts[0].decode("ascii", "replace")]
+            name = parts[0].decode("ascii", "replace")
+            child = self._learner.child if name == STYLE else self.children[name]
             report = decode_report(parts[-1], self._session)
             if child.is_node != from_desk:
                 raise MalformedMessageError(f"a report of {child.name} came from elsewhere; it was dropped")
@@ -211,7 +223,9 @@ class Supervisor:
 
     def _take(self, child: Child, report: Report) -> None:
         """Do what a report asks for."""
-        if report.kind == "hello":
+        if child is self._learner.child:
+            self._learner.take(report)
+        elif report.kind == "hello":
             child.address, child.ready, child.ended = report.text, False, False
         elif report.kind == "ready":
             self._welcome_back(child)
@@ -234,6 +248,8 @@ class Supervisor:
             self._news.announce(report.text)
         elif report.kind == "ask":
             self._pass_on(report)
+        elif report.kind == "learn" and child.name == RECONSTRUCTION:
+            self._learner.ask(report.text)
 
     def _pass_on(self, report: Report) -> None:
         """Give an order that one process asks for to another, or to all cameras where it names none."""
@@ -252,7 +268,7 @@ class Supervisor:
 
     def _wake(self, slept_ns: int) -> None:
         """After a sleep of the machine nothing that was silent is to blame; the cameras' processes notice it themselves."""
-        for child in self.children.values():
+        for child in (*self.children.values(), self._learner.child):
             child.last_heard_ns = now_ns()
         self._news.announce(f"the machine was asleep, or too busy to go on, for {duration_words(slept_ns)}; going on")
 

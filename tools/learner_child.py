@@ -1,0 +1,79 @@
+"""The process that learns styles: started when it is first asked for, started again when it dies, and done without otherwise."""
+
+from collections.abc import Callable
+
+from capture.clock import now_ns
+from capture.control import Order, Report
+from capture.lifeline import Link
+from reconstruct.learner import LearnerPlan, learner_main
+from tools.child import READY_S, Child
+from tools.restarts import duration_words
+from tools.switchboard import Switchboard
+
+STYLE = "style"
+SILENT_S = 60.0  # it steps back behind all others, so on a busy machine it may be silent for long
+
+
+class LearnerChild:
+    """The learner of one run. link: its connection; announce: tells news in words. Whatever happens to it, the run goes on."""
+
+    def __init__(self, plan: LearnerPlan, board: Switchboard, link: Link, announce: Callable[[str], None]) -> None:
+        self.child = Child(STYLE, learner_main, plan)
+        self._board, self._link, self._announce = board, link, announce
+        self._address, self._given_up = "", False
+
+    def ask(self, address: str) -> None:
+        """Have the reconstruction at this address served: start the process if it is not there."""
+        self._address = address
+        if self.child.process is None and not self._given_up:
+            self.child.spawn(self._link)
+        elif self.child.greeted:
+            self._tell_address()
+
+    def take(self, report: Report) -> None:
+        """Do what a report asks for."""
+        if report.kind == "hello":
+            self._tell_address()
+        elif report.kind == "ready":
+            self.child.ready, self.child.ready_ns = True, now_ns()
+        elif report.kind in ("failed", "fault"):
+            self.child.complaint = report
+
+    def turn(self) -> None:
+        """Start it again if it has died, when that is due; give up what cannot work."""
+        child = self.child
+        if child.process is None or self._given_up:
+            return
+        if child.due_ns:
+            if now_ns() >= child.due_ns:
+                child.spawn(self._link)
+            return
+        hung = now_ns() - child.last_heard_ns > (SILENT_S if child.ready else READY_S) * 1e9
+        if child.process.is_alive() and not hung:
+            return
+        if hung:
+            child.end()
+        worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
+        pause_ns = child.restarts.died(worked_ns)
+        if pause_ns is None:
+            self._given_up = True
+            self._announce(f"{child.fate(hung)}; no style is learned any more, poses go on without")
+            return
+        child.ready, child.due_ns = False, now_ns() + pause_ns
+        after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
+        self._announce(f"{child.fate(hung)}; starting it again{after}")
+
+    def stop(self) -> None:
+        """Tell it to end."""
+        self._board.send(self.child, Order("stop"))
+
+    def end(self, deadline_ns: int) -> None:
+        """Wait until it has ended, then make it end."""
+        if self.child.process is not None:
+            if self.child.greeted:
+                self.child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
+            self.child.end()
+
+    def _tell_address(self) -> None:
+        """Tell where tasks are."""
+        self._board.send(self.child, Order("start", address=self._address))
