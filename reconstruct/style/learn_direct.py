@@ -1,17 +1,21 @@
 """Learning by the direct way: L_GP minimised over everything at once (Grochow et al. 2004, appendix B)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from database.rotations import Floats
-from reconstruct.style.learn_parameters import FARTHEST, Fit, by_moved, moved, parameter_box, parameters_of, unmoved
+from reconstruct.style.active_set import active_set
+from reconstruct.style.learn_parameters import FARTHEST, Fit, by_moved, moved, parameter_box, parameters_of, relearned, unmoved
 from reconstruct.style.objective import Workspace, objective
 from reconstruct.style.optimise import Optimiser, minimised
 from reconstruct.style.scg import Box
 
 STEPS = 150, 50  # cold, and from a style learned before
 LEAST_LN_SCALE = -12.0
+UNIT_X = 0.1  # tried with 0.02 to 0.3: decision 0041
+FEW = 100  # poses of which alpha, beta and gamma are learned first
 
 
 def learned_directly(
@@ -19,16 +23,33 @@ def learned_directly(
 ) -> Fit:
     """Give the fit to poses, (N, D), in at most `steps` steps of the optimiser; scales stay below most_scale, (D,)."""
     n, n_features = Y.shape
-    size = start.X.size
+    start, size = _parameters_first(Y, start, optimiser), start.X.size
+    unit = _units(n, size, n_features)
     work = Workspace.of(n, n_features)
 
-    def value(z: Floats) -> tuple[float, Floats]:
+    def value(u: Floats) -> tuple[float, Floats]:
+        z = u * unit
         L, dX, dp, dw = objective(z[:size].reshape(n, -1), unmoved(z[size : size + 3]), z[size + 3 :], Y, work)
-        return L, np.concatenate([dX.ravel(), by_moved(dp), dw])
+        return L, unit * np.concatenate([dX.ravel(), by_moved(dp), dw])
 
     parameters = parameter_box()
     lower = np.concatenate([np.full(size, -FARTHEST), parameters.lower, np.full(n_features, LEAST_LN_SCALE)])
     upper = np.concatenate([np.full(size, FARTHEST), parameters.upper, np.log(most_scale)])
     z = np.concatenate([start.X.ravel(), moved(start.parameters), start.ln_scale])
-    z = minimised(value, z, Box(lower, upper), steps, optimiser, watch)
+    z = unit * minimised(value, z / unit, Box(lower / unit, upper / unit), steps, optimiser, watch)
     return Fit(np.ascontiguousarray(z[:size].reshape(n, -1)), z[size + 3 :], parameters_of(z[size : size + 3]))
+
+
+def _parameters_first(Y: Floats, start: Fit, optimiser: Optimiser) -> Fit:
+    """Give the start with alpha, beta and gamma that suit it: with bad ones the first steps would scatter the latent points."""
+    rows = active_set(start.X, start.parameters, FEW)
+    return replace(start, parameters=relearned(start.X[rows], start.ln_scale, Y[rows], start.parameters, optimiser))
+
+
+def _units(n: int, size: int, n_features: int) -> Floats:
+    """Give in which units X, the parameters and ln w are moved, (P,): about 1 over the root of L_GP's curvature by each.
+
+    Both optimisers need that: a step in ln alpha alone changes L_GP a thousandfold what one in a coordinate does.
+    """
+    by_parameters, by_scale = 1.0 / np.sqrt(0.5 * n * n_features), 1.0 / np.sqrt(2.0 * n)
+    return np.concatenate([np.full(size, UNIT_X), np.full(3, by_parameters), np.full(n_features, by_scale)])

@@ -4,17 +4,18 @@ k(x, x') = alpha exp(-gamma/2 |x - x'|^2) + delta(x, x') / beta
 f(x) = mu + Y' K^-1 k(x),    s2(x) = alpha + 1/beta - k(x)' K^-1 k(x)        over the active set of M points
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from config.errors import DuocapError
 from database.rotations import Floats
 from database.skeleton import Skeleton
 from reconstruct.style.features import Moments
 
+ACTIVE_JITTER = 1e-6  # of alpha, added to the active points' covariance where it is divided by without noise
 ANNEALED_SHARE = 1.0 / np.sqrt(2.0)  # of the learned parameters in the middle step of annealing
 
 
@@ -79,8 +80,8 @@ class Style:
 class Level:
     """A style with one set of parameters, ready to be asked: the arrays that every evaluation of L_IK needs.
 
-    latent: active x, (M, Q); inverse: K^-1, (M, M); coefficients: K^-1 Y, (M, D), of modelled features less their mean;
-    mean: their mean, (D,); scale: w, (D,).
+    latent: active x, (M, Q); inverse: K^-1, (M, M); coefficients: of modelled features, (M, D), f(x) = mean + k(x)'coefficients,
+    the paper's K^-1 Y or those fitted to all poses; mean: theirs, (D,); scale: w, (D,).
     """
 
     latent: Floats
@@ -98,9 +99,24 @@ def covariance(X: Floats, other: Floats, parameters: Hyperparameters) -> Floats:
 
 
 def level_of(style: Style, parameters: Hyperparameters) -> Level:
-    """Prepare a style for one set of parameters."""
-    active = style.active
-    return prepared(style.latent[active], style.centred()[active], style.mean[style.modelled].copy(), style.scale, parameters)
+    """Prepare a style for one set of parameters.
+
+    The paper's f(x) knows the active poses only; ours is fitted to all training poses through the active points (projected
+    process, Rasmussen & Williams 2006, section 8.3.4), at no cost in use. With all of them active it is the paper's; s2 always is.
+    """
+    Y, mean = style.centred(), style.mean[style.modelled].copy()
+    level = prepared(style.latent[style.active], Y[style.active], mean, style.scale, parameters)
+    return replace(level, coefficients=_projected(style.latent, level.latent, Y, parameters))
+
+
+def _projected(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters) -> Floats:
+    """Give (K_AN K_NA + K_AA / beta)^-1 K_AN Y, (M, D), of all latent points, (N, Q), active ones, (M, Q), and Y, (N, D)."""
+    jitter = ACTIVE_JITTER * parameters.alpha * np.eye(len(active))
+    L = np.linalg.cholesky(covariance(active, active, parameters) + jitter)
+    V = solve_triangular(L, covariance(active, X, parameters), lower=True)
+    B = np.eye(len(active)) + parameters.beta * V @ V.T  # much better conditioned than what it stands for
+    whitened = cho_solve(cho_factor(B, lower=True), parameters.beta * V @ Y)
+    return np.ascontiguousarray(solve_triangular(L, whitened, lower=True, trans="T"))
 
 
 def prepared(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> Level:
@@ -120,5 +136,17 @@ def levels(style: Style) -> tuple[Level, Level, Level]:
 def predicted(level: Level, x: Floats) -> tuple[Floats, Floats]:
     """Give f(x), (P, D), and s2(x), (P,), of latent points (P, Q) (Grochow et al. 2004, eqs. 4 and 5)."""
     k = covariance(np.atleast_2d(x), level.latent, level.parameters)
-    variance = level.parameters.alpha + 1.0 / level.parameters.beta - np.einsum("pm,mn,pn->p", k, level.inverse, k)
-    return level.mean + k @ level.coefficients, np.maximum(variance, 1e-9 * level.parameters.alpha)
+    return level.mean + k @ level.coefficients, _variance(level, k)
+
+
+def unlikeliness(level: Level, x: Floats) -> Floats:
+    """Give what is left of L_IK at the poses that latent points, (P, Q), predict: D/2 ln s2(x) + |x|^2 / 2, (P,)."""
+    x = np.atleast_2d(x)
+    variance = _variance(level, covariance(x, level.latent, level.parameters))
+    return np.asarray(0.5 * len(level.mean) * np.log(variance) + 0.5 * np.einsum("pq,pq->p", x, x))
+
+
+def _variance(level: Level, k: Floats) -> Floats:
+    """Give s2 of points with covariances k to the active set, (P, M) -> (P,); rounding may not make it vanish."""
+    variance = level.parameters.alpha + 1.0 / level.parameters.beta - np.einsum("pm,pm->p", k @ level.inverse, k)
+    return np.asarray(np.maximum(variance, 1e-9 * level.parameters.alpha))
