@@ -9,6 +9,7 @@ import numpy as np
 from config.joints import N_JOINTS
 from database.builtin.bodies import body
 from database.kinematics import charted, forward
+from database.rotations import Floats
 from database.skeleton import Skeleton
 from reconstruct.style.constraints import Constraints
 from reconstruct.style.features import N_FEATURES
@@ -36,6 +37,7 @@ class FakePoser:
 
     styles: tuple[Style, ...] = field(default_factory=lambda: (plain_style(),))
     shares: tuple[float, ...] = (1.0,)
+    up: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     calls: list[tuple[Synthesis | None, Past | None, tuple[float, ...]]] = field(default_factory=list)
 
     @property
@@ -45,7 +47,7 @@ class FakePoser:
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Give the same with other shares; calls are remembered together."""
-        return type(self)(self.styles, tuple(shares), self.calls)
+        return type(self)(self.styles, tuple(shares), self.up, self.calls)
 
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None) -> Synthesis:
         """Move the T-pose."""
@@ -57,4 +59,5 @@ class FakePoser:
         root_m = (seen.point_m - at)[asked].mean(axis=0) if asked.any() else constraints.root.position_m
         off_m = np.where(asked, np.linalg.norm(at + root_m - seen.point_m, axis=1), 0.0)
         reached = bool(np.all(off_m < 0.01))
-        return Synthesis(T_POSE, root_m, (np.zeros(2),), 0.0, 0.0, 0.2, off_m, np.zeros((2, len(asked))), reached, True)
+        latent = tuple(np.zeros(2) for _ in self.styles)
+        return Synthesis(T_POSE, root_m, latent, 0.0, 0.0, 0.2, off_m, np.zeros((2, len(asked))), reached, True)

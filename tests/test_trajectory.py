@@ -1,15 +1,23 @@
 """Curves, and motion along them, with a poser that only remembers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from config.joints import JOINT_INDEX
-from database.rotations import Floats
+from config.joints import JOINT_INDEX, N_JOINTS
+from database.rotations import Floats, geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.style.constraints import Constraints, points
+from reconstruct.style.features import N_ANGLES, N_FEATURES, N_STATIC
 from reconstruct.style.model import StyleError
-from reconstruct.style.trajectory import SETTLE_STEPS, follow
+from reconstruct.style.trajectory import SWEEPS, follow
 from reconstruct.style.trajectory_curves import Curve, span_s
-from tests.style_posers import FakePoser
+from reconstruct.style.trajectory_path import best_path
+from reconstruct.style.trajectory_pull import Expected, pull
+from reconstruct.style.trajectory_rate import at_rate
+from tests.style_posers import T_POSE, FakePoser, plain_style
 
 ARC = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
 
@@ -54,60 +62,98 @@ def test_what_is_no_curve_is_refused(time_s: list[float], place: Floats, words: 
         Curve(np.array(time_s), place)
 
 
-def test_the_first_frames_are_gone_through_forwards_and_backwards_before_the_motion() -> None:
-    poser = FakePoser()
-    place = np.linspace([0.0, 1.0, 0.0], [1.0, 1.0, 0.0], 40)
-    found = follow(poser, asked_at(place))
+def test_every_frame_is_posed_alone_from_its_neighbours_and_in_sweeps() -> None:
+    poser, progress = FakePoser(), list[tuple[int, int]]()
+    place = np.linspace([0.0, 1.0, 0.0], [1.0, 1.0, 0.0], 20)
+    found = follow(poser, asked_at(place), progress=lambda done, total: progress.append((done, total)))
     hand = np.array([pose.root_m for pose in found])
     np.testing.assert_allclose(hand - hand[0], place - place[0], atol=1e-12)
-    starts, pasts = [call[0] for call in poser.calls], [call[1] for call in poser.calls]
-    settling = 2 * SETTLE_STEPS + 1
-    assert len(poser.calls) == settling + 40
-    assert starts[0] is None and all(start is not None for start in starts[1:])  # cold once
-    assert pasts[:settling] == [None] * settling and all(past is not None for past in pasts[settling:])
-
-
-def test_the_past_is_one_and_two_steps_back_at_any_rate() -> None:
-    """The features of this poser are its turn, which rises evenly with time."""
-    for rate_hz in (30.0, 50.0, 60.0, 120.0):
-        poser = _Turning(rate_hz)
-        follow(poser, asked_at(np.zeros((60, 3))), rate_hz)
-        now = poser.turned[-1]
-        past = poser.calls[-1][1]
-        assert past is not None
-        assert past.before[0] == pytest.approx(now - 1.0 / 30.0, abs=1e-9)
-        assert past.earlier[0] == pytest.approx(now - 2.0 / 30.0, abs=1e-9)
+    assert len(poser.calls) == 20 + 2 * 19 + SWEEPS * 20
+    assert [call[0] for call in poser.calls[:20]] == [None] * 20  # cold
+    assert all(start is not None for start, _, _ in poser.calls[20:])
+    assert progress[-1] == (len(poser.calls), len(poser.calls))
+    forwards = [past is not None for _, past, _ in poser.calls[58:78]]
+    assert forwards == [False, False] + [True] * 18
+    assert all(pose.reached for pose in found)
 
 
 def test_shares_of_styles_change_with_time() -> None:
-    poser = FakePoser(shares=(1.0, 0.0))
+    poser = FakePoser((plain_style(), plain_style()), shares=(1.0, 0.0))
     shares = np.stack([np.linspace(1.0, 0.0, 20), np.linspace(0.0, 1.0, 20)], axis=1)
     follow(poser, asked_at(np.zeros((20, 3))), shares=shares)
-    np.testing.assert_allclose([call[2] for call in poser.calls[-20:]], shares)
+    np.testing.assert_allclose([call[2] for call in poser.calls[:20]], shares)
+    np.testing.assert_allclose([call[2] for call in poser.calls[-20:]], shares[::-1])  # the last sweep goes backwards
 
 
-def test_short_motions_and_slow_rates() -> None:
+def test_short_motions() -> None:
     assert follow(FakePoser(), []) == ()
     assert len(follow(FakePoser(), asked_at(np.zeros((1, 3))))) == 1
-    assert len(follow(FakePoser(), asked_at(np.zeros((2, 3))), 60.0)) == 2
-    with pytest.raises(StyleError, match="25 frames a second"):
-        follow(FakePoser(), asked_at(np.zeros((5, 3))), 25.0)
+    assert len(follow(FakePoser(), asked_at(np.zeros((2, 3))))) == 2
 
 
-class _Turning(FakePoser):
-    """Bends its first joint about x a little further with every pose it is asked for a moving body."""
+def test_what_cannot_be_reached_is_flagged_though_neighbours_agree() -> None:
+    """Two handles a metre further apart than the body's."""
+    joint = np.array([JOINT_INDEX["leftHand"], JOINT_INDEX["leftFoot"]])
+    asked = [points(joint, np.zeros((2, 3)), np.array([[0.7, 3.4, 0.0], [0.1, 0.1, 0.0]])) for _ in range(5)]
+    found = follow(FakePoser(), asked)
+    assert not any(pose.reached for pose in found)
+    assert found[0].off_m.min() > 0.5
 
-    def __init__(self, rate_hz: float) -> None:
-        super().__init__()
-        self.rate_hz, self.turned = rate_hz, list[float]()
 
-    def synthesize(self, constraints, start=None, past=None):  # type: ignore[no-untyped-def]
-        from dataclasses import replace
+def test_the_path_avoids_a_pose_that_fits_a_little_better_but_is_far_from_its_neighbours() -> None:
+    pose = FakePoser().synthesize(asked_at(np.zeros((1, 3)))[0])
+    odd = replace(pose, energy=-3.0, rotvec=pose.rotvec + 0.5)
+    style = replace(plain_style(), modelled=np.ones(N_FEATURES, bool), spread=np.full(N_FEATURES, 0.05))
+    path = best_path([[pose], [odd, pose], [pose]], [style], [(1.0,)] * 3)
+    assert path == [pose, pose, pose]
+    assert best_path([[odd, pose]], [style], [(1.0,)]) == [odd]
 
-        pose = super().synthesize(constraints, start, past)
-        if past is not None:
-            self.turned.append(len(self.turned) / self.rate_hz)
-            rotvec = pose.rotvec.copy()
-            rotvec[1, 0] = self.turned[-1]
-            return replace(pose, rotvec=rotvec)
-        return pose
+
+@given(st.integers(0, 5), st.integers(0, 2**31))
+def test_a_frame_is_drawn_to_where_later_frames_want_it(n: int, seed: int) -> None:
+    """The pull is the least of the terms of frames n+1 and n+2 in s_n: their slope is nothing there."""
+    rng = np.random.default_rng(seed)
+    static = rng.normal(size=(6, N_STATIC))
+
+    def some() -> Expected:
+        precision = np.repeat(rng.uniform(0.5, 2.0, (2, N_STATIC // 3)), 3, axis=1)  # alike for the components of a joint
+        return Expected(rng.normal(size=N_STATIC), precision[0], rng.normal(size=N_STATIC), precision[1])
+
+    expected = [some() for _ in range(6)]
+    drawn = pull(n, static, expected, np.zeros(0, np.int64))
+
+    def terms(s: Floats) -> float:
+        at = static.copy()
+        at[n, :N_ANGLES] = s
+        total = 0.0
+        for m in range(n + 1, min(n + 3, 6)):
+            e = expected[m]
+            if m == n + 1:
+                total += (e.velocity_precision * (at[m] - at[m - 1] - e.velocity) ** 2)[:N_ANGLES].sum()
+            if m >= 2:
+                acceleration = at[m] - 2.0 * at[m - 1] + at[m - 2]
+                total += (e.acceleration_precision * (acceleration - e.acceleration) ** 2)[:N_ANGLES].sum()
+        return 0.5 * total
+
+    if n == 5:
+        assert len(drawn.joint) == 0
+        return
+    assert len(drawn.joint) == N_ANGLES // 3
+    centre, precision = drawn.rotvec.ravel(), np.repeat(drawn.sigma_rad**-2, 3)
+    step = rng.normal(size=N_ANGLES)
+    assert terms(centre + step) == pytest.approx(terms(centre) + 0.5 * (precision * step**2).sum(), rel=1e-9)
+
+
+def test_a_motion_at_other_rates_goes_through_its_poses_and_has_their_length() -> None:
+    rng = np.random.default_rng(2)
+    turn = np.array([[0.0, angle, 0.0] for angle in np.linspace(2.0, 4.5, 31)])  # through half a turn
+    rotvec = np.tile(T_POSE, (31, 1, 1)) + np.cumsum(rng.normal(0.0, 0.01, (31, N_JOINTS, 3)), axis=0)
+    rotvec[:, 0] = rotvec_from_matrix(matrix_from_rotvec(turn))
+    root_m = np.cumsum(rng.normal(0.0, 0.01, (31, 3)), axis=0)
+    for fps in (60.0, 120.0, 30.0, 15.0, 24.0):
+        r, p = at_rate(rotvec, root_m, fps)
+        assert len(r) == len(p) == int(fps) + 1
+        np.testing.assert_allclose(p[-1], root_m[-1], atol=1e-9)
+        assert geodesic_rad(matrix_from_rotvec(r[1:, 0]), matrix_from_rotvec(r[:-1, 0])).max() < 1.1 * 2.5 / fps
+    np.testing.assert_allclose(at_rate(rotvec, root_m, 60.0)[0][::2, 1:], rotvec[:, 1:], atol=1e-9)
+    assert len(at_rate(rotvec[:1], root_m[:1], 60.0)[0]) == 1

@@ -75,7 +75,7 @@ def pose(
     request, cameras = _request(constraints, len(read), rig, subject, trajectory, joints)
     up = _up(cameras, subject)
     with progress_bar("pose") as progress:
-        result = posed(_synthesizer(read, subject, up), request, cameras, fps, up, progress)
+        result = posed(_synthesizer(read, subject, up), request, cameras, fps, progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

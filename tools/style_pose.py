@@ -15,6 +15,7 @@ from reconstruct.style.model import Style
 from reconstruct.style.synthesis import Synthesis
 from reconstruct.style.trajectory import Poser, follow
 from reconstruct.style.trajectory_curves import span_s
+from reconstruct.style.trajectory_rate import at_rate
 from stream.export.take import Take, TakeInfo
 from tools.style_pose_constraints import constraints_of, curve_points
 from tools.style_pose_report import Off, acceleration_m_s2, curve_lines, offs, pose_lines, warning
@@ -45,12 +46,11 @@ def posed(
     request: Request,
     rig: Rig | None,
     fps: float,
-    up: Floats,
     progress: Callable[[int, int], None] | None = None,
 ) -> Posed:
     """Do what a file asks for: poses one after another, or a motion."""
     if request.curves:
-        return _motion(synthesizer, request, rig, fps, up, progress)
+        return _motion(synthesizer, request, rig, fps, progress)
     if request.shares is not None:
         raise PoseFileError(
             "[[style_share]] is about a motion over time: add a [[curve]] or --trajectory, or write shares = [...]"
@@ -72,7 +72,8 @@ def _poses(synthesizer: Synthesizing, request: Request, rig: Rig | None, fps: fl
         lines += pose_lines(f"pose {number}", pose, off)
         warned = warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    return Posed(_take(synthesizer.skeleton, found, fps, rig), tuple(lines), tuple(warnings))
+    rotvec, root_m = _arrays(found)
+    return Posed(_take(synthesizer.skeleton, rotvec, root_m, fps, rig), tuple(lines), tuple(warnings))
 
 
 def _motion(
@@ -80,33 +81,31 @@ def _motion(
     request: Request,
     rig: Rig | None,
     fps: float,
-    up: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Posed:
-    """Follow curves at a rate of which fps is a whole part and that is no less than that of the features."""
-    within = max(int(np.ceil(RATE_HZ / fps - 1e-9)), 1)
-    seconds = _seconds(request, within * fps)
+    """Follow curves at the rate of the features, and give the motion at fps."""
+    seconds = _seconds(request)
     asked = request.poses[0]
     points = curve_points(request.curves, seconds)
     skeleton, style = synthesizer.skeleton, synthesizer.styles[0]
     constraints = [constraints_of(asked, skeleton, style, rig, row) for row in points]
     poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
-    found = follow(poser, constraints, within * fps, _shares(request, seconds), tuple(up), progress)[::within]
+    found = follow(poser, constraints, _shares(request, seconds), progress)
     off = [
         offs(pose, asked, constraint, skeleton, rig, row)
-        for pose, constraint, row in zip(found, constraints[::within], points[::within], strict=True)
+        for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = _take(skeleton, found, fps, rig)
-    return Posed(take, _motion_lines(take, fps, request, found, off), _motion_warnings(found, off, fps))
+    take = _take(skeleton, *at_rate(*_arrays(found), fps), fps, rig)
+    return Posed(take, _motion_lines(take, fps, request, found, off), _motion_warnings(found, off))
 
 
-def _seconds(request: Request, rate_hz: float) -> Floats:
+def _seconds(request: Request) -> Floats:
     """Give the times of all frames, from the first key to the last."""
     first, last = span_s([curve.curve for curve in request.curves])
-    count = int((last - first) * rate_hz + 1e-6) + 1
+    count = int((last - first) * RATE_HZ + 1e-6) + 1
     if count > MOST_FRAMES:
         raise PoseFileError(f"{count} frames from {first:g} to {last:g} s; at most {MOST_FRAMES}: are the times in seconds?")
-    return np.asarray(first + np.arange(count) / rate_hz)
+    return np.asarray(first + np.arange(count) / RATE_HZ)
 
 
 def _shares(request: Request, seconds: Floats) -> Floats | None:
@@ -117,14 +116,19 @@ def _shares(request: Request, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def _take(skeleton: Skeleton, found: Sequence[Synthesis], fps: float, rig: Rig | None) -> Take:
+def _arrays(found: Sequence[Synthesis]) -> tuple[Floats, Floats]:
+    """Give the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
+    return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
+
+
+def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: Rig | None) -> Take:
     """Give poses as a take of even frames."""
     return Take(
         skeleton=skeleton,
-        seconds=np.arange(len(found)) / fps,
-        states=(State.TRACKING,) * len(found),
-        rotvec=np.array([pose.rotvec for pose in found]),
-        root_m=np.array([pose.root_m for pose in found]),
+        seconds=np.arange(len(rotvec)) / fps,
+        states=(State.TRACKING,) * len(rotvec),
+        rotvec=rotvec,
+        root_m=root_m,
         info=TakeInfo(subject=skeleton.name, source="style", floor_known=rig is None or rig.floor_known),
     )
 
@@ -140,17 +144,17 @@ def _motion_lines(
             off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
     acceleration = acceleration_m_s2(take.positions_m(), fps)
     known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
-    head = f"{len(found)} frames, {len(found) / fps:.2f} s: the style knows poses like these ({known:.0f}%)"
+    head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: the style knows poses like these ({known:.0f}%)"
     return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
 
 
-def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[Off]], fps: float) -> tuple[str, ...]:
+def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[Off]]) -> tuple[str, ...]:
     """Say in how many frames something is not reached, and the worst of it."""
     missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
     if not missed:
         return ()
     worst = max(missed, key=lambda n: max(each.value / each.allowed for each in off[n]))
     words = warning(
-        f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / fps:.2f} s", found[worst], off[worst]
+        f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / RATE_HZ:.2f} s", found[worst], off[worst]
     )
     return () if words is None else (words,)

@@ -1,25 +1,46 @@
-"""Motion from the paths of a few points: each frame goes on from those before it (Grochow et al. 2004, section 7.2).
+"""Motion from the paths of a few points: the likeliest poses of a style in sequence (Grochow et al. 2004, section 7.2).
 
-The first frame has no past. What a cold start finds there may fit the points and yet be no pose from which the motion goes on, so
-that the first frames are gone through forwards, then backwards, and only then for good.
+Sought is the least of the sum over the frames of L_IK(x_n, y_n), with the velocities and accelerations in y_n, under the
+constraints of each. Frame by frame from the first this goes astray: what one pose lacks the next ones take for movement. Hence
+two steps over the whole motion:
+
+1. Every frame is posed on its own, and going on from its neighbours. Of these candidates the path is taken with the least
+   energies and the least movement from frame to frame (Viterbi).
+2. Sweeps forwards and backwards pose each frame again, with velocity and acceleration from the frames before, and drawn to where
+   those of the frames after want it (`trajectory_pull`): coordinate descent on the sum.
+
+Frames are features.STEP_S apart; `trajectory_rate` gives the motion at other rates.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, Self
 
 import numpy as np
 
+from config.joints import N_JOINTS
+from database.kinematics import forward
 from database.rotations import Floats
-from reconstruct.style.constraints import Constraints
-from reconstruct.style.features import RATE_HZ, UP, static_features
-from reconstruct.style.model import StyleError
+from database.skeleton import Skeleton
+from reconstruct.style.constraints import Constraints, FixedJoints
+from reconstruct.style.features import static_features
+from reconstruct.style.model import Style
 from reconstruct.style.synthesis import Past, Synthesis
+from reconstruct.style.synthesis_misses import misses, others_met
+from reconstruct.style.synthesis_problem import asked_of
+from reconstruct.style.trajectory_path import best_path
+from reconstruct.style.trajectory_pull import Expectations, Expected, pull, root_pull
 
-SETTLE_STEPS = 10  # of features.STEP_S that are gone through three times at the start
+SWEEPS = 4
 
 
 class Poser(Protocol):
     """What finds single poses: a Synthesizer."""
+
+    styles: tuple[Style, ...]
+    shares: tuple[float, ...]
+    skeleton: Skeleton
+    up: Floats
 
     def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None) -> Synthesis:
         """Find the pose."""
@@ -33,76 +54,82 @@ class Poser(Protocol):
 def follow(
     poser: Poser,
     asked: Sequence[Constraints],
-    rate_hz: float = RATE_HZ,
     shares: Floats | None = None,
-    up: Floats | tuple[float, float, float] = UP,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Synthesis, ...]:
-    """Find a pose for every frame, each from the one before and with its velocity and acceleration.
+    """Find the motion that does what is asked of each of N frames, STEP_S apart.
 
-    asked: of N frames, rate_hz of them a second, RATE_HZ or more; shares: of the styles in each, (N, S), None: the poser's own.
-    Raises StyleError: a rate below that of the features.
+    shares: of the styles in each frame, (N, S), scaled to a sum of 1; None: the poser's own.
     """
-    if rate_hz < RATE_HZ - 1e-9:
-        raise StyleError(f"{rate_hz:g} frames a second are below the {RATE_HZ:g} of velocity and acceleration")
-    posers = [poser] * len(asked) if shares is None else _with_shares(poser, shares)
-    lag = rate_hz / RATE_HZ
-    history = _settled(posers, asked, lag, up)
-    found: list[Synthesis] = []
-    for n, (each, constraints) in enumerate(zip(posers, asked, strict=True)):
-        start = history.first if n == 0 else found[-1]
-        found.append(each.synthesize(constraints, start, history.past(n)))
-        history.add(found[-1])
-        if progress is not None:
-            progress(n + 1, len(asked))
-    return tuple(found)
+    work = _Work(poser, asked, shares, progress)
+    poses = best_path(work.candidates(), poser.styles, [each.shares for each in work.posers])
+    for number in range(SWEEPS):
+        poses = work.swept(poses, backwards=number % 2 == 1)
+    return tuple(_judged(poser.skeleton, pose, constraints) for pose, constraints in zip(poses, asked, strict=True))
 
 
-class _History:
-    """Static features of the poses found so far, lengthened backwards from the first: straight on, as they began."""
+class _Work:
+    """The frames of a motion, who poses each, and how much is done."""
 
-    def __init__(self, lag: float, up: Floats | tuple[float, float, float], early: list[Synthesis]) -> None:
-        """Begin. lag: frames in a step; early: first poses as found on the way back."""
-        self.lag, self.up = lag, up
-        self.first = early[0] if early else None
-        self.rows: list[Floats] = []
-        self.lead = int(np.ceil(2.0 * lag))
-        if early:
-            static = static_features(np.array([pose.rotvec for pose in early]), up)
-            step = min(round(lag), len(early) - 1)
-            slope = (static[step] - static[0]) / max(step, 1)
-            self.rows = [static[0] - back * slope for back in range(self.lead, 0, -1)]
+    def __init__(
+        self, poser: Poser, asked: Sequence[Constraints], shares: Floats | None, progress: Callable[[int, int], None] | None
+    ) -> None:
+        self.asked, self.up, self.progress = asked, poser.up, progress
+        self.posers = [poser] * len(asked) if shares is None else _with_shares(poser, shares)
+        self.expectations = Expectations(poser.styles)
+        self.done, self.total = 0, (3 + SWEEPS) * len(asked) - 2
 
-    def add(self, pose: Synthesis) -> None:
-        """Take a pose."""
-        self.rows.append(static_features(pose.rotvec, self.up))
+    def candidates(self) -> list[list[Synthesis]]:
+        """Give for every frame its pose on its own, and those that go on from its neighbours'."""
+        alone = [self._pose(n, self.asked[n]) for n in range(len(self.asked))]
+        found = [[pose] for pose in alone]
+        for n in range(1, len(alone)):
+            found[n].append(self._pose(n, self.asked[n], alone[n - 1]))
+            found[n - 1].append(self._pose(n - 1, self.asked[n - 1], alone[n]))
+        return found
 
-    def past(self, n: int) -> Past | None:
-        """Give the features one and two steps before frame n; None where they are not known."""
-        at = np.array([n - self.lag, n - 2.0 * self.lag]) + self.lead
-        if not self.rows or at[1] < 0.0:
-            return None
-        return Past(self._at(float(at[0])), self._at(float(at[1])))
+    def swept(self, poses: Sequence[Synthesis], backwards: bool) -> list[Synthesis]:
+        """Pose every frame again, given the others."""
+        result = list(poses)
+        static = static_features(np.array([pose.rotvec for pose in result]).reshape(-1, N_JOINTS, 3), self.up)
+        expected = [self._expected(n, pose) for n, pose in enumerate(result)]
+        for n in reversed(range(len(result))) if backwards else range(len(result)):
+            past = Past(static[n - 1], static[n - 2]) if n >= 2 else None
+            result[n] = self._pose(n, self._drawn(n, result, static, expected), result[n], past)
+            static[n] = static_features(result[n].rotvec, self.up)
+            expected[n] = self._expected(n, result[n])
+        return result
 
-    def _at(self, row: float) -> Floats:
-        """Give the features at a fractional row."""
-        below = min(int(row), len(self.rows) - 2)
-        share = row - below
-        return np.asarray((1.0 - share) * self.rows[below] + share * self.rows[below + 1])
+    def _drawn(self, n: int, poses: Sequence[Synthesis], static: Floats, expected: Sequence[Expected]) -> Constraints:
+        """Give what is asked of a frame with what its neighbours say of it."""
+        asked, own = self.asked[n], self.asked[n].fixed
+        drawn = pull(n, static, expected, own.joint)
+        fixed = FixedJoints(
+            np.concatenate([own.joint, drawn.joint]),
+            np.concatenate([own.rotvec, drawn.rotvec]),
+            np.concatenate([own.sigma_rad, drawn.sigma_rad]),
+        )
+        return replace(asked, fixed=fixed, root=root_pull(n, poses, asked.root))
+
+    def _expected(self, n: int, pose: Synthesis) -> Expected:
+        """Give the velocity and acceleration that go with a pose's place in the latent space."""
+        return self.expectations.at(pose.latent, self.posers[n].shares)
+
+    def _pose(self, n: int, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None) -> Synthesis:
+        """Pose one frame."""
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+        return self.posers[n].synthesize(constraints, start, past)
 
 
-def _settled(
-    posers: Sequence[Poser], asked: Sequence[Constraints], lag: float, up: Floats | tuple[float, float, float]
-) -> _History:
-    """Give the history from which the motion begins: of the first frames found forwards and then backwards."""
-    count = min(len(asked), int(SETTLE_STEPS * lag) + 1)
-    pose: Synthesis | None = None
-    for n in range(count):
-        pose = posers[n].synthesize(asked[n], pose)
-    early = [] if pose is None else [pose]
-    for n in range(count - 2, -1, -1):
-        early.insert(0, posers[n].synthesize(asked[n], early[0]))
-    return _History(lag, up, early)
+def _judged(skeleton: Skeleton, pose: Synthesis, constraints: Constraints) -> Synthesis:
+    """Say of a pose how well it does what was asked, without what its neighbours said."""
+    asked = asked_of(constraints)
+    G, p = forward(skeleton, pose.rotvec, pose.root_m)
+    joint, offset_m = asked[0][:2]
+    off_m, off_px, met = misses(p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m), asked[0])
+    return replace(pose, off_m=off_m, off_px=off_px, reached=met and others_met(G, pose.rotvec, constraints, asked))
 
 
 def _with_shares(poser: Poser, shares: Floats) -> list[Poser]:
