@@ -1,0 +1,193 @@
+"""What a synthesis costs, cold and warm, at several sizes of the active set, and what scipy's L-BFGS needs for the same energy.
+
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.style_synthesis --motion DIR [--poses N] [--active M...] [--learning] [--json F]
+
+A style learned of walks, asked with wrists and ankles for poses of other walks. Cold: nothing is known but the four points. Warm:
+frames at 30 Hz, each from the one before, without and with velocity and acceleration. The peer has the same energy in numpy
+(`benchmarks/style_peer.py`) and starts where ours does: cold at the nearest of the examples, but at the learned level alone; warm
+at our pose of the frame before. Minima are compared by their energy. `--learning` also times learning, by both methods. Times are
+processor time. The gradient of L_IK is compared with central differences; for that of L_GP see `benchmarks.style_objective`.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from benchmarks.local_model import CLOCK_NS
+from benchmarks.style_peer import PlainEnergy, Told, state
+from benchmarks.style_poses import HELD_OUT, walking
+from database.clips import Clip
+from database.kinematics import forward
+from database.resample import resample
+from database.rotations import Floats, rotvec_from_matrix
+from database.skeleton import Skeleton
+from reconstruct.style.active_set import active_set
+from reconstruct.style.constraints import points
+from reconstruct.style.features import RATE_HZ, TrainingPoses, static_features
+from reconstruct.style.learn import LearnOptions, learn
+from reconstruct.style.likelihood_kernels import _likelihood
+from reconstruct.style.model import Style, levels
+from reconstruct.style.synthesis import Past, Synthesis, Synthesizer
+from reconstruct.style.synthesis_problem import asked_of, model_of
+from tools.evaluation.posing_cases import Part, asked, held_out, parts
+
+KIND, SIGMA_M = "4 points", 0.01
+SAME = 1e-2  # energies, in nats, that count as one minimum
+
+
+def gradient_error(style: Style, poses: Floats) -> float:
+    """Give the worst relative error of the kernel's gradients of L_IK by x and y, against central differences, at real poses."""
+    worst, rng = 0.0, np.random.default_rng(1)
+    for level in levels(style):
+        model = model_of(style, level, None)
+        for pose in poses:
+            x, s = level.latent[rng.integers(len(level.latent))] + 0.1 * rng.normal(size=style.n_latent), static_features(pose)
+
+            def value(z: Floats, q: int = style.n_latent, model: object = model) -> tuple[float, Floats]:
+                gx, gs = np.zeros(q), np.zeros(len(z) - q)
+                by_s = (gs, np.zeros(len(gs)), np.zeros((len(gs), q)))
+                L = _likelihood(z[:q].copy(), z[q:].copy(), model, 1.0, (gx, np.zeros((q, q))), by_s, np.zeros(2))  # type: ignore[arg-type]
+                return L, np.concatenate([gx, gs])
+
+            z = np.concatenate([x, s])
+            gradient = value(z)[1]
+            for _ in range(10):
+                direction = rng.normal(size=len(z))
+                direction *= rng.random(len(z)) < 0.3
+                step = 1e-4
+                ends = [value(z + k * step * direction)[0] for k in (-2, -1, 1, 2)]
+                numeric, exact = (ends[0] - 8.0 * ends[1] + 8.0 * ends[2] - ends[3]) / (12.0 * step), float(gradient @ direction)
+                worst = max(worst, abs(numeric - exact) / float(np.linalg.norm(gradient) * np.linalg.norm(direction)))
+    return worst
+
+
+def told_of(joint_m: Floats) -> Told:
+    """Give the four points of a pose."""
+    it = asked(KIND, joint_m)
+    assert it.target_m is not None
+    return Told(it.joint, it.target_m, SIGMA_M)
+
+
+def cold(synthesizer: Synthesizer, style: Style, skeleton: Skeleton, joint_m: Floats) -> dict[str, float]:
+    """Pose everything from nothing, and by the plain way from our first start."""
+    plain = PlainEnergy(style, levels(style)[2], skeleton)
+    rows = []
+    for each in joint_m:
+        told = told_of(each)
+        constraints = points(told.joint, np.zeros((len(told.joint), 3)), told.target_m, told.sigma_m)
+        begun = CLOCK_NS()
+        found = synthesizer.synthesize(constraints)
+        ours_ns, begun = CLOCK_NS() - begun, 0
+        at = state(found.rotvec, found.root_m, found.latent[0])
+        apart = abs(plain.value(at, told)[0] - found.energy)
+        first = synthesizer._examples.starts(constraints, asked_of(constraints), synthesizer.up, 1)[0]
+        root = rotvec_from_matrix(first.rotation)
+        start = state(np.concatenate([root[None], first.rotvec[1:]]), first.root_m, first.latent)
+        begun = CLOCK_NS()
+        _, energy = plain.minimum(start, told)
+        rows.append((ours_ns, CLOCK_NS() - begun, found.converged, found.reached, found.energy - energy, apart))
+    return _figures(np.array(rows, float))
+
+
+def warm(synthesizer: Synthesizer, style: Style, skeleton: Skeleton, clips: list[Clip], with_past: bool) -> dict[str, float]:
+    """Pose walks frame after frame; the plain way from our frame before, where velocities do not count."""
+    plain = PlainEnergy(style, levels(style)[2], skeleton)
+    rows = []
+    for clip in clips:
+        even = resample(clip, RATE_HZ)
+        joint_m = forward(skeleton, even.rotvec, even.root_m)[1]
+        before: list[Synthesis] = []
+        for each in joint_m:
+            told = told_of(each)
+            constraints = points(told.joint, np.zeros((len(told.joint), 3)), told.target_m, told.sigma_m)
+            start = before[-1] if before else None
+            s = [static_features(done.rotvec) for done in before[-2:]]
+            past = Past(s[1], s[0]) if with_past and len(s) == 2 else None
+            begun = CLOCK_NS()
+            found = synthesizer.synthesize(constraints, start, past)
+            ours_ns, peer_ns, lower, apart = CLOCK_NS() - begun, np.nan, np.nan, np.nan
+            if start is not None and not with_past:
+                apart = abs(plain.value(state(found.rotvec, found.root_m, found.latent[0]), told)[0] - found.energy)
+                begun = CLOCK_NS()
+                _, energy = plain.minimum(state(start.rotvec, start.root_m, start.latent[0]), told)
+                peer_ns, lower = CLOCK_NS() - begun, found.energy - energy
+            if len(before) > 1:
+                rows.append((ours_ns, peer_ns, found.converged, found.reached, lower, apart))
+            before.append(found)
+    return _figures(np.array(rows, float))
+
+
+def _figures(rows: Floats) -> dict[str, float]:
+    """Give what is printed of syntheses: times [ns], whether converged and reached, energy less the peer's, errors of energy."""
+    figures = {
+        "syntheses": float(len(rows)),
+        "ours_ms": 1e-6 * float(np.median(rows[:, 0])),
+        "ours_a_second": 1e9 / float(np.mean(rows[:, 0])),
+        "converged": float(rows[:, 2].mean()),
+        "reached": float(rows[:, 3].mean()),
+    }
+    if np.isfinite(rows[:, 1]).all():
+        figures |= {
+            "plain_ms": 1e-6 * float(np.median(rows[:, 1])),
+            "plain_a_second": 1e9 / float(np.mean(rows[:, 1])),
+            "ratio": float(np.median(rows[:, 1] / rows[:, 0])),
+            "ours_lower": float((rows[:, 4] < -SAME).mean()),
+            "plain_lower": float((rows[:, 4] > SAME).mean()),
+            "energies_differ_by": float(rows[:, 5].max()),
+        }
+    return figures
+
+
+def learning(poses: TrainingPoses, skeleton: Skeleton) -> dict[str, float]:
+    """Time learning with M = 100 by both methods."""
+    found = {}
+    methods: tuple[Literal["direct", "heuristic"], ...] = ("direct", "heuristic")
+    for method in methods:
+        begun = time.process_time()
+        style = learn(poses, skeleton, method, LearnOptions(method=method))
+        found[f"{method}_s"] = time.process_time() - begun
+        found[f"{method}_L_GP"] = float(style.objective[-1])
+    return found
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run all and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.style_synthesis", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--motion", type=Path, required=True, help="unpacked CMU motions")
+    parser.add_argument("--poses", type=int, default=60, help="poses asked for cold (default 60)")
+    parser.add_argument("--active", type=int, nargs="+", default=[50, 100, 200])
+    parser.add_argument("--learning", action="store_true", help="also time learning of 500 poses")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args(given)
+    skeleton, training = walking(options.motion, 500)
+    clips = parts(tuple(Part(stem) for stem in HELD_OUT), options.motion)
+    true = held_out(clips, options.poses)
+    learned = learn(training, skeleton, "walking")
+    found = {"gradient of L_IK": {"worst_relative_error": gradient_error(learned, true.rotvec[::6])}}
+    for m in options.active:
+        style = replace(learned, active=active_set(learned.latent, learned.learned, m))
+        synthesizer = Synthesizer([style])
+        cold(synthesizer, style, skeleton, true.joint_m[:2])  # compiles
+        name = f"M={len(style.active)}, Q={style.n_latent}"
+        found[f"cold, {name}"] = cold(synthesizer, style, skeleton, true.joint_m)
+        found[f"warm, {name}"] = warm(synthesizer, style, skeleton, clips, with_past=False)
+        found[f"warm with the past, {name}"] = warm(synthesizer, style, skeleton, clips, with_past=True)
+    if options.learning:
+        found[f"learning, N={len(training)}, M=100"] = learning(training, skeleton)
+    for name, figures in found.items():
+        print(name)
+        print("".join(f"    {key:<24}{value:>14.6g}\n" for key, value in figures.items()), end="")
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
