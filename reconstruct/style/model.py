@@ -102,7 +102,7 @@ def level_of(style: Style, parameters: Hyperparameters) -> Level:
     """Prepare a style for one set of parameters.
 
     The paper's f(x) knows the active poses only; ours is fitted to all training poses through the active points (projected
-    process, Rasmussen & Williams 2006, section 8.3.4), at no cost in use. With all of them active it is the paper's; s2 always is.
+    process, Rasmussen & Williams 2006, section 8.3.4), at no cost in use. With all of them active it is the paper's; s2 is.
     """
     Y, mean = style.centred(), style.mean[style.modelled].copy()
     level = prepared(style.latent[style.active], Y[style.active], mean, style.scale, parameters)
