@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from database.rotations import Floats
 from reconstruct.style.model import Hyperparameters
 
-KNOWN = 1e-9  # share of alpha that is left to be learned of a point where adding it changes nothing
+SAME = 1e-9  # share of alpha by which the covariance of two points falls short of alpha if they are the same
 
 
 def active_set(X: Floats, parameters: Hyperparameters, most: int) -> NDArray[np.int64]:
     """Give the rows of at most `most` of X, (N, Q), in the order they are chosen, (M,); the first is the nearest to x = 0.
 
-    Fewer where the rest, repetitions of those chosen, adds nothing.
+    Fewer where the rest are repetitions of those chosen.
     """
     n = len(X)
     limit = min(most, n)
@@ -29,13 +29,13 @@ def active_set(X: Floats, parameters: Hyperparameters, most: int) -> NDArray[np.
     while True:
         m = len(chosen)
         row = alpha * np.exp(-0.5 * parameters.gamma * ((X - X[pick]) ** 2).sum(axis=1))
+        variance[row >= (1.0 - SAME) * alpha] = -np.inf  # never again, and none that lies there too
         row[pick] += noise
         row -= rows[:m, pick] @ rows[:m]
-        row /= np.sqrt(variance[pick])
+        row /= np.sqrt(row[pick])
         rows[m] = row
         variance -= row**2
-        variance[pick] = -np.inf  # never again
         chosen.append(pick)
         pick = int(np.argmax(variance))
-        if len(chosen) == limit or variance[pick] <= noise + KNOWN * alpha:
+        if len(chosen) == limit or variance[pick] == -np.inf:
             return np.array(chosen, np.int64)
