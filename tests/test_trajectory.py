@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.style.constraints import Constraints, points
+from reconstruct.style.constraints import Constraints, RootPrior, points
 from reconstruct.style.features import N_ANGLES, N_FEATURES, N_STATIC
 from reconstruct.style.model import StyleError
 from reconstruct.style.trajectory import SWEEPS, follow
 from reconstruct.style.trajectory_curves import Curve, span_s
 from reconstruct.style.trajectory_path import best_path
-from reconstruct.style.trajectory_pull import Expected, pull
+from reconstruct.style.trajectory_pull import ROOT_M, ROOT_RAD, Expected, pull, root_pull
 from reconstruct.style.trajectory_rate import at_rate
 from tests.style_posers import T_POSE, FakePoser, plain_style
 
@@ -142,6 +142,20 @@ def test_a_frame_is_drawn_to_where_later_frames_want_it(n: int, seed: int) -> No
     centre, precision = drawn.rotvec.ravel(), np.repeat(drawn.sigma_rad**-2, 3)
     step = rng.normal(size=N_ANGLES)
     assert terms(centre + step) == pytest.approx(terms(centre) + 0.5 * (precision * step**2).sum(), rel=1e-9)
+
+
+def test_a_root_is_drawn_between_its_neighbours_and_to_what_is_asked_of_it() -> None:
+    pose = FakePoser().synthesize(asked_at(np.zeros((1, 3)))[0])
+    turned = [replace(pose, rotvec=np.array([[0.0, a, 0.0], *pose.rotvec[1:]]), root_m=np.full(3, a)) for a in (0.2, 9.0, 0.6)]
+    free = root_pull(1, turned, RootPrior())
+    np.testing.assert_allclose(rotvec_from_matrix(free.rotation), [0.0, 0.4, 0.0], atol=1e-12)
+    np.testing.assert_allclose(free.position_m, [0.4, 0.4, 0.4])
+    asked = RootPrior(matrix_from_rotvec(np.array([0.0, 1.0, 0.0])), np.ones(3), 0.5 * ROOT_RAD, 0.5 * ROOT_M)  # as surely
+    both = root_pull(1, turned, asked)
+    np.testing.assert_allclose(rotvec_from_matrix(both.rotation), [0.0, 0.7, 0.0], atol=1e-12)
+    np.testing.assert_allclose(both.position_m, [0.7, 0.7, 0.7])
+    assert both.sigma_m == pytest.approx(0.5 * ROOT_M / np.sqrt(2.0))
+    assert root_pull(0, turned, asked) is asked and root_pull(2, turned, asked) is asked
 
 
 def test_a_motion_at_other_rates_goes_through_its_poses_and_has_their_length() -> None:

@@ -83,11 +83,16 @@ def pull(n: int, static: Floats, expected: Sequence[Expected], held: NDArray[np.
 
 
 def root_pull(n: int, poses: Sequence[Synthesis], own: RootPrior) -> RootPrior:
-    """Give where the frames beside one expect its root, between them; `own` where that says something itself."""
-    if np.isfinite(own.sigma_m) or np.isfinite(own.sigma_rad) or not 0 < n < len(poses) - 1:
+    """Give where the frames beside one expect its root, halfway between them, together with what is asked of it, `own`."""
+    if not 0 < n < len(poses) - 1:
         return own
     before, after = poses[n - 1], poses[n + 1]
     R = matrix_from_rotvec(before.rotvec[0])
-    half = 0.5 * rotvec_from_matrix(R.T @ matrix_from_rotvec(after.rotvec[0]))
+    R = R @ matrix_from_rotvec(0.5 * rotvec_from_matrix(R.T @ matrix_from_rotvec(after.rotvec[0])))
     # s_{n-1} - 2 s_n + s_{n+1} has the deviation ROOT_M, hence s_n half of it about the middle.
-    return RootPrior(R @ matrix_from_rotvec(half), 0.5 * (before.root_m + after.root_m), 0.5 * ROOT_RAD, 0.5 * ROOT_M)
+    middle = 0.5 * (before.root_m + after.root_m)
+    precision_m, precision_rad = (0.5 * ROOT_M) ** -2 + own.sigma_m**-2, (0.5 * ROOT_RAD) ** -2 + own.sigma_rad**-2
+    share_m, share_rad = own.sigma_m**-2 / precision_m, own.sigma_rad**-2 / precision_rad
+    turn = matrix_from_rotvec(share_rad * rotvec_from_matrix(R.T @ own.rotation))
+    place = (1.0 - share_m) * middle + share_m * own.position_m
+    return RootPrior(R @ turn, place, precision_rad**-0.5, precision_m**-0.5)
