@@ -73,7 +73,7 @@ class _Learner:
         self._socket: zmq.Socket[bytes] | None = None
         self._address = ""
         self._last: Style | None = None
-        self._n_learned = self._n_malformed = 0
+        self._n_learned = self._n_saved = self._n_malformed = 0
 
     def attend(self, timeout_ms: int) -> None:
         """Follow orders and learn a task if one has come. Raises _StoppedError."""
@@ -111,6 +111,7 @@ class _Learner:
         if self._plan.save is not None:
             try:
                 write_style(self._plan.save, style, Origin(("a session",)))
+                self._n_saved += 1
             except DuocapError as error:
                 self._send(FAILED, " ".join(str(error).split()).encode())
 
@@ -121,7 +122,7 @@ class _Learner:
 
     def _beat(self) -> None:
         """Tell that this process lives."""
-        self._lifeline.beat(lambda: {"learned": self._n_learned, "malformed": self._n_malformed})
+        self._lifeline.beat(lambda: {"learned": self._n_learned, "saved": self._n_saved, "malformed": self._n_malformed})
 
     def _obey(self, timeout_ms: int) -> None:
         """Follow the supervisor's orders. Raises _StoppedError."""

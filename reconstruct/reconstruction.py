@@ -80,7 +80,9 @@ class Reconstruction:
     ) -> None:
         self._pipeline, self._sink, self.book = pipeline, sink, book
         if isinstance(pipeline, Styled):
-            pipeline.take_style(None if book is None else book.style)
+            pipeline.take_style(None)  # nothing is left of the part of a session before
+            if book is not None and book.style is not None:
+                pipeline.take_style(book.style)
         self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
         self._last: Pose | None = None
         self._t_last_step_ns = self._t_said_ns = 0

@@ -3,6 +3,7 @@
 session.toml     what ran, when, with which cameras and database; made at the start, completed at the end
 settings.toml    every setting as it was      rig.toml, subject.toml    as the run used them
 left.mkv, left.csv, right.mkv, right.csv    pictures and their stamps; left.2.mkv and so on after a restart of the camera
+begin.style      the style that the run began with, if it was given one
 take.mcap        what was published, what was detected, and what was done with it; take.2.mcap likewise
 """
 
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 SETTINGS, RIG, SUBJECT, TAKE = "settings.toml", "rig.toml", "subject.toml", "take.mcap"
+STYLE = "begin.style"
 DETECTIONS = "detections.mcap"  # of a session without poses
 
 

@@ -57,6 +57,34 @@ RECORD_SESSION = Annotated[
 ]
 
 
+STYLE = Annotated[
+    Path | None,
+    typer.Option("--style", metavar="FILE", help="Begin with this style (duocap style train, --save-style).", show_default=False),
+]
+SAVE_STYLE = Annotated[
+    Path | None,
+    typer.Option("--save-style", metavar="FILE", help="Keep the last style that is learned, in FILE.style.", show_default=False),
+]
+NO_STYLE = Annotated[
+    bool, typer.Option("--no-style", help="Learn no style of the motion and use none, the same as --set fill.style=false.")
+]
+
+
+def with_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
+    """Give the settings, without styles if so asked; raise DuocapError for files that cannot be read or written."""
+    if no_style:
+        settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
+    for option, file in {"--style": style, "--save-style": save_style}.items():
+        if file is not None and not settings.fill.style:
+            raise typer.BadParameter("styles are turned off; leave out --no-style and fill.style=false", param_hint=option)
+    check_folders(save_style)
+    if style is not None:
+        from reconstruct.style.style_file import read_style
+
+        read_style(style)
+    return settings
+
+
 def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
     """Give the settings with the model asked for, which is stronger than what they say; None: as they are."""
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))

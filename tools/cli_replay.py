@@ -15,14 +15,18 @@ from tools.arguments import (
     DATABASE,
     FPS,
     MODEL,
+    NO_STYLE,
     RECORD,
     RIGHT,
+    SAVE_STYLE,
+    STYLE,
     TIMESTAMPS,
     check_folders,
     check_sources,
     checked_recording,
     seconds_range,
     with_model,
+    with_styles,
 )
 from tools.options import with_settings
 from tools.outputs import VMC, vmc_outputs
@@ -76,7 +80,10 @@ Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Whic
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is to become of a replay. files: exports by kind; outputs, record: beside the stream; smooth: [s]."""
+    """What is to become of a replay.
+
+    files: exports by kind; outputs, record: beside the stream; smooth: [s]; style: file to begin with; save_style: for the last.
+    """
 
     files: dict[str, Path]
     report: Path | None
@@ -86,6 +93,8 @@ class Wishes:
     realtime: bool
     outputs: Sequence["OutputFactory"]
     record: Path | None
+    style: Path | None
+    save_style: Path | None
 
 
 @with_settings
@@ -118,6 +127,9 @@ def replay(
     record: RECORD = None,
     video: Video = False,
     verify: Verify = False,
+    style: STYLE = None,
+    save_style: SAVE_STYLE = None,
+    no_style: NO_STYLE = False,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
     from capture.session_files import is_session
@@ -131,7 +143,8 @@ def replay(
     files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
     asked_for = {kind: file for kind, file in files.items() if file is not None}
     outputs, record = vmc_outputs(vmc), checked_recording(record)
-    wishes = Wishes(asked_for, report, smooth, publish and not verify, view, realtime, outputs, record)
+    settings = with_styles(settings, style, save_style, no_style)
+    wishes = Wishes(asked_for, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -201,6 +214,7 @@ def _replay_videos(
                 watch=watch,
                 realtime=wishes.realtime,
                 progress=progress,
+                style=wishes.style,
             )
         info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=cameras.floor_known)
         result = _finish(result, performer, info, wishes)
@@ -230,7 +244,7 @@ def _replay_session(
     from tools.viewer import open_viewer
 
     rig, subject, database = made_for
-    session = open_session(folder, settings, database, rig, subject)
+    session = open_session(folder, settings, database, rig, subject, wishes.style)
     settings = with_smoothing(with_model(session.settings, model), wishes.smooth)
     session = replace(session, settings=settings)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
@@ -259,8 +273,21 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
     _write_takes(result.take(performer, info), performer, wishes.files)
     if wishes.report is not None:
         write_report(wishes.report, summary)
+    if wishes.save_style is not None:
+        _save_style(result, wishes.save_style)
     typer.echo("\n".join(report_lines(summary)))
     return result
+
+
+def _save_style(result: "ReplayResult", file: Path) -> None:
+    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
+    from reconstruct.style.style_file import Origin, write_style
+
+    if result.style is None:
+        typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
+        return
+    write_style(file, result.style, Origin(("a replay",)))
+    typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")
 
 
 def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:

@@ -6,7 +6,19 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import DATABASE, FPS, MODEL, RECORD_SESSION, RIG, checked_session, with_model
+from tools.arguments import (
+    DATABASE,
+    FPS,
+    MODEL,
+    NO_STYLE,
+    RECORD_SESSION,
+    RIG,
+    SAVE_STYLE,
+    STYLE,
+    checked_session,
+    with_model,
+    with_styles,
+)
 from tools.options import with_settings
 from tools.outputs import VMC, vmc_outputs
 
@@ -50,6 +62,9 @@ def run(
     model: MODEL = None,
     background: EMPTY = None,
     seconds: FOR_SECONDS = None,
+    style: STYLE = None,
+    save_style: SAVE_STYLE = None,
+    no_style: NO_STYLE = False,
 ) -> None:
     """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
     from calibration.rig_file import read_rig
@@ -61,6 +76,7 @@ def run(
     from tools.run_report import status_line
     from tools.viewer import open_viewer
 
+    settings = with_styles(settings, style, save_style, no_style)
     check_address(settings.stream.address, key_settings(settings.stream))
     if database is None:
         default_database()  # made here, once, with its own words, rather than in a process that is waited for
@@ -74,6 +90,8 @@ def run(
         checked_session(record),
         seconds,
         background or 0.0,
+        style=style,
+        save_style=save_style,
     )
     with open_viewer(settings, _note, stay=False, wanted=not headless):
         report = run_live(

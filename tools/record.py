@@ -31,6 +31,7 @@ from stream.recorder import RecordingError
 from stream.session import (
     RIG,
     SETTINGS,
+    STYLE,
     SUBJECT,
     SessionCamera,
     SessionDatabase,
@@ -66,9 +67,10 @@ def database_mark(file: Path) -> SessionDatabase:
 class SessionFolder:
     """The folder of a session that is being recorded; made at once.
 
-    sources: the cameras as the user named them; rig, subject, database: None where only pictures and detections are recorded.
-    `rig` and `subject` are as they were read back from the folder: what is used must be what is written, to the last bit. Raises
-    RecordingError: the folder exists, cannot be made, or its disk is nearly full; FileFormatError.
+    sources: the cameras as the user named them; rig, subject, database: None where only pictures and detections are recorded;
+    style: a file that can be read, of the style to begin with. `rig`, `subject` and `style` are as they were read back from the
+    folder: what is used must be what is written, to the last bit. Raises RecordingError: the folder exists, cannot be made, or
+    its disk is nearly full; FileFormatError.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class SessionFolder:
         rig: Rig | None = None,
         subject: Subject | None = None,
         database: Path | None = None,
+        style: Path | None = None,
     ) -> None:
         mark = None if database is None else database_mark(database)
         self.folder = make_session_folder(folder)
@@ -94,6 +97,9 @@ class SessionFolder:
         if subject is not None:
             write_subject(folder / SUBJECT, subject)
             self.subject = read_subject(folder / SUBJECT)
+        self.style = None if style is None else folder / STYLE
+        if style is not None and self.style is not None:
+            shutil.copyfile(style, self.style)
         left, right = (SessionCamera(without_secrets(source)) for source in sources)
         self.info = SessionInfo(
             session=session,

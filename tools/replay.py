@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +21,9 @@ from reconstruct.examples import PoseTable
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
 from reconstruct.sight import lines_of_sight, nearest_on_line
+from reconstruct.style.model import Style
 from stream.export.take import Take, TakeInfo, take_from_poses
+from tools.replay_styles import open_styles
 from tools.replay_watch import ReplayWatch
 
 N_CHECKED = 40
@@ -39,13 +42,17 @@ class Sink(Protocol):
 
 @dataclass
 class ReplayResult:
-    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken."""
+    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
+
+    style: the last one learned or used.
+    """
 
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
+    style: Style | None = None
 
     def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
         """Give the poses and the measured markers as a take."""
@@ -71,10 +78,12 @@ def replay(
     watch: ReplayWatch | None = None,
     realtime: bool = False,
     progress: Progress = lambda done, total: None,
+    style: Path | None = None,
 ) -> ReplayResult:
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
-    Raises CalibrationError: the rig does not fit the videos; SourceError: a video breaks off; DuocapError: unknown hidden marker.
+    style: a file of the style to begin with. Raises CalibrationError: the rig does not fit the videos; SourceError: a video
+    breaks off; StyleError; DuocapError: unknown hidden marker.
     """
     check_hidden(subject, hidden)
     pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
@@ -85,20 +94,23 @@ def replay(
     begun_ns = now_ns()
     synchroniser = recording.synchroniser(settings.time)
     seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
-    for n, (pair, decode_ns, detect_ns) in enumerate(seen):
-        taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
-        _wait_until(taken_ns)
-        pose = pipeline.step(pair)
-        synchroniser.learn(pipeline.markers, rig)
-        pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-        note(result, pose, pipeline.markers, subject, rig)
-        if sink is not None:
-            # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
-            sink.pose(replace(pose, t_capture_ns=taken_ns))
-            sink.serve(now_ns())
-        if watch is not None:
-            watch.pose(pose)
-        progress(n + 1, recording.n_frames)
+    with open_styles(pipeline, style) as styles:
+        for n, (pair, decode_ns, detect_ns) in enumerate(seen):
+            taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
+            _wait_until(taken_ns)
+            pose = pipeline.step(pair)
+            synchroniser.learn(pipeline.markers, rig)
+            pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
+            note(result, pose, pipeline.markers, subject, rig)
+            if sink is not None:
+                # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
+                sink.pose(replace(pose, t_capture_ns=taken_ns))
+                sink.serve(now_ns())
+            if watch is not None:
+                watch.pose(pose)
+            styles.step(pose)
+            progress(n + 1, recording.n_frames)
+        result.style = styles.last()
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")

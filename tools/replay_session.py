@@ -35,27 +35,32 @@ from reconstruct.prediction import Predictor
 from reconstruct.process import obey
 from reconstruct.reconstruction import Reconstruction
 from reconstruct.sink import RunStatus
+from reconstruct.style.task import Learned
 from stream.compose import pose_message, skeleton_message
 from stream.messages import PoseMessage
 from stream.recorder import RecordingError
 from stream.recording import Recording, open_journal, open_recording
 from stream.report import versions
-from stream.session import DETECTIONS, RIG, SETTINGS, SUBJECT, SessionInfo, read_session
-from tools.live import open_detector
+from stream.session import DETECTIONS, RIG, SETTINGS, STYLE, SUBJECT, SessionInfo, read_session
+from tools.live import open_book, open_detector
 from tools.record import database_mark
 from tools.replay import ReplayResult, Sink, note
+from tools.replay_styles import ReplayStyles
 from tools.supervisor import SKEW_SHARE
 
 log = logging.getLogger(__name__)
 
-Given = Turn | Order | Gap
+Given = Turn | Order | Learned | Gap
 Progress = Callable[[int, int | None], None]
 SAME_BITS = ("numpy", "scipy", "numba", "platform")  # other versions of these may round the last bit otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session that is opened: its description, what it ran with, its takes; database: the very one it ran with."""
+    """A session that is opened: its description, what it ran with, its takes.
+
+    database: the very one it ran with; style: file of the style it began with, if any.
+    """
 
     folder: Path
     info: SessionInfo
@@ -63,6 +68,7 @@ class Session:
     rig: Rig
     subject: Subject
     database: PoseDatabase
+    style: Path | None = None
 
 
 @dataclass
@@ -88,13 +94,18 @@ class Verdict:
 
 
 def open_session(
-    folder: Path, own: Settings, database: Path | None = None, rig: Path | None = None, subject: Path | None = None
+    folder: Path,
+    own: Settings,
+    database: Path | None = None,
+    rig: Path | None = None,
+    subject: Path | None = None,
+    style: Path | None = None,
 ) -> Session:
     """Open a session with what it ran with.
 
     own: the settings of this call; what was given in them is stronger than the session's. database: where it is now, if it was
-    moved; rig, subject: for a session that was recorded without, or others than its own. Raises RecordingError: no session;
-    DuocapError: another database, rig or subject missing.
+    moved; rig, subject, style: for a session that was recorded without, or others than its own. Raises RecordingError: no
+    session; DuocapError: another database, rig or subject missing.
     """
     info = read_session(folder)
     rig, subject = (_file_of(folder, given, name) for given, name in ((rig, RIG), (subject, SUBJECT)))
@@ -105,6 +116,7 @@ def open_session(
         read_rig(rig),
         read_subject(subject),
         _same_database(info, database),
+        style or (folder / STYLE if (folder / STYLE).exists() else None),
     )
 
 
@@ -230,20 +242,33 @@ def replay_session(
     for given, recorded in parts:
         pipeline.forget()
         repeated = Repeated(session, recorded, sink, verdict)
-        run = Reconstruction(pipeline, repeated, budget_ns, session.settings.time)
-        for one in _in_time(given, realtime):
-            if isinstance(one, Turn):
-                run.turn(list(one.received), one.t_ns)
-                repeated.serve(now_ns())
-            elif isinstance(one, Order):
-                obey(one, run, repeated)
-            else:
-                verdict.gaps.append(f"not all was recorded: {one.text}; poses after that may be others")
-            progress(len(result.poses), verdict.n_recorded or None)
+        book = open_book(pipeline, session.style)
+        run = Reconstruction(pipeline, repeated, budget_ns, session.settings.time, book)
+        with ReplayStyles(book) as styles:
+            for one in _in_time(given, realtime):
+                if isinstance(one, Turn):
+                    run.turn(list(one.received), one.t_ns)
+                    repeated.serve(now_ns())
+                    if recorded is None and (learned := styles.turn(one.t_ns)) is not None:
+                        run.take_style(learned, one.t_ns)
+                elif isinstance(one, Order):
+                    obey(one, run, repeated)
+                elif isinstance(one, Learned):
+                    _take_style(one, run, styles)
+                else:
+                    verdict.gaps.append(f"not all was recorded: {one.text}; poses after that may be others")
+                progress(len(result.poses), verdict.n_recorded or None)
+            result.style = styles.last()
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{session.folder}: no two pictures of one moment were recorded; there is nothing to replay")
     return result, verdict
+
+
+def _take_style(learned: Learned, run: Reconstruction, styles: ReplayStyles) -> None:
+    """Use what was learned live; where the poses are others by now, as with other settings, learn of these instead."""
+    if not run.take_style(learned, now_ns()) and (anew := styles.anew()) is not None:
+        run.take_style(anew, now_ns())
 
 
 def journal_parts(session: Session) -> Iterator[tuple[Iterable[Given], Recording | None]]:

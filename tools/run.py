@@ -41,6 +41,7 @@ class LiveRun:
     """What to run. cameras: left and right as the user named them; fps: of recordings, and asked of webcams; None: their own.
 
     record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end;
+    style: a file of the style to begin with; save_style: one for the last style learned;
     learn_s: for so long the performer is out of view at the start and the background is learned; devices: where webcams come
     from, None for this machine's.
     """
@@ -55,6 +56,8 @@ class LiveRun:
     seconds: float | None = None
     learn_s: float = 0.0
     devices: Devices | None = None
+    style: Path | None = None
+    save_style: Path | None = None
 
 
 def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
@@ -70,8 +73,8 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     left, right = camera_plans(settings, what)
     folder = None
     if what.record is not None and what.record.suffix != SUFFIX:
-        folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database)
-        what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject)
+        folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database, what.style)
+        what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject, style=folder.style)
     plan, entrance = planned(settings, what, session)
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
     try:
@@ -88,7 +91,10 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
             if what.learn_s:
                 later.at(t_start_ns + round(what.learn_s * SECOND_NS), "thank you; the background is learned, step in")
             tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
-            _listen(run, subscriber, tally, tell, show, what.seconds, later)
+            try:
+                _listen(run, subscriber, tally, tell, show, what.seconds, later)
+            finally:
+                tell_saved(what.save_style, run.styles_saved, tell)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -112,11 +118,28 @@ def with_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
 def planned(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
     """Plan the reconstruction, and where nodes come in if the run has any."""
     fps = what.fps or DEFAULT_FPS
-    plan = reconstruction_plan(what.rig, what.subject, what.database, settings, session, fps, what.outputs, what.record)
+    plan = reconstruction_plan(
+        what.rig,
+        what.subject,
+        what.database,
+        settings,
+        session,
+        fps,
+        what.outputs,
+        what.record,
+        what.style,
+        what.save_style,
+    )
     if NODE not in what.cameras:
         return plan, None
     keys = key_settings(settings.stream)
     return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
+
+
+def tell_saved(file: Path | None, n_saved: int, tell: Tell) -> None:
+    """Say whether a style was kept, where that was wanted."""
+    if file is not None:
+        tell(f"the style is in {file}" if n_saved else f"no style was learned, so {file} is not written; move more, for longer")
 
 
 def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:

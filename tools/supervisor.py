@@ -97,6 +97,11 @@ class Supervisor:
         return [child for child in self.children.values() if child.is_node]
 
     @property
+    def styles_saved(self) -> int:
+        """How many styles have been written to the file that was wanted, each over the one before."""
+        return self._learner.child.counts.get("saved", 0)
+
+    @property
     def entrance(self) -> str:
         """Where nodes come in, empty if none is awaited."""
         return self._board.entrance
