@@ -12,7 +12,9 @@ from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.kinematics import local_markers
 from database.rotations import Floats
+from reconstruct.certainty import Problem
 from reconstruct.examples import Examples
+from reconstruct.fill_in import Filler
 from reconstruct.history import MAX_AHEAD_S, History, Moment
 from reconstruct.likeness import Likeness
 from reconstruct.limits import held, limits_of
@@ -33,18 +35,22 @@ LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The nearest examples, (K,), nearest first, their weights, (K,), and the local model learned from them."""
+    """The nearest examples, (K,), nearest first, their weights, (K,), and the local model learned from them.
+
+    sigma_m: how sure every marker's place is, (M,) [m], where a pose model's guess is in the model; else None.
+    """
 
     rows: NDArray[np.int64]
     weights: Floats
     model: LocalModel
+    sigma_m: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what was solved in; energy: what is left at the minimum; anew: not from the history.
+    near: what was solved in; energy: what is left at the minimum; anew: not from the history; frame: what it was made of.
     """
 
     moment: Moment
@@ -52,12 +58,14 @@ class Estimate:
     near: Neighbourhood
     energy: float
     anew: bool
+    frame: MarkerFrame | None = None
 
 
 class Estimator:
     """Solves frame after frame for one subject; keeps the last two poses.
 
-    background: what the database's poses have in common, (D, D) [rad^2], in the share that is added to every local model.
+    background: what the database's poses have in common, (D, D) [rad^2], in the share that is added to every local model; filler:
+    guesses what is not seen, or None: then the local model alone does.
     """
 
     def __init__(
@@ -67,9 +75,11 @@ class Estimator:
         self.subject = subject
         self.examples = examples
         self.history = History()
+        self.filler: Filler | None = None
         self._search = Search(examples, None, None) if search is None else search
         self._likeness = Likeness(examples, SOME)
         some = self._likeness.examples
+        self._some = (some, Search(some, None, None))
         self._starts = example_starts(examples)
         self._limits = limits_of(some.pose)
         everything = np.cov(some.pose.T.astype(np.float64), bias=True)
@@ -119,12 +129,23 @@ class Estimator:
             self._search.forget()
         solution, near = self._refined(frame, root, reference, predicted, near)
         moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None)
+        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None, frame)
 
     def accept(self, estimate: Estimate) -> None:
         """Take an estimate into the history."""
         history = History() if estimate.anew else self.history
         self.history = history.then(estimate.moment, self._settings.velocity_share)
+        if self.filler is not None:
+            if estimate.anew:
+                self.filler.lose()
+            self.filler.accept(estimate.moment)
+            self._rehearse(self.filler, estimate)
+
+    def forget(self) -> None:
+        """Start anew, as with the first frame."""
+        self.history = History()
+        if self.filler is not None:
+            self.filler.forget()
 
     def _suited(self, frame: MarkerFrame) -> SolveSettings:
         """Give the settings for what is seen of a frame: points, or lines of sight alone."""
@@ -160,15 +181,63 @@ class Estimator:
             near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
             solution = self._within_limits(near.model, root, prior, observations)
             root = (solution.rotation, solution.position_m)
+        missing = not frame.seen.any(axis=0).all()
+        if known is None and predicted is not None and self.filler is not None and missing:
+            return self._filled(self.filler, frame.t_capture_ns, solution, near, prior, observations)
         return solution, near
 
+    def _filled(
+        self,
+        filler: Filler,
+        t_ns: int,
+        solution: Solution,
+        near: Neighbourhood,
+        prior: RootPrior,
+        observations: Observations,
+    ) -> tuple[Solution, Neighbourhood]:
+        """Solve again with the guess of what is missing in the local model."""
+        filled = filler.fill(self._problem(near.model, prior, observations), solution, t_ns)
+        if filled is None:
+            return solution, near
+        root = (solution.rotation, solution.position_m)
+        solution = self._within_limits(filled.model, root, prior, observations, filled.start)
+        return solution, replace(near, model=filled.model, sigma_m=filled.sigma_m)
+
+    def _rehearse(self, filler: Filler, estimate: Estimate) -> None:
+        """Hide markers that are seen, if it is time, and let the filler be judged by them.
+
+        Solved without the past: markers that are really missing have been so for a while.
+        """
+        frame = estimate.frame
+        hidden = None if frame is None else filler.rehearsed(frame)
+        if frame is None or hidden is None:
+            return
+        s, moment = self._settings, estimate.moment
+        frame_left = replace(frame, valid=frame.valid & ~hidden, seen=frame.seen & ~hidden)
+        root = (moment.rotation, moment.position_m)
+        near = self._neighbourhood(s, self._query(frame_left, root, None), None, frame.t_capture_ns, self._some)
+        sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
+        observations = observations_from_markers(frame_left, self._rig, sigma_m, estimate.marker_m)
+        prior = RootPrior(*root, s.root_sigma_rad, s.root_sigma_m)
+        solution = self._within_limits(near.model, root, prior, observations)
+        filler.judge(self._problem(near.model, prior, observations), solution, frame, hidden)
+
+    def _problem(self, model: LocalModel, prior: RootPrior, observations: Observations) -> Problem:
+        """Put together what a frame is solved with."""
+        markers = (self.subject.joint, self.subject.offset_m)
+        return Problem(self.subject.skeleton, markers, model, prior, observations, self._settings.robust_sigmas)
+
     def _within_limits(
-        self, model: LocalModel, root: tuple[Floats, Floats], prior: RootPrior, observations: Observations
+        self,
+        model: LocalModel,
+        root: tuple[Floats, Floats],
+        prior: RootPrior,
+        observations: Observations,
+        start: Floats | None = None,
     ) -> Solution:
         """Solve, and again with the joints held that went where the database's never go."""
         s = self._settings
         markers = (self.subject.joint, self.subject.offset_m)
-        start = None
         for _ in range(LIMIT_ROUNDS):
             solution = solve(
                 self.subject.skeleton,
@@ -233,13 +302,16 @@ class Estimator:
             return 1.0
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
 
-    def _neighbourhood(self, s: SolveSettings, query: Query, carried: Floats | None, t_ns: int) -> Neighbourhood:
+    def _neighbourhood(
+        self, s: SolveSettings, query: Query, carried: Floats | None, t_ns: int, among: tuple[Examples, Search] | None = None
+    ) -> Neighbourhood:
         """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3).
 
-        carried: joints where constant velocity leads, (D,) [rad], None at the start.
+        carried: joints where constant velocity leads, (D,) [rad], None at the start; among: other examples and their search.
         """
-        rows, distances = self._search.nearest(query, s.neighbours)
-        examples = self.examples.pose[rows].astype(np.float64)
+        table, search = (self.examples, self._search) if among is None else among
+        rows, distances = search.nearest(query, s.neighbours)
+        examples = table.pose[rows].astype(np.float64)
         d = distances.astype(np.float64)
         weights = np.exp(-0.5 * s.sharpness * (d - d[0]) / max(float(d[len(d) // 2] - d[0]), 1e-9))
         if s.model == "paper":

@@ -19,13 +19,16 @@ from reconstruct.basis import basis_for
 from reconstruct.belief import Belief, alike, residuals_m, strained
 from reconstruct.estimator import Estimate, Estimator, Neighbourhood
 from reconstruct.examples import PoseTable
+from reconstruct.fill_in import Filler
+from reconstruct.fill_in_style import StyleModel
 from reconstruct.finish import Finish
-from reconstruct.history import History, Moment
+from reconstruct.history import Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
 from reconstruct.reflections import Reflections
 from reconstruct.sight import lines_of_sight
+from reconstruct.style.model import Style
 from reconstruct.warm import tpose_pair, warm_estimator
 
 Clock = Callable[[], int]
@@ -99,9 +102,20 @@ class Pipeline:
         parts = (self._labeller, self._belief, self._reflections, self._view_acquirer, self._acquirer, self._finish)
         for part in parts:
             part.forget()
-        self._estimator.history = History()
-        if self._blind is not None:
-            self._blind.history = History()
+        for estimator in self._estimators():
+            estimator.forget()
+
+    def take_style(self, style: Style | None) -> None:
+        """Fill in by a style from the next step on; None: by the local model alone. Raises StyleError: one of other features."""
+        # The paper's model spans a few directions only: there is no room for a guess beside them.
+        used = self.settings.fill.style and self.settings.solve.model != "paper"
+        for estimator in self._estimators():
+            record = None if estimator.filler is None else estimator.filler.record
+            estimator.filler = Filler(StyleModel(style, self.up), self.subject, record) if used and style is not None else None
+
+    def _estimators(self) -> list[Estimator]:
+        """Give the estimator, and the blind one where there is one."""
+        return [self._estimator] if self._blind is None else [self._estimator, self._blind]
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""

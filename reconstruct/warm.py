@@ -11,7 +11,10 @@ from config.joints import N_JOINTS
 from database.kinematics import charted, local_markers
 from database.rotations import rotation_between
 from reconstruct.estimator import Estimator
+from reconstruct.fill_in import Filler
 from reconstruct.history import History, Moment
+from reconstruct.local_model import DOFS
+from reconstruct.pose_model import Guess, Seen
 
 FRAME_NS = 16_666_667
 
@@ -45,7 +48,35 @@ def warm_estimator(estimator: Estimator, rig: Rig) -> None:
             estimator.likelier(frame, frame, root)
     nowhere = np.zeros(len(frame.valid), bool)
     estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=np.stack([~nowhere, nowhere])))
+    _warm_filling(estimator, frame, moment)
     estimator.history = History()
+
+
+class _Anything:
+    """A pose model that says next to nothing."""
+
+    def guess(self, seen: Seen, rehearsal: bool = False) -> Guess:
+        """Expect the pose there is."""
+        return Guess(seen.pose.joints[1:].ravel(), 1e-3 * np.eye(DOFS), 0.0)
+
+    def accept(self, moment: Moment) -> None:
+        """Remember nothing."""
+
+    def forget(self) -> None:
+        """There is nothing to forget."""
+
+
+def _warm_filling(estimator: Estimator, frame: MarkerFrame, moment: Moment) -> None:
+    """Solve the T-pose, rehearse, and solve it with a marker missing that is filled in."""
+    used, estimator.filler = estimator.filler, Filler(_Anything(), estimator.subject, every_frames=1)
+    estimator.history = History()
+    shown = np.arange(len(frame.valid)) > 0
+    for k, seen in enumerate((shown | True, shown, shown)):
+        now = replace(frame, t_capture_ns=k * FRAME_NS, valid=seen, seen=np.stack([seen, seen]))
+        estimate = estimator.estimate(now, moment if k == 0 else None)
+        if estimate is not None:
+            estimator.accept(estimate)
+    estimator.filler = used
 
 
 def _frame(rig: Rig, marker_m: Floats) -> MarkerFrame:

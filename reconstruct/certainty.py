@@ -1,0 +1,51 @@
+"""How sure a solved pose is: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from database.kinematics import _chain, markers_and_jacobian
+from database.rotations import Floats, rotvec_from_matrix, skew
+from database.skeleton import Skeleton
+from reconstruct.local_model import FULL, LocalModel
+from reconstruct.observations import Observations
+from reconstruct.solve import RootPrior, Solution
+from reconstruct.solve_kernels import _energy
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a frame was solved with; markers: joint (M,) and offset_m (M, 3) of every marker; model: over all coordinates."""
+
+    skeleton: Skeleton
+    markers: tuple[NDArray[np.int64], Floats]
+    model: LocalModel
+    prior: RootPrior
+    observations: Observations
+    robust_sigmas: float
+
+
+def information(problem: Problem, solution: Solution) -> Floats:
+    """Give the inverse covariance of joints, turn of the root about the world's axes and its place, (D + 6, D + 6)."""
+    model, prior = problem.model, problem.prior
+    n = len(model.center) + 6
+    A, g = np.empty((n, n)), np.empty(n)
+    turn = rotvec_from_matrix(prior.rotation @ solution.rotation.T)
+    root = (np.concatenate([turn, prior.position_m]), np.repeat([prior.sigma_rad**-2.0, prior.sigma_m**-2.0], 3))
+    w = (solution.joints - model.mean)[1:].ravel()
+    x = np.concatenate([w, np.zeros(3), solution.position_m])
+    form = (model.mean, model.directions, model.center, model.precision, np.ascontiguousarray(solution.rotation), *root)
+    observed = problem.observations.arrays()
+    _energy(x, form, _chain(problem.skeleton), problem.markers, observed, problem.robust_sigmas**2, A, g)
+    return np.asarray(np.tril(A) + np.tril(A, -1).T)
+
+
+def marker_sigma_m(problem: Problem, solution: Solution, covariance: Floats) -> Floats:
+    """Give how sure every marker's place is, (M,) [m], from the covariance of joints, turn and place, (D + 6, D + 6)."""
+    pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
+    local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
+    R = solution.rotation
+    place = np.broadcast_to(np.eye(3), (len(local), 3, 3))
+    J = np.concatenate([R @ by_joints, -skew(local @ R.T), place], axis=2)
+    return np.asarray(np.sqrt(np.einsum("mij,jk,mik->m", J, covariance, J, optimize=True) / 3.0))

@@ -1,0 +1,177 @@
+"""Fill-in while capturing: where markers are missing, a pose model's guess joins the local model's, as far as it has proved true.
+
+Whether it has, rehearsals tell: every half second markers that are seen are hidden, a limb's in turn, and the frame is solved
+without them and without its past, with the guess at several weights and with none. The weight that has been nearest to the hidden
+markers is used, limb by limb. So a pose model that does not know the performer, or that what the performer now does, fades out.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.subject import Subject
+from capture.packets import Bools, MarkerFrame
+from config.joints import JOINTS, N_JOINTS, PARENTS
+from database.kinematics import local_markers
+from database.rotations import Floats, matrix_from_rotvec
+from reconstruct.certainty import Problem, information, marker_sigma_m
+from reconstruct.history import Moment
+from reconstruct.local_model import DOFS, LocalModel
+from reconstruct.pose_model import Guess, PoseModel, Seen, joined
+from reconstruct.solve import Solution
+
+WEIGHTS = np.array([0.0, 0.004, 0.016, 0.0625, 0.25])  # of a guess
+AT_FIRST_COUNT, AT_FIRST_M = 1.0, 0.05  # before there are rehearsals all weights are alike, as if each had missed by so much
+KEPT = 0.9  # of the record, from one rehearsal of a limb to the next
+OWN = 0.5  # share of a limb's own record in its choice; the rest is that of all limbs
+CAREFUL = (
+    0.5  # share of the loss without a guess that is to be left: in gaps the past helps the local model, rehearsed it has none
+)
+MOST_M = 0.3  # an error beyond this says no more
+EVERY_FRAMES = 30
+FIRST_FRAMES, FIRST = 10, 10  # the first rehearsals come sooner, so many of them
+LEAST_SEEN = 3  # markers that stay when a limb's are hidden
+SURE = 1.0  # surprise from which on a guess counts less
+LIMBS = ("leftUpperLeg", "rightUpperLeg", "leftShoulder", "rightShoulder", "neck")
+
+
+def limb_of_joints() -> NDArray[np.int64]:
+    """Give the limb of every joint, (J,): its place in LIMBS, or their number for the trunk."""
+    limb = np.full(N_JOINTS, len(LIMBS))
+    for joint, name in enumerate(JOINTS):
+        limb[joint] = LIMBS.index(name) if name in LIMBS else limb[PARENTS[joint]] if joint else limb[joint]
+    return limb
+
+
+LIMB = limb_of_joints()
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A local model with the guess in it, coordinates to start from, (D,), and how sure every marker will be, (M,) [m]."""
+
+    model: LocalModel
+    start: Floats
+    sigma_m: Floats
+
+
+@dataclass
+class Record:
+    """How far markers were missed in rehearsals: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count."""
+
+    loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), AT_FIRST_COUNT * AT_FIRST_M**2))
+    count: Floats = field(default_factory=lambda: np.full(len(LIMBS) + 1, AT_FIRST_COUNT))
+
+    def add(self, limb: int, error_m: Floats) -> None:
+        """Take the errors of a limb's hidden markers at every weight, (H, W) [m]."""
+        self.loss_m2[limb] = KEPT * self.loss_m2[limb] + (np.minimum(error_m, MOST_M) ** 2).mean(axis=0)
+        self.count[limb] = KEPT * self.count[limb] + 1.0
+
+    def weights(self) -> Floats:
+        """Give the weight of a guess for every limb and the trunk, (L + 1,)."""
+        all_limbs = self.loss_m2.sum(axis=0) / self.count.sum()
+        loss = OWN * self.loss_m2 / self.count[:, None] + (1.0 - OWN) * all_limbs
+        best = np.argmin(loss, axis=1)
+        worth = loss[np.arange(len(loss)), best] < CAREFUL * loss[:, 0]
+        return np.where(worth, WEIGHTS[best], 0.0)
+
+
+class Filler:
+    """Joins a pose model's guesses to the local model of frames that lack markers.
+
+    record: what is known of how good they are; every_frames: how often that is tried.
+    """
+
+    def __init__(
+        self, model: PoseModel, subject: Subject, record: Record | None = None, every_frames: int = EVERY_FRAMES
+    ) -> None:
+        self.model, self.record = model, record or Record()
+        self._subject, self._every_frames = subject, every_frames
+        self._limb = LIMB[subject.joint]
+        self._waited = self._turn = self._rehearsals = 0
+
+    def lose(self) -> None:
+        """Go on after a loss: the past says nothing of what comes; the record stays."""
+        self.model.forget()
+
+    def forget(self) -> None:
+        """Start anew, as with the first frame."""
+        self.model.forget()
+        self.record, self._waited, self._turn, self._rehearsals = Record(), 0, 0, 0
+
+    def accept(self, moment: Moment) -> None:
+        """Take the pose that was made of the last frame."""
+        self.model.accept(moment)
+
+    def fill(self, problem: Problem, solution: Solution, t_ns: int) -> Filled | None:
+        """Join the guess to a frame's local model; None where it is worth nothing. solution: without the guess."""
+        weight = self.record.weights()
+        if not weight.any():
+            return None
+        A = information(problem, solution)
+        guess = self._guess(problem, solution, A, t_ns, rehearsal=False)
+        if guess is None:
+            return None
+        by_joint = np.repeat(weight[LIMB[1:]], 3) / max(guess.surprise / SURE, 1.0) ** 2
+        step, covariance = _step(A, guess, by_joint, solution)
+        model = joined(problem.model, guess, by_joint)
+        start = (solution.joints - model.mean)[1:].ravel() + step[:DOFS]
+        return Filled(model, start, marker_sigma_m(problem, solution, covariance))
+
+    def rehearsed(self, frame: MarkerFrame) -> Bools | None:
+        """Give the markers to hide of this frame for a rehearsal, (M,), None if none is due or too few would stay."""
+        self._waited += 1
+        if self._waited < min(self._every_frames, FIRST_FRAMES if self._rehearsals < FIRST else EVERY_FRAMES):
+            return None
+        for _ in range(len(LIMBS)):
+            self._turn = (self._turn + 1) % len(LIMBS)
+            hidden = frame.valid & (self._limb == self._turn) & ~self._subject.markers.torso
+            left = frame.valid & ~hidden
+            if hidden.any() and left.sum() >= LEAST_SEEN and (left & self._subject.markers.torso).any():
+                self._waited, self._rehearsals = 0, self._rehearsals + 1
+                return np.asarray(hidden)
+        return None
+
+    def judge(self, problem: Problem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
+        """Take a rehearsal into the record: the frame solved without the hidden markers, (M,), and without its past."""
+        A = information(problem, solution)
+        guess = self._guess(problem, solution, A, frame.t_capture_ns, rehearsal=True)
+        if guess is None:
+            return
+        errors = []
+        for weight in WEIGHTS / max(guess.surprise / SURE, 1.0) ** 2:
+            step, _ = _step(A, guess, np.full(DOFS, weight), solution)
+            errors.append(np.linalg.norm(self._moved(solution, step) - frame.point_m, axis=1)[hidden])
+        error_m = np.stack(errors, axis=1)
+        if np.isfinite(error_m).all():
+            self.record.add(int(self._limb[hidden][0]), error_m)
+
+    def _guess(self, problem: Problem, solution: Solution, A: Floats, t_ns: int, rehearsal: bool) -> Guess | None:
+        """Ask the pose model; None where it gives no numbers."""
+        moment = Moment(t_ns, solution.joints, solution.rotation, solution.position_m)
+        guess = self.model.guess(Seen(problem.observations, moment, np.asarray(np.linalg.inv(A)[:DOFS, :DOFS])), rehearsal)
+        if guess is None or not (np.isfinite(guess.expected).all() and np.isfinite(guess.precision).all()):
+            return None
+        return guess
+
+    def _moved(self, solution: Solution, step: Floats) -> Floats:
+        """Give the markers of a solution after a step in joints, turn and place, (D + 6,), in the world, (M, 3) [m]."""
+        joints = solution.joints.copy()
+        joints[1:] += step[:DOFS].reshape(-1, 3)
+        local = local_markers(self._subject.skeleton, joints[None], self._subject.joint, self._subject.offset_m)[0]
+        R = matrix_from_rotvec(step[DOFS : DOFS + 3]) @ solution.rotation
+        return np.asarray(local @ R.T + solution.position_m + step[DOFS + 3 :])
+
+
+def _step(A: Floats, guess: Guess, weight: Floats, solution: Solution) -> tuple[Floats, Floats]:
+    """Give Newton's step from a solution to the minimum with the guess, (D + 6,), and the covariance there.
+
+    A: information of the solution; weight: of the guess for every coordinate, (D,).
+    """
+    root = np.sqrt(weight)
+    precision = guess.precision * root[:, None] * root
+    total = A.copy()
+    total[:DOFS, :DOFS] += precision
+    covariance: Floats = np.asarray(np.linalg.inv(total))
+    return covariance[:, :DOFS] @ (precision @ (guess.expected - solution.joints[1:].ravel())), covariance
