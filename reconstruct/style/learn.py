@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,9 @@ def _check(poses: TrainingPoses, o: LearnOptions) -> None:
         raise StyleError(f"a latent space of {o.latent} dimensions is impossible with {n} poses; 2 or 3 are usual")
     if o.active < 2 or o.steps < 0:
         raise StyleError(f"an active set of {o.active} in {o.steps} steps is impossible; give at least 2 poses, 0 steps or more")
+    for word, known in ((o.method, get_args(Method)), (o.optimiser, get_args(Optimiser))):
+        if word not in known:
+            raise StyleError(f"{word!r} is no way to learn; give one of {', '.join(known)}")
     if o.noise_variance is not None and not 0.0 < o.noise_variance < 10.0:
         raise StyleError(f"a noise variance of {o.noise_variance:g} is impossible; 0.05 to 0.1 is usual")
 
