@@ -186,6 +186,12 @@ def gradient_error(Y: Floats, n_latent: int, seed: int = 1) -> float:
     return worst
 
 
+def show(name: str, figures: dict[str, float]) -> None:
+    """Print figures as soon as they are there."""
+    print(name)
+    print("".join(f"    {key:<24}{value:>16.9g}\n" for key, value in figures.items()), end="", flush=True)
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Run all and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.style_objective", description=(__doc__ or "").split("\n")[0])
@@ -204,13 +210,13 @@ def main(given: Sequence[str] | None = None) -> int:
     for n in options.poses:
         Y = scaled_features(walking(options.motion, n)[1])
         for q in options.latent:
-            found[f"gradient, N={len(Y)} Q={q}"] = {"worst_relative_error": gradient_error(Y, q)}
+            name = f"gradient, N={len(Y)} Q={q}"
+            found[name] = {"worst_relative_error": gradient_error(Y, q)}
+            show(name, found[name])
             for prior in (False, True) if gpy else ():
                 name = f"{'map' if prior else 'ml'}, N={len(Y)} Q={q}"
                 found[name] = against_gpy(gpy, Y, q, prior, options.evaluations)
-    for name, figures in found.items():
-        print(name)
-        print("".join(f"    {key:<24}{value:>16.9g}\n" for key, value in figures.items()), end="")
+                show(name, found[name])
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0
