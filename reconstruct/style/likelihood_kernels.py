@@ -1,12 +1,16 @@
 """The kernel of L_IK: value, gradient and Hessian of how unlikely a pose is in a style (Grochow et al. 2004, eq. 6).
 
-    L_IK(x, y) = |u|^2 / (2 s2) + D/2 ln s2 + 1/2 |x|^2,    u = W (y - f(x))
+    L_IK(x, y) = |u|^2 / (2 s2) + D/2 ln s2 + 1/2 |x|^2,    u = W (y - f(x)),    J = W df/dx
 
 The features y are affine in the static features s: W y = W s[column] - shift for known poses before. So, for a given x, L_IK is
-a quadratic in s with a diagonal Hessian. In x the Hessian is Fisher's information, the expectation over the poses that the
-model gives for x, which is never indefinite:
+a quadratic in s with a diagonal Hessian. The Hessian is exact, with a and b of x's components and indices for derivatives:
 
-    H_ss = W W / s2,    H_xs = -J W / s2,    H_xx = J J' / s2 + D / (2 s2^2) ds2 ds2' + I,    J = W df/dx
+    H_ss = W W / s2,    H_sa = -W J_a / s2 - W u s2_a / s2^2,
+    H_ab = (J_a.J_b - u.f_ab) / s2 + (J_a.u s2_b + J_b.u s2_a) / s2^2
+           + (|u|^2 / s2 - D/2) s2_a s2_b / s2^2 + (D - |u|^2 / s2) s2_ab / (2 s2) + delta_ab
+
+Far from a minimum H_ab can be indefinite; its expectation over the poses that the model gives for x, Fisher's information, never
+is, and its diagonal, J_a.J_a / s2 + D/2 (s2_a / s2)^2 + 1, is the scale by which steps are damped.
 """
 
 import math
@@ -72,53 +76,79 @@ def _residual(s: Floats, model: Model, k: Floats, dk: Floats, u: Floats, J: Floa
 
 
 @kernel
+def _curvature(x: Floats, u: Floats, model: Model, k: Floats, dk: Floats, solved: Floats, Fu: Floats, s2ab: Floats) -> None:
+    """Write u.f_ab, (Q, Q), and s2_ab, (Q, Q), of which the lower triangles."""
+    X, inverse, coefficients, gamma = model[0], model[1], model[2], model[6][2]
+    n, n_latent = X.shape
+    Fu[:] = 0.0
+    s2ab[:] = 0.0
+    for m in range(n):
+        c = 0.0
+        for i in range(u.shape[0]):
+            c += coefficients[m, i] * u[i]
+        for q in range(n_latent):
+            v = 0.0
+            for i in range(n):
+                v += inverse[m, i] * dk[q, i]
+            for p in range(q + 1):
+                second = -gamma * ((x[q] - X[m, q]) * dk[p, m] + (k[m] if p == q else 0.0))
+                Fu[q, p] += c * second
+                s2ab[q, p] -= 2.0 * solved[m] * second
+            for p in range(n_latent):
+                s2ab[max(p, q), min(p, q)] -= (2.0 if p == q else 1.0) * v * dk[p, m]
+
+
+@kernel
 def _likelihood(
     x: Floats,
     s: Floats,
     model: Model,
     share: float,
-    by_x: tuple[Floats, Floats],
+    by_x: tuple[Floats, Floats, Floats],
     by_s: tuple[Floats, Floats, Floats],
     about: Floats,
 ) -> float:
     """Give share L_IK(x, y(s)); add its derivatives; write s2 to about[0].
 
-    by_x: gradient (Q,) and Hessian (Q, Q); by_s: gradient (S,), diagonal of the Hessian (S,) and H_sx (S, Q).
+    by_x: gradient (Q,), Hessian (Q, Q), scale of steps (Q,); by_s: gradient (S,), diagonal of the Hessian (S,), and H_sx (S, Q).
     """
-    gx, Hxx = by_x
+    gx, Hxx, step = by_x
     gs, Hss, Hsx = by_s
     scale, column, parameters = model[4], model[5], model[6]
     n_latent, n, n_features = x.shape[0], model[0].shape[0], scale.shape[0]
     k, dk, solved = np.empty(n), np.empty((n_latent, n)), np.empty(n)
-    u, J, ds2 = np.empty(n_features), np.empty((n_latent, n_features)), np.zeros(n_latent)
+    u, J, ds2, Ju = np.empty(n_features), np.empty((n_latent, n_features)), np.zeros(n_latent), np.zeros(n_latent)
+    Fu, s2ab = np.empty((n_latent, n_latent)), np.empty((n_latent, n_latent))
     s2, least = _process(x, model, k, dk, solved), LEAST_VARIANCE * parameters[0]
-    if s2 > least:
-        for q in range(n_latent):
-            for m in range(n):
-                ds2[q] -= 2.0 * solved[m] * dk[q, m]
+    known = s2 > least
     s2 = max(s2, least)
     about[0] = s2
     misfit = _residual(s, model, k, dk, u, J)
-    a = share / s2
+    _curvature(x, u, model, k, dk, solved, Fu, s2ab)
+    a, rest = share / s2, n_features - misfit / s2
     value: float = 0.5 * misfit / s2 + 0.5 * n_features * math.log(s2)
     for q in range(n_latent):
         value += 0.5 * x[q] * x[q]
-        ju = 0.0
+        for m in range(n):
+            ds2[q] -= 2.0 * solved[m] * dk[q, m] if known else 0.0
         for i in range(n_features):
-            ju += J[q, i] * u[i]
-        gx[q] += share * x[q] - a * ju + 0.5 * a * ds2[q] * (n_features - misfit / s2)
+            Ju[q] += J[q, i] * u[i]
+        gx[q] += share * x[q] - a * Ju[q] + 0.5 * a * rest * ds2[q]
         for p in range(q + 1):
             jj = 0.0
             for i in range(n_features):
                 jj += J[q, i] * J[p, i]
-            h = a * jj + 0.5 * a * n_features / s2 * ds2[q] * ds2[p] + (share if p == q else 0.0)
+            h = jj - Fu[q, p] + (Ju[q] * ds2[p] + Ju[p] * ds2[q]) / s2 + 0.5 * rest * (s2ab[q, p] if known else 0.0)
+            h = a * (h + (0.5 * n_features - rest) * ds2[q] * ds2[p] / s2) + (share if p == q else 0.0)
             Hxx[q, p] += h
             if p != q:
                 Hxx[p, q] += h
+            else:
+                step[q] += a * (jj + 0.5 * n_features * ds2[q] * ds2[q] / s2) + share
     for i in range(n_features):
         c, w = column[i], a * scale[i]
         gs[c] += w * u[i]
         Hss[c] += w * scale[i]
         for q in range(n_latent):
-            Hsx[c, q] -= w * J[q, i]
+            Hsx[c, q] -= w * (J[q, i] + u[i] * ds2[q] / s2)
     return share * value

@@ -17,17 +17,28 @@ from database.kinematics import forward
 from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
 from database.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.style.constraints import Constraints
-from reconstruct.style.features import N_FEATURES, UP
-from reconstruct.style.likelihood_kernels import Model
+from reconstruct.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.style.model import Style, StyleError, levels
-from reconstruct.style.synthesis_kernels import Asked, _minimise
+from reconstruct.style.synthesis_kernels import (
+    Asked,
+    Prior,
+    State,
+    Styles,
+    _evaluate,
+    _handle_jacobian,
+    _linear,
+    _minimise,
+    _most_rows,
+)
 from reconstruct.style.synthesis_misses import misses, others_met
-from reconstruct.style.synthesis_problem import asked_of, held, model_of, with_fixed
+from reconstruct.style.synthesis_problem import asked_of, held, model_of, packed, with_fixed
 from reconstruct.style.synthesis_start import Examples, Start
 
-STARTS = 3
+STARTS, FINISHED = 5, 2  # poses that annealing starts from, and annealed minima that are followed to the end
 STEPS = (15, 8, 60)
 TOLERANCES = (0.3, 0.1, 1e-3)  # nats that one more step promises
+FAR = 0.5  # variance of a pose that the style hardly knows
+MOST_SIGMA_M = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,7 @@ class Synthesizer:
         self.skeleton = styles[0].skeleton if skeleton is None else skeleton
         self.up = np.ascontiguousarray(up, np.float64)
         self._levels = tuple(levels(style) for style in self.styles)
-        self._still = tuple(self._models(step, None) for step in range(3))
+        self._still, self._moving = self._models(False), self._models(True)
         self._first = np.cumsum([0, *(style.n_latent for style in self.styles)]).astype(np.int64)
         self._held = held(self.styles, self.shares)
         self._examples = Examples(self.styles, self.shares, self.skeleton)
@@ -87,37 +98,86 @@ class Synthesizer:
         other._examples = Examples(self.styles, other.shares, self.skeleton)
         return other
 
-    def synthesize(self, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None) -> Synthesis:
+    def synthesize(
+        self, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None, search: bool = False
+    ) -> Synthesis:
         """Find the pose.
 
         start: of the frame before: neither annealing nor a search for a start is done; past: velocity and acceleration count too,
-        without it the style's pose features alone.
+        without it the style's pose features alone; search: where the minimum near start is a bad one, start anew, too.
         """
-        asked = asked_of(constraints)
+        if start is None:
+            return self._cold(constraints, past)
+        found = self._minimum(_from_before(start), constraints, past)
+        if not search or (found.reached and found.converged and found.variance < FAR):
+            return found
+        other = self._cold(constraints, past)
+        return other if other.energy < found.energy else found
+
+    def handle_covariance(self, found: Synthesis, constraints: Constraints, past: Past | None = None) -> Floats:
+        """Give how sure the handles' places are, (P, 3, 3) [m^2], by Laplace's approximation at a pose that was found.
+
+        J H^-1 J' with the energy's Hessian H by x, joints and root; of handles that nothing is asked of it is how well the style
+        and what is asked of others tell where they are. No variance exceeds MOST_SIGMA_M squared.
+        """
+        at, (prior, asked) = _from_before(found), self._problem(constraints, past, 2)
+        state, n_p, n_a = _state(at), 6 + len(at.latent), N_ANGLES
+        lin = _linear(_most_rows(asked[0], asked[1]), n_a, n_p)
+        rows = np.zeros(1, np.int64)
+        _evaluate(state, prior, self._body, asked, lin, np.empty((len(self.styles), 2)), rows)
+        J = np.concatenate([lin[5][: rows[0]], lin[6][: rows[0]]], axis=1)
+        H = np.block([[np.diag(lin[0]), lin[1]], [lin[1].T, lin[3]]]) + J.T @ J
+        handles = constraints.handles
+        places, full = np.empty((len(handles.joint), 3)), np.empty((len(handles.joint), 3, n_a + 6))
+        _handle_jacobian(state, self._body, handles.joint, handles.offset_m, places, full)
+        by_all = np.zeros((3 * len(places), n_a + n_p))
+        by_all[:, : n_a + 6] = full.reshape(-1, n_a + 6)
+        covariance = (by_all @ _inverse(H) @ by_all.T).reshape(len(places), 3, len(places), 3)
+        return np.ascontiguousarray(np.einsum("piqj->pqij", covariance)[np.arange(len(places)), np.arange(len(places))])
+
+    def _problem(self, constraints: Constraints, past: Past | None, step: int) -> tuple[Prior, Asked]:
+        """Give what the kernels are told at a step of annealing."""
         weight, centre = with_fixed(*self._held, constraints)
-        offset = None if past is None else _offset(past)
+        styles = self._still[step] if past is None else self._after(self._moving[step], past)
+        return (styles, np.array(self.shares), self._first, weight, centre, self.up), asked_of(constraints)
 
-        def minimise(at: Start, step: int, most: int, tolerance: float) -> tuple[Floats, Floats]:
-            models = self._still[step] if offset is None else self._models(step, offset)
-            prior = (models, np.array(self.shares), self._first, weight, centre, self.up)
-            result, about = np.empty(4), np.empty((len(self.styles), 2))
-            state = (at.rotvec, at.rotation, at.root_m, at.latent)
-            _minimise(state, prior, self._body, asked, most, tolerance, result, about)
-            return result, about
+    def _cold(self, constraints: Constraints, past: Past | None) -> Synthesis:
+        """Find the pose from the likest poses of the style, by annealing."""
+        annealed, asked = self._problem(constraints, past, 0)
+        starts = self._examples.starts(constraints, asked, self.up, STARTS)
+        energies = np.array([self._minimise(at, annealed, asked, 0)[0][0] for at in starts])
+        between, asked = self._problem(constraints, past, 1)
+        best: Synthesis | None = None
+        for i in _different(energies, [at.latent for at in starts], self._examples.apart):
+            self._minimise(starts[i], between, asked, 1)
+            found = self._minimum(starts[i], constraints, past)
+            best = found if best is None or found.energy < best.energy else best
+        assert best is not None
+        return best
 
-        if start is not None:
-            best = _from_before(start)
-        else:
-            starts = self._examples.starts(constraints, asked, self.up, STARTS)
-            energies = [minimise(at, 0, STEPS[0], TOLERANCES[0])[0][0] for at in starts]
-            best = starts[int(np.argmin(energies))]
-            minimise(best, 1, STEPS[1], TOLERANCES[1])
-        result, about = minimise(best, 2, STEPS[2], TOLERANCES[2])
-        return self._finished(best, constraints, asked, result, about)
+    def _minimum(self, at: Start, constraints: Constraints, past: Past | None) -> Synthesis:
+        """Find the minimum of the learned style near a pose."""
+        prior, asked = self._problem(constraints, past, 2)
+        return self._finished(at, constraints, asked, *self._minimise(at, prior, asked, 2))
 
-    def _models(self, step: int, offset: Floats | None) -> tuple[Model, ...]:
-        """Give the models of all styles at a step of annealing."""
-        return tuple(model_of(style, of[step], offset) for style, of in zip(self.styles, self._levels, strict=True))
+    def _minimise(self, at: Start, prior: Prior, asked: Asked, step: int) -> tuple[Floats, Floats]:
+        """Move a start to a minimum; give what `_minimise` writes of it."""
+        result, about = np.empty(4), np.empty((len(self.styles), 2))
+        _minimise(_state(at), prior, self._body, asked, STEPS[step], TOLERANCES[step], result, about)
+        return result, about
+
+    def _models(self, moving: bool) -> tuple[Styles, ...]:
+        """Give the models of all styles at the steps of annealing."""
+        steps = [
+            [model_of(style, of[step], moving) for style, of in zip(self.styles, self._levels, strict=True)] for step in range(3)
+        ]
+        return tuple(packed(models) for models in steps)
+
+    def _after(self, styles: Styles, past: Past) -> Styles:
+        """Give moving models for what the static features less y are for the poses before."""
+        offset = np.concatenate([np.zeros_like(past.before), past.before, 2.0 * past.before - past.earlier])
+        each = [style.scale * offset[style.modelled] for style in self.styles]
+        return styles[0], styles[1] + np.concatenate(each), *styles[2:]
 
     def _finished(self, at: Start, constraints: Constraints, asked: Asked, result: Floats, about: Floats) -> Synthesis:
         """Give the pose that was found with how well it does what is asked."""
@@ -159,12 +219,32 @@ def _checked(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, .
     return tuple(float(v) for v in given / given.sum())
 
 
-def _offset(past: Past) -> Floats:
-    """Give s - y of features whose poses before are known, (F,)."""
-    return np.concatenate([np.zeros_like(past.before), past.before, 2.0 * past.before - past.earlier])
+def _different(energies: Floats, latent: list[Floats], apart: float) -> list[int]:
+    """Give the lowest of annealed minima and the next one that is another, in x, up to FINISHED of them."""
+    chosen: list[int] = []
+    for i in np.argsort(np.nan_to_num(energies, nan=np.inf), kind="stable"):
+        if len(chosen) < FINISHED and all(np.linalg.norm(latent[i] - latent[j]) > 0.2 * apart for j in chosen):
+            chosen.append(int(i))
+    return chosen
 
 
 def _from_before(start: Synthesis) -> Start:
     """Start where the frame before ended."""
     rotation = np.ascontiguousarray(REFERENCE[0] @ matrix_from_rotvec(start.rotvec[0]))
     return Start(start.rotvec.copy(), rotation, start.root_m.copy(), np.concatenate(start.latent))
+
+
+def _state(at: Start) -> State:
+    """Give a start's arrays; the kernels move them."""
+    return at.rotvec, at.rotation, at.root_m, at.latent
+
+
+def _inverse(H: Floats) -> Floats:
+    """Give the inverse of a Hessian of which no eigenvalue counts as less than what MOST_SIGMA_M stands for."""
+    least = MOST_SIGMA_M**-2
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(H + least * np.eye(len(H))))
+        return np.asarray(root.T @ root)
+    except np.linalg.LinAlgError:  # not at a minimum: flagged as not converged, or flat
+        values, vectors = np.linalg.eigh(H)
+        return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)

@@ -14,22 +14,27 @@ from database.kinematics import _product, _rodrigues
 from database.rotations import Floats
 from reconstruct.style.likelihood_kernels import Model, _likelihood
 
-LONGEST_RAD = 1.0
+LONGEST_RAD = 1.0  # of one step
+FIRST_DAMPING, MOST_DAMPING = 1e-3, 1e9
 NEAREST_M = 0.05  # of a point before a camera; nearer or behind, it is pulled to the front
 
 Ints = NDArray[np.int64]
 Body = tuple[Ints, Floats, Floats]
 Views = tuple[Floats, Floats, Floats]
-# Styles' models, shares (S,), start of each style's x and their end (S + 1,); weights and centres of static features that are
-# held, (A + 3,) each; the world's up (3,).
-Prior = tuple[tuple[Model, ...], Floats, Ints, Floats, Floats, Floats]
+# All styles' models behind each other: X, K^-1, K^-1 Y W, w and parameters of each; W b; s of each feature; and by style, (S, 5),
+# M, Q, K, where its numbers begin and where its features do. So one compiled kernel serves any number of styles.
+Styles = tuple[Floats, Floats, Ints, Ints]
+# Styles, shares (S,), start of each style's x and their end (S + 1,); weights and centres of static features that are held,
+# (A + 3,) each; the world's up (3,).
+Prior = tuple[Styles, Floats, Ints, Floats, Floats, Floats]
 Handled = tuple[Ints, Floats, Floats, Floats, Floats, Floats, Views]  # joint, offset, then Observations.arrays()
 Turned = tuple[Ints, Floats, Floats]  # joint, rotation, sigma
 Rooted = tuple[Floats, Floats, float, float]  # rotation, place, 1 / sigma^2 of both
 Asked = tuple[Handled, Turned, Rooted, float]  # and the square of robust_sigmas
 State = tuple[Floats, Floats, Floats, Floats]  # pose (J, 3), its row 0 unused; R (3, 3), root (3,), x
-# D (A,), H_ap (A, P), g_a (A,), H_pp (P, P), g_p (P,) without the rows; rows by a (R, A), by p (R, P), and their values (R,).
-Linear = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
+# D (A,), H_ap (A, P), g_a (A,), H_pp (P, P), g_p (P,) without the rows; rows by a (R, A), by p (R, P), and their values (R,);
+# the scale of steps of p (P,).
+Linear = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 
 
 @kernel
@@ -65,7 +70,10 @@ def _frames(pose: Floats, R: Floats, root_m: Floats, body: Body, G: Floats, p: F
     """Write joints' orientations G, places p, and angular velocities by their coordinates, H = G_parent reference J_l(r)."""
     parents, offsets_m, reference = body
     turn, left, L = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    G[0], p[0] = R, root_m
+    for i in range(3):
+        p[0, i] = root_m[i]
+        for k in range(3):
+            G[0, i, k] = R[i, k]
     for j in range(1, pose.shape[0]):
         parent = parents[j]
         _rodrigues(pose[j], turn, left)
@@ -182,7 +190,8 @@ def _orientation_terms(frame: tuple[Floats, Floats, Floats], parents: Ints, turn
     joint, rotation, sigma = turned
     G, _, H = frame
     n_a = 3 * (parents.shape[0] - 1)
-    e, full = np.empty(3), np.empty((3, n_a + 6))
+    e, full, unit = np.empty(3), np.empty((3, n_a + 6)), np.zeros((3, 3))
+    unit[0, 0] = unit[1, 1] = unit[2, 2] = 1.0
     energy = 0.0
     for o in range(joint.shape[0]):
         if not (sigma[o] > 0.0 and sigma[o] < np.inf):
@@ -191,20 +200,42 @@ def _orientation_terms(frame: tuple[Floats, Floats, Floats], parents: Ints, turn
         j = joint[o]
         _rotation_error(G[j], rotation[o], e)
         while parents[j] >= 0:
-            full[:, 3 * (j - 1) : 3 * j] = H[j]
+            for i in range(3):
+                for c in range(3):
+                    full[i, 3 * (j - 1) + c] = H[j, i, c]
             j = parents[j]
         for i in range(3):
             full[i, n_a + i] = 1.0
             energy += 0.5 * (e[i] / sigma[o]) ** 2
-        rows[0] = _add_rows(rows[0], 1.0 / sigma[o], np.eye(3), e, full, lin)
+        rows[0] = _add_rows(rows[0], 1.0 / sigma[o], unit, e, full, lin)
     return energy
+
+
+@kernel
+def _model(styles: Styles, style: int) -> Model:
+    """Give one style's model, views of what is packed."""
+    data, shift, column, table = styles
+    n, n_latent, n_features, at, first = table[style, 0], table[style, 1], table[style, 2], table[style, 3], table[style, 4]
+    inverse = at + n * n_latent
+    coefficients = inverse + n * n
+    scale = coefficients + n * n_features
+    end, last = scale + n_features, first + n_features
+    return (
+        data[at:inverse].reshape(n, n_latent),
+        data[inverse:coefficients].reshape(n, n),
+        data[coefficients:scale].reshape(n, n_features),
+        shift[first:last],
+        data[scale:end],
+        column[first:last],
+        data[end : end + 3],
+    )
 
 
 @kernel
 def _style_terms(state: State, prior: Prior, lin: Linear, about: Floats) -> float:
     """Add sum_s share_s L_IK_s and what holds the static features that no style models; give their energy."""
     pose, R, _, x = state
-    models, shares, first, held, centre, up = prior
+    styles, shares, first, held, centre, up = prior
     D, cross, ga, H, gp = lin[0], lin[1], lin[2], lin[3], lin[4]
     n_a, n_x = D.shape[0], x.shape[0]
     s, gs, Hss, Hsx = np.empty(n_a + 3), np.zeros(n_a + 3), np.zeros(n_a + 3), np.zeros((n_a + 3, n_x))
@@ -219,10 +250,11 @@ def _style_terms(state: State, prior: Prior, lin: Linear, about: Floats) -> floa
         energy += 0.5 * held[i] * off * off
         gs[i] += held[i] * off
         Hss[i] += held[i]
-    for k in range(len(models)):
+    for k in range(shares.shape[0]):
         a, b = first[k], first[k + 1]
-        by_x, by_s = (gp[6 + a : 6 + b], H[6 + a : 6 + b, 6 + a : 6 + b]), (gs, Hss, Hsx[:, a:b])
-        about[k, 1] = _likelihood(x[a:b], s, models[k], shares[k], by_x, by_s, about[k])
+        by_x = (gp[6 + a : 6 + b], H[6 + a : 6 + b, 6 + a : 6 + b], lin[8][6 + a : 6 + b])
+        by_s = (gs, Hss, Hsx[:, a:b])
+        about[k, 1] = _likelihood(x[a:b], s, _model(styles, k), shares[k], by_x, by_s, about[k])
         energy += about[k, 1]
     for i in range(n_a):
         D[i] += Hss[i]
@@ -257,7 +289,10 @@ def _evaluate(state: State, prior: Prior, body: Body, asked: Asked, lin: Linear,
     pose, R, root_m, _ = state
     handled, turned, rooted, scale2 = asked
     Hpp, gp, e = lin[3], lin[4], np.empty(3)
-    lin[0][:], lin[1][:], lin[2][:], Hpp[:], gp[:], lin[6][:] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for part in (lin[1], Hpp, lin[6]):
+        part[:] = 0.0
+    for vector in (lin[0], lin[2], gp, lin[8]):
+        vector[:] = 0.0
     n_joints = pose.shape[0]
     G, p, H = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, 3))
     _frames(pose, R, root_m, body, G, p, H)
@@ -272,7 +307,10 @@ def _evaluate(state: State, prior: Prior, body: Body, asked: Asked, lin: Linear,
         gp[3 + i] += rooted[3] * d
         Hpp[i, i] += rooted[2]
         Hpp[3 + i, 3 + i] += rooted[3]
-    return energy + _style_terms(state, prior, lin, about)
+    energy += _style_terms(state, prior, lin, about)
+    for i in range(6):
+        lin[8][i] = Hpp[i, i]
+    return energy
 
 
 @kernel
@@ -321,7 +359,7 @@ def _step(lin: Linear, n: int, damping: float, step_a: Floats, step_p: Floats) -
     With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
     S = I + Ja D^-1 Ja', E = Jp - Ja D^-1 C:  (H - C' D^-1 C + E' S^-1 E) step_p = C' D^-1 ga - gp - E' S^-1 (e - Ja D^-1 ga).
     """
-    D, cross, ga, H, gp, rows_a, rows_p, e = lin
+    D, cross, ga, H, gp, rows_a, rows_p, e, scale = lin
     n_a, n_p = cross.shape
     J, C, root = np.empty((n, n_a)), np.empty((n_a, n_p + 1)), np.empty(n_a)
     for i in range(n_a):
@@ -354,7 +392,7 @@ def _step(lin: Linear, n: int, damping: float, step_a: Floats, step_p: Floats) -
     _forward_solve(S, E, n)
     A = np.empty((n_p, n_p))
     for c in range(n_p):
-        d = H[c, c]
+        d = scale[c]
         for r in range(n):
             d += rows_p[r, c] * rows_p[r, c]
         for b in range(c + 1):
@@ -390,7 +428,7 @@ def _step(lin: Linear, n: int, damping: float, step_a: Floats, step_p: Floats) -
 @kernel
 def _finish_step(lin: Linear, n: int, root: Floats, C: Floats, pull: Floats, step_a: Floats, step_p: Floats) -> float:
     """Write step_a of step_p and the rows' l; give half of -gradient' step."""
-    _, _, ga, _, gp, rows_a, rows_p, e = lin
+    _, _, ga, _, gp, rows_a, rows_p, e, _ = lin
     n_a, n_p = step_a.shape[0], step_p.shape[0]
     gain = 0.0
     for i in range(n_a):
@@ -431,11 +469,29 @@ def _moved(state: State, step_a: Floats, step_p: Floats, trial: State) -> None:
         trial[2][i] = state[2][i] + share * step_p[3 + i]
     _rodrigues(w, turn, left)
     _product(turn, state[1], trial[1])
+    for i in range(3):
+        trial[0][0, i] = state[0][0, i]
     for j in range(1, state[0].shape[0]):
         for i in range(3):
             trial[0][j, i] = state[0][j, i] + share * step_a[3 * (j - 1) + i]
     for q in range(state[3].shape[0]):
         trial[3][q] = state[3][q] + share * step_p[6 + q]
+
+
+@kernel
+def _take(trial: State, new_about: Floats, state: State, about: Floats) -> None:
+    """Copy the trial to the state."""
+    for j in range(trial[0].shape[0]):
+        for i in range(3):
+            state[0][j, i] = trial[0][j, i]
+    for i in range(3):
+        state[2][i] = trial[2][i]
+        for k in range(3):
+            state[1][i, k] = trial[1][i, k]
+    for q in range(trial[3].shape[0]):
+        state[3][q] = trial[3][q]
+    for k in range(about.shape[0]):
+        about[k, 0], about[k, 1] = new_about[k, 0], new_about[k, 1]
 
 
 @kernel
@@ -455,30 +511,32 @@ def _minimise(
     number of steps to result (4,); s2 and share L_IK of each style to about (S, 2).
     """
     n_a, n_p, n_rows = 3 * (state[0].shape[0] - 1), 6 + state[3].shape[0], _most_rows(asked[0], asked[1])
-    lin = _linear(n_rows, n_a, n_p)
-    other = _linear(n_rows, n_a, n_p)
-    trial = (state[0].copy(), state[1].copy(), state[2].copy(), state[3].copy())
-    step_a, step_p, rows, new_rows = np.empty(n_a), np.empty(n_p), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    new_about = np.empty(about.shape)
-    energy = _evaluate(state, prior, body, asked, lin, about, rows)
-    damping, gain, converged, steps = 1e-3, np.inf, 0.0, 0
-    while steps < most and damping < 1e9:
-        gain = _step(lin, rows[0], damping, step_a, step_p)
+    lin, new_lin = _linear(n_rows, n_a, n_p), _linear(n_rows, n_a, n_p)
+    trial = (np.empty_like(state[0]), np.empty((3, 3)), np.empty(3), np.empty_like(state[3]))
+    step_a, step_p, rows, new_about = np.zeros(n_a), np.zeros(n_p), np.zeros(1, np.int64), np.empty(about.shape)
+    energy, damping, gain, converged, steps, n = np.inf, FIRST_DAMPING, 0.0, 0.0, 0, 0
+    while True:
+        _moved(state, step_a, step_p, trial)
+        new = _evaluate(trial, prior, body, asked, new_lin, new_about, rows)
+        if new <= energy:
+            if steps > 0:
+                damping *= 0.1 if energy - new > 0.7 * gain else (1.0 if energy - new > 0.2 * gain else 5.0)
+            energy, n = new, rows[0]
+            lin, new_lin = new_lin, lin
+            _take(trial, new_about, state, about)
+        else:
+            damping *= 10.0
+        gain = -1.0
+        while gain < 0.0 and damping < MOST_DAMPING:
+            gain = _step(lin, n, damping, step_a, step_p)
+            if not gain >= 0.0:
+                gain = -1.0
+                damping *= 10.0
         if 0.0 <= gain < tolerance and damping <= 0.1:
             converged = 1.0
+        if converged > 0.0 or steps >= most or damping >= MOST_DAMPING or not energy < np.inf:
             break
         steps += 1
-        _moved(state, step_a, step_p, trial)
-        new = _evaluate(trial, prior, body, asked, other, new_about, new_rows)
-        if not (gain >= 0.0 and new <= energy):
-            damping *= 10.0
-            continue
-        damping *= 0.1 if energy - new > 0.7 * gain else (1.0 if energy - new > 0.2 * gain else 5.0)
-        damping = max(damping, 1e-9)
-        energy, rows[0] = new, new_rows[0]
-        lin, other = other, lin
-        about[:] = new_about
-        state[0][:], state[1][:], state[2][:], state[3][:] = trial[0], trial[1], trial[2], trial[3]
     result[0], result[1], result[2], result[3] = energy, gain, converged, steps
 
 
@@ -486,4 +544,21 @@ def _minimise(
 def _linear(n_rows: int, n_a: int, n_p: int) -> Linear:
     """Make room for a linearisation."""
     by_a, by_p = np.empty((n_rows, n_a)), np.empty((n_rows, n_p))
-    return np.empty(n_a), np.empty((n_a, n_p)), np.empty(n_a), np.empty((n_p, n_p)), np.empty(n_p), by_a, by_p, np.empty(n_rows)
+    D, cross, ga, H, gp = np.empty(n_a), np.empty((n_a, n_p)), np.empty(n_a), np.empty((n_p, n_p)), np.empty(n_p)
+    return D, cross, ga, H, gp, by_a, by_p, np.empty(n_rows), np.empty(n_p)
+
+
+@kernel
+def _handle_jacobian(state: State, body: Body, joint: Ints, offset_m: Floats, points: Floats, jacobian: Floats) -> None:
+    """Write the places of handles, (N, 3), and their derivatives by a and the root's six, (N, 3, A + 6)."""
+    pose, R, root_m, _ = state
+    n_joints = pose.shape[0]
+    G, p, H = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, 3))
+    _frames(pose, R, root_m, body, G, p, H)
+    for m in range(joint.shape[0]):
+        j = joint[m]
+        for i in range(3):
+            points[m, i] = p[j, i]
+            for k in range(3):
+                points[m, i] += G[j, i, k] * offset_m[m, k]
+        _point_rows(points[m], j, (G, p, H), body[0], jacobian[m])

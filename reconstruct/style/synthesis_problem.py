@@ -9,24 +9,31 @@ from reconstruct.style.constraints import Constraints
 from reconstruct.style.features import N_STATIC
 from reconstruct.style.likelihood_kernels import Model
 from reconstruct.style.model import Level, Style
-from reconstruct.style.synthesis_kernels import Asked
+from reconstruct.style.synthesis_kernels import Asked, Styles
 
 HELD_RAD = 0.03  # how far features may stray that no style models
 
 
-def model_of(style: Style, level: Level, offset: Floats | None) -> Model:
-    """Give a style's arrays; offset: what the static features less y are for the poses before, (F,), None: static features only.
-
-    Velocities and accelerations of which nothing is known are left out: that marginalises them.
-    """
+def model_of(style: Style, level: Level, moving: bool) -> Model:
+    """Give a style's arrays; without moving, velocities and accelerations are left out, which marginalises them."""
     column = np.flatnonzero(style.modelled)
-    used = np.ones(len(column), bool) if offset is not None else column < N_STATIC
-    column, scale = column[used], np.ascontiguousarray(level.scale[used])
-    shift = scale * (level.mean[used] + (0.0 if offset is None else offset[column]))
+    used = np.ones(len(column), bool) if moving else column < N_STATIC
+    scale = np.ascontiguousarray(level.scale[used])
     coefficients = np.ascontiguousarray(level.coefficients[:, used] * scale)
     p = level.parameters
     parameters = np.array([p.alpha, 1.0 / p.beta, p.gamma])
-    return level.latent, level.inverse, coefficients, shift, scale, np.ascontiguousarray(column % N_STATIC), parameters
+    shift = scale * level.mean[used]
+    return level.latent, level.inverse, coefficients, shift, scale, np.ascontiguousarray(column[used] % N_STATIC), parameters
+
+
+def packed(models: Sequence[Model]) -> Styles:
+    """Put models behind each other."""
+    data = [np.concatenate([np.ravel(part) for part in (X, K, C, w, p)]) for X, K, C, _, w, _, p in models]
+    counts = np.array([(*model[0].shape, len(model[4])) for model in models], np.int64)
+    starts = [np.cumsum([0, *(len(part) for part in data)])[:-1], np.cumsum([0, *counts[:, 2]])[:-1]]
+    shift, column = (np.concatenate([model[i] for model in models]) for i in (3, 5))
+    table = np.column_stack([counts, *starts]).astype(np.int64)
+    return np.concatenate(data), shift, column, np.ascontiguousarray(table)
 
 
 def held(styles: Sequence[Style], shares: Sequence[float]) -> tuple[Floats, Floats]:

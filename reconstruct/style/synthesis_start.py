@@ -10,7 +10,7 @@ from database.kinematics import local_markers
 from database.rotations import Floats, matrix_from_rotvec
 from database.skeleton import Skeleton
 from reconstruct.style.constraints import Constraints, Handles
-from reconstruct.style.features import N_STATIC
+from reconstruct.style.features import N_ANGLES, N_STATIC
 from reconstruct.style.model import Style
 from reconstruct.style.synthesis_kernels import Asked
 from reconstruct.style.synthesis_start_kernels import _lay
@@ -36,7 +36,7 @@ class Examples:
         """Prepare the poses of all styles that have a share."""
         self.skeleton = skeleton
         use = [k for k in range(len(styles)) if shares[k] > 0.0]
-        self.rotvec = np.concatenate([styles[k].rotvec[styles[k].active] for k in use])
+        self.rotvec = np.concatenate([_poses(styles[k]) for k in use])
         static = [style.features[style.active, :N_STATIC] for style in styles]
         own = np.concatenate([static[k] for k in use])
         self.latent = np.concatenate(
@@ -101,6 +101,13 @@ class Examples:
             if np.linalg.norm(self.latent[chosen] - self.latent[i], axis=1).min() > self.apart:
                 chosen.append(int(i))
         return chosen
+
+
+def _poses(style: Style) -> Floats:
+    """Give the active poses, (M, J, 3), their joints as in the features, which go beyond pi where the motion does."""
+    rotvec = style.rotvec[style.active].copy()
+    rotvec[:, 1:] = style.features[style.active, :N_ANGLES].reshape(len(rotvec), -1, 3)
+    return rotvec
 
 
 def _likest(poses: Floats, others: Floats) -> NDArray[np.int64]:

@@ -1,0 +1,62 @@
+"""Poses are laid on what is asked by the best turn about the vertical and the best shift."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from database.rotations import Floats, matrix_from_rotvec
+from reconstruct.style.synthesis_kernels import Handled, Rooted
+from reconstruct.style.synthesis_start_kernels import _lay
+
+UP = np.array([0.0, 1.0, 0.0])
+FREE: Rooted = (np.eye(3), np.zeros(3), 0.0, 0.0)
+YAW, SHIFT = 2.2, np.array([0.3, 1.1, 4.0])
+POINTS = np.array([[0.1, 0.4, 0.2], [-0.3, 0.5, 0.1], [0.2, -0.8, 0.0], [-0.1, -0.7, 0.35], [0.0, 0.6, -0.2]])
+
+
+def handled(world: Floats, lines: bool) -> Handled:
+    n = len(world)
+    info = np.zeros((n, 3, 3)) if lines else np.tile(np.eye(3) / 0.01, (n, 1, 1))
+    ideal = np.zeros((2, n, 2))
+    if lines:
+        ideal[0] = world[:, :2] / world[:, 2:]
+    weight = np.stack([np.ones(n), np.zeros(n)]) if lines else np.zeros((2, n))
+    views = (np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.full(2, 600.0))
+    return np.zeros(n, np.int64), np.zeros((n, 3)), world, info, ideal, weight, views
+
+
+def lay(points: Floats, to: Handled, yaw: float = np.nan, rooted: Rooted = FREE) -> tuple[float, float, Floats]:
+    cost, turn, shift = np.empty(1), np.empty(1), np.empty((1, 3))
+    _lay(points[None], np.array([yaw]), to, rooted, UP, bool(to[5].any()), cost, turn, shift)
+    return float(cost[0]), float(turn[0]), shift[0]
+
+
+@pytest.mark.parametrize(("lines", "yaw_rad", "shift_m"), [(False, 1e-9, 1e-6), (True, 0.05, 0.1)])
+def test_turn_and_shift_are_found(lines: bool, yaw_rad: float, shift_m: float) -> None:
+    world = POINTS @ matrix_from_rotvec(YAW * UP).T + SHIFT
+    _, yaw, shift = lay(POINTS, handled(world, lines))
+    assert abs(np.angle(np.exp(1j * (yaw - YAW)))) < yaw_rad
+    assert_allclose(shift, SHIFT, atol=shift_m)
+
+
+def test_a_known_turn_is_kept_and_the_place_is_drawn_to_the_roots_prior() -> None:
+    cost, yaw, shift = lay(POINTS, handled(POINTS + SHIFT, False), 0.0)
+    assert yaw == 0.0 and cost < 1e-3
+    assert_allclose(shift, SHIFT, atol=1e-6)
+    nothing = handled(POINTS, False)
+    nothing[3][:] = 0.0
+    assert_allclose(lay(POINTS, nothing, 0.0, (np.eye(3), SHIFT, 0.0, 100.0))[2], SHIFT, atol=1e-6)
+
+
+def test_a_pose_that_does_not_fit_costs_what_is_left() -> None:
+    world = POINTS.copy()
+    world[0, 1] += 0.1
+    cost = lay(POINTS, handled(world, False))[0]
+    assert 0.5 * 100.0 < cost < 100.0  # (0.1 m / 0.01 m)^2, part of it taken up by the shift
+
+
+def test_a_pose_behind_the_camera_is_no_start() -> None:
+    world = POINTS + SHIFT
+    to = handled(world, True)
+    far = (np.eye(3), np.array([0.0, 0.0, -50.0]), 0.0, 1e6)
+    assert lay(POINTS, to, 0.0, far)[0] > 1e6
