@@ -43,7 +43,7 @@ def test_points_by_joint_by_end_and_by_marker() -> None:
     hand, head, wrist = asked(text).poses[0].points
     assert (hand.handle.joint, hand.sigma_m) == (JOINT_INDEX["leftHand"], 0.02)
     np.testing.assert_array_equal(hand.handle.offset_m, [0.1, 0.0, 0.0])
-    assert head.handle.offset_m is None and head.handle.name == "end of head" and head.sigma_m == 0.003
+    assert head.handle.offset_m is None and head.handle.name == "end of head" and head.sigma_m == 0.001
     boxing = read_marker_set("boxing")
     row = boxing.names.index("left_hand")
     assert wrist.handle.joint == boxing.joint[row]
@@ -53,7 +53,7 @@ def test_points_by_joint_by_end_and_by_marker() -> None:
 def test_image_points_in_a_camera_placed_by_hand() -> None:
     request, rig = request_of("c.toml", tomllib.loads(CAMERA + '[[image_point]]\njoint = "head"\npx = [319.5, 100]\n'), 1)
     point = request.poses[0].image_points[0]
-    assert rig is not None and rig.is_lone and (point.camera, point.sigma_px) == (0, 1.0)
+    assert rig is not None and rig.is_lone and (point.camera, point.sigma_px) == (0, 0.3)
     np.testing.assert_allclose(rig.left.project([[0.0, 1.0, 0.0]]), [[319.5, 239.5]], atol=1e-9)  # looks there
 
 

@@ -28,8 +28,8 @@ from tools.style_pose_values import (
 )
 
 HANDLE_KEYS = ("joint", "marker", "offset_m", "end")
-POINT_SIGMA_M, IMAGE_SIGMA_PX, ROTATION_SIGMA_DEG, FIXED_SIGMA_DEG = 0.003, 1.0, 2.0, 1.0
-ROOT_SIGMA_M, ROOT_SIGMA_DEG = 0.1, 15.0
+POINT_SIGMA_M, IMAGE_SIGMA_PX, ROTATION_SIGMA_DEG, FIXED_SIGMA_DEG = 0.001, 0.3, 0.5, 0.5
+ROOT_SIGMA_M, ROOT_SIGMA_DEG = 0.02, 3.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import numpy as np
 
 from calibration.camera import Rig
 from config.joints import JOINTS, PARENTS
-from database.kinematics import forward
+from database.kinematics import forward, local_rotations
 from database.rotations import Floats, geodesic_rad
 from database.skeleton import Skeleton
-from reconstruct.style.constraints import Constraints
+from reconstruct.style.constraints import Constraints, RootPrior
 from reconstruct.style.synthesis import Synthesis
 from tools.style_pose_constraints import offset_of
 from tools.style_pose_request import PointAsked, PoseAsked
@@ -73,13 +73,22 @@ def offs(
     for k, held in enumerate(asked.fixed):
         turn_deg = _held_off_deg(G, held.joint, constraints.fixed.rotvec[k])
         result.append(_off(f"{JOINTS[held.joint]} held", turn_deg, "deg", math.degrees(held.sigma_rad)))
+    return result + _root_offs(G[0], pose.root_m, constraints.root)
+
+
+def _root_offs(rotation: Floats, place_m: Floats, asked: RootPrior) -> list[Off]:
+    """Give how far the root is off what is said of it."""
+    result = []
+    if math.isfinite(asked.sigma_m):
+        result.append(_off("root", float(np.linalg.norm(place_m - asked.position_m)), "m", asked.sigma_m))
+    if math.isfinite(asked.sigma_rad):
+        turn_deg = float(np.degrees(geodesic_rad(rotation, asked.rotation)))
+        result.append(_off("root turned", turn_deg, "deg", math.degrees(asked.sigma_rad)))
     return result
 
 
 def _held_off_deg(G: Floats, joint: int, rotvec: Floats) -> float:
     """Give how far a joint's rotation from its parent is from the charted one, [degrees]."""
-    from database.kinematics import local_rotations
-
     charted = np.zeros((len(JOINTS), 3))
     charted[joint] = rotvec
     wanted = local_rotations(charted)[joint]
