@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.real_recording_sheet import write_sheets
-from calibration.camera import Camera
+from calibration.camera import Camera, Rig
 from calibration.rig_toml import read_rig
+from calibration.subject import Subject
 from capture.detector import Detector
 from capture.packets import Blobs, Floats, Frame, MarkerFrame, PairedBlobs
 from capture.recording import Recording, RecordingSpec
@@ -25,6 +26,7 @@ from config.cameras import CAMERAS
 from config.markers import read_marker_set
 from config.settings import Settings
 from database.default import default_database
+from database.store import PoseDatabase
 from reconstruct.checks import swapped_markers
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, State
@@ -168,8 +170,20 @@ def pairs_of(
     return found
 
 
-def observed(folder: Path, live: bool) -> tuple[list[Seen], tuple[str, ...], tuple[Camera, ...]]:
-    """Give what is seen of every pair, the names of the markers and the cameras."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recording: pairs found in it, as `pairs_of` gives them, and all that a pipeline for it needs."""
+
+    settings: Settings
+    rig: Rig
+    names: tuple[str, ...]
+    found: list[tuple[tuple[Frame, Frame], PairedBlobs, tuple[float, float]]]
+    subject: Subject
+    database: PoseDatabase
+
+
+def recorded(folder: Path, live: bool) -> Recorded:
+    """Detect in a recording and fit the performer to its T-pose."""
     settings, rig, worn = Settings(), read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
     spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
     found = pairs_of(Recording(spec, settings.detector, worn), settings, live)
@@ -177,13 +191,24 @@ def observed(folder: Path, live: bool) -> tuple[list[Seen], tuple[str, ...], tup
     standing = [found[k][1] for k in np.flatnonzero((times_s >= T_POSE_S[0]) & (times_s <= T_POSE_S[1]))]
     database = default_database()
     subject = subject_from_pairs("performer", standing, rig, worn, database, settings).subject
-    pipeline = Pipeline(rig, subject, database, settings)
+    return Recorded(settings, rig, worn.names, found, subject, database)
+
+
+def watched(recording: Recorded) -> list[Seen]:
+    """Put every pair through a pipeline."""
+    pipeline = Pipeline(recording.rig, recording.subject, recording.database, recording.settings)
     seen = []
-    for frames, pair, levels in found:
+    for frames, pair, levels in recording.found:
         pose = pipeline.step(pair)
         assert pipeline.markers is not None
         seen.append(Seen(frames, pair, pipeline.markers, pose, levels))
-    return seen, worn.names, rig.cameras
+    return seen
+
+
+def observed(folder: Path, live: bool) -> tuple[list[Seen], tuple[str, ...], tuple[Camera, ...]]:
+    """Give what is seen of every pair, the names of the markers and the cameras."""
+    recording = recorded(folder, live)
+    return watched(recording), recording.names, recording.rig.cameras
 
 
 def spread(n: int) -> list[int]:

@@ -27,7 +27,7 @@ def walks(motion_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", ["synthesis", "search", "dimensionality", "end-to-end", "filtering", "feet", "acquisition", "missing"]
+    "command", ["synthesis", "search", "dimensionality", "end-to-end", "filtering", "feet", "acquisition", "missing", "labels"]
 )
 def test_every_command_has_help_and_needs_the_motions(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

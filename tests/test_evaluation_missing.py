@@ -1,5 +1,6 @@
 """Missing markers: masks by their properties, every method on a small walk, the tables' arithmetic, what styles learn from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from config.settings import Settings
 from database.builtin import body
 from database.clips import Clip, clip_slice
 from reconstruct.basis import basis_for
-from reconstruct.style.features import TrainingPoses, training_poses
+from reconstruct.style.features import TrainingPoses, some, training_poses
+from reconstruct.style.learn import LearnOptions, learn
+from reconstruct.style.model import Style
 from tests.people import person, table_of, walk, worn_markers
 from tools.evaluation import missing_styles
 from tools.evaluation.asf_angles import AsfAngles
@@ -119,6 +122,13 @@ def walked() -> Given:
     return Given(walk_query(visible), basis_for(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None)
 
 
+@pytest.fixture(scope="module")
+def learned() -> Style:
+    """A style of another part of the walk than is asked for."""
+    poses = some(training_poses([clip_slice(CLIP, N + 20, CLIP.n_frames)]), 60)
+    return learn(poses, SUBJECT.skeleton, "walk", LearnOptions(active=30, steps=30))
+
+
 def test_interpolation_is_straight_between_what_is_seen(walked: Given) -> None:
     query = walked.query
     place = interpolated(query)
@@ -138,6 +148,19 @@ def test_every_method_follows_a_walk_without_half_of_its_markers(name: str, walk
     if name == "linear":
         missing = ~walked.query.visible
         np.testing.assert_array_equal(found.marker_m[missing], interpolated(walked.query)[missing])
+
+
+@pytest.mark.parametrize(("name", "missing"), [("style", 1), ("both", 4), ("chosen", 4)])
+def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: Given, learned: Style) -> None:
+    visible = walked.query.visible.copy()
+    if missing == 1:  # a style learned so briefly is no good by itself: the hand may be anywhere within reach
+        visible[:], visible[20:40, 0] = True, False
+    told = replace(walked, query=walk_query(visible), style=learned)
+    found = answers(name, told)
+    errors = errors_of(told.query, visible, found)
+    assert np.isfinite(found.rotvec).all() and np.isfinite(found.marker_m).all()
+    assert 0.0 < errors.marker_mm < (300.0 if name == "style" else 80.0)
+    assert errors.position_mm < 50.0 and errors.geodesic_deg < 12.0
 
 
 def test_an_unknown_method_is_named(walked: Given) -> None:
@@ -174,7 +197,8 @@ def test_the_table_is_of_means_and_multiples(tmp_path: Path, capsys: pytest.Capt
     told = aims(runs)
     assert told[1].split() == ["boxing", "2", "s", "a", "known", "both", "1.20", "local", "2.00", "holds"]
     assert told[2].split()[-5:] == ["both", "1.60", "local", "1.00", "missed"]
-    assert worse_than_local(runs)[0].strip().endswith("1 of 2:") and "b, known style" in worse_than_local(runs)[1]
+    worse = worse_than_local(runs, "both")
+    assert worse[0].strip().endswith("1 of 2:") and "b, known style" in worse[1] and worse_than_local(runs, "chosen") == []
     print_missing([*runs, run_of("c", "local", 30.0, 20.0), run_of("c", "both", 30.0, 20.0)])
     printed = capsys.readouterr().out
     assert "the style knows the motion" in printed and "the style does not know the motion" in printed and "nan" not in printed

@@ -55,6 +55,21 @@ Occlude = Annotated[
 ]
 TrueSubject = Annotated[bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
+MarkerSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--markers",
+        metavar="SET",
+        help="Marker preset or markers.toml; repeatable; default boxing, all_around.",
+        show_default=False,
+    ),
+]
+Cases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--case", metavar="WHAT", help="Missing: 10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
+    ),
+]
 
 
 @app.command()
@@ -272,24 +287,13 @@ def missing(
     json: Json = None,
     plot: Plot = None,
     clip: Clips = None,
-    markers: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--markers",
-            metavar="SET",
-            help="Marker preset or markers.toml; repeatable; default boxing, all_around.",
-            show_default=False,
-        ),
-    ] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--case", metavar="WHAT", help="10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
-        ),
-    ] = None,
+    markers: MarkerSets = None,
+    case: Cases = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", metavar="NAME", help="hold, linear, local, style, both; repeatable.", show_default=False),
+        typer.Option(
+            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen; repeatable.", show_default=False
+        ),
     ] = None,
     style: Annotated[
         list[str] | None,
@@ -319,3 +323,28 @@ def missing(
         seed,
     )
     evaluate_missing(options, settings, json, plot)
+
+
+@app.command()
+@with_settings
+def labels(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    markers: MarkerSets = None,
+    case: Cases = None,
+    seconds: Seconds = 8.0,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Whether markers that come back after a gap get their labels, without a learned style and with one."""
+    from tools.evaluation.labels import LabelOptions, evaluate_labels
+    from tools.evaluation.missing import cases_named
+    from tools.evaluation.protocol import protocol_database
+
+    check_folders(json)
+    asked = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    options = LabelOptions(motion, protocol_database(motion, database), *asked, processes=processes, seed=seed)
+    evaluate_labels(options, settings, json)

@@ -1,7 +1,8 @@
 """Methods that go on without some of the markers, behind one Protocol.
 
 `hold` and `linear` put a missing marker somewhere and let the local model solve for all of them, the made-up ones with a wide
-sigma. `local` is the estimator as it is without a style, `style` the style alone, `both` the estimator with the style to fill in.
+sigma. `local` is the estimator as it is without a style, `style` the style alone, `both` the estimator with the style to fill in
+at one weight, `chosen` the same at the weight that its rehearsals tell, as in live capture.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from config.settings import Settings
 from database.rotations import Floats, matrix_from_rotvec
 from reconstruct.basis import Basis
 from reconstruct.estimator import Estimator
+from reconstruct.fill_in import Filler, Record
+from reconstruct.fill_in_style import StyleModel
 from reconstruct.history import History, Moment
 from reconstruct.observations import observations_from_markers
 from reconstruct.style.constraints import Constraints, Handles, RootPrior
@@ -27,6 +30,8 @@ from tools.evaluation.queries import FPS, RIG, Query
 Answer = tuple[Moment, Floats]  # the pose, and where its markers are, (M, 3) [m]
 FILLED_SIGMA_M = 0.05  # of a marker that is held or interpolated, for the solver
 ROBUST_SIGMAS = 3.0
+ASTRAY = 0.3  # variance of a synthesis, as a share of the largest, from which on the next starts anew
+BOTH_WEIGHT = 0.0625  # of the style's guess; the middle of those that are tried in rehearsals
 STEP_FRAMES = round(STEP_S * FPS)
 
 
@@ -131,7 +136,10 @@ def interpolated(query: Query) -> Floats:
 
 
 class StyleAlone:
-    """The style's synthesis from the seen markers and its own past, frame after frame; no database."""
+    """The style's synthesis from the seen markers and its own past, frame after frame; no database.
+
+    Where it comes to be far from all training poses, its past has led it astray: the next frame is sought anew.
+    """
 
     def __init__(self, given: Given) -> None:
         assert given.style is not None
@@ -152,7 +160,7 @@ class StyleAlone:
         handles = Handles(subject.joint, subject.offset_m)
         asked = Constraints(handles, seen, root=prior, robust_sigmas=ROBUST_SIGMAS)
         found = self._synthesizer.synthesize(asked, self._last, self._past())
-        self._last = found
+        self._last = found if found.variance < ASTRAY else None
         self._static.append(static_features(found.rotvec))
         moment = Moment(frame.t_capture_ns, found.rotvec, matrix_from_rotvec(found.rotvec[0]), found.root_m)
         self._history = self._history.then(moment, s.velocity_share)
@@ -165,8 +173,39 @@ class StyleAlone:
         return Past(self._static[-STEP_FRAMES], self._static[-2 * STEP_FRAMES])
 
 
-METHODS: dict[str, Callable[[Given], MissingMethod]] = {"hold": Hold, "linear": Linear, "local": Local, "style": StyleAlone}
-OF_STYLE = ("style", "both")
+class Steady(Record):
+    """A record that has made up its mind: one weight for all limbs, whatever rehearsals say."""
+
+    def weights(self) -> Floats:
+        """Give the weight of a guess for every limb and the trunk, (L + 1,)."""
+        return np.full(len(self.count), BOTH_WEIGHT)
+
+
+class Chosen(Local):
+    """The estimator with the style to fill in, as live: how much it counts, its rehearsals tell."""
+
+    def __init__(self, given: Given, record: Record | None = None) -> None:
+        super().__init__(given)
+        assert given.style is not None
+        self.estimator.filler = Filler(StyleModel(given.style), given.query.subject, record)
+
+
+class Both(Chosen):
+    """The estimator with the style to fill in, which always counts the same."""
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given, Steady())
+
+
+METHODS: dict[str, Callable[[Given], MissingMethod]] = {
+    "hold": Hold,
+    "linear": Linear,
+    "local": Local,
+    "style": StyleAlone,
+    "both": Both,
+    "chosen": Chosen,
+}
+OF_STYLE = ("style", "both", "chosen")
 
 
 def method(name: str, given: Given) -> MissingMethod:

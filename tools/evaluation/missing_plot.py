@@ -15,8 +15,15 @@ from tools.evaluation.missing_table import mean, parts
 if TYPE_CHECKING:
     from tools.evaluation.missing import MissingRun
 
-COLORS = {"hold": "#9aa0a6", "linear": "#e8a33d", "local": "#5b8dd9", "style": "#6aa35a", "both": "#c2334d"}
-NAMES = {"hold": "hold", "linear": "interpolation (offline)", "local": "local model", "style": "style alone", "both": "both"}
+COLORS = {"hold": "#9aa0a6", "linear": "#e8a33d", "local": "#5b8dd9", "style": "#6aa35a", "both": "#b57edc", "chosen": "#c2334d"}
+NAMES = {
+    "hold": "hold",
+    "linear": "interpolation (offline)",
+    "local": "local model",
+    "style": "style alone",
+    "both": "both",
+    "chosen": "both, chosen by rehearsals",
+}
 LABELS = {"marker_mm": "missing markers [mm]", "position_mm": "joints [mm]", "geodesic_deg": "joints [degrees]"}
 
 

@@ -88,7 +88,7 @@ def sources(runs: list[MissingRun]) -> list[str]:
 
 def aims(runs: list[MissingRun]) -> list[str]:
     """Tell for which clips half the markers missing cost no more than the aim, and where a style is worse than none."""
-    named = [name for name in ("style", "both", "local") if any(run.method == name for run in runs)]
+    named = [name for name in ("chosen", "both", "style", "local") if any(run.method == name for run in runs)]
     lines = [f"at {AIM_SHARE} missing, joints [mm] as a multiple of the error with none missing; aim {AIM_RATIO:g}:"]
     keys = dict.fromkeys(
         (r.markers, r.case.gap_s, r.clip, r.style) for r in runs if r.case.what == AIM_SHARE and r.method in named
@@ -96,14 +96,14 @@ def aims(runs: list[MissingRun]) -> list[str]:
     for key in keys:
         same = [r for r in runs if (r.markers, r.case.gap_s, r.clip, r.style) == key and r.case.what == AIM_SHARE]
         ratio = {r.method: r.errors.position_mm / r.whole.position_mm for r in same}
-        best = ratio.get("both", ratio.get("local", np.nan))
+        best = ratio[next(name for name in named if name in ratio)]
         known = "known" if knows(same[0]) else "unknown"
         values = "".join(f"{name:>8}{ratio[name]:>6.2f}" for name in named if name in ratio)
         lines.append(f"{key[0]:<12}{key[1]:>4g} s  {key[2]:<8}{known:<9}{values}   {'holds' if best <= AIM_RATIO else 'missed'}")
-    return lines + worse_than_local(runs)
+    return [*lines, *worse_than_local(runs, "both"), *worse_than_local(runs, "chosen")]
 
 
-def worse_than_local(runs: list[MissingRun], name: str = "both") -> list[str]:
+def worse_than_local(runs: list[MissingRun], name: str) -> list[str]:
     """List where the style to fill in makes a measure worse than the local model alone is."""
     local = {(r.markers, r.clip, r.case): r for r in runs if r.method == "local"}
     with_style = [r for r in runs if r.method == name and (r.markers, r.clip, r.case) in local]
