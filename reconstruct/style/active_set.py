@@ -8,6 +8,7 @@ decomposition with pivots.
 import numpy as np
 from numpy.typing import NDArray
 
+from config.jit import kernel
 from database.rotations import Floats
 from reconstruct.style.model import Hyperparameters
 
@@ -19,23 +20,41 @@ def active_set(X: Floats, parameters: Hyperparameters, most: int) -> NDArray[np.
 
     Fewer where the rest are repetitions of those chosen.
     """
-    n = len(X)
-    limit = min(most, n)
     alpha, noise = parameters.alpha, 1.0 / parameters.beta
+    first = int(np.argmin((X**2).sum(axis=1)))
+    rows, chosen = np.zeros((min(most, len(X)), len(X))), np.zeros(min(most, len(X)), np.int64)
+    m = _grow(np.ascontiguousarray(X), alpha, noise, parameters.gamma, first, rows, chosen)
+    return chosen[:m]
+
+
+@kernel
+def _grow(X: Floats, alpha: float, noise: float, gamma: float, pick: int, V: Floats, chosen: NDArray[np.int64]) -> int:
+    """Choose rows of X, (N, Q), from `pick` on into chosen, (M,), growing V, (M, N); give how many."""
+    n, n_latent = X.shape
     variance = np.full(n, alpha + noise)
-    rows = np.zeros((limit, n))
-    chosen: list[int] = []
-    pick = int(np.argmin((X**2).sum(axis=1)))
-    while True:
-        m = len(chosen)
-        row = alpha * np.exp(-0.5 * parameters.gamma * ((X - X[pick]) ** 2).sum(axis=1))
-        variance[row >= (1.0 - SAME) * alpha] = -np.inf  # never again, and none that lies there too
-        row[pick] += noise
-        row -= rows[:m, pick] @ rows[:m]
-        row /= np.sqrt(row[pick])
-        rows[m] = row
-        variance -= row**2
-        chosen.append(pick)
-        pick = int(np.argmax(variance))
-        if len(chosen) == limit or variance[pick] == -np.inf:
-            return np.array(chosen, np.int64)
+    for m in range(len(chosen)):
+        chosen[m] = pick
+        for i in range(n):
+            distance2 = 0.0
+            for q in range(n_latent):
+                distance2 += (X[i, q] - X[pick, q]) ** 2
+            V[m, i] = alpha * np.exp(-0.5 * gamma * distance2)
+            if V[m, i] >= (1.0 - SAME) * alpha:
+                variance[i] = -1.0  # never again, and none that lies there too
+        V[m, pick] += noise
+        for before in range(m):
+            share = V[before, pick]
+            for i in range(n):
+                V[m, i] -= share * V[before, i]
+        root = np.sqrt(V[m, pick])
+        best = -1
+        for i in range(n):
+            V[m, i] /= root
+            if variance[i] > 0.0:
+                variance[i] = max(variance[i] - V[m, i] ** 2, noise)
+                if best < 0 or variance[i] > variance[best]:
+                    best = i
+        if best < 0:
+            return m + 1
+        pick = best
+    return len(chosen)

@@ -18,7 +18,7 @@ from reconstruct.style.model import Level, prepared
 from reconstruct.style.objective import Workspace
 from reconstruct.style.optimise import Optimiser
 
-STEPS = 40, 12  # cold, and from a style learned before
+STEPS = 15, 6  # cold, and from a style learned before
 PLACE_STEPS = 8  # of every pose's place in each round: the next round goes on from there
 
 
