@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SEEN, NEW, PATH = "#D55E00", "#009E73", "#56B4E9"  # of poses: learned, made up; of the order in time
 SIZE_IN = (11.6, 9.9)
+LEVELS_IN = (13.2, 5.9)
 MAP_IN = (2.35, 2.35, 6.9, 5.3)  # left, bottom, width, height of the map among the figures
 FIGURE_IN = 1.5  # height of the tallest figure
 SLOTS_IN = (
@@ -31,6 +32,7 @@ SLOTS_IN = (
     *((10.45, y) for y in (6.05, 3.95)),
 )
 NEW_SHARE = 0.25  # of the figures are poses that were not learned
+GREY = "light: likely poses, dark: unlikely ones"
 LEVELS = ("annealed: where synthesis begins", "in between", "as learned: where it ends")
 
 
@@ -55,7 +57,7 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
         _draw_map(ax, style, plane, shown)
         _draw_ring(figure, style, shown, _chosen(style, level, plane, shown, min(figures, len(SLOTS_IN))))
         _head(figure, style)
-        _legend(figure, ax, plane)
+        _legend(figure, ax, plane, f"{GREY}; orange lines lead to poses that were learned, green ones to new poses")
     return save_figure(figure, path)
 
 
@@ -65,14 +67,14 @@ def draw_levels(style: Style, path: Path) -> Path:
 
     plane = plane_of(style)
     with mpl.rc_context(look()):
-        figure = new_figure(13.2, 5.9)
+        figure = new_figure(*LEVELS_IN)
         for k, (level, title) in enumerate(zip(levels(style), LEVELS, strict=True)):
-            ax = figure.add_axes((0.02 + 0.327 * k, 0.15, 0.307, 0.66))
-            _draw_map(ax, style, plane, likelihood_map(style, level, plane, 0.307 * 13.2 / (0.66 * 5.9)))
+            ax = figure.add_axes((0.02 + 0.327 * k, 0.145, 0.307, 0.68))
+            _draw_map(ax, style, plane, likelihood_map(style, level, plane, 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])))
             p = level.parameters
             ax.set_title(f"{title}\nalpha {p.alpha:.3g}, beta {p.beta:.3g}, gamma {p.gamma:.3g}", weight="normal", size=10)
         _head(figure, style)
-        _legend(figure, ax, plane)
+        _legend(figure, ax, plane, f"{GREY}, by each panel's own measure")
     return save_figure(figure, path)
 
 
@@ -152,16 +154,14 @@ def _head(figure: Figure, style: Style) -> None:
     figure.text(0.98, 1.0 - 0.19 / height_in, facts, size=9, va="top", ha="right", color="0.35")
 
 
-def _legend(figure: Figure, ax: Axes, plane: Plane) -> None:
+def _legend(figure: Figure, ax: Axes, plane: Plane, words: str) -> None:
     """Say what the marks and the grey are."""
     from matplotlib.lines import Line2D
 
     handles, labels = ax.get_legend_handles_labels()
     handles.append(Line2D([], [], color=PATH, lw=1.2))
-    figure.legend(
-        handles, [*labels, "their order in time"], loc="lower center", ncols=3, fontsize=8.5, bbox_to_anchor=(0.5, 0.022)
-    )
-    words = "light: likely poses, dark: unlikely ones; figures: orange lines lead to learned poses, green ones to new poses"
     if len(plane.middle) > 2:
         words += f"\nthe two directions of most spread ({100 * plane.share:.0f}%); behind each point the likeliest of the others"
-    figure.text(0.5, 0.006, words, size=8, ha="center", va="bottom", color="0.35", linespacing=1.3)
+    inch, labels = 1.0 / figure.get_figheight(), [*labels, "their order in time"]
+    figure.legend(handles, labels, ncols=3, fontsize=8.5, borderaxespad=0.0, loc="lower center", bbox_to_anchor=(0.5, 0.4 * inch))
+    figure.text(0.5, 0.06 * inch, words, size=8, ha="center", va="bottom", color="0.35", linespacing=1.3)

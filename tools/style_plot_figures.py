@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LEAVES = tuple(JOINT_INDEX[name] for name in ("leftHand", "rightHand", "leftToes", "rightToes"))
 HEAD = JOINT_INDEX["head"]
+HEAD_SHARE = 0.042  # of the length of all bones
 SIDEWAYS = 0.25  # weight of the body's own extent, against movement, in where to look from
 
 
@@ -64,8 +65,8 @@ def best_side(places: Floats) -> Floats:
     return np.array([across[0], 0.0, across[1]])
 
 
-def draw_figure(ax: Axes, places: Floats, across: Floats, at: Floats, height: float, color: str | None = None) -> None:
-    """Draw one figure, bones (B, 2, 3) [m], with its middle at a point of the axis; height: of one metre there.
+def draw_figure(ax: Axes, places: Floats, across: Floats, at: Floats, scale: float, color: str | None = None) -> None:
+    """Draw one figure, bones (B, 2, 3) [m], with its middle at a point of the axis; scale: of one metre there.
 
     Left limbs are blue, right ones orange, or all of one color; those farther away are drawn first.
     """
@@ -73,12 +74,12 @@ def draw_figure(ax: Axes, places: Floats, across: Floats, at: Floats, height: fl
 
     flat = np.stack([places @ across, places[..., 1]], axis=-1)
     middle = 0.5 * (flat.reshape(-1, 2).min(axis=0) + flat.reshape(-1, 2).max(axis=0))
-    lines = at + height * (flat - middle)
-    nearness = (places @ np.cross(across, UP)).mean(axis=1)
-    order = np.argsort(nearness)
+    lines = at + scale * (flat - middle)
+    nearness = (places[1:] @ np.cross(across, UP)).mean(axis=1)
+    order = 1 + np.argsort(nearness)
     colors = [color or _color(int(k)) for k in order]
     ax.add_collection(LineCollection(list(lines[order]), colors=colors, linewidths=2.0, capstyle="round", zorder=6))
-    _head(ax, lines[0], color or INK)
+    _head(ax, lines[0], scale * HEAD_SHARE * float(np.linalg.norm(places[1:, 1] - places[1:, 0], axis=1).sum()), color or INK)
 
 
 def _color(bone: int) -> str:
@@ -88,10 +89,12 @@ def _color(bone: int) -> str:
     return LEFT if name.startswith("left") else RIGHT if name.startswith("right") else INK
 
 
-def _head(ax: Axes, line: Floats, color: str) -> None:
-    """Draw the head as a ball."""
+def _head(ax: Axes, line: Floats, size: float, color: str) -> None:
+    """Draw the head as an egg along its bone, (2, 2), from the neck on."""
     from matplotlib.patches import Ellipse
 
-    middle, size = line.mean(axis=0), 1.1 * float(np.linalg.norm(line[1] - line[0]))
-    size = max(size, 1e-9)
-    ax.add_patch(Ellipse((float(middle[0]), float(middle[1])), 0.8 * size, size, facecolor=color, edgecolor="none", zorder=7))
+    length = float(np.linalg.norm(line[1] - line[0]))
+    way = (line[1] - line[0]) / length if length > 1e-9 else np.array([0.0, 1.0])
+    middle = line[0] + 0.45 * size * way
+    tilt = float(np.degrees(np.arctan2(way[1], way[0])))
+    ax.add_patch(Ellipse((float(middle[0]), float(middle[1])), size, 0.78 * size, angle=tilt, facecolor=color, lw=0, zorder=7))
