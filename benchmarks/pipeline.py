@@ -85,14 +85,14 @@ class Run:
     total_ms: list[float]
 
 
-def scene_of(size: tuple[int, int], database: Path, folder: Path) -> Scene:
+def scene_of(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> Scene:
     """Set the stage for images of a size, calibrate the performer and draw the frames into a folder."""
     scene = replace(SCENE, width_px=size[0], height_px=size[1])
-    performer = performer_from_scene(scene, demo_performance(scene.fps, FIRST_S + DRAWN_S + 1.0))
+    performer = performer_from_scene(scene, demo_performance(scene.fps, FIRST_S + drawn_s + 1.0))
     stage = Show(performer, performer.duration_s)
     folder.mkdir(parents=True)
     stored = Stored(folder, size, scene.fps, 0, False)
-    frames = range(round(FIRST_S * scene.fps), round((FIRST_S + DRAWN_S) * scene.fps))
+    frames = range(round(FIRST_S * scene.fps), round((FIRST_S + drawn_s) * scene.fps))
     for camera in (0, 1):
         store_frames(stored, SimulatedCamera(scene, camera, performer), camera, frames)
     return Scene(stage, demo_subject(stage, database, Settings()), stored)

@@ -24,7 +24,7 @@ from reconstruct.style.task import MAX_TASK_BYTES, LearnTask, decode_task, encod
 log = logging.getLogger(__name__)
 
 IDLE_MS = 100
-NICE = 10  # behind everything that has to be done now
+NICE = 15  # behind everything that has to be done now
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ def step_back() -> None:
     """Let every other process go first."""
     process = psutil.Process()
     try:
-        process.nice(getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", NICE))  # only Windows has the former
+        windows = getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", None)
+        process.nice(min(process.nice() + NICE, 19) if windows is None else windows)
     except (psutil.Error, OSError) as error:
         log.debug("the priority stays as it is: %s", error)
 

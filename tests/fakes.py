@@ -9,6 +9,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
+from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame, PairedBlobs
 from capture.sources import Facts, Stamp
 from config.errors import SourceError
@@ -16,6 +17,9 @@ from config.joints import N_JOINTS
 from config.markers import MarkerSet
 from database.skeleton import Skeleton
 from reconstruct.pose import Pose, State
+from reconstruct.style.learn import LearnOptions
+from reconstruct.style.model import Style
+from reconstruct.style.session import StyleBook
 
 
 class CountingSource:
@@ -134,6 +138,43 @@ class CrashingPipeline(IndexPipeline):
 
     def warm(self) -> None:
         raise KeyError("a bug")
+
+
+class SwingingPipeline(IndexPipeline):
+    """Gives poses that swing, and takes styles."""
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        phase = 4e-9 * pair.t_capture_ns
+        rotvec = np.zeros((N_JOINTS, 3))
+        rotvec[3:9, 0] = 0.5 * np.sin(phase + 0.3 * np.sin(0.37 * phase) + np.arange(6))
+        return replace(super().step(pair), rotvec=rotvec)
+
+    def take_style(self, style: Style | None) -> None:
+        pass
+
+
+class OftenBook(StyleBook):
+    """Learns of the first poses, and again every two seconds."""
+
+    def _due(self) -> bool:
+        return len(self._store) >= 25 and self._t_last_ns - self._t_task_ns > 2_000_000_000
+
+
+def often_book(pipeline: object) -> StyleBook:
+    """Give a book that has much learned."""
+    return OftenBook(subject().skeleton, options=LearnOptions(active=20, steps=10))
+
+
+def dying_learner(link: Link, plan: object) -> None:
+    """Fail as soon as it is asked for something."""
+    live(link, _die)
+
+
+def _die(lifeline: Lifeline) -> None:
+    lifeline.report("hello")
+    lifeline.report("ready")
+    lifeline.orders(20_000)
+    raise SourceError("no matter")
 
 
 def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:

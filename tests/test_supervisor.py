@@ -16,7 +16,9 @@ import zmq
 from capture.clock import now_ns
 from capture.naps import Clocks, clocks_ns
 from capture.plan import CameraPlan
+from reconstruct.learner import LearnerPlan
 from reconstruct.process import ReconstructionPlan
+from reconstruct.style.style_file import read_style
 from stream.codec import decode
 from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
 from stream.publisher import Publisher
@@ -319,3 +321,55 @@ def alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_learner_is_started_when_asked_for_dies_without_harm_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    address, told, file = free_address(), [], tmp_path / "kept.style"
+    session = new_session()
+    sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
+    cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((LEFT, RIGHT)))
+    plan = ReconstructionPlan(fakes.SwingingPipeline, sink, BUDGET_NS, book=fakes.often_book, learner=LearnerPlan(file))
+    with Supervisor(cameras, plan, session, told.append) as run:
+        run.wait_ready(120)
+        client = Client(address)
+        assert len(descendants()) == 3  # nobody has asked for a learner yet
+        run.start()
+
+        def learned() -> list[str]:
+            return [event.text for event in client.of(EventMessage) if event.kind == "style"]
+
+        turns(run, 90.0, client, until=lambda: len(learned()) > 0 and run.styles_saved > 0)
+        assert learned()[0].startswith("learned a style from ") and read_style(file).features.shape[1] > 0
+        learner = next(p for p in descendants() if p.pid not in [child.process.pid for child in run.children.values()])
+        n_before, n_poses = len(learned()), len(client.of(PoseMessage))
+        learner.kill()
+        turns(run, 20.0, client, until=lambda: bool(told))
+        assert told == ["the style process was ended by signal 9; starting it again"]
+        turns(run, 90.0, client, until=lambda: len(learned()) > n_before)
+        assert len(learned()) > n_before and len(client.of(PoseMessage)) > n_poses
+        assert {pose.state for pose in client.of(PoseMessage)[n_poses:]} == {"tracking"}
+        client.close()
+    assert not descendants()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_learner_that_cannot_work_is_given_up_and_poses_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.learner_child.learner_main", fakes.dying_learner)
+    address, told, session = free_address(), [], new_session()
+    sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
+    cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((LEFT, RIGHT)))
+    with Supervisor(
+        cameras, ReconstructionPlan(fakes.SwingingPipeline, sink, BUDGET_NS, book=fakes.often_book), session, told.append
+    ) as run:
+        run.wait_ready(120)
+        client = Client(address)
+        run.start()
+        turns(run, 120.0, client, until=lambda: any("no style" in text for text in told))
+        assert told[-1] == "no matter; no style is learned any more, poses go on without"
+        n_poses = len(client.of(PoseMessage))
+        turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > n_poses + 20)
+        assert len(client.of(PoseMessage)) > n_poses + 20
+        client.close()
