@@ -206,7 +206,7 @@ class Estimator:
     def _rehearse(self, filler: Filler, estimate: Estimate) -> None:
         """Hide markers that are seen, if it is time, and let the filler be judged by them.
 
-        Solved without the past: markers that are really missing have been so for a while.
+        Without the past of their limb: markers that are really missing have been so for a while.
         """
         frame = estimate.frame
         hidden = None if frame is None else filler.rehearsed(frame)
@@ -215,7 +215,9 @@ class Estimator:
         s, moment = self._settings, estimate.moment
         frame_left = replace(frame, valid=frame.valid & ~hidden, seen=frame.seen & ~hidden)
         root = (moment.rotation, moment.position_m)
-        near = self._neighbourhood(s, self._query(frame_left, root, None), None, frame.t_capture_ns, self._some)
+        query = self._query(frame_left, root, moment.joints[1:].ravel())
+        query = replace(query, pose_weight=np.where(filler.moved_by(hidden), 0.0, query.pose_weight))
+        near = self._neighbourhood(s, query, None, frame.t_capture_ns, self._some)
         sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
         observations = observations_from_markers(frame_left, self._rig, sigma_m, estimate.marker_m)
         prior = RootPrior(*root, s.root_sigma_rad, s.root_sigma_m)

@@ -1,8 +1,9 @@
 """Fill-in while capturing: where markers are missing, a pose model's guess joins the local model's, as far as it has proved true.
 
 Whether it has, rehearsals tell: every half second markers that are seen are hidden, a limb's in turn, and the frame is solved
-without them and without its past, with the guess at several weights and with none. The weight that has been nearest to the hidden
-markers is used, limb by limb. So a pose model that does not know the performer, or that what the performer now does, fades out.
+without them and without that limb's past, with the guess at several weights and with none. The weight that has been nearest to
+the hidden markers is used, limb by limb. So a pose model that does not know the performer, or that what the performer now does,
+fades out.
 """
 
 from dataclasses import dataclass, field
@@ -21,13 +22,11 @@ from reconstruct.local_model import DOFS, LocalModel
 from reconstruct.pose_model import Guess, PoseModel, Seen, joined
 from reconstruct.solve import Solution
 
-WEIGHTS = np.array([0.0, 0.004, 0.016, 0.0625, 0.25])  # of a guess
-AT_FIRST_COUNT, AT_FIRST_M = 1.0, 0.05  # before there are rehearsals all weights are alike, as if each had missed by so much
+WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of a guess
+AT_FIRST_COUNT, AT_FIRST_M = 0.5, 0.05  # before there are rehearsals all weights are alike, as if each had missed by so much
 KEPT = 0.9  # of the record, from one rehearsal of a limb to the next
 OWN = 0.5  # share of a limb's own record in its choice; the rest is that of all limbs
-CAREFUL = (
-    0.5  # share of the loss without a guess that is to be left: in gaps the past helps the local model, rehearsed it has none
-)
+CAREFUL = 0.8  # a guess must leave this share of the loss at most: a rehearsed limb lacks the past that helps the local model
 MOST_M = 0.3  # an error beyond this says no more
 EVERY_FRAMES = 30
 FIRST_FRAMES, FIRST = 10, 10  # the first rehearsals come sooner, so many of them
@@ -133,8 +132,12 @@ class Filler:
                 return np.asarray(hidden)
         return None
 
+    def moved_by(self, hidden: Bools) -> Bools:
+        """Tell which joint coordinates, (D,), are those of the limbs of hidden markers, (M,)."""
+        return np.asarray(np.repeat(np.isin(LIMB[1:], self._limb[hidden]), 3))
+
     def judge(self, problem: Problem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
-        """Take a rehearsal into the record: the frame solved without the hidden markers, (M,), and without its past."""
+        """Take a rehearsal into the record: the frame solved without the hidden markers, (M,)."""
         A = information(problem, solution)
         guess = self._guess(problem, solution, A, frame.t_capture_ns, rehearsal=True)
         if guess is None:

@@ -18,6 +18,7 @@ STRAIN_M, STRAIN_SIGMAS, STRAIN_FRAMES = 0.10, 5.0, 6  # a marker so far from it
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: perhaps the labels are wrong
 FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
 FRAME_S, MOST_SLOWER = 1.0 / 60.0, 3.0
+SURE_SIGMAS = 1.5  # of what a filled pose thinks to know of a marker: its Gaussian is an approximation
 NEAR_M = 0.25  # markers this near may have been taken for each other
 
 
@@ -49,13 +50,16 @@ class Labeller:
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
         self.strain = 0
 
-    def expected(self, marker_m: Floats, ahead_s: float = FRAME_S) -> Expected:
+    def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> Expected:
         """Give where each marker is to be found, from where the pose's motion puts it `ahead_s` later, (M, 3) [m].
 
-        Settings are for 60 frames a second; at lower rates predictions are worse in proportion.
+        Settings are for 60 frames a second; at lower rates predictions are worse in proportion. sure_m: how sure the pose is of
+        each marker that was not seen, (M,) [m], if that is known: then its uncertainty grows no further than that.
         """
         s, slower = self.settings, float(np.clip(ahead_s / FRAME_S, 1.0, MOST_SLOWER))
         most = np.where(self.torso, s.max_torso_sigma_m, s.max_sigma_m)
+        if sure_m is not None:
+            most = np.minimum(most, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
         return Expected(marker_m + self.carry_m, np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most))
 
     def remember(self, frame: MarkerFrame, marker_m: Floats, sight: Sight | None = None) -> None:

@@ -64,6 +64,7 @@ class Pipeline:
     _shown: Moment | None = field(default=None, init=False)
     _shown_ns: int | None = field(default=None, init=False)
     _strained: int = field(default=0, init=False)
+    _sigma_m: Floats | None = field(default=None, init=False)  # of the markers of the last tracked pose, if filled in
     _blind: Estimator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Start anew, as with the first frame."""
-        self._tracked_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = None
+        self._tracked_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = self._sigma_m = None
         self._strained = 0
         parts = (self._labeller, self._belief, self._reflections, self._view_acquirer, self._acquirer, self._finish)
         for part in parts:
@@ -142,7 +143,7 @@ class Pipeline:
         last, predicted = self._estimator.history.last, self._estimator.predict(t_ns)
         if self._tracked_ns is None or last is None or predicted is None:
             return None
-        return self._labeller.expected(self._estimator.world(predicted), (t_ns - last.t_ns) * 1e-9)
+        return self._labeller.expected(self._estimator.world(predicted), (t_ns - last.t_ns) * 1e-9, self._sigma_m)
 
     def _labelled(self, pair: PairedBlobs, points: Points, expected: Expected | None) -> tuple[MarkerFrame, Moment | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen."""
@@ -270,12 +271,13 @@ class Pipeline:
         sight = None if frame.valid.any() else lines_of_sight(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, sight)
         self._strained = self._strained + 1 if sight is not None and strained(estimate, frame) else 0
-        self._tracked_ns, self._sought_ns = frame.t_capture_ns, None
+        self._tracked_ns, self._sought_ns, self._sigma_m = frame.t_capture_ns, None, estimate.near.sigma_m
         moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
         if not self._belief.step(frame, estimate, found):
             return self._doubtful(frame)
         self._shown, self._shown_ns = moment, frame.t_capture_ns
-        return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment))
+        sigma_m = self._sigma_m if self._blind is None else None
+        return self._packet(frame, State.TRACKING, moment, self._estimator.world(moment), sigma_m)
 
     def _blindly(self, blind: Estimator, frame: MarkerFrame, estimate: Estimate) -> Moment:
         """Solve the same frame without the hidden markers; hold the last pose where the others are too few."""
@@ -310,6 +312,6 @@ class Pipeline:
         last = self._shown or Moment(frame.t_capture_ns, rest, np.eye(3), np.zeros(3))
         return self._packet(frame, state, replace(last, t_ns=frame.t_capture_ns), self._estimator.world(last))
 
-    def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats) -> Pose:
+    def _packet(self, frame: MarkerFrame, state: State, moment: Moment, marker_m: Floats, sigma_m: Floats | None = None) -> Pose:
         """Build the pose packet, of the markers that may be used."""
-        return pose_packet(self._without_hidden(frame), state, moment, marker_m, self.rig, self.subject)
+        return pose_packet(self._without_hidden(frame), state, moment, marker_m, self.rig, self.subject, sigma_m)

@@ -1,0 +1,66 @@
+"""How sure a solved pose is: the curvature against differences of the energy, markers against what is seen of them."""
+
+import numpy as np
+
+from capture.packets import Bools
+from config.joints import N_JOINTS
+from database.rotations import matrix_from_rotvec
+from reconstruct.certainty import Problem, information, marker_sigma_m
+from reconstruct.local_model import DOFS, FULL, LocalModel
+from reconstruct.observations import observations_from_markers
+from reconstruct.solve import RootPrior, solve
+from tests.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
+
+SUBJECT = person("boxing", 2)
+NAMES = SUBJECT.markers.names
+SIGMA_M = np.full(len(NAMES), 0.006)
+MARKERS = (SUBJECT.joint, SUBJECT.offset_m)
+
+
+def problem(shown: Bools) -> tuple[Problem, tuple[np.ndarray, np.ndarray]]:
+    """Give a bent pose seen by its markers, a wide model about it, and its root."""
+    pose = bent_pose(4, 0.2)
+    pose[0] = [0.1, 0.7, -0.2]
+    place = np.array([0.2, 1.0, -0.1])
+    markers, _ = worn_markers(SUBJECT, pose[None], place[None])
+    mean = np.concatenate([np.zeros((1, 3)), pose[1:]])
+    model = LocalModel(mean, FULL, np.zeros(DOFS), 0.2**-2.0 * np.eye(DOFS))
+    root = (matrix_from_rotvec(pose[0]), place)
+    observed = observations_from_markers(marker_frame_of(markers[0], shown), front_rig(), SIGMA_M)
+    return Problem(SUBJECT.skeleton, MARKERS, model, RootPrior(*root, 0.1, 0.1), observed, 3.0), root
+
+
+def solved(asked: Problem, root: tuple[np.ndarray, np.ndarray], **more: float):
+    """Solve a problem."""
+    return solve(asked.skeleton, asked.markers, asked.model, root, asked.prior, asked.observations, **more)
+
+
+def test_a_missing_marker_is_uncertain_and_the_seen_ones_are_not() -> None:
+    shown = np.ones(len(NAMES), bool)
+    shown[NAMES.index("left_hand")] = False
+    asked, root = problem(shown)
+    solution = solved(asked, root)
+    sigma = marker_sigma_m(asked, solution, np.linalg.inv(information(asked, solution)))
+    assert sigma[shown].max() < 0.0075  # at most as surely as one marker tells: 6.7 mm
+    assert 0.03 < sigma[~shown][0] < 0.3  # joints of an arm of 0.6 m, 0.2 rad each
+
+
+def test_information_without_markers_is_the_prior() -> None:
+    asked, root = problem(np.zeros(len(NAMES), bool))
+    A = information(asked, solved(asked, root))
+    np.testing.assert_allclose(A, np.diag(np.concatenate([np.full(DOFS, 25.0), np.full(6, 100.0)])), atol=1e-9)
+
+
+def test_information_is_the_curvature_of_the_energy() -> None:
+    """At exact markers Gauss-Newton's matrix is the true one: the energy a small step away is half d'Ad more."""
+    asked, root = problem(np.ones(len(NAMES), bool))
+    solution = solved(asked, root)
+    A = information(asked, solution)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        d = 1e-3 * rng.normal(size=DOFS + 6)
+        moved = (matrix_from_rotvec(d[DOFS : DOFS + 3]) @ solution.rotation, solution.position_m + d[DOFS + 3 :])
+        there = solved(asked, moved, start=(solution.joints - asked.model.mean)[1:].ravel() + d[:DOFS], max_iterations=0)
+        gained = there.energies[0] - solution.energies[-1]
+        np.testing.assert_allclose(gained, 0.5 * d @ A @ d, rtol=0.05)
+    assert np.allclose(A, A.T) and A.shape == (3 * N_JOINTS + 3, 3 * N_JOINTS + 3)
