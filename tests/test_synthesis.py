@@ -98,7 +98,9 @@ def problem(rng: np.random.Generator) -> tuple[Prior, Asked, State]:
         3.0,
     )
     s = static_features(clip().rotvec[10:12])
-    prior, arrays = Synthesizer([style(n=20), style("jump", 20)], (0.3, 0.7))._problem(constraints, Past(s[1], s[0]), 2)
+    synthesizer = Synthesizer([style(n=20), style("jump", 20)], (0.3, 0.7))
+    told = synthesizer._problem(constraints, Past(s[1], s[0]))
+    prior, arrays = synthesizer._prior(told, 2), told.asked
     pose = clip().rotvec[12] + 0.1 * rng.normal(size=(N_JOINTS, 3))
     return prior, arrays, (pose, matrix_from_rotvec(rng.normal(size=3)), world.mean(axis=0), rng.normal(size=4))
 
@@ -270,8 +272,8 @@ def test_shares_and_styles_that_are_none() -> None:
 
 
 def test_starts_know_the_poses_as_the_features_do() -> None:
-    examples = Synthesizer([style()])._examples
-    start = examples.starts(asked(20), Synthesizer([style()])._problem(asked(20), None, 0)[1], np.array([0.0, 1.0, 0.0]), 2)
+    synthesizer = Synthesizer([style()])
+    start = synthesizer._examples.starts(synthesizer._problem(asked(20), None), synthesizer.up, 2)
     assert len(start) == 2 and isinstance(start[0], Start)
     off = np.linalg.norm(places(np.concatenate([[[0.0] * 3], start[0].rotvec[1:]]), np.zeros(3)), axis=1)
     assert np.isfinite(off).all() and np.linalg.norm(start[0].root_m - clip().root_m[20]) < 0.1

@@ -20,7 +20,6 @@ from reconstruct.style.constraints import Constraints
 from reconstruct.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.style.model import Style, StyleError, levels
 from reconstruct.style.synthesis_kernels import (
-    Asked,
     Prior,
     State,
     Styles,
@@ -31,12 +30,13 @@ from reconstruct.style.synthesis_kernels import (
     _most_rows,
 )
 from reconstruct.style.synthesis_misses import misses, others_met
-from reconstruct.style.synthesis_problem import asked_of, held, model_of, packed, with_fixed
+from reconstruct.style.synthesis_problem import Problem, asked_of, held, model_of, packed, with_fixed
 from reconstruct.style.synthesis_start import Examples, Start
 
-STARTS, FINISHED = 5, 2  # poses that annealing starts from, and annealed minima that are followed to the end
-STEPS = (15, 8, 60)
-TOLERANCES = (0.3, 0.1, 1e-3)  # nats that one more step promises
+IN_SPACE, IN_PICTURES = (5, 2), (10, 3)  # poses that annealing starts from, and annealed minima that are followed to the end
+STEPS = (6, 4, 60)
+LEARNED = 2  # the last step of annealing
+TOLERANCES = (1.0, 0.5, 1e-3)  # nats that one more step promises
 FAR = 0.5  # variance of a pose that the style hardly knows
 MOST_SIGMA_M = 10.0
 
@@ -82,7 +82,7 @@ class Synthesizer:
         a style of other features."""
         self.styles, self.shares = tuple(styles), _checked(styles, shares)
         self.skeleton = styles[0].skeleton if skeleton is None else skeleton
-        self.up = np.ascontiguousarray(up, np.float64)
+        self.up = np.array(up, np.float64)
         self._levels = tuple(levels(style) for style in self.styles)
         self._still, self._moving = self._models(False), self._models(True)
         self._first = np.cumsum([0, *(style.n_latent for style in self.styles)]).astype(np.int64)
@@ -106,12 +106,14 @@ class Synthesizer:
         start: of the frame before: neither annealing nor a search for a start is done; past: velocity and acceleration count too,
         without it the style's pose features alone; search: where the minimum near start is a bad one, start anew, too.
         """
+        problem = self._problem(constraints, past)
         if start is None:
-            return self._cold(constraints, past)
-        found = self._minimum(_from_before(start), constraints, past)
+            return self._cold(problem)
+        at = _from_before(start)
+        found = self._finished(at, problem, *self._minimise(at, problem, LEARNED))
         if not search or (found.reached and found.converged and found.variance < FAR):
             return found
-        other = self._cold(constraints, past)
+        other = self._cold(problem)
         return other if other.energy < found.energy else found
 
     def handle_covariance(self, found: Synthesis, constraints: Constraints, past: Past | None = None) -> Floats:
@@ -120,7 +122,8 @@ class Synthesizer:
         J H^-1 J' with the energy's Hessian H by x, joints and root; of handles that nothing is asked of it is how well the style
         and what is asked of others tell where they are. No variance exceeds MOST_SIGMA_M squared.
         """
-        at, (prior, asked) = _from_before(found), self._problem(constraints, past, 2)
+        at, problem = _from_before(found), self._problem(constraints, past)
+        prior, asked = self._prior(problem, LEARNED), problem.asked
         state, n_p, n_a = _state(at), 6 + len(at.latent), N_ANGLES
         lin = _linear(_most_rows(asked[0], asked[1]), n_a, n_p)
         rows = np.zeros(1, np.int64)
@@ -135,35 +138,39 @@ class Synthesizer:
         covariance = (by_all @ _inverse(H) @ by_all.T).reshape(len(places), 3, len(places), 3)
         return np.ascontiguousarray(np.einsum("piqj->pqij", covariance)[np.arange(len(places)), np.arange(len(places))])
 
-    def _problem(self, constraints: Constraints, past: Past | None, step: int) -> tuple[Prior, Asked]:
-        """Give what the kernels are told at a step of annealing."""
-        weight, centre = with_fixed(*self._held, constraints)
-        styles = self._still[step] if past is None else self._after(self._moving[step], past)
-        return (styles, np.array(self.shares), self._first, weight, centre, self.up), asked_of(constraints)
+    def _problem(self, constraints: Constraints, past: Past | None) -> Problem:
+        """Give what is asked as the kernels take it."""
+        offset = None
+        if past is not None:
+            offset = np.concatenate([np.zeros_like(past.before), past.before, 2.0 * past.before - past.earlier])
+        return Problem(constraints, asked_of(constraints), *with_fixed(*self._held, constraints), offset)
 
-    def _cold(self, constraints: Constraints, past: Past | None) -> Synthesis:
+    def _prior(self, problem: Problem, step: int) -> Prior:
+        """Give what is known without handles, at a step of annealing."""
+        styles = self._still[step]
+        if problem.offset is not None:
+            data, shift, column, table = self._moving[step]
+            each = [style.scale * problem.offset[style.modelled] for style in self.styles]
+            styles = data, shift + np.concatenate(each), column, table
+        return styles, np.array(self.shares), self._first, problem.weight, problem.centre, self.up
+
+    def _cold(self, problem: Problem) -> Synthesis:
         """Find the pose from the likest poses of the style, by annealing."""
-        annealed, asked = self._problem(constraints, past, 0)
-        starts = self._examples.starts(constraints, asked, self.up, STARTS)
-        energies = np.array([self._minimise(at, annealed, asked, 0)[0][0] for at in starts])
-        between, asked = self._problem(constraints, past, 1)
-        best: Synthesis | None = None
-        for i in _different(energies, [at.latent for at in starts], self._examples.apart):
-            self._minimise(starts[i], between, asked, 1)
-            found = self._minimum(starts[i], constraints, past)
-            best = found if best is None or found.energy < best.energy else best
-        assert best is not None
-        return best
+        n_starts, n_finished = IN_PICTURES if problem.lines else IN_SPACE
+        starts = self._examples.starts(problem, self.up, n_starts)
+        energies = np.array([self._minimise(at, problem, 0)[0][0] for at in starts])
+        ends = []
+        for i in _different(energies, [at.latent for at in starts], self._examples.apart, n_finished):
+            self._minimise(starts[i], problem, 1)
+            ends.append((starts[i], *self._minimise(starts[i], problem, LEARNED)))
+        at, result, about = min(ends, key=lambda end: float(end[1][0]))
+        return self._finished(at, problem, result, about)
 
-    def _minimum(self, at: Start, constraints: Constraints, past: Past | None) -> Synthesis:
-        """Find the minimum of the learned style near a pose."""
-        prior, asked = self._problem(constraints, past, 2)
-        return self._finished(at, constraints, asked, *self._minimise(at, prior, asked, 2))
-
-    def _minimise(self, at: Start, prior: Prior, asked: Asked, step: int) -> tuple[Floats, Floats]:
+    def _minimise(self, at: Start, problem: Problem, step: int) -> tuple[Floats, Floats]:
         """Move a start to a minimum; give what `_minimise` writes of it."""
         result, about = np.empty(4), np.empty((len(self.styles), 2))
-        _minimise(_state(at), prior, self._body, asked, STEPS[step], TOLERANCES[step], result, about)
+        prior = self._prior(problem, step)
+        _minimise(_state(at), prior, self._body, problem.asked, STEPS[step], TOLERANCES[step], result, about)
         return result, about
 
     def _models(self, moving: bool) -> tuple[Styles, ...]:
@@ -173,20 +180,15 @@ class Synthesizer:
         ]
         return tuple(packed(models) for models in steps)
 
-    def _after(self, styles: Styles, past: Past) -> Styles:
-        """Give moving models for what the static features less y are for the poses before."""
-        offset = np.concatenate([np.zeros_like(past.before), past.before, 2.0 * past.before - past.earlier])
-        each = [style.scale * offset[style.modelled] for style in self.styles]
-        return styles[0], styles[1] + np.concatenate(each), *styles[2:]
-
-    def _finished(self, at: Start, constraints: Constraints, asked: Asked, result: Floats, about: Floats) -> Synthesis:
+    def _finished(self, at: Start, problem: Problem, result: Floats, about: Floats) -> Synthesis:
         """Give the pose that was found with how well it does what is asked."""
         at.rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ at.rotation)
         G, p = forward(self.skeleton, at.rotvec, at.root_m)
-        joint, offset_m = asked[0][:2]
+        handled = problem.asked[0]
+        joint, offset_m = handled[:2]
         x = p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m)
-        off_m, off_px, met = misses(x, asked[0])
-        met = met and others_met(G, at.rotvec, constraints, asked)
+        off_m, off_px, met = misses(x, handled)
+        met = met and others_met(G, at.rotvec, problem.constraints, problem.asked)
         prior = [of[2].parameters.alpha + 1.0 / of[2].parameters.beta for of in self._levels]
         relative = float(np.dot(self.shares, about[:, 0] / np.array(prior)))
         latent = tuple(at.latent[a:b].copy() for a, b in zip(self._first[:-1], self._first[1:], strict=True))
@@ -219,11 +221,11 @@ def _checked(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, .
     return tuple(float(v) for v in given / given.sum())
 
 
-def _different(energies: Floats, latent: list[Floats], apart: float) -> list[int]:
-    """Give the lowest of annealed minima and the next one that is another, in x, up to FINISHED of them."""
+def _different(energies: Floats, latent: list[Floats], apart: float, most: int) -> list[int]:
+    """Give the lowest of annealed minima and the next one that is another, in x, up to `most` of them."""
     chosen: list[int] = []
     for i in np.argsort(np.nan_to_num(energies, nan=np.inf), kind="stable"):
-        if len(chosen) < FINISHED and all(np.linalg.norm(latent[i] - latent[j]) > 0.2 * apart for j in chosen):
+        if len(chosen) < most and all(np.linalg.norm(latent[i] - latent[j]) > 0.2 * apart for j in chosen):
             chosen.append(int(i))
     return chosen
 

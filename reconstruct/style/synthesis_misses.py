@@ -33,10 +33,11 @@ def misses(x: Floats, handled: Handled) -> tuple[Floats, Floats, bool]:
 
 
 def others_met(G: Floats, rotvec: Floats, constraints: Constraints, asked: Asked) -> bool:
-    """Tell whether orientations, held joints and the root are within 3 sigma or 5 degrees (the root's place: 1 cm)."""
-    joint, rotation, sigma = asked[1]
-    met = _within(geodesic_rad(G[joint], rotation), sigma, WITHIN_RAD)
-    fixed = constraints.fixed
+    """Tell whether orientations and held joints are within 3 sigma or 5 degrees; the root may leave its prior."""
+    (joint, rotation, sigma), fixed = asked[1], constraints.fixed
+    met = not len(joint) or _within(geodesic_rad(G[joint], rotation), sigma, WITHIN_RAD)
+    if not len(fixed.joint):
+        return met
     known = np.isfinite(fixed.rotvec).all(axis=1) & (fixed.joint > 0)
     shall = REFERENCE[fixed.joint] @ matrix_from_rotvec(np.where(known[:, None], fixed.rotvec, 0.0))
     is_ = local_rotations(rotvec)[fixed.joint]

@@ -1,8 +1,10 @@
 """From styles and constraints to the arrays of `reconstruct.style.synthesis_kernels`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from database.rotations import Floats
 from reconstruct.style.constraints import Constraints
@@ -12,6 +14,29 @@ from reconstruct.style.model import Level, Style
 from reconstruct.style.synthesis_kernels import Asked, Styles
 
 HELD_RAD = 0.03  # how far features may stray that no style models
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is asked of one pose: the constraints, those as the kernels take them, weights and centres of static features that are
+    held, (S,) each, and s - y of features whose poses before are known, (F,)."""
+
+    constraints: Constraints
+    asked: Asked
+    weight: Floats
+    centre: Floats
+    offset: Floats | None
+
+    @property
+    def lines(self) -> bool:
+        """Tell whether any handle is known by image points alone."""
+        _, _, _, info, _, weight, _ = self.asked[0]
+        return bool((weight[:, ~(info[:, 0, 0] > 0.0)] > 0.0).any())
+
+
+def _own(values: ArrayLike) -> Floats:
+    """Give an array of the one type that the kernels are compiled for."""
+    return np.require(values, np.float64, ["C", "W"])
 
 
 def model_of(style: Style, level: Level, moving: bool) -> Model:
@@ -61,17 +86,18 @@ def with_fixed(weight: Floats, centre: Floats, constraints: Constraints) -> tupl
 
 def asked_of(constraints: Constraints) -> Asked:
     """Give constraints as the kernels take them; what is not finite is not asked."""
-    c, o = constraints, constraints.observations
-    point, info, ideal, weight, views = o.arrays()
+    c, turned = constraints, constraints.orientations
+    point, info, ideal, weight, views = c.observations.arrays()
     bad3 = np.asarray(~(np.isfinite(point).all(axis=1) & np.isfinite(info).all(axis=(1, 2))))
     bad2 = np.asarray(~(np.isfinite(ideal).all(axis=2) & np.isfinite(weight)))
     if bad3.any() or bad2.any():
         point, info = np.where(bad3[:, None], 0.0, point), np.where(bad3[:, None, None], 0.0, info)
         ideal, weight = np.where(bad2[:, :, None], 0.0, ideal), np.where(bad2, 0.0, weight)
-    turned = c.orientations
+    seen = _own(point), _own(info), _own(ideal), _own(weight), (_own(views[0]), _own(views[1]), _own(views[2]))
+    handled = np.require(c.handles.joint, np.int64, ["C", "W"]), _own(c.handles.offset_m), *seen
     known = np.isfinite(turned.rotation).all(axis=(1, 2)) & (turned.sigma_rad > 0.0) & np.isfinite(turned.sigma_rad)
-    orientations = turned.joint[known], np.ascontiguousarray(turned.rotation[known]), turned.sigma_rad[known]
-    return (c.handles.joint, c.handles.offset_m, point, info, ideal, weight, views), orientations, _root(c), c.robust_sigmas**2
+    orientations = turned.joint[known].astype(np.int64), _own(turned.rotation[known]), _own(turned.sigma_rad[known])
+    return handled, orientations, _root(c), float(c.robust_sigmas) ** 2
 
 
 def _root(c: Constraints) -> tuple[Floats, Floats, float, float]:
@@ -81,4 +107,4 @@ def _root(c: Constraints) -> tuple[Floats, Floats, float, float]:
     place = 1.0 / r.sigma_m**2 if r.sigma_m > 0.0 and np.isfinite(r.position_m).all() else 0.0
     rotation = r.rotation if turn > 0.0 else np.eye(3)
     position = r.position_m if place > 0.0 else np.zeros(3)
-    return np.ascontiguousarray(rotation, np.float64), np.ascontiguousarray(position, np.float64), float(turn), float(place)
+    return _own(rotation), _own(position), float(turn), float(place)

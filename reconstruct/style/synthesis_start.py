@@ -12,7 +12,7 @@ from database.skeleton import Skeleton
 from reconstruct.style.constraints import Constraints, Handles
 from reconstruct.style.features import N_ANGLES, N_STATIC
 from reconstruct.style.model import Style
-from reconstruct.style.synthesis_kernels import Asked
+from reconstruct.style.synthesis_problem import Problem
 from reconstruct.style.synthesis_start_kernels import _lay
 
 SURE_RAD = 0.7  # of a root prior whose heading is taken over
@@ -56,12 +56,11 @@ class Examples:
             self._points, self._key = np.ascontiguousarray(np.einsum("nij,npj->npi", self.rotation, local)), key
         return self._points
 
-    def starts(self, constraints: Constraints, asked: Asked, up: Floats, most: int) -> list[Start]:
+    def starts(self, problem: Problem, up: Floats, most: int) -> list[Start]:
         """Give the best poses, likeliest first, unlike each other, laid on what is asked."""
-        handled, _, rooted, _ = asked
+        constraints, (handled, _, rooted, _), lines = problem.constraints, problem.asked, problem.lines
         n = len(self.rotvec)
         cost, yaw, shift = np.empty(n), np.empty(n), np.empty((n, 3))
-        lines = bool((handled[5][:, ~(handled[3][:, 0, 0] > 0.0)] > 0.0).any())
         yaws = self._yaws(rooted[0], up) if rooted[2] > SURE_RAD**-2 else np.full(n, np.nan)
         if not lines and not (handled[3][:, 0, 0] > 0.0).any():
             yaws = np.where(np.isfinite(yaws), yaws, 0.0)
