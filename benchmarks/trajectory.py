@@ -3,9 +3,9 @@
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.trajectory --motion DIR [--split NAME]... [--seconds S]
 
 As in Grochow et al. 2004, section 7.2, both feet and one arm are keyed: ankles and left wrist, every frame, exactly. Compared
-are the style over time (`reconstruct/style/trajectory.py`), the style with every frame on its own, the nearest of the poses learned
-of, and damped least squares: from that pose, and from the style's mean pose, put anew in every frame or where the last one ended.
-Takes and persons are those of `tools/evaluation/posing_cases.py`; times are processor time, of this machine under its load.
+are the style over time (`reconstruct/style/trajectory.py`), the style with every frame on its own, the nearest of the poses
+learned of, and damped least squares: from that pose, and from the style's mean pose, put anew in every frame or where the last
+one ended. Takes and persons are those of `tools/evaluation/posing_cases.py`; times are processor time.
 """
 
 import argparse
