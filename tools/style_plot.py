@@ -86,7 +86,9 @@ def _fractions(place_in: tuple[float, float, float, float]) -> tuple[float, floa
 
 def _draw_map(ax: Axes, style: Style, plane: Plane, shown: Map) -> None:
     """Draw likelihood in grey, lighter where likelier, the training poses and their order in time."""
-    ax.imshow(shown.value, extent=shown.extent, origin="lower", cmap="gray", aspect="auto", interpolation="bilinear", zorder=0)
+    ax.imshow(
+        shown.value, extent=shown.extent, origin="lower", cmap="gray", vmin=shown.dark, aspect="auto", interpolation="bilinear"
+    )
     for rows in joined_in_time(style):
         ax.plot(*plane.points[rows].T, color=PATH, lw=0.8, alpha=0.8, zorder=2)
     passive = np.setdiff1d(np.arange(len(plane.points)), style.active)

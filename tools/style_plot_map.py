@@ -40,12 +40,13 @@ class Map:
     """How likely poses are.
 
     extent: left, right, bottom, top; value: -(D/2 ln s2 + |x|^2 / 2), (H, W), row 0 at the bottom; depth: of the likeliest point
-    behind each, row of `Plane.depths`, (H, W).
+    behind each, row of `Plane.depths`, (H, W); dark: the value where the model knows nothing, at the usual |x|.
     """
 
     extent: tuple[float, float, float, float]
     value: Floats
     depth: NDArray[np.int64]
+    dark: float
 
     def places(self) -> Floats:
         """Give the points of the map, (H, W, 2)."""
@@ -75,7 +76,9 @@ def likelihood_map(style: Style, level: Level, plane: Plane, aspect: float = 1.0
         found = -unlikeliness(level, plane.latent(flat, each)[:, : style.n_latent])
         better = found > value
         value[better], depth[better] = found[better], k
-    return Map(extent, value.reshape(shape), depth.reshape(shape))
+    p = level.parameters
+    dark = -0.5 * (len(level.mean) * np.log(p.alpha + 1.0 / p.beta) + np.mean(np.sum(style.latent**2, axis=1)))
+    return Map(extent, value.reshape(shape), depth.reshape(shape), min(float(dark), float(np.median(value))))
 
 
 def _extent(points: Floats, aspect: float) -> tuple[float, float, float, float]:

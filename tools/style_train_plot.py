@@ -12,7 +12,7 @@ def draw_objective(learned: Style, path: Path) -> Path:
 
     with mpl.rc_context(style()):
         figure = new_figure(6.4, 3.8)
-        ax = figure.add_axes((0.13, 0.14, 0.83, 0.74))
+        ax = figure.add_axes((0.16, 0.14, 0.80, 0.74))
         steps = range(len(learned.objective))
         ax.plot(steps, learned.objective, color=LEFT, lw=1.6)
         ax.set_xlabel("step")
