@@ -33,7 +33,7 @@ from reconstruct.style.synthesis_misses import misses, others_met
 from reconstruct.style.synthesis_problem import Problem, asked_of, held, model_of, packed, with_fixed
 from reconstruct.style.synthesis_start import Examples, Start
 
-IN_SPACE, IN_PICTURES = (5, 2), (10, 3)  # poses that annealing starts from, and annealed minima that are followed to the end
+IN_SPACE, IN_PICTURES = (3, 2), (10, 3)  # poses that annealing starts from, and annealed minima that are followed to the end
 STEPS = (6, 4, 60)
 LEARNED = 2  # the last step of annealing
 TOLERANCES = (1.0, 0.5, 1e-3)  # nats that one more step promises
