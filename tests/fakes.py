@@ -9,7 +9,6 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.subject import Subject
 from capture.clock import now_ns
-from capture.lifeline import Lifeline, Link, live
 from capture.packets import Blobs, Frame, PairedBlobs
 from capture.sources import Facts, Stamp
 from config.errors import SourceError
@@ -163,18 +162,6 @@ class OftenBook(StyleBook):
 def often_book(pipeline: object) -> StyleBook:
     """Give a book that has much learned."""
     return OftenBook(subject().skeleton, options=LearnOptions(active=20, steps=10))
-
-
-def dying_learner(link: Link, plan: object) -> None:
-    """Fail as soon as it is asked for something."""
-    live(link, _die)
-
-
-def _die(lifeline: Lifeline) -> None:
-    lifeline.report("hello")
-    lifeline.report("ready")
-    lifeline.orders(20_000)
-    raise SourceError("no matter")
 
 
 def pose(index: int, t_ns: int, root: np.ndarray, skew_ns: int = 0) -> Pose:

@@ -352,24 +352,3 @@ def test_a_learner_is_started_when_asked_for_dies_without_harm_and_leaves_nothin
         assert {pose.state for pose in client.of(PoseMessage)[n_poses:]} == {"tracking"}
         client.close()
     assert not descendants()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(240)
-def test_a_learner_that_cannot_work_is_given_up_and_poses_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.learner_child.learner_main", fakes.dying_learner)
-    address, told, session = free_address(), [], new_session()
-    sink = partial(StreamSink, address, session, fakes.subject(), fakes.rig())
-    cameras = tuple(CameraPlan(camera, source, fakes.corner, True) for camera, source in enumerate((LEFT, RIGHT)))
-    with Supervisor(
-        cameras, ReconstructionPlan(fakes.SwingingPipeline, sink, BUDGET_NS, book=fakes.often_book), session, told.append
-    ) as run:
-        run.wait_ready(120)
-        client = Client(address)
-        run.start()
-        turns(run, 120.0, client, until=lambda: any("no style" in text for text in told))
-        assert told[-1] == "no matter; no style is learned any more, poses go on without"
-        n_poses = len(client.of(PoseMessage))
-        turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > n_poses + 20)
-        assert len(client.of(PoseMessage)) > n_poses + 20
-        client.close()
