@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+import typer
 
 from config.errors import DuocapError
-from tools.arguments import check_sources
+from config.settings import Settings
+from tools.arguments import check_sources, with_styles
 
 
 def test_a_source_that_is_not_there_is_told_first(tmp_path: Path) -> None:
@@ -20,3 +22,18 @@ def test_cameras_are_recorded_first_where_recordings_are_asked_for(camera: str, 
     with pytest.raises(DuocapError, match=r"a camera that runs.*`duocap record`") as told:
         check_sources(str(tmp_path), camera)
     assert "geheim" not in str(told.value)
+
+
+def test_files_of_styles_are_looked_at_first_and_make_no_sense_where_styles_are_off(tmp_path: Path) -> None:
+    settings = Settings()
+    assert with_styles(settings, None, tmp_path / "kept.style", False) is settings
+    off = with_styles(settings, None, None, True)
+    assert not off.fill.style and "fill.style" in off.given
+    for option, files in {"--style": (tmp_path, None), "--save-style": (None, tmp_path / "kept.style")}.items():
+        with pytest.raises(typer.BadParameter, match="styles are turned off") as told:
+            with_styles(settings, *files, True)
+        assert told.value.param_hint == option
+    with pytest.raises(DuocapError, match="none.style"):
+        with_styles(settings, tmp_path / "none.style", None, False)
+    with pytest.raises(DuocapError, match="cannot be written"):
+        with_styles(settings, None, tmp_path / "no folder" / "kept.style", False)
