@@ -33,7 +33,7 @@ def test_files_of_styles_are_looked_at_first_and_make_no_sense_where_styles_are_
         with pytest.raises(typer.BadParameter, match="styles are turned off") as told:
             with_styles(settings, *files, True)
         assert told.value.param_hint == option
-    with pytest.raises(DuocapError, match="none.style"):
+    with pytest.raises(DuocapError, match=r"none\.style"):
         with_styles(settings, tmp_path / "none.style", None, False)
     with pytest.raises(DuocapError, match="cannot be written"):
         with_styles(settings, None, tmp_path / "no folder" / "kept.style", False)
