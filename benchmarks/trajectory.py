@@ -73,11 +73,16 @@ def motions(synthesizer: Synthesizer, known: Floats, truth: Clip) -> dict[str, t
     def likest() -> Motion:
         return _stacked([nearest(truth.skeleton, known, asked) for asked in told])
 
+    def from_likest() -> Motion:
+        return _stacked([damped_least_squares(truth.skeleton, nearest(truth.skeleton, known, a), a) for a in told])
+
     methods = {
         "style over time": over_time,
         "style, frames alone": alone,
         "nearest neighbour": likest,
-        "least squares": from_mean,
+        "nearest, then IK": from_likest,
+        "IK from the mean": from_mean,
+        "IK from the last": from_before,
     }
     result = {"truth": ((truth.rotvec, truth.root_m), 0.0)}
     for name, method in methods.items():
