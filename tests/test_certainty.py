@@ -8,7 +8,7 @@ from database.rotations import matrix_from_rotvec
 from reconstruct.certainty import Problem, information, marker_sigma_m
 from reconstruct.local_model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve import RootPrior, solve
+from reconstruct.solve import RootPrior, Solution, solve
 from tests.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
 
 SUBJECT = person("boxing", 2)
@@ -30,9 +30,12 @@ def problem(shown: Bools) -> tuple[Problem, tuple[np.ndarray, np.ndarray]]:
     return Problem(SUBJECT.skeleton, MARKERS, model, RootPrior(*root, 0.1, 0.1), observed, 3.0), root
 
 
-def solved(asked: Problem, root: tuple[np.ndarray, np.ndarray], **more: float):
+def solved(
+    asked: Problem, root: tuple[np.ndarray, np.ndarray], start: np.ndarray | None = None, max_iterations: int = 12
+) -> Solution:
     """Solve a problem."""
-    return solve(asked.skeleton, asked.markers, asked.model, root, asked.prior, asked.observations, **more)
+    parts = (asked.skeleton, asked.markers, asked.model, root, asked.prior, asked.observations)
+    return solve(*parts, start=start, max_iterations=max_iterations)
 
 
 def test_a_missing_marker_is_uncertain_and_the_seen_ones_are_not() -> None:
@@ -40,7 +43,7 @@ def test_a_missing_marker_is_uncertain_and_the_seen_ones_are_not() -> None:
     shown[NAMES.index("left_hand")] = False
     asked, root = problem(shown)
     solution = solved(asked, root)
-    sigma = marker_sigma_m(asked, solution, np.linalg.inv(information(asked, solution)))
+    sigma = marker_sigma_m(asked, solution, np.asarray(np.linalg.inv(information(asked, solution))))
     assert sigma[shown].max() < 0.0075  # at most as surely as one marker tells: 6.7 mm
     assert 0.03 < sigma[~shown][0] < 0.3  # joints of an arm of 0.6 m, 0.2 rad each
 
