@@ -68,7 +68,7 @@ def train(
     frames: Frames = 500,
     latent: Latent = 3,
     active: Active = 100,
-    method: Method = "direct",
+    method: Method = "heuristic",
     optimiser: Optimiser = "lbfgs",
     steps: Steps = 0,
     seed: Seed = 1,

@@ -16,7 +16,7 @@ from reconstruct.style.features import N_FEATURES, N_STATIC, TrainingPoses
 from reconstruct.style.learn_parameters import Fit
 from reconstruct.style.model import Style, StyleError
 from reconstruct.style.optimise import Optimiser
-from reconstruct.style.start import carried_over, principal
+from reconstruct.style.start import carried_over, principal, with_parameters
 
 LEAST_POSES, MOST_POSES = 20, 2000
 STILL = 2e-3  # features that spread less than this are not modelled but held at their mean
@@ -36,7 +36,7 @@ class LearnOptions:
 
     latent: int = 3
     active: int = 100
-    method: Method = "direct"
+    method: Method = "heuristic"
     optimiser: Optimiser = "lbfgs"
     steps: int = 0
     noise_variance: float | None = None
@@ -130,7 +130,7 @@ def _start(poses: TrainingPoses, Y: Floats, modelled: NDArray[np.bool_], o: Lear
     """Give where learning starts."""
     first = principal(Y, o.latent, most_scale(modelled))
     if start is None or start.n_latent != o.latent:
-        return first
+        return with_parameters(first, Y, o.optimiser)
     return carried_over(start, poses.features, modelled, first.ln_scale)
 
 

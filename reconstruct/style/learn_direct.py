@@ -1,13 +1,11 @@
 """Learning by the direct way: L_GP minimised over everything at once (Grochow et al. 2004, appendix B)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from database.rotations import Floats
-from reconstruct.style.active_set import active_set
-from reconstruct.style.learn_parameters import FARTHEST, Fit, by_moved, moved, parameter_box, parameters_of, relearned, unmoved
+from reconstruct.style.learn_parameters import FARTHEST, Fit, by_moved, moved, parameter_box, parameters_of, unmoved
 from reconstruct.style.objective import Workspace, objective
 from reconstruct.style.optimise import Optimiser, minimised
 from reconstruct.style.scg import Box
@@ -15,7 +13,6 @@ from reconstruct.style.scg import Box
 STEPS = 60, 25  # cold, and from a style learned before; more make L_GP less and unseen poses worse: decision 0041
 LEAST_LN_SCALE = -12.0
 UNIT_X = 0.1  # tried with 0.02 to 0.3: decision 0041
-FEW = 100  # poses of which alpha, beta and gamma are learned first
 
 
 def learned_directly(
@@ -23,7 +20,7 @@ def learned_directly(
 ) -> Fit:
     """Give the fit to poses, (N, D), in at most `steps` steps of the optimiser; scales stay below most_scale, (D,)."""
     n, n_features = Y.shape
-    start, size = _parameters_first(Y, start, optimiser), start.X.size
+    size = start.X.size
     unit = _units(n, size, n_features)
     work = Workspace.of(n, n_features)
 
@@ -38,12 +35,6 @@ def learned_directly(
     z = np.concatenate([start.X.ravel(), moved(start.parameters), start.ln_scale])
     z = unit * minimised(value, z / unit, Box(lower / unit, upper / unit), steps, optimiser, watch)
     return Fit(np.ascontiguousarray(z[:size].reshape(n, -1)), z[size + 3 :], parameters_of(z[size : size + 3]))
-
-
-def _parameters_first(Y: Floats, start: Fit, optimiser: Optimiser) -> Fit:
-    """Give the start with alpha, beta and gamma that suit it: with bad ones the first steps would scatter the latent points."""
-    rows = active_set(start.X, start.parameters, FEW)
-    return replace(start, parameters=relearned(start.X[rows], start.ln_scale, Y[rows], start.parameters, optimiser))
 
 
 def _units(n: int, size: int, n_features: int) -> Floats:

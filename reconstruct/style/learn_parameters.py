@@ -73,10 +73,12 @@ def parameter_box() -> Box:
 
 def relearned(X: Floats, ln_scale: Floats, Y: Floats, start: Hyperparameters, optimiser: Optimiser) -> Hyperparameters:
     """Give alpha, beta and gamma at which L_GP of latent points, (M, Q), with features, (M, D), and ln w, (D,), is least."""
-    work = Workspace.of(*Y.shape)
+    work, box = Workspace.of(*Y.shape), parameter_box()
+    unit = float(1.0 / np.sqrt(0.5 * Y.size))  # about 1 over the root of the curvature, as the first step is 1 long
 
-    def value(z: Floats) -> tuple[float, Floats]:
-        L, _, gradient, _ = objective(X, unmoved(z), ln_scale, Y, work)
-        return L, by_moved(gradient)
+    def value(u: Floats) -> tuple[float, Floats]:
+        L, _, gradient, _ = objective(X, unmoved(u * unit), ln_scale, Y, work)
+        return L, unit * by_moved(gradient)
 
-    return parameters_of(minimised(value, moved(start), parameter_box(), STEPS, optimiser))
+    in_units = Box(box.lower / unit, box.upper / unit)
+    return parameters_of(np.clip(unit * minimised(value, moved(start) / unit, in_units, STEPS, optimiser), box.lower, box.upper))

@@ -1,14 +1,20 @@
 """Where learning starts: principal components (Grochow et al. 2004, appendix B), or a style learned of some of the same poses."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from database.rotations import Floats
+from reconstruct.style.active_set import active_set
 from reconstruct.style.learn_latent import asked, nearest_active, placed
-from reconstruct.style.learn_parameters import FARTHEST, Fit
+from reconstruct.style.learn_parameters import FARTHEST, Fit, relearned
 from reconstruct.style.model import Hyperparameters, Style, level_of
+from reconstruct.style.optimise import Optimiser
 
 FIRST = Hyperparameters(1.0, 100.0, 1.0)
+FIRST_GAMMAS = 0.1, 1.0, 10.0
+FEW = 100  # poses of which alpha, beta and gamma are learned first
 
 
 def principal(Y: Floats, n_latent: int, most_scale: Floats) -> Fit:
@@ -20,6 +26,23 @@ def principal(Y: Floats, n_latent: int, most_scale: Floats) -> Fit:
     signs = np.where(U[np.abs(U[:, :used]).argmax(axis=0), np.arange(used)] < 0.0, -1.0, 1.0)  # LAPACK's are anybody's guess
     X[:, :used] = U[:, :used] * signs * np.sqrt(len(Y))
     return Fit(X, np.minimum(-np.log(deviation), np.log(most_scale)), FIRST)
+
+
+def with_parameters(start: Fit, Y: Floats, optimiser: Optimiser) -> Fit:
+    """Give the start with alpha, beta and gamma that suit it, learned of a few poses, (N, D), the best from several gamma.
+
+    With bad ones the first steps would scatter the latent points. A large gamma, by which no pose tells of others, is a minimum.
+    """
+    rows = active_set(start.X, start.parameters, FEW)
+    found = [
+        Fit(
+            start.X[rows],
+            start.ln_scale,
+            relearned(start.X[rows], start.ln_scale, Y[rows], replace(FIRST, gamma=gamma), optimiser),
+        )
+        for gamma in FIRST_GAMMAS
+    ]
+    return replace(start, parameters=min(found, key=lambda fit: fit.value(Y[rows])).parameters)
 
 
 def carried_over(style: Style, features: Floats, modelled: NDArray[np.bool_], principal_scale: Floats) -> Fit:
