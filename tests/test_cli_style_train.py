@@ -41,7 +41,7 @@ def test_a_builtin_motion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     style, origin = read_style_and_origin(out)
     assert style.name == "walk" and style.features.shape[0] == 60 and style.n_latent == 2 and len(style.active) == 15
     assert origin.sources == ("walk (built in)",) and origin.version
-    assert origin.options["frames"] == 60 and origin.options["to_s"] == 5.0 and origin.options["method"] == "direct"
+    assert origin.options["frames"] == 60 and origin.options["to_s"] == 5.0 and origin.options["method"] == "heuristic"
     assert curve.read_bytes().startswith(b"\x89PNG")
     for words in ("5.0 s of walk (built in)", "60 of 148", "L_GP from", "alpha", f"duocap style plot {out}", "duocap style pose"):
         assert words in result.out
