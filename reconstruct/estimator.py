@@ -181,7 +181,8 @@ class Estimator:
             near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
             solution = self._within_limits(near.model, root, prior, observations)
             root = (solution.rotation, solution.position_m)
-        missing = not frame.seen.any(axis=0).all()
+        # Where one camera alone sees the performer, energies tell whether a pose is believed: they are left as they are.
+        missing = frame.valid.any() and not frame.seen.any(axis=0).all()
         if known is None and predicted is not None and self.filler is not None and missing:
             return self._filled(self.filler, frame.t_capture_ns, solution, near, prior, observations)
         return solution, near

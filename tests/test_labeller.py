@@ -82,3 +82,18 @@ def test_exchanging_twice_is_as_before_and_once_moves_everything() -> None:
     assert np.array_equal(other.point_m[1], frame.point_m[4]) and np.array_equal(other.image_px[:, 4], frame.image_px[:, 1])
     assert np.array_equal(other.point_m[[0, 2, 3]], frame.point_m[[0, 2, 3]])
     assert np.array_equal(exchanged(other, 1, 4).point_m, frame.point_m)
+
+
+def test_uncertainty_grows_no_further_than_a_filled_pose_knows() -> None:
+    own, model = labeller(), places()
+    valid = np.ones(M, bool)
+    valid[[marker("left_hand"), marker("right_hand"), marker("waist_left")]] = False
+    for _ in range(50):
+        own.remember(marker_frame_of(model, valid), model)
+    sure = np.full(M, 0.04)
+    sure[marker("right_hand")] = 1.0
+    sigma, before = own.expected(model, sure_m=sure).sigma_m, own.expected(model).sigma_m
+    assert sigma[marker("left_hand")] == pytest.approx(np.hypot(SETTINGS.sigma_m, 1.5 * 0.04))
+    assert sigma[marker("left_hand")] < 0.5 * before[marker("left_hand")]
+    others = np.arange(M) != marker("left_hand")
+    np.testing.assert_array_equal(sigma[others], before[others])
