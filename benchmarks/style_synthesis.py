@@ -4,8 +4,8 @@
 
 A style learned of walks, asked with wrists and ankles for poses of other walks. Cold: nothing is known but the four points. Warm:
 frames at 30 Hz, each from the one before, without and with velocity and acceleration. The peer has the same energy in numpy
-(`benchmarks/style_peer.py`) and starts where ours does: cold at the nearest of the examples, but at the learned level alone; warm
-at our pose of the frame before. Minima are compared by their energy. `--learning` also times learning, by both methods. Times are
+(`benchmarks/style_peer.py`) and starts cold from the active pose that fits the points best, at the learned level alone; warm at
+our pose of the frame before. Minima are compared by their energy. `--learning` also times learning, by both methods. Times are
 processor time. The gradient of L_IK is compared with central differences; for that of L_GP see `benchmarks.style_objective`.
 """
 
@@ -26,17 +26,18 @@ from benchmarks.style_poses import HELD_OUT, walking
 from database.clips import Clip
 from database.kinematics import forward
 from database.resample import resample
-from database.rotations import Floats, rotvec_from_matrix
+from database.rotations import Floats
 from database.skeleton import Skeleton
 from reconstruct.style.active_set import active_set
 from reconstruct.style.constraints import points
 from reconstruct.style.features import RATE_HZ, TrainingPoses, static_features
 from reconstruct.style.learn import LearnOptions, learn
-from reconstruct.style.likelihood_kernels import _likelihood
+from reconstruct.style.likelihood_kernels import Model, _likelihood
 from reconstruct.style.model import Style, levels
 from reconstruct.style.synthesis import Past, Synthesis, Synthesizer
-from reconstruct.style.synthesis_problem import asked_of, model_of
+from reconstruct.style.synthesis_problem import model_of
 from tools.evaluation.posing_cases import Part, asked, held_out, parts
+from tools.evaluation.posing_peers import placed
 
 KIND, SIGMA_M = "4 points", 0.01
 SAME = 1e-2  # energies, in nats, that count as one minimum
@@ -46,14 +47,14 @@ def gradient_error(style: Style, poses: Floats) -> float:
     """Give the worst relative error of the kernel's gradients of L_IK by x and y, against central differences, at real poses."""
     worst, rng = 0.0, np.random.default_rng(1)
     for level in levels(style):
-        model = model_of(style, level, None)
+        model = model_of(style, level, moving=False)
         for pose in poses:
             x, s = level.latent[rng.integers(len(level.latent))] + 0.1 * rng.normal(size=style.n_latent), static_features(pose)
 
-            def value(z: Floats, q: int = style.n_latent, model: object = model) -> tuple[float, Floats]:
+            def value(z: Floats, q: int = style.n_latent, model: Model = model) -> tuple[float, Floats]:
                 gx, gs = np.zeros(q), np.zeros(len(z) - q)
-                by_s = (gs, np.zeros(len(gs)), np.zeros((len(gs), q)))
-                L = _likelihood(z[:q].copy(), z[q:].copy(), model, 1.0, (gx, np.zeros((q, q))), by_s, np.zeros(2))  # type: ignore[arg-type]
+                by_x, by_s = (gx, np.zeros((q, q)), np.zeros(q)), (gs, np.zeros(len(gs)), np.zeros((len(gs), q)))
+                L = _likelihood(z[:q].copy(), z[q:].copy(), model, 1.0, by_x, by_s, np.zeros(2))
                 return L, np.concatenate([gx, gs])
 
             z = np.concatenate([x, s])
@@ -76,7 +77,7 @@ def told_of(joint_m: Floats) -> Told:
 
 
 def cold(synthesizer: Synthesizer, style: Style, skeleton: Skeleton, joint_m: Floats) -> dict[str, float]:
-    """Pose everything from nothing, and by the plain way from our first start."""
+    """Pose everything from nothing, and by the plain way from the active pose that fits best."""
     plain = PlainEnergy(style, levels(style)[2], skeleton)
     rows = []
     for each in joint_m:
@@ -87,9 +88,9 @@ def cold(synthesizer: Synthesizer, style: Style, skeleton: Skeleton, joint_m: Fl
         ours_ns, begun = CLOCK_NS() - begun, 0
         at = state(found.rotvec, found.root_m, found.latent[0])
         apart = abs(plain.value(at, told)[0] - found.energy)
-        first = synthesizer._examples.starts(constraints, asked_of(constraints), synthesizer.up, 1)[0]
-        root = rotvec_from_matrix(first.rotation)
-        start = state(np.concatenate([root[None], first.rotvec[1:]]), first.root_m, first.latent)
+        at = placed(skeleton, style.rotvec[style.active], asked(KIND, each))
+        row = int(at.off.argmin())
+        start = state(at.rotvec[row], at.root_m[row], style.latent[style.active[row]])
         begun = CLOCK_NS()
         _, energy = plain.minimum(start, told)
         rows.append((ours_ns, CLOCK_NS() - begun, found.converged, found.reached, found.energy - energy, apart))
@@ -170,20 +171,24 @@ def main(given: Sequence[str] | None = None) -> int:
     clips = parts(tuple(Part(stem) for stem in HELD_OUT), options.motion)
     true = held_out(clips, options.poses)
     learned = learn(training, skeleton, "walking")
-    found = {"gradient of L_IK": {"worst_relative_error": gradient_error(learned, true.rotvec[::6])}}
+    found: dict[str, dict[str, float]] = {}
+
+    def show(name: str, figures: dict[str, float]) -> None:
+        found[name] = figures
+        print(name)
+        print("".join(f"    {key:<24}{value:>14.6g}\n" for key, value in figures.items()), end="", flush=True)
+
+    show("gradient of L_IK", {"worst_relative_error": gradient_error(learned, true.rotvec[::6])})
     for m in options.active:
         style = replace(learned, active=active_set(learned.latent, learned.learned, m))
         synthesizer = Synthesizer([style])
         cold(synthesizer, style, skeleton, true.joint_m[:2])  # compiles
         name = f"M={len(style.active)}, Q={style.n_latent}"
-        found[f"cold, {name}"] = cold(synthesizer, style, skeleton, true.joint_m)
-        found[f"warm, {name}"] = warm(synthesizer, style, skeleton, clips, with_past=False)
-        found[f"warm with the past, {name}"] = warm(synthesizer, style, skeleton, clips, with_past=True)
+        show(f"cold, {name}", cold(synthesizer, style, skeleton, true.joint_m))
+        show(f"warm, {name}", warm(synthesizer, style, skeleton, clips, with_past=False))
+        show(f"warm with the past, {name}", warm(synthesizer, style, skeleton, clips, with_past=True))
     if options.learning:
-        found[f"learning, N={len(training)}, M=100"] = learning(training, skeleton)
-    for name, figures in found.items():
-        print(name)
-        print("".join(f"    {key:<24}{value:>14.6g}\n" for key, value in figures.items()), end="")
+        show(f"learning, N={len(training)}, M=100", learning(training, skeleton))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0

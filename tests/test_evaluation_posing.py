@@ -1,5 +1,6 @@
 """Posing from few points: what the peers find, what is told of a pose, the arithmetic of the tables, and the command's words."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -128,3 +129,15 @@ def test_an_unknown_behaviour_is_told_the_known_ones(capsys: pytest.CaptureFixtu
     result = duocap(capsys, "evaluate", "posing", "--motion", tmp_path, "--behaviour", "07 flying")
     assert result.status != 0
     assert "07 walking" in result.last and "'07 flying'" in result.last
+
+
+@pytest.mark.slow
+def test_real_poses_are_posed_and_drawn(capsys: pytest.CaptureFixture[str], motion_dir: Path, tmp_path: Path) -> None:
+    words = ("--behaviour", "09 running", "--poses", 3, "--processes", 1, "--json", tmp_path / "f.json", "--plot", tmp_path / "p")
+    result = duocap(capsys, "evaluate", "posing", "--motion", motion_dir, *words)
+    assert result.status == 0, result.err
+    assert result.out.count("09 running") == 2 * len(KINDS) + 2
+    assert len(list((tmp_path / "p").glob("*.png"))) == 1 + len(KINDS)
+    runs = json.loads((tmp_path / "f.json").read_text(encoding="utf-8"))[0]["runs"]
+    mm = {(run["kind"], run["method"]): np.mean(run["position_mm"]) for run in runs}
+    assert mm["6 points", "ours"] < 0.7 * mm["6 points", "NN"]

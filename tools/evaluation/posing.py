@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from config.joints import N_JOINTS
 from database.kinematics import forward
 from database.rotations import Floats
 from database.skeleton import Skeleton
@@ -64,13 +65,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One behaviour: who it is, the true poses, and all runs."""
+    """One behaviour: who it is, the true poses, all runs, and the error of the nearest neighbour were all joints told [mm]."""
 
     behaviour: str
     skeleton: Skeleton
     true: Poses
     learned: int
     learning_s: float
+    whole_mm: float
     runs: list[Run]
 
 
@@ -126,6 +128,14 @@ def run(behaviour: str, kind: str, name: str, method: Method, skeleton: Skeleton
     return Run(behaviour, kind, name, *errors, float(np.mean(met)), pose_ms, rotvec, root_m)
 
 
+def whole_mm(skeleton: Skeleton, poses: Floats, true: Poses) -> float:
+    """Give the mean error of the nearest neighbour by all joints: less is not to be had by choosing among poses, (N, J, 3)."""
+    every = np.arange(N_JOINTS)
+    found = [nearest(skeleton, poses, Asked(every, joint_m)) for joint_m in true.joint_m]
+    rotvec, root_m = (np.array(each) for each in zip(*found, strict=True))
+    return float(position_errors_mm(forward(skeleton, rotvec, root_m)[1], true.joint_m).mean())
+
+
 def outcome(split: Split, motion: Path, options: PosingOptions) -> Outcome:
     """Learn of a behaviour and pose its held-out takes. Raises DuocapError."""
     clips = parts(split.learned, motion)
@@ -138,7 +148,7 @@ def outcome(split: Split, motion: Path, options: PosingOptions) -> Outcome:
     ways = methods(skeleton, poses, mean_pose(training.rotvec), synthesizer)
     synthesizer.synthesize(constraints(asked("3 points", true.joint_m[0])))  # compiles
     runs = [run(split.name, kind, name, way, skeleton, true) for kind in KINDS for name, way in ways.items()]
-    return Outcome(split.name, skeleton, true, len(training), learning_s, runs)
+    return Outcome(split.name, skeleton, true, len(training), learning_s, whole_mm(skeleton, poses, true), runs)
 
 
 def evaluate_posing(motion: Path, options: PosingOptions, json_file: Path | None = None, plot: Path | None = None) -> None:

@@ -66,4 +66,8 @@ def print_tables(outcomes: list[Outcome]) -> None:
         print(f"ours reached and converged: {100 * np.mean([run.met for run in part if run.method == 'ours']):.0f} %")
         ms = {name: np.mean([run.pose_ms for run in part if run.method == name]) for name in off}
         print("ms a pose: " + ", ".join(f"{name} {each:.2f}" for name, each in ms.items()))
-    print("\nlearned of: " + ", ".join(f"{each.behaviour} {each.learned} poses in {each.learning_s:.1f} s" for each in outcomes))
+    print(
+        "\nmm of the nearest neighbour by all 23 joints: "
+        + ", ".join(f"{each.behaviour} {each.whole_mm:.1f}" for each in outcomes)
+    )
+    print("learned of: " + ", ".join(f"{each.behaviour} {each.learned} poses in {each.learning_s:.1f} s" for each in outcomes))
