@@ -10,11 +10,14 @@ from capture.packets import MarkerFrame, PairedBlobs
 from config.joints import JOINT_INDEX
 from config.settings import Settings
 from database.builtin import body
+from database.clips import clip_slice
 from reconstruct.estimator import Estimate
 from reconstruct.history import Moment
 from reconstruct.packet import measured_joints
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, State
+from reconstruct.style.features import training_poses
+from reconstruct.style.learn import LearnOptions, learn
 from reconstruct.warm import warm_estimator
 from tests.people import (
     PERIOD_NS,
@@ -227,3 +230,26 @@ def test_warming_solves_from_both_views_and_from_one(session: Session, monkeypat
     assert [frame.valid.all() for frame in frames] == [True, True, True, False, *filling] and not frames[3].valid.any()
     assert likelier.call_count == 3
     assert estimator.history.last is None
+
+
+def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, tracked: list[Pose]) -> None:
+    """The style is another's walk. Without its markers the left leg stays inferred, believed no more than before."""
+    clip = walk(body(1.8), 11, speed=0.7)
+    style = learn(training_poses([clip_slice(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
+    names = session.subject.markers.names
+    gone = [names.index(name) for name in ("left_knee", "left_ankle", "left_toe")]
+    pipeline = session.pipeline()
+    pipeline.take_style(style)
+    for record in [pipeline._estimator.filler.record] if pipeline._estimator.filler else []:
+        record.loss_m2[:, -1] = 0.0  # as if rehearsals had been all for it
+    poses = [pipeline.step(pair) for pair in session.pairs({range(20, 40): gone})[:40]]
+    for pose, without in zip(poses[:20], tracked[:20], strict=True):
+        assert np.array_equal(pose.rotvec, without.rotvec)
+    ankle, lower = JOINT_INDEX["leftFoot"], poses[30]
+    assert all(np.isfinite(pose.rotvec).all() and pose.state is State.TRACKING for pose in poses)
+    assert lower.joint_source[ankle] == JointSource.INFERRED and 0.0 < lower.confidence[ankle] < 0.5
+    other = session.pipeline()
+    others = [other.step(pair) for pair in session.pairs({range(20, 40): gone})[:24]]
+    assert not np.array_equal(poses[23].rotvec, others[23].rotvec)
+    pipeline.take_style(None)
+    assert pipeline._estimator.filler is None
