@@ -160,3 +160,15 @@ def test_what_cannot_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "no such file" in duocap(capsys, "style", "plot", tmp_path / "b.style", "--out", tmp_path / "b.png").last
     assert "cannot be written" in duocap(capsys, "style", "plot", tmp_path / "a.style", "--out", tmp_path / "no" / "b.png").last
     assert duocap(capsys, "style", "plot", tmp_path / "a.style", "--figures", 13).status == 2
+
+
+def test_a_stray_pose_does_not_make_the_rest_too_small_to_see() -> None:
+    style = style_of("walk", 2, 200)
+    latent = style.latent.copy()
+    latent[7] = [30.0, 0.0]
+    stray = replace(style, latent=latent)
+    plane = plane_of(stray)
+    shown = likelihood_map(stray, level_of(stray, LEARNED), plane)
+    held = shown.holds(plane.points)
+    assert not held[7] and held.sum() == 199
+    assert shown.extent[1] - shown.extent[0] < 10.0

@@ -57,7 +57,9 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
         _draw_map(ax, style, plane, shown)
         _draw_ring(figure, style, shown, _chosen(style, level, plane, shown, min(figures, len(SLOTS_IN))))
         _head(figure, style)
-        _legend(figure, ax, plane, f"{GREY}; orange lines lead to poses that were learned, green ones to new poses")
+        words = f"{GREY}; orange lines lead to poses that were learned, green ones to new poses"
+        n_off = int((~shown.holds(plane.points)).sum())
+        _legend(figure, ax, plane, words + (f"; learned poses off the map, far from all others: {n_off}" if n_off else ""))
     return save_figure(figure, path)
 
 
@@ -109,7 +111,8 @@ def _chosen(style: Style, level: Level, plane: Plane, shown: Map, most: int) -> 
     if most < 1:
         return []
     n_new = round(NEW_SHARE * most)
-    rows = farthest_first(plane.points, most - n_new)
+    on_map = np.flatnonzero(shown.holds(plane.points))
+    rows = on_map[farthest_first(plane.points[on_map], most - n_new)]
     seen = [_Shown(style.features[k, :N_STATIC], plane.points[k], SEEN) for k in rows]
     points, x = new_points(style, level, plane, shown, n_new, plane.points[rows])
     made = predicted_static(style, level, x)

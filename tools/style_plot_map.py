@@ -10,6 +10,7 @@ from reconstruct.style.model import Level, Style, unlikeliness
 
 RESOLUTION = 150  # points of the map along its longer side
 MARGIN = 0.28  # of the training points' extent, shown around them
+STRAY, FAR_OFF = 0.01, 2.0  # share of the points at each end that may stay off the map if all are so many times farther apart
 DEPTHS = 20  # places across the plane that are tried at every point of it
 LIKELY = 0.25  # of the training poses are less likely than what is shown as a new pose
 BREAK_S = 0.5  # poses farther apart in time are not joined
@@ -48,6 +49,11 @@ class Map:
     depth: NDArray[np.int64]
     dark: float
 
+    def holds(self, points: Floats) -> NDArray[np.bool_]:
+        """Tell which points, (N, 2), are on the map."""
+        left, right, bottom, top = self.extent
+        return np.asarray(((points > [left, bottom]) & (points < [right, top])).all(axis=1))
+
     def places(self) -> Floats:
         """Give the points of the map, (H, W, 2)."""
         return _grid(self.extent, self.value.shape)
@@ -82,8 +88,14 @@ def likelihood_map(style: Style, level: Level, plane: Plane, aspect: float = 1.0
 
 
 def _extent(points: Floats, aspect: float) -> tuple[float, float, float, float]:
-    """Give left, right, bottom and top around points, (N, 2), to scale in a panel of that width over height."""
+    """Give left, right, bottom and top around points, (N, 2), to scale in a panel of that width over height.
+
+    A few points far from all others are left outside, where they would make the rest too small to see.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
+    inner_low, inner_high = np.quantile(points, (STRAY, 1.0 - STRAY), axis=0)
+    if (high - low).max() > FAR_OFF * (inner_high - inner_low).max() > 0.0:
+        low, high = inner_low, inner_high
     size = (high - low) + 2.0 * MARGIN * max(float((high - low).max()), 1e-6)
     size = np.maximum(size, size[::-1] * [aspect, 1.0 / aspect])
     (left, bottom), (right, top) = 0.5 * (low + high - size), 0.5 * (low + high + size)
