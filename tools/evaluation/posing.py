@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
@@ -151,6 +151,14 @@ def outcome(split: Split, motion: Path, options: PosingOptions) -> Outcome:
     return Outcome(split.name, skeleton, true, len(training), learning_s, whole_mm(skeleton, poses, true), runs)
 
 
+def figures(outcome: Outcome) -> dict[str, object]:
+    """Give what is written of an outcome: all but the poses themselves."""
+    names = [each.name for each in fields(Run) if each.name not in ("rotvec", "root_m")]
+    runs = [{name: getattr(run, name) for name in names} for run in outcome.runs]
+    about = {name: getattr(outcome, name) for name in ("behaviour", "learned", "learning_s", "whole_mm")}
+    return about | {"runs": runs}
+
+
 def evaluate_posing(motion: Path, options: PosingOptions, json_file: Path | None = None, plot: Path | None = None) -> None:
     """Measure, print the tables, write figures and pictures. Raises DuocapError."""
     which = splits(options.behaviours)
@@ -163,7 +171,7 @@ def evaluate_posing(motion: Path, options: PosingOptions, json_file: Path | None
     outcomes = [each for each in found if each is not None]
     print_tables(outcomes)
     if json_file is not None:
-        write_figures(json_file, outcomes)
+        write_figures(json_file, [figures(each) for each in outcomes])
     if plot is not None:
         from tools.evaluation.posing_plot import plot_outcomes
 
