@@ -64,10 +64,11 @@ class LearnerLine:
             self._idle = peer
             self._give()
         elif kind == FAILED:
-            self._task, self.failure = None, payload[:MAX_WORDS].decode("utf-8", "replace")
+            self.failure = payload[:MAX_WORDS].decode("utf-8", "replace")
+            self._settle()
         elif kind == LEARNED:
             learned = decode_learned(payload)
-            self._task = None
+            self._settle()
             return [learned]
         else:
             raise MalformedMessageError(f"{kind[:20]!r} came to where styles come in; it was dropped")
@@ -80,6 +81,11 @@ class LearnerLine:
         with contextlib.suppress(zmq.Again):
             self._socket.send_multipart([self._idle, self._session, self._task], zmq.NOBLOCK)
         self._idle, self._n_given = None, self._n_given + 1
+
+    def _settle(self) -> None:
+        """Forget the task that was given: it is done. One offered meanwhile is still to be given."""
+        if self._n_given:
+            self._task = None
 
     def close(self) -> None:
         """Close the socket."""

@@ -99,8 +99,8 @@ def _learn(line: LearnerLine, run: Reconstruction, sink: Sink, journal: Journal,
         lifeline.report("learn", line.address)
     for learned in line.learned():
         t_ns = now_ns()
-        journal.style(learned, t_ns)
-        run.take_style(learned, t_ns)
+        if run.take_style(learned, t_ns):  # what came too late changes no pose, and a replay would learn in its place
+            journal.style(learned, t_ns)
     if line.failure:
         sink.event(now_ns(), "style", line.failure)
         line.failure = ""

@@ -24,7 +24,7 @@ from config.settings import TimeSettings
 from reconstruct.pose import JointSource, Pose, State
 from reconstruct.silence import CameraCount, Silence
 from reconstruct.sink import RunStatus, Sink
-from reconstruct.style.model import Style
+from reconstruct.style.model import Style, StyleError
 from reconstruct.style.session import StyleBook
 from reconstruct.style.task import Learned
 
@@ -195,11 +195,15 @@ class Reconstruction:
             self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
 
     def take_style(self, learned: Learned, t_ns: int) -> bool:
-        """Use what was learned from the next step on; tell whether it fits what was to be learned."""
+        """Use what was learned from the next step on; tell whether it fits what was to be learned, and can be used."""
         style = None if self.book is None else self.book.take(learned)
         if style is None or not isinstance(self._pipeline, Styled):
             return False
-        self._pipeline.take_style(style)
+        try:
+            self._pipeline.take_style(style)
+        except StyleError as error:
+            self._sink.event(t_ns, "style", str(error))
+            return False
         self._sink.event(t_ns, "style", f"learned a style from {learned.n_poses} poses in {learned.seconds:.1f} s")
         return True
 

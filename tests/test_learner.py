@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ import zmq
 from capture.control import Details, Order
 from reconstruct import learner
 from reconstruct.learner import LearnerPlan
-from reconstruct.learner_line import LEARNED, MAX_GIVEN, READY, LearnerLine
+from reconstruct.learner_line import FAILED, LEARNED, MAX_GIVEN, READY, LearnerLine
 from reconstruct.style.features import TrainingPoses
-from reconstruct.style.learn import LearnOptions
+from reconstruct.style.learn import LearnOptions, learn
 from reconstruct.style.session import StyleBook
 from reconstruct.style.style_file import read_style
 from reconstruct.style.task import Learned, LearnTask, decode_task, encode_learned, learned_part, style_of
@@ -51,6 +52,11 @@ def task() -> LearnTask:
     made = book.task()
     assert made is not None
     return made
+
+
+@pytest.fixture(scope="module")
+def learned(task: LearnTask) -> Learned:
+    return learned_part(task, learn(task.poses, task.skeleton, task.name, task.options), 0.1)
 
 
 @pytest.fixture
@@ -150,6 +156,23 @@ def test_a_task_is_given_again_to_a_learner_that_was_started_again_but_not_for_e
     assert not stranger.poll(50)
 
 
+@pytest.mark.parametrize("answer", [FAILED, LEARNED])
+def test_a_task_that_is_offered_while_an_older_one_is_learned_is_given_next(
+    line: LearnerLine, stranger: "zmq.Socket[bytes]", task: LearnTask, learned: Learned, answer: bytes
+) -> None:
+    line.offer(task)
+    stranger.send_multipart([READY, b"a run", b""])
+    heard(line, lambda: bool(stranger.poll(0)))
+    stranger.recv_multipart()
+    line.offer(replace(task, number=task.number + 1))  # the older one was given up
+    stranger.send_multipart([answer, b"a run", encode_learned(learned)])
+    stranger.send_multipart([READY, b"a run", b""])
+    found = heard(line) if answer == LEARNED else []
+    heard(line, lambda: bool(stranger.poll(0)), 5.0)
+    assert len(found) == (answer == LEARNED)
+    assert decode_task(stranger.recv_multipart(zmq.NOBLOCK)[1]).number == task.number + 1
+
+
 def test_a_learner_that_gets_something_else_than_a_task_says_so_and_goes_on(line: LearnerLine, at_work: Orders) -> None:
     at_work.given.append(Order("start", address=line.address))
     line._task, line._n_given = b"\xc1", 0
@@ -159,8 +182,5 @@ def test_a_learner_that_gets_something_else_than_a_task_says_so_and_goes_on(line
     assert at_work.counts["malformed"] == 1
 
 
-def test_every_message_of_the_line_has_its_place(task: LearnTask) -> None:
-    from reconstruct.style.learn import learn
-
-    payload = encode_learned(learned_part(task, learn(task.poses, task.skeleton, task.name, task.options), 0.1))
-    assert len(payload) < 40_000  # small beside the task: it is journaled and taken between two turns
+def test_every_message_of_the_line_has_its_place(learned: Learned) -> None:
+    assert len(encode_learned(learned)) < 40_000  # small beside the task: it is journaled and taken between two turns

@@ -103,10 +103,18 @@ def level_of(style: Style, parameters: Hyperparameters) -> Level:
 
     The paper's f(x) knows the active poses only; ours is fitted to all training poses through the active points (projected
     process, Rasmussen & Williams 2006, section 8.3.4), at no cost in use. With all of them active it is the paper's; s2 is.
+    Raises StyleError: the covariance cannot be inverted; of no learned style, but of a file or message that was made up.
     """
     Y, mean = style.centred(), style.mean[style.modelled].copy()
-    level = prepared(style.latent[style.active], Y[style.active], mean, style.scale, parameters)
-    return replace(level, coefficients=_projected(style.latent, level.latent, Y, parameters))
+    try:
+        with np.errstate(all="ignore"):
+            level = prepared(style.latent[style.active], Y[style.active], mean, style.scale, parameters)
+            level = replace(level, coefficients=_projected(style.latent, level.latent, Y, parameters))
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise StyleError(f"the style {style.name} cannot be used: its covariance cannot be inverted; learn it anew") from error
+    if not all(np.isfinite(array).all() for array in (level.inverse, level.coefficients)):
+        raise StyleError(f"the style {style.name} cannot be used: its covariance cannot be inverted; learn it anew")
+    return level
 
 
 def _projected(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters) -> Floats:
