@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from config.joints import N_JOINTS
 from database.rotations import Floats
 from reconstruct.observations import Observations
 
@@ -78,7 +77,3 @@ def points(joint: NDArray[np.int64], offset_m: Floats, target_m: Floats, sigma_m
     nowhere = (np.zeros((2, n, 2)), np.zeros((2, n)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
     target = np.ascontiguousarray(np.where(asked[:, None], target_m, 0.0))
     return Constraints(Handles(joint, np.ascontiguousarray(offset_m)), Observations(target, np.ascontiguousarray(info), *nowhere))
-
-
-N_ROOT = 6
-N_COORDINATES = 3 * (N_JOINTS - 1)

@@ -20,13 +20,13 @@ import numpy as np
 
 from config.joints import N_JOINTS
 from database.kinematics import forward
-from database.rotations import Floats, geodesic_rad
+from database.rotations import Floats
 from database.skeleton import Skeleton
 from reconstruct.style.constraints import Constraints, FixedJoints
 from reconstruct.style.features import static_features
 from reconstruct.style.model import Style
 from reconstruct.style.synthesis import Past, Synthesis
-from reconstruct.style.synthesis_misses import WITHIN_RAD, WITHIN_SIGMAS, misses
+from reconstruct.style.synthesis_misses import misses, others_met
 from reconstruct.style.synthesis_problem import asked_of
 from reconstruct.style.trajectory_path import best_path
 from reconstruct.style.trajectory_pull import Expectations, Expected, pull, root_pull
@@ -129,11 +129,8 @@ def _judged(skeleton: Skeleton, pose: Synthesis, constraints: Constraints) -> Sy
     G, p = forward(skeleton, pose.rotvec, pose.root_m)
     joint, offset_m = asked[0][:2]
     off_m, off_px, met = misses(p[joint] + np.einsum("pij,pj->pi", G[joint], offset_m), asked[0])
-    turned, fixed = constraints.orientations, constraints.fixed
-    held = pose.rotvec[fixed.joint] - fixed.rotvec
-    off_rad = np.concatenate([geodesic_rad(G[turned.joint], turned.rotation), np.linalg.norm(held, axis=1)])
-    allowed_rad = np.maximum(WITHIN_SIGMAS * np.concatenate([turned.sigma_rad, fixed.sigma_rad]), WITHIN_RAD)
-    return replace(pose, off_m=off_m, off_px=off_px, reached=met and bool((off_rad <= allowed_rad).all()))
+    met = met and others_met(G, pose.rotvec, constraints, asked)
+    return replace(pose, off_m=off_m, off_px=off_px, reached=met)
 
 
 def _with_shares(poser: Poser, shares: Floats) -> list[Poser]:
