@@ -57,8 +57,9 @@ def style_of(motion: str, n_latent: int, n: int = 60) -> Style:
 def test_a_map_shows_the_model_at_the_likeliest_depth(n_latent: int) -> None:
     style = style_of("walk", n_latent)
     level, plane = level_of(style, LEARNED), plane_of(style)
-    shown = likelihood_map(style, level, plane)
-    assert np.isfinite(shown.value).all()
+    steps: list[int] = []
+    shown = likelihood_map(style, level, plane, step=lambda: steps.append(1))
+    assert np.isfinite(shown.value).all() and len(steps) == len(plane.depths)
     random = np.random.default_rng(2)
     for row, column in random.integers(0, shown.value.shape, (20, 2)):
         flat = shown.places()[row, column]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from calibration.picture import style as look
 from database.rotations import Floats
 from reconstruct.style.features import N_STATIC, RATE_HZ
 from reconstruct.style.model import Level, Style, levels
+from tools.progress import progress_bar
 from tools.style_plot_figures import best_side, bones, draw_figure, predicted_static
 from tools.style_plot_map import Map, Plane, farthest_first, joined_in_time, likelihood_map, new_points, plane_of
 
@@ -50,7 +53,8 @@ def draw_style(style: Style, path: Path, figures: int = len(SLOTS_IN)) -> Path:
     import matplotlib as mpl
 
     level, plane = levels(style)[-1], plane_of(style)
-    shown = likelihood_map(style, level, plane, MAP_IN[2] / MAP_IN[3])
+    with progress_bar("drawing") as show:
+        shown = likelihood_map(style, level, plane, MAP_IN[2] / MAP_IN[3], _steps(show, len(plane.depths)))
     with mpl.rc_context(look()):
         figure = new_figure(*SIZE_IN)
         ax = figure.add_axes(_fractions(MAP_IN))
@@ -67,17 +71,24 @@ def draw_levels(style: Style, path: Path) -> Path:
     """Draw the three steps of annealing side by side as PNG. Raises FileFormatError: it cannot be written."""
     import matplotlib as mpl
 
-    plane = plane_of(style)
-    with mpl.rc_context(look()):
+    plane, aspect = plane_of(style), 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])
+    with progress_bar("drawing") as show, mpl.rc_context(look()):
+        step = _steps(show, len(LEVELS) * len(plane.depths))
         figure = new_figure(*LEVELS_IN)
         for k, (level, title) in enumerate(zip(levels(style), LEVELS, strict=True)):
             ax = figure.add_axes((0.02 + 0.327 * k, 0.145, 0.307, 0.68))
-            _draw_map(ax, style, plane, likelihood_map(style, level, plane, 0.307 * LEVELS_IN[0] / (0.68 * LEVELS_IN[1])))
+            _draw_map(ax, style, plane, likelihood_map(style, level, plane, aspect, step))
             p = level.parameters
             ax.set_title(f"{title}\nalpha {p.alpha:.3g}, beta {p.beta:.3g}, gamma {p.gamma:.3g}", weight="normal", size=10)
         _head(figure, style)
         _legend(figure, ax, plane, f"{GREY}, by each panel's own measure")
     return save_figure(figure, path)
+
+
+def _steps(show: Callable[[int, int], None], total: int) -> Callable[[], None]:
+    """Give what to call after each of so many parts of the work, to show how much is done."""
+    done = count(1)
+    return lambda: show(next(done), total)
 
 
 def _fractions(place_in: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

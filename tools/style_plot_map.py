@@ -1,5 +1,6 @@
 """What the picture of a style shows: a plane through its latent space, how likely poses are there, and which to draw."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +73,11 @@ def plane_of(style: Style) -> Plane:
     return Plane(middle, axes, turned[:, :2], deep[farthest_first(deep, DEPTHS)], share)
 
 
-def likelihood_map(style: Style, level: Level, plane: Plane, aspect: float = 1.0) -> Map:
-    """Evaluate the model over the plane; behind each point of it, at the likeliest of the depths. aspect: width over height."""
+def likelihood_map(style: Style, level: Level, plane: Plane, aspect: float = 1.0, step: Callable[[], None] | None = None) -> Map:
+    """Evaluate the model over the plane; behind each point of it, at the likeliest of the depths.
+
+    aspect: width over height; step: is called after each depth.
+    """
     extent = _extent(plane.points, aspect)
     shape = (RESOLUTION, round(RESOLUTION * aspect)) if aspect < 1.0 else (round(RESOLUTION / aspect), RESOLUTION)
     flat = _grid(extent, shape).reshape(-1, 2)
@@ -82,6 +86,8 @@ def likelihood_map(style: Style, level: Level, plane: Plane, aspect: float = 1.0
         found = -unlikeliness(level, plane.latent(flat, each)[:, : style.n_latent])
         better = found > value
         value[better], depth[better] = found[better], k
+        if step is not None:
+            step()
     p = level.parameters
     dark = -0.5 * (len(level.mean) * np.log(p.alpha + 1.0 / p.beta) + np.mean(np.sum(style.latent**2, axis=1)))
     return Map(extent, value.reshape(shape), depth.reshape(shape), min(float(dark), float(np.median(value))))
