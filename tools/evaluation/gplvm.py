@@ -4,17 +4,18 @@ With latent points X (N, Q), poses Y (N, D) less their mean and scaled as one, k
 
     L(X, a, b, g) = D/2 ln|K| + 1/2 tr(K^-1 Y Y') + 1/2 sum |x_i|^2 + ln a + ln b + ln g
 
-is minimised over everything at once, from X by PCA, by L-BFGS. A new pose is brought to the x whose mean f(x) = Y' K^-1 k(x) is
-nearest to it, as the other methods' projections do.
+is minimised over everything at once, from X by PCA, by L-BFGS: the objective of styles with all scales 1. A new pose is brought
+to the x whose mean f(x) = Y' K^-1 k(x) is nearest to it, as the other methods' projections do.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from database.rotations import Floats
+from reconstruct.style.model import Hyperparameters, prepared
+from reconstruct.style.objective import objective as style_objective
 
 STEPS = 150
 LIMITS = ((-8.0, 8.0),) * 3  # of ln a, ln b, ln g
@@ -35,32 +36,10 @@ class Gplvm:
     poses: Floats
 
 
-def _covariance(X: Floats, ln_parameters: Floats) -> tuple[Floats, Floats]:
-    """Give squared distances and the covariance without noise, both (N, N)."""
-    a, _, g = np.exp(ln_parameters)
-    norm = np.einsum("ij,ij->i", X, X)
-    distance2 = np.maximum(norm[:, None] + norm - 2.0 * X @ X.T, 0.0)
-    return distance2, a * np.exp(-0.5 * g * distance2)
-
-
 def objective(x: Floats, Y: Floats, width: int) -> tuple[float, Floats]:
-    """Give L and its gradient at x = (X flattened, ln a, ln b, ln g); Y: (N, D) scaled poses; width: Q.
-
-    dL/dK = 1/2 (D K^-1 - K^-1 Y Y' K^-1), then through the kernel (Grochow et al. 2004, appendix, in our signs).
-    """
-    n, n_angles = Y.shape
-    X, ln_parameters = x[:-3].reshape(n, width), x[-3:]
-    _, b, g = np.exp(ln_parameters)
-    distance2, smooth = _covariance(X, ln_parameters)
-    factor = cho_factor(smooth + np.eye(n) / b, lower=True)
-    inverse, solved = cho_solve(factor, np.eye(n)), cho_solve(factor, Y)
-    log_det = 2.0 * np.log(np.diag(factor[0])).sum()
-    L = 0.5 * n_angles * log_det + 0.5 * np.sum(Y * solved) + 0.5 * np.sum(X**2) + ln_parameters.sum()
-    dK = 0.5 * (n_angles * inverse - solved @ solved.T)
-    weight = dK * smooth
-    dX = X - 2.0 * g * (weight.sum(axis=1)[:, None] * X - weight @ X)
-    d_ln = 1.0 + np.array([weight.sum(), -np.trace(dK) / b, -0.5 * g * np.sum(weight * distance2)])
-    return float(L), np.concatenate([dX.ravel(), d_ln])
+    """Give L and its gradient at x = (X flattened, ln a, ln b, ln g); Y: (N, D) scaled poses; width: Q."""
+    L, dX, d_ln, _ = style_objective(x[:-3].reshape(len(Y), width), x[-3:], np.zeros(Y.shape[1]), Y)
+    return L, np.concatenate([dX.ravel(), d_ln])
 
 
 def learn(poses: Floats, width: int, steps: int = STEPS) -> Gplvm:
@@ -77,8 +56,8 @@ def learn(poses: Floats, width: int, steps: int = STEPS) -> Gplvm:
     bounds = [(None, None)] * start.size + list(LIMITS)
     found = minimize(objective, first, args=(Y, width), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
     X, ln_parameters = found[:-3].reshape(len(Y), width), found[-3:]
-    K = _covariance(X, ln_parameters)[1] + np.eye(len(Y)) / np.exp(ln_parameters[1])
-    return Gplvm(X, mean, scale, np.linalg.solve(K, Y), ln_parameters, Y)
+    level = prepared(X, Y, np.zeros(Y.shape[1]), np.ones(Y.shape[1]), Hyperparameters(*np.exp(ln_parameters)))
+    return Gplvm(X, mean, scale, level.coefficients, ln_parameters, Y)
 
 
 def predicted(model: Gplvm, x: Floats) -> tuple[Floats, Floats]:
