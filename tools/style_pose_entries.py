@@ -30,6 +30,7 @@ from tools.style_pose_values import (
 HANDLE_KEYS = ("joint", "marker", "offset_m", "end")
 POINT_SIGMA_M, IMAGE_SIGMA_PX, ROTATION_SIGMA_DEG, FIXED_SIGMA_DEG = 0.001, 0.3, 0.5, 0.5
 ROOT_SIGMA_M, ROOT_SIGMA_DEG = 0.02, 3.0
+LEAST_SIGMA_M, LEAST_SIGMA_PX, LEAST_SIGMA_DEG = 1e-6, 1e-3, 1e-3  # surer than that nothing is known, and squares stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def worn_of(markers: MarkerSet) -> Worn:
 def point_of(where: str, entry: object, means: Means) -> PointAsked:
     """Read a `[[point]]`."""
     table = check_keys(where, entry, (*HANDLE_KEYS, "position_m", "sigma_m"))
-    sigma_m = number(where, table, "sigma_m", POINT_SIGMA_M, most=MOST_M)
+    sigma_m = number(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
     return PointAsked(handle_of(where, table, means), numbers(where, table, "position_m", 3, MOST_M), sigma_m)
 
 
@@ -71,7 +72,7 @@ def image_point_of(where: str, entry: object, means: Means) -> ImagePointAsked:
     px, (width, height) = numbers(where, table, "px", 2), means.rig.cameras[camera].size
     if not (-0.5 <= px[0] <= width - 0.5 and -0.5 <= px[1] <= height - 0.5):
         raise PoseFileError(f"{where}: px = {table['px']} is outside of the camera's picture of {width} x {height} pixels")
-    sigma_px = number(where, table, "sigma_px", IMAGE_SIGMA_PX, most=1e4)
+    sigma_px = number(where, table, "sigma_px", IMAGE_SIGMA_PX, LEAST_SIGMA_PX, 1e4)
     return ImagePointAsked(handle_of(where, table, means), px, sigma_px, camera)
 
 
@@ -112,13 +113,13 @@ def root_of(where: str, entry: object) -> RootPrior:
         np.eye(3) if rotation is None else rotation,
         position,
         math.inf if rotation is None else _sigma_rad(where, table, ROOT_SIGMA_DEG),
-        number(where, table, "sigma_m", ROOT_SIGMA_M, most=MOST_M) if "position_m" in table else math.inf,
+        number(where, table, "sigma_m", ROOT_SIGMA_M, LEAST_SIGMA_M, MOST_M) if "position_m" in table else math.inf,
     )
 
 
 def _sigma_rad(where: str, table: Mapping[str, Any], default_deg: float) -> float:
     """Read how surely a rotation is known."""
-    return math.radians(number(where, table, "sigma_deg", default_deg, most=180.0))
+    return math.radians(number(where, table, "sigma_deg", default_deg, LEAST_SIGMA_DEG, 180.0))
 
 
 def handle_of(where: str, table: Mapping[str, Any], means: Means) -> Handle:

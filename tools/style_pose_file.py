@@ -15,6 +15,7 @@ from reconstruct.style.trajectory_curves import WAYS, Curve
 from tools.style_pose_camera import rig_of
 from tools.style_pose_entries import (
     HANDLE_KEYS,
+    LEAST_SIGMA_M,
     POINT_SIGMA_M,
     Means,
     Worn,
@@ -95,7 +96,7 @@ def _pose(where: str, table: Mapping[str, Any], means: Means) -> PoseAsked:
 def _curve(where: str, entry: object, means: Means) -> CurveAsked:
     """Read a `[[curve]]`. Raises PoseFileError: fewer than two keys, times that do not rise, other than one place a key."""
     table = check_keys(where, entry, (*HANDLE_KEYS, "times_s", "positions_m", "sigma_m", "between"))
-    handle, sigma_m = handle_of(where, table, means), number(where, table, "sigma_m", POINT_SIGMA_M, most=MOST_M)
+    handle, sigma_m = handle_of(where, table, means), number(where, table, "sigma_m", POINT_SIGMA_M, LEAST_SIGMA_M, MOST_M)
     times, places = (_listed(where, table, key) for key in ("times_s", "positions_m"))
     time_s = checked_numbers(f"{where} times_s", times, len(times), MOST_TIME_S)
     rows = [checked_numbers(f"{where} positions_m, key {n},", row, 3, MOST_M) for n, row in enumerate(places, 1)]
