@@ -71,9 +71,10 @@ def provenance(
     source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
     confidence = np.where(measured, ONE, INFERRED)
     confidence[measured_joints(frame.valid, subject)] = BOTH
-    for m in () if sigma_m is None else np.flatnonzero(~frame.seen.any(axis=0)):
-        guessed = measured_joints(np.arange(len(frame.valid)) == m, subject) & ~measured
-        confidence[guessed] = np.minimum(confidence[guessed], INFERRED / (1.0 + (sigma_m[m] / FAR_M) ** 2))
+    if sigma_m is not None:
+        for m in np.flatnonzero(~frame.seen.any(axis=0)):
+            guessed = measured_joints(np.arange(len(frame.valid)) == m, subject) & ~measured
+            confidence[guessed] = np.minimum(confidence[guessed], INFERRED / (1.0 + (sigma_m[m] / FAR_M) ** 2))
     if frame.valid.any():
         worst_m = np.full(N_JOINTS, np.median(residual_m[frame.valid]))
         for m in np.flatnonzero(frame.valid):
