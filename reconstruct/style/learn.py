@@ -63,6 +63,7 @@ def learn(
     """
     o = options or LearnOptions()
     _check(poses, o)
+    start = None if start is None or start.n_latent != o.latent else start
     mean, spread = poses.features.mean(axis=0), poses.features.std(axis=0)
     modelled = np.asarray(spread > STILL)
     if not modelled.any():
@@ -129,7 +130,7 @@ def _steps_of(method: Method, warm: bool) -> int:
 def _start(poses: TrainingPoses, Y: Floats, modelled: NDArray[np.bool_], o: LearnOptions, start: Style | None) -> Fit:
     """Give where learning starts."""
     first = principal(Y, o.latent, most_scale(modelled))
-    if start is None or start.n_latent != o.latent:
+    if start is None:
         return with_parameters(first, Y, o.optimiser)
     return carried_over(start, poses.features, modelled, first.ln_scale)
 
