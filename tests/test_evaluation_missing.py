@@ -195,8 +195,8 @@ def test_the_table_is_of_means_and_multiples(tmp_path: Path, capsys: pytest.Capt
     words = table(runs, "position_mm")[1].split()
     assert words == ["50", "%", "2", "50%", "10.0", "15.0", "x", "1.50", "14.0", "x", "1.40"]
     told = aims(runs)
-    assert told[1].split() == ["boxing", "2", "s", "a", "known", "both", "1.20", "local", "2.00", "holds"]
-    assert told[2].split()[-5:] == ["both", "1.60", "local", "1.00", "missed"]
+    assert told[1].split() == ["boxing", "2", "s", "a", "known", "both", "1.20", "1.20", "local", "2.00", "2.00", "holds"]
+    assert told[2].split()[-7:] == ["both", "1.60", "1.60", "local", "1.00", "1.00", "missed"]
     worse = worse_than_local(runs, "both")
     assert worse[0].strip().endswith("1 of 2:") and "b, known style" in worse[1] and worse_than_local(runs, "chosen") == []
     print_missing([*runs, run_of("c", "local", 30.0, 20.0), run_of("c", "both", 30.0, 20.0)])

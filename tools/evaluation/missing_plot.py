@@ -61,9 +61,8 @@ def _lines(axis: Axes, runs: "list[MissingRun]", measure: str) -> None:
     base = [mean([run for run in runs if run.case == case], measure, whole=True) for case in cases]
     for name in dict.fromkeys(run.method for run in runs):
         values = [mean([run for run in runs if run.case == case and run.method == name], measure) for case in cases]
-        axis.plot(
-            [0.0, *share], [base[0], *values], color=COLORS.get(name), marker="o", markersize=4, label=NAMES.get(name, name)
-        )
+        x, y = (share, values) if name == "style" else ([0.0, *share], [base[0], *values])  # none missing is the estimator's
+        axis.plot(x, y, color=COLORS.get(name), marker="o", markersize=4, label=NAMES.get(name, name))
     axis.plot([0.0, *share], [base[0], *base], label="none missing", color="black", linestyle="dashed", linewidth=1.2)
     axis.set_xlabel("markers missing [%]")
     axis.set_xlim(left=0.0)
