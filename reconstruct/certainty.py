@@ -32,7 +32,7 @@ def information(problem: Problem, solution: Solution) -> Floats:
     n = len(model.center) + 6
     A, g = np.empty((n, n)), np.empty(n)
     turn = rotvec_from_matrix(prior.rotation @ solution.rotation.T)
-    root = (np.concatenate([turn, prior.position_m]), np.repeat([prior.sigma_rad**-2.0, prior.sigma_m**-2.0], 3))
+    root = (np.concatenate([turn, prior.position_m]), prior.precision())
     w = (solution.joints - model.mean)[1:].ravel()
     x = np.concatenate([w, np.zeros(3), solution.position_m])
     form = (model.mean, model.directions, model.center, model.precision, np.ascontiguousarray(solution.rotation), *root)

@@ -26,6 +26,7 @@ from reconstruct.root import root_from_torso
 from reconstruct.search import Search
 from reconstruct.sight import lines_of_sight, root_in_sight
 from reconstruct.solve import RootPrior, Solution, solve
+from reconstruct.tilt import with_tilt
 
 LIMIT_ROUNDS = 3  # a frame is solved at most, to keep all joints within their limits
 SOME = 30_000  # examples that are enough to tell whether labels make sense
@@ -65,7 +66,7 @@ class Estimator:
     """Solves frame after frame for one subject; keeps the last two poses.
 
     background: what the database's poses have in common, (D, D) [rad^2], in the share that is added to every local model; filler:
-    guesses what is not seen, or None: then the local model alone does.
+    guesses what is not seen, or None: then the local model alone does; level: the world's Y is up.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Estimator:
         self.examples = examples
         self.history = History()
         self.filler: Filler | None = None
+        self.level = True
         self._search = Search(examples, None, None) if search is None else search
         self._likeness = Likeness(examples, SOME)
         some = self._likeness.examples
@@ -176,9 +178,11 @@ class Estimator:
         model_sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
         observations = observations_from_markers(frame, self._rig, model_sigma_m, self.world(reference))
         looser = self._looser(frame.t_capture_ns)
-        prior = RootPrior(reference.rotation, reference.position_m, looser * s.root_sigma_rad, looser * s.root_sigma_m)
+        sigmas = (looser * s.root_sigma_rad, looser * s.root_sigma_m)
+        predicted_root = RootPrior(reference.rotation, reference.position_m, *sigmas)
         for _ in range(s.passes):
             near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
+            prior = self._upright(frame, predicted_root, near)
             solution = self._within_limits(near.model, root, prior, observations)
             root = (solution.rotation, solution.position_m)
         # Where one camera alone sees the performer, energies tell whether a pose is believed: they are left as they are.
@@ -186,6 +190,13 @@ class Estimator:
         if known is None and predicted is not None and self.filler is not None and missing:
             return self._filled(self.filler, frame.t_capture_ns, solution, near, prior, observations)
         return solution, near
+
+    def _upright(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
+        """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
+        lacking = frame.valid.any() and not frame.seen[:, self.subject.markers.torso].any(axis=0).all()
+        if self.examples.up is None or not self.level or not lacking:
+            return prior
+        return with_tilt(prior, self.examples.up[near.rows].astype(np.float64), near.weights)
 
     def _filled(
         self,

@@ -10,6 +10,7 @@ from calibration.subject import Subject
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from database.kinematics import local_markers
+from database.rotations import matrix_from_rotvec
 
 CHUNK = 20_000
 
@@ -35,13 +36,15 @@ class Examples:
     """Poses and their markers at the default root.
 
     pose: joint coordinates without the root, (N, D) float32 [rad]; marker_m: c_n = f(q_n; s, v, z0), (N, 3M) float32 [m]
-    (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses.
+    (Chai & Hodgins 2005, eq. 1); clip: clip of each pose, (N,) int32; fps: of the poses; up: the vertical in the root's frame,
+    (N, 3) float32, None where it is not known.
     """
 
     pose: NDArray[np.float32]
     marker_m: NDArray[np.float32]
     clip: NDArray[np.int32]
     fps: float
+    up: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.pose)
@@ -68,12 +71,14 @@ def examples_from(table: PoseTable, marker_m: NDArray[np.float32]) -> Examples:
     n = len(table.rotvec)
     pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(n, 3 * (N_JOINTS - 1))
     clip = np.repeat(np.arange(len(table.clip_start) - 1, dtype=np.int32), np.diff(table.clip_start))
-    for array in (pose, marker_m, clip):
+    up = matrix_from_rotvec(table.rotvec[:, 0])[:, 1].astype(np.float32)
+    for array in (pose, marker_m, clip, up):
         array.setflags(write=False)
-    return Examples(pose, marker_m, clip, table.fps)
+    return Examples(pose, marker_m, clip, table.fps, up)
 
 
 def every(examples: Examples, stride: int) -> Examples:
     """Give every `stride`-th example."""
     pose, marker, clip = examples.pose[::stride], examples.marker_m[::stride], examples.clip[::stride]
-    return Examples(np.ascontiguousarray(pose), np.ascontiguousarray(marker), clip, examples.fps / stride)
+    up = None if examples.up is None else np.ascontiguousarray(examples.up[::stride])
+    return Examples(np.ascontiguousarray(pose), np.ascontiguousarray(marker), clip, examples.fps / stride, up)

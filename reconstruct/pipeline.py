@@ -35,6 +35,7 @@ Clock = Callable[[], int]
 ALIKE_ROWS = 16  # nearest poses that tell how likely these labels are at least
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
 STRAINED_FRAMES = 5  # for so long lines of sight may fit badly before others are looked for
+LEVEL_COSINE = 0.998  # a vertical so near the world's Y is taken for it
 SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
@@ -79,6 +80,8 @@ class Pipeline:
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
         if not self._visible.all():
             self._blind = Estimator(self.subject, examples, self.rig, self.settings.solve, basis.search())
+        for estimator in self._estimators():
+            estimator.level = bool(up[1] > LEVEL_COSINE)
         self._labeller = Labeller(self.settings.label, self.subject.markers.torso, opposite_markers(self.subject))
         self._belief = Belief()
         self._reflections = Reflections()

@@ -27,12 +27,23 @@ from reconstruct.solve_kernels import _levenberg_marquardt
 
 @dataclass(frozen=True, slots=True)
 class RootPrior:
-    """Where the root is expected: orientation (3, 3), place (3,) [m], and how surely: sigmas [rad], [m]."""
+    """Where the root is expected: orientation (3, 3), place (3,) [m], and how surely: sigmas [rad], [m].
+
+    tilt_sigma_rad: of turns about the horizontal axes, X and Z of the world, if they are known better.
+    """
 
     rotation: Floats
     position_m: Floats
     sigma_rad: float
     sigma_m: float
+    tilt_sigma_rad: float | None = None
+
+    def precision(self) -> Floats:
+        """Give the inverse variances of a turn about the world's axes and of a shift, (6,)."""
+        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
+        if self.tilt_sigma_rad is not None:
+            precision[[0, 2]] = self.tilt_sigma_rad**-2.0
+        return precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +78,8 @@ def solve(
     turn = _small_turn(R0, root_prior.rotation)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), t0])
     center = np.concatenate([turn, root_prior.position_m])
-    root_precision = np.repeat([root_prior.sigma_rad**-2.0, root_prior.sigma_m**-2.0], 3)
-    problem = (model.mean, model.directions, model.center, model.precision, np.ascontiguousarray(R0), center, root_precision)
+    quadratic = (model.mean, model.directions, model.center, model.precision)
+    problem = (*quadratic, np.ascontiguousarray(R0), center, root_prior.precision())
     history = np.zeros(max_iterations + 1)
     n = _levenberg_marquardt(
         x, problem, _chain(skeleton), markers, observations.arrays(), robust_sigmas**2, max_iterations, history
