@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from database.rotations import Floats, matrix_from_rotvec
-from reconstruct.style.synthesis_kernels import Handled, Rooted
+from reconstruct.style.synthesis_rows_kernels import Handled, Rooted
 from reconstruct.style.synthesis_start_kernels import _lay
 
 UP = np.array([0.0, 1.0, 0.0])

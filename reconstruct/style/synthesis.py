@@ -19,22 +19,16 @@ from database.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
 from reconstruct.style.constraints import Constraints
 from reconstruct.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.style.model import Style, StyleError, levels
-from reconstruct.style.synthesis_kernels import (
-    Prior,
-    State,
-    Styles,
-    _evaluate,
-    _handle_jacobian,
-    _linear,
-    _minimise,
-    _most_rows,
-)
+from reconstruct.style.synthesis_energy_kernels import _evaluate
+from reconstruct.style.synthesis_kernels import _minimise
 from reconstruct.style.synthesis_misses import misses, others_met
 from reconstruct.style.synthesis_problem import Problem, asked_of, held, model_of, packed, with_fixed
+from reconstruct.style.synthesis_rows_kernels import Prior, State, Styles, _handle_jacobian, _linear, _most_rows
 from reconstruct.style.synthesis_start import Examples, Start
 
 IN_SPACE, IN_PICTURES = (3, 2), (10, 3)  # poses that annealing starts from, and annealed minima that are followed to the end
 STEPS = (6, 4, 60)
+LIVE_STEPS = 12  # that a live frame can afford
 LEARNED = 2  # the last step of annealing
 TOLERANCES = (1.0, 0.5, 1e-3)  # nats that one more step promises
 FAR = 0.5  # variance of a pose that the style hardly knows
@@ -99,18 +93,26 @@ class Synthesizer:
         return other
 
     def synthesize(
-        self, constraints: Constraints, start: Synthesis | None = None, past: Past | None = None, search: bool = False
+        self,
+        constraints: Constraints,
+        start: Synthesis | None = None,
+        past: Past | None = None,
+        search: bool = False,
+        most_steps: int = STEPS[LEARNED],
     ) -> Synthesis:
         """Find the pose.
 
         start: of the frame before: neither annealing nor a search for a start is done; past: velocity and acceleration count too,
-        without it the style's pose features alone; search: where the minimum near start is a bad one, start anew, too.
+        without it the style's pose features alone; search: where the minimum near start is a bad one, start anew too; most_steps:
+        granted from start, LIVE_STEPS where a frame must be done in time: one that needs more is flagged as not converged.
         """
         problem = self._problem(constraints, past)
         if start is None:
             return self._cold(problem)
         at = _from_before(start)
-        found = self._finished(at, problem, *self._minimise(at, problem, LEARNED))
+        if past is not None:
+            at = self._going_on(at, problem, past)
+        found = self._finished(at, problem, *self._minimise(at, problem, LEARNED, most_steps))
         if not search or (found.reached and found.converged and found.variance < FAR):
             return found
         other = self._cold(problem)
@@ -166,11 +168,20 @@ class Synthesizer:
         at, result, about = min(ends, key=lambda end: float(end[1][0]))
         return self._finished(at, problem, result, about)
 
-    def _minimise(self, at: Start, problem: Problem, step: int) -> tuple[Floats, Floats]:
-        """Move a start to a minimum; give what `_minimise` writes of it."""
+    def _going_on(self, at: Start, problem: Problem, past: Past) -> Start:
+        """Give the joints as they would be a step later if that is the lower start: velocities are far off where they rest."""
+        moved = at.rotvec.copy()
+        moved[1:] += (past.before - past.earlier)[:N_ANGLES].reshape(-1, 3)
+        other = Start(moved, at.rotation.copy(), at.root_m.copy(), at.latent.copy())
+        energies = [self._minimise(each, problem, LEARNED, 0)[0][0] for each in (at, other)]
+        return other if energies[1] < energies[0] else at
+
+    def _minimise(self, at: Start, problem: Problem, step: int, most: int | None = None) -> tuple[Floats, Floats]:
+        """Move a start to a minimum, in at most so many steps; give what `_minimise` writes of it."""
         result, about = np.empty(4), np.empty((len(self.styles), 2))
         prior = self._prior(problem, step)
-        _minimise(_state(at), prior, self._body, problem.asked, STEPS[step], TOLERANCES[step], result, about)
+        most = STEPS[step] if most is None else most
+        _minimise(_state(at), prior, self._body, problem.asked, most, TOLERANCES[step], result, about)
         return result, about
 
     def _models(self, moving: bool) -> tuple[Styles, ...]:

@@ -6,7 +6,7 @@ from database.kinematics import local_rotations
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
 from database.skeleton import REFERENCE
 from reconstruct.style.constraints import Constraints
-from reconstruct.style.synthesis_kernels import NEAREST_M, Asked, Handled
+from reconstruct.style.synthesis_rows_kernels import NEAREST_M, Asked, Handled
 
 WITHIN_SIGMAS = 3.0
 WITHIN_M, WITHIN_PX, WITHIN_RAD = 0.01, 3.0, np.radians(5.0)  # and never stricter than that

@@ -1,4 +1,4 @@
-"""From styles and constraints to the arrays of `reconstruct.style.synthesis_kernels`."""
+"""From styles and constraints to the arrays of `reconstruct.style.synthesis_rows_kernels`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from reconstruct.style.constraints import Constraints
 from reconstruct.style.features import N_STATIC
 from reconstruct.style.likelihood_kernels import Model
 from reconstruct.style.model import Level, Style
-from reconstruct.style.synthesis_kernels import Asked, Styles
+from reconstruct.style.synthesis_rows_kernels import Asked, Styles
 
 HELD_RAD = 0.03  # how far features may stray that no style models
 

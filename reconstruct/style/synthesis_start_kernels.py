@@ -7,9 +7,9 @@ import numpy as np
 from config.jit import kernel
 from database.kinematics import _rodrigues
 from database.rotations import Floats
-from reconstruct.style.synthesis_kernels import NEAREST_M, Handled, Rooted
+from reconstruct.style.synthesis_rows_kernels import NEAREST_M, Handled, Rooted
 
-N_YAWS = 12
+N_YAWS, N_HALVINGS = 12, 4  # turns that are tried all round, even; then around the best
 
 
 @kernel
@@ -112,11 +112,10 @@ def _laid(y: Floats, yaw: float, handled: Handled, rooted: Rooted, up: Floats, t
         for i in range(3):
             z[m, i] = turn[i, 0] * y[m, 0] + turn[i, 1] * y[m, 1] + turn[i, 2] * y[m, 2]
         seen = seen or (root_is_free(handled[3], m) and (handled[5][0, m] > 0.0 or handled[5][1, m] > 0.0))
-    cost = _shift(z, handled, rooted, depth_m, t)
-    if not seen:
-        return cost
-    cost = _shift(z, handled, rooted, depth_m, t)
-    for m in range(y.shape[0]):
+    cost = 0.0
+    for _ in range(2 if seen else 1):  # the second time with the depths that follow from the first
+        cost = _shift(z, handled, rooted, depth_m, t)
+    for m in range(y.shape[0] if seen else 0):
         for camera in range(2):
             if handled[5][camera, m] > 0.0 and depth_m[camera, m] <= NEAREST_M:
                 cost += 1e6
@@ -146,25 +145,20 @@ def _lay(
     yaws: the turn of each pose, (N,), used where it is finite; else by the world points, or by trying all round where sampled.
     """
     t = np.empty(3)
-    step = 2.0 * math.pi / N_YAWS
     for n in range(points.shape[0]):
-        if math.isfinite(yaws[n]):
-            yaw[n] = yaws[n]
-        elif not sampled:
-            yaw[n] = _best_yaw(points[n], handled, up)
-        else:
-            best = np.inf
-            for i in range(N_YAWS):
-                c = _laid(points[n], i * step, handled, rooted, up, t)
-                if c < best:
-                    best, yaw[n] = c, i * step
-            width = 0.5 * step
-            for _ in range(4):
-                for sign in (-1.0, 1.0):
-                    c = _laid(points[n], yaw[n] + sign * width, handled, rooted, up, t)
-                    if c < best:
-                        best = c
-                        yaw[n] += sign * width
-                        break
+        around, width = sampled and not math.isfinite(yaws[n]), 2.0 * math.pi / N_YAWS
+        yaw[n] = yaws[n] if math.isfinite(yaws[n]) else (0.0 if sampled else _best_yaw(points[n], handled, up))
+        cost[n], shift[n] = np.inf, 0.0
+        for i in range(N_YAWS + 2 * N_HALVINGS if around else 1):  # one call of _laid: compiling more takes seconds
+            if i < N_YAWS:
+                at = yaw[n] if not around else i * width
+            elif i % 2 == 0:
                 width *= 0.5
-        cost[n] = _laid(points[n], yaw[n], handled, rooted, up, shift[n])
+                at = yaw[n] - width
+            else:
+                at = yaw[n] + width
+            c = _laid(points[n], at, handled, rooted, up, t)
+            if c < cost[n]:
+                cost[n], yaw[n] = c, at
+                for k in range(3):
+                    shift[n, k] = t[k]
