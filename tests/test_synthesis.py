@@ -217,7 +217,7 @@ def test_another_body_is_posed() -> None:
 @pytest.mark.parametrize("n", [1, 30])
 def test_styles_that_know_one_place_only_are_flagged(n: int) -> None:
     """All latent points are the same, or there is one active pose, too: nothing breaks, and no handle is said to be reached that
-    is not. They do not converge, and leave handles 5 to 25 cm off: x is at a saddle of s2, whose damping holds the pose, too."""
+    is not. They do not converge yet, and leave handles 4 to 22 cm off; why is not known, perhaps x is at a saddle of s2."""
     one = style()
     flat = replace(one, latent=np.zeros_like(one.latent), active=one.active[:n])
     found = Synthesizer([flat]).synthesize(asked(20))
