@@ -75,6 +75,15 @@ def test_one_that_dies_is_started_again_and_one_that_always_does_is_given_up(lea
     assert learner.starts == 4
 
 
+def test_a_style_that_was_kept_stays_so_though_its_process_died(learner: Any) -> None:
+    learner.child.ask("tcp://127.0.0.1:5")
+    say(learner, Report("beat", "run", "", {"saved": 0}))
+    assert not learner.child.has_saved
+    for saved in (1, 0):  # the next one begins to count anew
+        say(learner, Report("beat", "run", "", {"saved": saved}))
+        assert learner.child.has_saved
+
+
 def test_one_that_is_silent_for_long_is_ended_and_its_own_words_are_told(learner: Any) -> None:
     learner.child.ask("tcp://127.0.0.1:5")
     say(learner, READY)

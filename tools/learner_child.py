@@ -15,12 +15,15 @@ SILENT_S = 60.0  # it steps back behind all others, so on a busy machine it may 
 
 
 class LearnerChild:
-    """The learner of one run. link: its connection; announce: tells news in words. Whatever happens to it, the run goes on."""
+    """The learner of one run. link: its connection; announce: tells news in words. Whatever happens to it, the run goes on.
+
+    has_saved: a style was written to the file that was wanted, by this process or one before it that died.
+    """
 
     def __init__(self, plan: LearnerPlan, board: Switchboard, link: Link, announce: Callable[[str], None]) -> None:
         self.child = Child(STYLE, learner_main, plan)
         self._board, self._link, self._announce = board, link, announce
-        self._address, self._given_up = "", False
+        self._address, self._given_up, self.has_saved = "", False, False
 
     def ask(self, address: str) -> None:
         """Have the reconstruction at this address served: start the process if it is not there."""
@@ -32,6 +35,7 @@ class LearnerChild:
 
     def take(self, report: Report) -> None:
         """Do what a report asks for."""
+        self.has_saved |= report.counts.get("saved", 0) > 0
         if report.kind == "hello":
             self._tell_address()
         elif report.kind == "ready":

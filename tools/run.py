@@ -94,7 +94,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
             try:
                 _listen(run, subscriber, tally, tell, show, what.seconds, later)
             finally:
-                tell_saved(what.save_style, run.styles_saved, tell)
+                tell_saved(what.save_style, run.style_saved, tell)
     except KeyboardInterrupt:
         if not tally.n_poses:
             raise
@@ -136,10 +136,10 @@ def planned(settings: Settings, what: LiveRun, session: str) -> tuple[Reconstruc
     return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
 
 
-def tell_saved(file: Path | None, n_saved: int, tell: Tell) -> None:
+def tell_saved(file: Path | None, saved: bool, tell: Tell) -> None:
     """Say whether a style was kept, where that was wanted."""
     if file is not None:
-        tell(f"the style is in {file}" if n_saved else f"no style was learned, so {file} is not written; move more, for longer")
+        tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
 
 
 def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:

@@ -97,9 +97,9 @@ class Supervisor:
         return [child for child in self.children.values() if child.is_node]
 
     @property
-    def styles_saved(self) -> int:
-        """How many styles have been written to the file that was wanted, each over the one before."""
-        return self._learner.child.counts.get("saved", 0)
+    def style_saved(self) -> bool:
+        """Whether a style has been written to the file that was wanted."""
+        return self._learner.has_saved
 
     @property
     def entrance(self) -> str:
