@@ -20,7 +20,7 @@ from config.settings import Settings
 from database.rotations import Floats
 from database.store import open_database
 from reconstruct.basis import basis_for
-from tools.evaluation.missing import query_of_lesson
+from tools.evaluation.missing import query_of_clip
 from tools.evaluation.missing_masks import Case, seen_in
 from tools.evaluation.missing_methods import Chosen, Given, Local
 from tools.evaluation.missing_styles import lesson, style_of
@@ -55,7 +55,7 @@ def main(given: Sequence[str] | None = None) -> int:
     database = open_database(protocol_database(options.motion, options.database))
     which = protocol_clip(options.clip)
     taught = lesson(which, options.motion)
-    query = varied(query_of_lesson(taught, which, "boxing", options.seconds), "noise", SEED)
+    query = varied(query_of_clip(taught.asked, which, "boxing", options.seconds), "noise", SEED)
     whole = Given(query, basis_for(query.subject, database), Settings(), style_of(taught, query.subject.skeleton))
     seen = seen_in(Case(GAP_S, SHARE), query.subject, len(query), SEED, which.stem)
     if seen is None:

@@ -18,7 +18,7 @@ from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import Settings
-from database.clips import clip_slice
+from database.clips import Clip, clip_slice
 from database.kinematics import forward
 from database.resample import resample
 from database.rotations import Floats, rotvec_from_matrix
@@ -27,8 +27,8 @@ from reconstruct.basis import basis_for
 from tools.evaluation.asf_angles import AsfAngles
 from tools.evaluation.figures_file import write_figures
 from tools.evaluation.missing_masks import CASES, Bools, Case, scored, seen_in
-from tools.evaluation.missing_methods import METHODS, OF_STYLE, Given, method
-from tools.evaluation.missing_styles import LESSONS, Lesson, lesson_of, strangeness_deg, style_of
+from tools.evaluation.missing_methods import METHODS, OF_STYLE, Given, method, rehearsed
+from tools.evaluation.missing_styles import LESSONS, lesson_of, strangeness_deg, style_of
 from tools.evaluation.missing_table import print_missing
 from tools.evaluation.parallel import in_processes
 from tools.evaluation.protocol import MAIN, OTHERS, ProtocolClip, askable
@@ -104,15 +104,20 @@ class Answers:
     frame_ms: float
 
 
-def query_of_lesson(given: Lesson, which: ProtocolClip, markers: str, seconds: float) -> Query:
-    """Give the frames asked for at 60 Hz, at most `seconds` of them (0: all), with exact markers. Raises DuocapError."""
-    clip = resample(given.asked, FPS)
+def query_of_clip(clip: Clip, which: ProtocolClip, markers: str, seconds: float) -> Query:
+    """Give the frames of a clip at 60 Hz, at most `seconds` of them (0: all), with exact markers. Raises DuocapError."""
+    clip = resample(clip, FPS)
     clip = clip_slice(clip, 0, min(clip.n_frames, round(seconds * FPS)) if seconds > 0 else clip.n_frames)
     worn = read_marker_set(markers)
     subject = Subject(which.stem, clip.skeleton, worn, worn.offset_m, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
     marker_m = markers_of(subject, clip.rotvec, clip.root_m)
     visible = np.ones(marker_m.shape[:2], bool)
     return Query(which.stem, which.behaviour, subject, clip.rotvec, clip.root_m, marker_m, visible, AsfAngles((), ()))
+
+
+def noisy(query: Query, options: MissingOptions) -> Query:
+    """Give the query as its markers are measured."""
+    return query if options.exact else varied(query, "noise", options.seed)
 
 
 def answers(name: str, given: Given) -> Answers:
@@ -157,10 +162,13 @@ def runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, set
     whole: Answers | None = None
     for kind in options.styles:
         told = lesson_of(kind, which, options.motion)
-        query = query_of_lesson(told, which, markers, options.seconds)
-        query = query if options.exact else varied(query, "noise", options.seed)
+        query, seen = (
+            noisy(query_of_clip(c, which, markers, s), options) for c, s in ((told.asked, options.seconds), (told.seen, 0))
+        )
         style = style_of(told, query.subject.skeleton) if set(names) & set(OF_STYLE) else None
         given = Given(query, basis_for(query.subject, _database(options.database)), settings, style)
+        if style is not None and "chosen" in names:
+            given = replace(given, record=rehearsed(replace(given, query=seen)))
         whole = answers("local", given) if whole is None else whole
         strange = strangeness_deg(told.poses(), query.rotvec)
         for case in options.cases:

@@ -6,6 +6,7 @@ at one weight, `chosen` the same at the weight that its rehearsals tell, as in l
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -44,12 +45,16 @@ class MissingMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a method is made for: the query with its gaps, the basis of its subject, settings, and the style, None without."""
+    """What a method is made for: the query with its gaps, the basis of its subject, settings, and the style, None without.
+
+    record: of the style's rehearsals on what was seen whole before.
+    """
 
     query: Query
     basis: Basis
     settings: Settings
     style: Style | None
+    record: Record | None = None
 
     def estimator(self) -> Estimator:
         """Give an estimator as live capture has it."""
@@ -184,17 +189,26 @@ class Steady(Record):
 class Chosen(Local):
     """The estimator with the style to fill in, as live: how much it counts, its rehearsals tell."""
 
-    def __init__(self, given: Given, record: Record | None = None) -> None:
+    def __init__(self, given: Given) -> None:
         super().__init__(given)
         assert given.style is not None
-        self.estimator.filler = Filler(StyleModel(given.style), given.query.subject, record)
+        self.filler = Filler(StyleModel(given.style), given.query.subject, deepcopy(given.record))
+        self.estimator.filler = self.filler
 
 
 class Both(Chosen):
     """The estimator with the style to fill in, which always counts the same."""
 
     def __init__(self, given: Given) -> None:
-        super().__init__(given, Steady())
+        super().__init__(replace(given, record=Steady()))
+
+
+def rehearsed(given: Given) -> Record:
+    """Give the record of rehearsals after a query with every marker in sight."""
+    chosen = Chosen(given)
+    for n in range(len(given.query)):
+        chosen.step(n, given.query.frame(n))
+    return chosen.filler.record
 
 
 METHODS: dict[str, Callable[[Given], MissingMethod]] = {

@@ -3,6 +3,8 @@
 known: the frames before the protocol's query where it begins late (14_02, 49_02); for short clips, other takes of the subject
 doing the same; else the first half of the clip, and the second is asked for.
 unknown: another behaviour of somebody else, walking, and boxing for those who walk or run.
+In a session a style is in use, and on trial, before markers are missing: so some of the motion is not learned from but seen whole
+first, the last take or the last seconds.
 """
 
 from dataclasses import dataclass
@@ -41,16 +43,18 @@ WALK, BOXING = "07_01", "14_02"
 STRANGE = {"walking": BOXING, "running": BOXING, "transitions": BOXING, "unseen subjects": BOXING}
 KEPT_BACK_S = 1.7  # between what the style is learned from and what is asked for, of one take
 LEARNED_S = 25.0  # of motion at the most, the last before what is asked for
+SEEN_S = 4.0  # of motion seen whole before what is asked for; no more than a fourth of a single take
 FRAMES = 500  # poses that a style is learned from
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Motions to learn from, the clip to be asked for, and in words where the motions are from."""
+    """Motions to learn from, the clip to be asked for, in words where the motions are from, and one that is seen whole before."""
 
     clips: list[Clip]
     asked: Clip
     source: str
+    seen: Clip
 
     def poses(self) -> TrainingPoses:
         """Give at most `FRAMES` poses, evenly over the motions."""
@@ -62,20 +66,30 @@ def take(stem: str, motion: Path) -> Clip:
     return clean(read_clip(query_file(ProtocolClip(stem, ""), motion), fps=DEFAULT_FPS))[0]
 
 
+def lesson_from(clips: list[Clip], asked: Clip, source: str) -> Lesson:
+    """Give a lesson of motions, the last of them or its end kept to be seen whole."""
+    *learned, last = clips
+    n = min(round(SEEN_S * last.fps), last.n_frames if learned else last.n_frames // 4)
+    if not learned:
+        learned = [clip_slice(last, 0, last.n_frames - n)]
+    seen = clip_slice(last, last.n_frames - n, last.n_frames)
+    return Lesson(learned, asked, f"{source}, the last {seen.seconds:.1f} s only seen", seen)
+
+
 def lesson(which: ProtocolClip, motion: Path) -> Lesson:
     """Give what a style that knows the clip's motion is learned from. Raises DuocapError: files that are not there."""
     asked = query(which, motion)
     if which.start > 0:
         end = which.start - round(KEPT_BACK_S * asked.fps)
         begin = max(0, end - round(LEARNED_S * asked.fps))
-        return Lesson([clip_slice(take(which.stem, motion), begin, end)], asked, f"frames {begin + 1}-{end} of the take")
+        return lesson_from([clip_slice(take(which.stem, motion), begin, end)], asked, f"frames {begin + 1}-{end} of the take")
     if which.stem in TAKES:
-        return Lesson([take(stem, motion) for stem in TAKES[which.stem]], asked, "takes " + " ".join(TAKES[which.stem]))
+        return lesson_from([take(stem, motion) for stem in TAKES[which.stem]], asked, "takes " + " ".join(TAKES[which.stem]))
     middle = asked.n_frames // 2
     end = max(0, middle - round(KEPT_BACK_S * asked.fps))
     begin = max(0, end - round(LEARNED_S * asked.fps))
     later = clip_slice(asked, middle, asked.n_frames)
-    return Lesson([clip_slice(asked, begin, end)], later, f"frames {begin + 1}-{end} of the take")
+    return lesson_from([clip_slice(asked, begin, end)], later, f"frames {begin + 1}-{end} of the take")
 
 
 def strange_lesson(which: ProtocolClip, motion: Path) -> Lesson:
@@ -84,7 +98,7 @@ def strange_lesson(which: ProtocolClip, motion: Path) -> Lesson:
     stem = STRANGE.get(which.behaviour, WALK)
     strange = take(stem, motion)
     strange = clip_slice(strange, 0, min(strange.n_frames, round(LEARNED_S * strange.fps), 2800))
-    return Lesson([strange], known.asked, f"frames 1-{strange.n_frames} of {stem}")
+    return Lesson([strange], known.asked, f"frames 1-{strange.n_frames} of {stem}", known.seen)
 
 
 LESSONS = {"known": lesson, "unknown": strange_lesson}
