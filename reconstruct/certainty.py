@@ -48,4 +48,4 @@ def marker_sigma_m(problem: Problem, solution: Solution, covariance: Floats) -> 
     R = solution.rotation
     place = np.broadcast_to(np.eye(3), (len(local), 3, 3))
     J = np.concatenate([R @ by_joints, -skew(local @ R.T), place], axis=2)
-    return np.asarray(np.sqrt(np.einsum("mij,jk,mik->m", J, covariance, J, optimize=True) / 3.0))
+    return np.asarray(np.sqrt((J @ covariance * J).sum(axis=(1, 2)) / 3.0))

@@ -26,7 +26,8 @@ WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of a guess
 AT_FIRST_COUNT, AT_FIRST_M = 0.5, 0.05  # before there are rehearsals all weights are alike, as if each had missed by so much
 KEPT = 0.9  # of the record, from one rehearsal of a limb to the next
 OWN = 0.5  # share of a limb's own record in its choice; the rest is that of all limbs
-CAREFUL = 0.8  # a guess must leave this share of the loss at most: a rehearsed limb lacks the past that helps the local model
+CAREFUL = 0.7  # a guess must leave this share of the loss at most: a rehearsed limb lacks the past that helps the local model
+MARGIN, LEAST_TOLD = 1.5, 2.5  # standard errors by which a weight must have gained over all limbs, and in how many rehearsals
 MOST_M = 0.3  # an error beyond this says no more
 EVERY_FRAMES = 30
 FIRST_FRAMES, FIRST = 10, 10  # the first rehearsals come sooner, so many of them
@@ -57,23 +58,42 @@ class Filled:
 
 @dataclass
 class Record:
-    """How far markers were missed in rehearsals: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count."""
+    """How far markers were missed in rehearsals: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count.
+
+    gain_m2, gain2_m4: sums over all limbs of what every weight gained against none, (W,), and of its square; told: of how many.
+    """
 
     loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), AT_FIRST_COUNT * AT_FIRST_M**2))
     count: Floats = field(default_factory=lambda: np.full(len(LIMBS) + 1, AT_FIRST_COUNT))
 
+    gain_m2: Floats = field(default_factory=lambda: np.zeros(len(WEIGHTS)))
+    gain2_m4: Floats = field(default_factory=lambda: np.zeros(len(WEIGHTS)))
+    told: float = 0.0
+
     def add(self, limb: int, error_m: Floats) -> None:
         """Take the errors of a limb's hidden markers at every weight, (H, W) [m]."""
-        self.loss_m2[limb] = KEPT * self.loss_m2[limb] + (np.minimum(error_m, MOST_M) ** 2).mean(axis=0)
+        loss = (np.minimum(error_m, MOST_M) ** 2).mean(axis=0)
+        self.loss_m2[limb] = KEPT * self.loss_m2[limb] + loss
         self.count[limb] = KEPT * self.count[limb] + 1.0
+        gain, kept = loss[0] - loss, KEPT ** (1.0 / len(LIMBS))
+        self.gain_m2, self.gain2_m4 = kept * self.gain_m2 + gain, kept * self.gain2_m4 + gain**2
+        self.told = kept * self.told + 1.0
 
     def weights(self) -> Floats:
         """Give the weight of a guess for every limb and the trunk, (L + 1,)."""
         all_limbs = self.loss_m2.sum(axis=0) / self.count.sum()
         loss = OWN * self.loss_m2 / self.count[:, None] + (1.0 - OWN) * all_limbs
         best = np.argmin(loss, axis=1)
-        worth = loss[np.arange(len(loss)), best] < CAREFUL * loss[:, 0]
+        worth = self._surely_gains()[best] & (loss[np.arange(len(loss)), best] < CAREFUL * loss[:, 0])
         return np.where(worth, WEIGHTS[best], 0.0)
+
+    def _surely_gains(self) -> Bools:
+        """Tell which weights have gained by more than chance, (W,)."""
+        if self.told < LEAST_TOLD:
+            return np.zeros(len(WEIGHTS), bool)
+        mean = self.gain_m2 / self.told
+        variance = np.maximum(self.gain2_m4 / self.told - mean**2, 0.0)
+        return np.asarray(mean > MARGIN * np.sqrt(variance / self.told))
 
 
 class Filler:

@@ -23,6 +23,7 @@ from reconstruct.style.model import Style, StyleError, level_of
 
 STEP_NS = round(STEP_S * 1e9)
 STARTS, STEPS = 2, 4
+ENOUGH = 0.01  # of energy: steps that gain less end the search for x
 UP_VARIANCE = 1e-3  # of the vertical in the root's frame, as markers show it
 FLOOR_RAD = 0.02  # a style is not surer of a joint than this
 LEAST_SHARE = 1e-9  # of alpha: rounding could make s2 negative
@@ -132,8 +133,10 @@ class StyleModel:
         for _ in range(STEPS):
             H = best.hessian + damping * np.diag(np.diagonal(best.hessian))
             fit = self._fit(best.x - np.linalg.solve(H, best.gradient), asked)
-            better = fit.energy < best.energy
-            best, damping = (fit, 0.2 * damping) if better else (best, max(10.0 * damping, 1e-2))
+            gain = best.energy - fit.energy
+            best, damping = (fit, 0.2 * damping) if gain > 0.0 else (best, max(10.0 * damping, 1e-2))
+            if 0.0 <= gain < ENOUGH:
+                break
         return best
 
     def _fit(self, x: Floats, asked: Asked) -> Fit:

@@ -11,7 +11,6 @@ import numpy as np
 from database.rotations import Floats, matrix_from_rotvec
 from reconstruct.solve import RootPrior
 
-UP = np.array([0.0, 1.0, 0.0])
 FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
 
 
@@ -26,8 +25,9 @@ def with_tilt(prior: RootPrior, up: Floats, weights: Floats) -> RootPrior:
     variance = 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + FLOOR_RAD**2  # of either axis
     here = prior.sigma_rad**-2.0
     total = here + 1.0 / variance
-    turn = np.cross(prior.rotation @ mean, UP)  # lifts what they have up to where it is
+    theirs = prior.rotation @ mean
+    turn = np.array([-theirs[2], 0.0, theirs[0]])  # theirs x UP: lifts what they have up to where it is
     sine = float(np.linalg.norm(turn))
-    angle = np.arctan2(sine, float((prior.rotation @ mean)[1]))
+    angle = np.arctan2(sine, float(theirs[1]))
     part = turn * (angle / max(sine, 1e-9) / variance / total)
     return replace(prior, rotation=matrix_from_rotvec(part) @ prior.rotation, tilt_sigma_rad=total**-0.5)

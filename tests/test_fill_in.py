@@ -130,6 +130,19 @@ def test_the_weight_with_the_least_loss_is_chosen_if_it_is_worth_it() -> None:
     assert not record.weights().any()
 
 
+def test_a_gain_that_may_be_chance_is_not_trusted() -> None:
+    """Few rehearsals, or some that gain much and others that lose much: no weight; the same mean gained each time: taken."""
+    steady, few, torn = Record(), Record(), Record()
+    for turn in range(10):
+        steady.add(turn % 5, np.array([[0.10, 0.09, 0.08, 0.07, 0.05]]))
+        guessed = 0.14 if turn % 3 == 0 else 0.02
+        torn.add(turn % 5, np.array([[0.10, 0.10, 0.10, 0.10, guessed]]))
+    for turn in range(2):
+        few.add(turn, np.array([[0.10, 0.09, 0.08, 0.07, 0.05]]))
+    assert (steady.weights() == WEIGHTS[-1]).all()
+    assert not few.weights().any() and not torn.weights().any()
+
+
 def test_every_joint_belongs_to_a_limb_or_the_trunk() -> None:
     assert LIMB[JOINT_INDEX["leftHand"]] == LIMB[JOINT_INDEX["leftShoulder"]] == LIMBS.index("leftShoulder")
     assert LIMB[JOINT_INDEX["hips"]] == LIMB[JOINT_INDEX["upperChest"]] == len(LIMBS)

@@ -5,8 +5,9 @@ import pytest
 
 from database.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.solve import RootPrior
-from reconstruct.tilt import FLOOR_RAD, UP, with_tilt
+from reconstruct.tilt import FLOOR_RAD, with_tilt
 
+UP = np.array([0.0, 1.0, 0.0])
 HEADING = matrix_from_rotvec(np.array([0.0, 0.7, 0.0]))
 LEANING = HEADING @ matrix_from_rotvec(np.array([0.3, 0.0, 0.0]))
 WEIGHTS = np.array([1.0, 2.0, 1.0])
