@@ -89,6 +89,7 @@ def test_a_motion_is_followed_at_the_rate_that_is_wanted(style: Path, tmp_path: 
         (["--trajectory", "t.bvh", "--joints", "hed", "--out", "p.bvh"], "unknown joint 'hed' (did you mean 'head'?)"),
         (["--trajectory", "t.bvh", "--joints", "head,head", "--out", "p.bvh"], "each once"),
         (["--trajectory", "t.bvh", "--joints", "head", "--out", "p.bvh"], "t.bvh: no such file"),
+        (["--trajectory", "t.bvh", "--joints", "head", "--out", "./t.bvh"], "--out would replace a file that is read here"),
         (["--constraints", "empty.toml", "--out", "p.bvh"], "empty.toml: nothing is asked of a pose"),
         (["--constraints", "c.toml", "--skeleton", "s.toml", "--out", "p.bvh"], "s.toml: cannot read the subject"),
         (["--constraints", "shares.toml", "--out", "p.bvh"], "[[style_share]] is about a motion over time"),

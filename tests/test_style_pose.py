@@ -97,7 +97,17 @@ def test_a_motion_is_told_of_as_a_whole() -> None:
     result = posed(FakePoser(), request, rig, 60.0)
     assert len(result.take) == 61 and result.take.seconds[-1] == pytest.approx(1.0)
     assert result.lines[0].startswith("61 frames, 1.00 s")
-    assert result.warnings[0].startswith("7 of 31 frames are off what is asked, most at ")
+    assert result.warnings[0].startswith("7 of 31 frames are off what is asked, most at ") and len(result.warnings) == 1
+
+
+def test_frames_of_a_motion_that_are_not_the_best_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[[curve]]\njoint = "hips"\ntimes_s = [0.0, 0.1]\npositions_m = [[0, 1, 0], [0, 1, 0]]\n'
+    request, rig = request_of("c.toml", tomllib.loads(text), 1)
+    found = [t_pose(), replace(t_pose(), converged=False), replace(t_pose(), reached=False), replace(t_pose(), variance=2.0)]
+    monkeypatch.setattr("tools.style_pose.follow", lambda *_: found)
+    result = posed(FakePoser(), request, rig, 30.0)
+    assert result.lines[0].startswith("4 frames, 0.10 s: far from the poses the style was learned of")
+    assert len(result.warnings) == 2 and all("in 1 of 4 frames" in words for words in result.warnings)
 
 
 def test_shares_over_time_need_a_motion() -> None:

@@ -51,7 +51,7 @@ def test_two_keys_are_joined_by_a_line() -> None:
 @pytest.mark.parametrize(
     ("time_s", "place", "words"),
     [
-        ([1.0], ARC[:1], "1 keys"),
+        ([1.0], ARC[:1], "two keys or more, this has 1"),
         ([0.0, 0.0], ARC[:2], "do not rise"),
         ([0.0, 1.0], ARC[:3], "2 times and 3 places"),
         ([0.0, np.nan], ARC[:2], "not finite"),

@@ -97,6 +97,14 @@ def check_folders(*files: Path | None) -> None:
             raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder that you may write to")
 
 
+def check_picture(option: str, file: Path | None) -> None:
+    """Raise DuocapError unless a picture is to be named as one: PNG is written, and never over a file of another kind."""
+    if file is not None and file.suffix.lower() != ".png":
+        raise DuocapError(
+            f"{option} {file}: a picture's file ends with .png; give a name such as {file.with_suffix('.png').name}"
+        )
+
+
 def checked_recording(file: Path | None) -> Path | None:
     """Give the file to record to as an absolute path with its suffix; raises DuocapError if it exists or has no folder."""
     if file is None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, check_picture
 from tools.options import with_settings
 
 StyleFile = Annotated[Path, typer.Argument(metavar="FILE.style", help="A style (duocap style train).", show_default=False)]
@@ -25,6 +25,7 @@ def plot(_settings: Settings, style_file: StyleFile, out: Out = None, levels: Le
     from tools.style_plot import draw_levels, draw_style
 
     picture = style_file.with_suffix(".png") if out is None else out
+    check_picture("--out", picture)
     check_folders(picture)
     style = read_style(style_file)
     file = draw_levels(style, picture) if levels else draw_style(style, picture, figures)

@@ -88,6 +88,9 @@ def pose(
 def _check(constraints: Path | None, trajectory: Path | None, joints: str | None, fps: float, out: list[Path]) -> None:
     """Raise DuocapError for what cannot be done: better now than after the work."""
     check_folders(*out)
+    inputs = [file.resolve() for file in (constraints, trajectory) if file is not None]
+    if any(file.resolve() in inputs for file in out):
+        raise DuocapError("--out would replace a file that is read here; choose another name with --out")
     if constraints is None and trajectory is None:
         raise DuocapError("nothing is asked of the pose; give --constraints FILE.toml (docs/style.md), or --trajectory FILE.bvh")
     if (trajectory is None) != (joints is None):

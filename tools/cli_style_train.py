@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders
+from tools.arguments import check_folders, check_picture
 from tools.options import with_settings
 
 SUFFIX = ".style"
@@ -36,7 +36,7 @@ From = Annotated[float, typer.Option("--from", metavar="S", help="Leave out what
 To = Annotated[
     float | None, typer.Option("--to", metavar="S", help="Leave out what comes after, in every motion [s].", show_default=False)
 ]
-Frames = Annotated[int, typer.Option("--frames", min=1, help="Learn at most so many poses.")]
+Frames = Annotated[int, typer.Option("--frames", min=1, help="Learn at most so many poses, 20 to 2000.")]
 Latent = Annotated[int, typer.Option("--latent", min=1, help="Dimensions of the latent space; 2 or 3 are usual.")]
 Active = Annotated[int, typer.Option("--active", min=2, help="Poses that predictions are made from; 50 do for short motions.")]
 Method = Annotated[
@@ -81,6 +81,7 @@ def train(
     from tools.style_train_sources import Wanted
 
     _check(out, from_s, to_s, database, clip)
+    check_picture("--plot", plot)
     check_folders(out, plot)
     to_s = float("inf") if to_s is None else to_s
     wanted = Wanted(motions or (), database, clip or (), builtin or (), from_s, to_s)

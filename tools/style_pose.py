@@ -18,7 +18,7 @@ from reconstruct.style.trajectory_curves import span_s
 from reconstruct.style.trajectory_rate import at_rate
 from stream.export.take import Take, TakeInfo
 from tools.style_pose_constraints import constraints_of, curve_points
-from tools.style_pose_report import Off, acceleration_m_s2, curve_lines, offs, pose_lines, warning
+from tools.style_pose_report import FAMILIAR, Off, acceleration_m_s2, curve_lines, offs, pose_lines, warning
 from tools.style_pose_request import Request
 from tools.style_pose_values import PoseFileError
 
@@ -144,17 +144,28 @@ def _motion_lines(
             off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
     acceleration = acceleration_m_s2(take.positions_m(), fps)
     known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
-    head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: the style knows poses like these ({known:.0f}%)"
+    how = (
+        "the style knows poses like these" if known > 100.0 * (1.0 - FAMILIAR) else "far from the poses the style was learned of"
+    )
+    head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
     return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
 
 
 def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[Off]]) -> tuple[str, ...]:
     """Say in how many frames something is not reached, and the worst of it."""
     missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
+    others = [pose for n, pose in enumerate(found) if n not in set(missed)]
+    rest = _count(len(found), sum(not pose.reached for pose in others), "what is asked for cannot be had together")
+    rest += _count(len(found), sum(pose.reached and not pose.converged for pose in others), "the search ended before its minimum")
     if not missed:
-        return ()
+        return rest
     worst = max(missed, key=lambda n: max(each.value / each.allowed for each in off[n]))
     words = warning(
         f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / RATE_HZ:.2f} s", found[worst], off[worst]
     )
-    return () if words is None else (words,)
+    return rest if words is None else (words, *rest)
+
+
+def _count(total: int, count: int, what: str) -> tuple[str, ...]:
+    """Say in how many frames something is so; nothing of none."""
+    return (f"in {count} of {total} frames {what}; these poses may not be the best",) if count else ()

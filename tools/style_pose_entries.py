@@ -97,6 +97,8 @@ def fixed_of(where: str, entry: object) -> FixedAsked:
         raise PoseFileError(f"{where} has a rotation and as = {like!r}; give one of them")
     if isinstance(like, int) and not isinstance(like, bool) and 0 <= like < 2**31:
         return FixedAsked(joint, None, like, sigma_rad)
+    if isinstance(like, int | float):
+        raise PoseFileError(f'{where} as = {like!r}: give the number of a training pose, from 0 on, "mean" or "rest"')
     if rotation is None and word(where, {"as": like}, "as", ("rest", "mean")) == "mean":
         return FixedAsked(joint, None, None, sigma_rad)
     return FixedAsked(joint, np.eye(3) if rotation is None else rotation, None, sigma_rad)

@@ -11,7 +11,7 @@ from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
 from database.rotations import Floats, matrix_from_quaternion, matrix_from_rotvec
 
-MOST_M = 1000.0  # farther away a place is in other units
+MOST_M = 50.0  # farther from the origin a place is in millimetres or centimetres
 MOST_OFFSET_M = 1.5
 
 
@@ -44,7 +44,9 @@ def checked_numbers(where: str, value: object, count: int, most: float = math.in
     if not np.isfinite(result).all():
         raise PoseFileError(f"{where} holds a number that is not finite: {value!r}")
     if np.abs(result).max() > most:
-        raise PoseFileError(f"{where} = {value!r}: expected at most {most:g} in size; lengths are in metres")
+        raise PoseFileError(
+            f"{where} = {value!r}: expected at most {most:g} in size; lengths are in metres, angles in degrees, times in seconds"
+        )
     return result
 
 

@@ -26,7 +26,9 @@ class Curve:
 
     def __post_init__(self) -> None:
         if len(self.time_s) < 2:
-            raise StyleError(f"a curve of {len(self.time_s)} keys; give two or more, or ask for a pose")
+            raise StyleError(
+                f"a curve needs two keys or more, this has {len(self.time_s)}; a single place is asked of a pose: [[point]]"
+            )
         if self.position_m.shape != (len(self.time_s), 3):
             raise StyleError(f"{len(self.time_s)} times and {len(self.position_m)} places; a curve needs a place at every time")
         if not (np.isfinite(self.time_s).all() and np.isfinite(self.position_m).all()):
