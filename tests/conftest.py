@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -18,6 +19,24 @@ settings.load_profile("duocap")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would the programs they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Containers often forbid bytecode; then every program the tests start would compile all of duocap's modules again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+FEW_FILES = 4
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Share a long run among the processor's cores; run a few named files in this process, where starting workers would not pay.
+
+    `-n 0` keeps every run in one process, as `--pdb` does by itself; `-n 3` asks for three.
+    """
+    named = [Path(word.partition("::")[0]) for word in config.args]
+    if len(named) <= FEW_FILES and all(path.is_file() for path in named):
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 4) if cores > 1 else 0
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from tests.test_reconstruct_process import Record
 from tools.live import open_book
 from tools.replay_styles import DELAY_NS, PipelineStyles, ReplayStyles
 
-N, UNSEEN_FROM = 180, 80
+N, UNSEEN_FROM = 130, 80
 MS = 1_000_000
 
 
