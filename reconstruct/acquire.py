@@ -19,13 +19,14 @@ from config.settings import SolveSettings
 from database.kinematics import charted, local_markers
 from database.rotations import Floats, geodesic_rad, matrix_from_rotvec
 from reconstruct.candidates import Candidate, Found
-from reconstruct.estimator import Estimator, Neighbourhood
+from reconstruct.estimator import Estimator
 from reconstruct.examples import Examples
 from reconstruct.history import Moment
 from reconstruct.hypotheses import Hypotheses, Ints, laid, refined
 from reconstruct.labeller import opposite_markers
 from reconstruct.local_model import local_gaussian
 from reconstruct.nearest import nearest
+from reconstruct.neighbourhood import Neighbourhood
 from reconstruct.pose_index import pose_index, squared_distances
 from reconstruct.upright import limb_swaps, mirror_order, placement, torso_pairs, upright_turn, without_heading
 

@@ -15,12 +15,12 @@ from database.rotations import Floats
 from reconstruct.certainty import Problem
 from reconstruct.examples import Examples
 from reconstruct.fill_in import Filler
-from reconstruct.history import MAX_AHEAD_S, History, Moment
+from reconstruct.history import History, Moment
 from reconstruct.likeness import Likeness
 from reconstruct.limits import held, limits_of
-from reconstruct.local_model import LocalModel, local_gaussian, local_pca
-from reconstruct.motion import Motion, drift_shape, example_starts, expected_motion, steps_to
+from reconstruct.local_model import LocalModel
 from reconstruct.nearest import Query
+from reconstruct.neighbourhood import Course, Neighbourhood, NeighbourhoodLearner
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.root import root_from_torso
 from reconstruct.search import Search
@@ -32,19 +32,6 @@ LIMIT_ROUNDS = 3  # a frame is solved at most, to keep all joints within their l
 SOME = 30_000  # examples that are enough to tell whether labels make sense
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
-    """The nearest examples, (K,), nearest first, their weights, (K,), and the local model learned from them.
-
-    sigma_m: how sure every marker's place is, (M,) [m], where a pose model's guess is in the model; else None.
-    """
-
-    rows: NDArray[np.int64]
-    weights: Floats
-    model: LocalModel
-    sigma_m: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +69,11 @@ class Estimator:
         self._likeness = Likeness(examples, SOME)
         some = self._likeness.examples
         self._some = (some, Search(some, None, None))
-        self._starts = example_starts(examples)
         self._limits = limits_of(some.pose)
         everything = np.cov(some.pose.T.astype(np.float64), bias=True)
+        self._learner = NeighbourhoodLearner(examples, everything, settings)
         self.background = settings.background * everything
         self._view_background = settings.view_background * everything
-        self._drift = drift_shape(everything)
         self._rig = rig
         self._settings = settings
         self._view_settings = replace(
@@ -182,7 +168,7 @@ class Estimator:
         predicted_root = RootPrior(reference.rotation, reference.position_m, *sigmas)
         for _ in range(s.passes):
             near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
-            prior = self._upright(frame, predicted_root, near)
+            prior = predicted_root if predicted is None else self._upright(frame, predicted_root, near)
             solution = self._within_limits(near.model, root, prior, observations)
             root = (solution.rotation, solution.position_m)
         # Where one camera alone sees the performer, energies tell whether a pose is believed: they are left as they are.
@@ -319,37 +305,8 @@ class Estimator:
     def _neighbourhood(
         self, s: SolveSettings, query: Query, carried: Floats | None, t_ns: int, among: tuple[Examples, Search] | None = None
     ) -> Neighbourhood:
-        """Learn the local model from the nearest examples (Chai & Hodgins 2005, eqs. 2 and 3).
-
-        carried: joints where constant velocity leads, (D,) [rad], None at the start; among: other examples and their search.
-        """
+        """Learn the local model from the nearest examples; carried: as in `Course`; among: other examples and their search."""
         table, search = (self.examples, self._search) if among is None else among
-        rows, distances = search.nearest(query, s.neighbours)
-        examples = table.pose[rows].astype(np.float64)
-        d = distances.astype(np.float64)
-        weights = np.exp(-0.5 * s.sharpness * (d - d[0]) / max(float(d[len(d) // 2] - d[0]), 1e-9))
-        if s.model == "paper":
-            smooth_rad = self._looser(t_ns) * s.smooth_sigma_rad
-            model = local_pca(
-                examples, carried, dimensions=s.dimensions, smooth_sigma_rad=smooth_rad, prior_weight=s.prior_weight
-            )
-        else:
-            motion = None if carried is None else self._motion(rows, weights, carried, t_ns)
-            background = self.background if s is self._settings else self._view_background
-            model = local_gaussian(examples, weights, motion, background, floor_rad=s.floor_rad, shrinkage=s.shrinkage)
-        return Neighbourhood(rows, weights, model)
-
-    def _motion(self, rows: NDArray[np.int64], weights: Floats, carried: Floats, t_ns: int) -> Motion:
-        """Expect the pose where it was heading and where the neighbours went."""
-        s, last = self._settings, self.history.last
-        assert last is not None
-        frames = min((t_ns - last.t_ns) * 1e-9, MAX_AHEAD_S) * self.examples.fps
-        return expected_motion(
-            last.joints[1:].ravel(),
-            carried,
-            frames * steps_to(self.examples, self._starts, rows),
-            weights,
-            share=s.neighbour_motion,
-            spread=s.motion_spread,
-            drift=(self._looser(t_ns) * s.drift_rad) ** 2 * self._drift,
-        )
+        background = self.background if s is self._settings else self._view_background
+        course = Course(carried, self.history.last, t_ns, self._looser(t_ns))
+        return self._learner.learned(table, search.nearest(query, s.neighbours), course, background)

@@ -17,13 +17,14 @@ from reconstruct.acquire import Acquirer
 from reconstruct.acquire_view import ViewAcquirer
 from reconstruct.basis import basis_for
 from reconstruct.belief import Belief, alike, residuals_m, strained
-from reconstruct.estimator import Estimate, Estimator, Neighbourhood
+from reconstruct.estimator import Estimate, Estimator
 from reconstruct.examples import PoseTable
 from reconstruct.fill_in import Filler
 from reconstruct.fill_in_style import StyleModel
 from reconstruct.finish import Finish
 from reconstruct.history import Moment
 from reconstruct.labeller import Labeller, exchanged, opposite_markers
+from reconstruct.neighbourhood import Neighbourhood
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
 from reconstruct.reflections import Reflections

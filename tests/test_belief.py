@@ -7,9 +7,10 @@ import pytest
 
 from capture.packets import MarkerFrame
 from reconstruct.belief import Belief, misfit
-from reconstruct.estimator import Estimate, Neighbourhood
+from reconstruct.estimator import Estimate
 from reconstruct.history import Moment
 from reconstruct.local_model import local_gaussian
+from reconstruct.neighbourhood import Neighbourhood
 from tests.people import marker_frame_of, t_pose
 
 N = 8
