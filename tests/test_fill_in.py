@@ -74,7 +74,7 @@ def missed_rad(joints: np.ndarray) -> float:
 
 
 def test_a_good_guess_is_taken_up_and_helps(estimator: Estimator) -> None:
-    filler = Filler(Told(0.0), SUBJECT, every_frames=2)
+    filler = Filler(Told(0.0), SUBJECT, every_frames=1)
     joints = run(estimator, filler)
     assert filler.record.weights()[:2].min() > 0.0
     assert missed_rad(joints) < 0.8 * missed_rad(run(estimator, None))
