@@ -94,7 +94,7 @@ class Pipeline:
         hidden_clock, self.clock = self.clock, _no_clock
         for _ in range(3):
             pose = self.step(pair)
-        warm_estimator(self._estimator, self.rig)
+        warm_estimator(self._estimator, self.rig, self._fills)
         self._finish.warm(pose)
         self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
         self.clock = hidden_clock
@@ -112,11 +112,14 @@ class Pipeline:
 
     def take_style(self, style: Style | None) -> None:
         """Fill in by a style from the next step on; None: by the local model alone. Raises StyleError: one of other features."""
-        # The paper's model spans a few directions only: there is no room for a guess beside them.
-        used = self.settings.fill.style and self.settings.solve.model != "paper"
         for estimator in self._estimators():
             record = None if estimator.filler is None else estimator.filler.record
-            estimator.filler = Filler(StyleModel(style, self.up), self.subject, record) if used and style is not None else None
+            estimator.filler = Filler(StyleModel(style, self.up), self.subject, record) if self._fills and style is not None else None
+
+    @property
+    def _fills(self) -> bool:
+        """Whether a style may fill in: the paper's model spans a few directions only, with no room for a guess beside them."""
+        return self.settings.fill.style and self.settings.solve.model != "paper"
 
     def _estimators(self) -> list[Estimator]:
         """Give the estimator, and the blind one where there is one."""

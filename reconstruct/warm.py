@@ -31,8 +31,8 @@ def tpose_pair(rig: Rig, subject: Subject) -> PairedBlobs:
     return lone_pair(pair.left) if rig.is_lone else pair
 
 
-def warm_estimator(estimator: Estimator, rig: Rig) -> None:
-    """Solve the T-pose from both views, the frame after it, and that from one view alone; look for likelier labels; forget."""
+def warm_estimator(estimator: Estimator, rig: Rig, filling: bool = True) -> None:
+    """Solve the T-pose from both views, the next frame, one view alone, and with filling in; look for likelier labels; forget."""
     axis = rig.left.rotation[2] + rig.right.rotation[2]
     place = 0.5 * (rig.left.center_m + rig.right.center_m) + 3.0 * axis / np.linalg.norm(axis)
     moment = Moment(0, charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3))), rotation_between([0.0, 0.0, 1.0], -axis), place)
@@ -48,7 +48,8 @@ def warm_estimator(estimator: Estimator, rig: Rig) -> None:
             estimator.likelier(frame, frame, root)
     nowhere = np.zeros(len(frame.valid), bool)
     estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=np.stack([~nowhere, nowhere])))
-    _warm_filling(estimator, frame, moment)
+    if filling:
+        _warm_filling(estimator, frame, moment)
     estimator.history = History()
 
 
