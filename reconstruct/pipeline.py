@@ -114,7 +114,9 @@ class Pipeline:
         """Fill in by a style from the next step on; None: by the local model alone. Raises StyleError: one of other features."""
         for estimator in self._estimators():
             record = None if estimator.filler is None else estimator.filler.record
-            estimator.filler = Filler(StyleModel(style, self.up), self.subject, record) if self._fills and style is not None else None
+            estimator.filler = (
+                Filler(StyleModel(style, self.up), self.subject, record) if self._fills and style is not None else None
+            )
 
     @property
     def _fills(self) -> bool:
