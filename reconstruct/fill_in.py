@@ -115,9 +115,9 @@ class Filler:
         self.model.forget()
 
     def forget(self) -> None:
-        """Start anew, as with the first frame."""
+        """Start anew, as with the first frame; the record stays: it is of the performer, not of the moment."""
         self.model.forget()
-        self.record, self._waited, self._turn, self._rehearsals = Record(), 0, 0, 0
+        self._waited = self._turn = 0
 
     def accept(self, moment: Moment) -> None:
         """Take the pose that was made of the last frame."""

@@ -19,6 +19,8 @@ DOUBT_FRAMES = 10  # markers missing while points are left over, for so many fra
 FORGET = 0.9  # share of a marker's carried residual that is left after a frame without it
 FRAME_S, MOST_SLOWER = 1.0 / 60.0, 3.0
 SURE_SIGMAS = 1.5  # of what a filled pose thinks to know of a marker: its Gaussian is an approximation
+ROOT_MARKERS = 2  # of the torso, in sight, that nearly fix the root
+BACK = 3  # a marker that is back is as surely expected as one unseen for this part of the time: the limb has jumped to it
 NEAR_M = 0.25  # markers this near may have been taken for each other
 
 
@@ -57,7 +59,9 @@ class Labeller:
         each marker that was not seen, (M,) [m], if that is known: then its uncertainty grows no further than that.
         """
         s, slower = self.settings, float(np.clip(ahead_s / FRAME_S, 1.0, MOST_SLOWER))
-        most = np.where(self.torso, s.max_torso_sigma_m, s.max_sigma_m)
+        # The root is no longer sure, and with it none of the torso, where too little of it is seen.
+        sure = self.torso & (int((self.torso & (self.unseen == 0)).sum()) >= ROOT_MARKERS)
+        most = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
         if sure_m is not None:
             most = np.minimum(most, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
         return Expected(marker_m + self.carry_m, np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most))
@@ -77,7 +81,7 @@ class Labeller:
         carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
         carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
         self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
-        self.unseen = np.where(frame.seen.any(axis=0), 0, self.unseen + 1)
+        self.unseen = np.where(frame.seen.any(axis=0), self.unseen // BACK, self.unseen + 1)
 
     def coast(self) -> None:
         """Note a frame without a pose."""

@@ -56,8 +56,33 @@ def test_uncertainty_grows_while_unseen_more_on_limbs_than_on_the_torso() -> Non
     assert sigma[marker("left_hand")] == pytest.approx(SETTINGS.max_sigma_m)
     assert sigma[marker("waist_left")] == pytest.approx(SETTINGS.max_torso_sigma_m)
     assert sigma[marker("right_hand")] == pytest.approx(SETTINGS.sigma_m)
-    own.remember(marker_frame_of(model), model)
+    for _ in range(4):
+        back = own.expected(model).sigma_m[marker("left_hand")]
+        own.remember(marker_frame_of(model), model)
+        assert SETTINGS.sigma_m <= own.expected(model).sigma_m[marker("left_hand")] <= back
     assert own.expected(model).sigma_m[marker("left_hand")] == pytest.approx(SETTINGS.sigma_m)
+
+
+def test_a_marker_that_is_back_may_jump_for_a_frame_or_two() -> None:
+    """Its limb jumped to it, so where the pose goes on to is no good guess yet."""
+    own, model = labeller(), places()
+    valid = np.ones(M, bool)
+    valid[marker("left_hand")] = False
+    for _ in range(30):
+        own.remember(marker_frame_of(model, valid), model)
+    own.remember(marker_frame_of(model), model)
+    assert own.expected(model).sigma_m[marker("left_hand")] > 3.0 * SETTINGS.sigma_m
+
+
+def test_the_torso_is_less_sure_where_little_of_it_is_seen() -> None:
+    own, model = labeller(), places()
+    valid = ~SUBJECT.markers.torso
+    valid[marker("waist_left")] = True
+    for _ in range(50):
+        own.remember(marker_frame_of(model, valid), model)
+    sigma = own.expected(model).sigma_m
+    assert (sigma[~valid] > 2.0 * SETTINGS.max_torso_sigma_m).all()
+    assert sigma[marker("waist_left")] == pytest.approx(SETTINGS.sigma_m)
 
 
 def test_suspects_are_near_or_opposite_and_come_in_turn() -> None:

@@ -18,7 +18,7 @@ from capture.packets import Blobs, MarkerFrame, PairedBlobs
 from capture.simulated_performer import Performer, performer_from_scene
 from capture.simulated_scene import SimulatedScene
 from config.settings import Settings
-from database.clips import clip_slice
+from database.clips import Clip, clip_slice
 from database.rotations import Floats
 from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
@@ -158,6 +158,17 @@ def _database(path: Path) -> PoseDatabase:
     return open_database(path)
 
 
+def practised(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> None:
+    """Let a pipeline with a style see a motion whole, so that rehearsals tell how much the style is worth, as in a session."""
+    scene = SimulatedScene(motion=seen.name, markers=markers, tpose_s=TPOSE_S, seed=seed)
+    show = show_of(seen.name, scene, performer_from_scene(scene, seen), np.inf)
+    everything = np.ones(len(show.subject.markers), bool)
+    pipeline.forget()
+    for k in range(len(show.marker_m)):
+        views = (blobs_of(c, show.image_px[c, k], everything, k, np.arange(len(everything))) for c in (0, 1))
+        pipeline.step(PairedBlobs(*views))
+
+
 def runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
     """Run all cases on one clip, without a style and with one, learned as in `missing_styles`. Raises DuocapError."""
     told = lesson(which, options.motion)
@@ -174,6 +185,7 @@ def runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, setti
     for with_style in sorted(options.styles):  # a pipeline that has a style keeps it
         if with_style:
             pipeline.take_style(style)
+            practised(pipeline, told.seen, markers, options.seed)
         found = [run_case(which, markers, show, case, pipeline, with_style, options.seed) for case in options.cases]
         runs += [run for run in found if run is not None]
     return runs
