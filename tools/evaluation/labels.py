@@ -165,8 +165,8 @@ def practised(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> None:
     everything = np.ones(len(show.subject.markers), bool)
     pipeline.forget()
     for k in range(len(show.marker_m)):
-        views = (blobs_of(c, show.image_px[c, k], everything, k, np.arange(len(everything))) for c in (0, 1))
-        pipeline.step(PairedBlobs(*views))
+        left, right = (blobs_of(c, show.image_px[c, k], everything, k, np.arange(len(everything))) for c in (0, 1))
+        pipeline.step(PairedBlobs(left, right))
 
 
 def runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
