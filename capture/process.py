@@ -12,6 +12,7 @@ from capture.opening import Opening, hung_s
 from capture.plan import CameraPlan
 from capture.worker import HANG_S, CameraWorker
 from config.errors import DuocapError
+from config.long_lived import set_aside
 
 CONTROL_PERIOD_MS = 50
 
@@ -65,6 +66,7 @@ class CameraDuty:
 
     def _say_ready(self, worker: CameraWorker) -> None:
         """Tell that the camera is open, and what it is."""
+        set_aside()
         preview = {"preview": worker.preview} if worker.preview else {}
         self._lifeline.report("ready", counts=worker.announcement(), details={**worker.details(), **preview})
 

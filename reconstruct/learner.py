@@ -29,9 +29,10 @@ NICE = 15  # behind everything that has to be done now
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
-    """The learning process. save: a file for the last style learned, None: none is kept."""
+    """The learning process. save: a file for the last style learned, None: none is kept; nice: how far behind others it goes."""
 
     save: Path | None = None
+    nice: int = NICE
 
 
 class _StoppedError(Exception):
@@ -45,7 +46,7 @@ def learner_main(link: Link, plan: LearnerPlan) -> None:
 
 def _serve(lifeline: Lifeline, session: str, plan: LearnerPlan) -> None:
     """Learn whatever is asked for until told to stop."""
-    step_back()
+    step_back(plan.nice)
     lifeline.report("hello")
     learner = _Learner(lifeline, session, plan)
     lifeline.report("ready")
@@ -56,12 +57,12 @@ def _serve(lifeline: Lifeline, session: str, plan: LearnerPlan) -> None:
         learner.close()
 
 
-def step_back() -> None:
+def step_back(by: int = NICE) -> None:
     """Let every other process go first."""
     process = psutil.Process()
     try:
         windows = getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", None)
-        process.nice(min(process.nice() + NICE, 19) if windows is None else windows)
+        process.nice(min(process.nice() + by, 19) if windows is None else windows)
     except (psutil.Error, OSError) as error:
         log.debug("the priority stays as it is: %s", error)
 

@@ -8,6 +8,7 @@ from capture.control import Order
 from capture.endpoints import KeySettings
 from capture.lifeline import Lifeline, Link, live
 from capture.synchronise import warm_synchroniser
+from config.long_lived import set_aside
 from config.settings import TimeSettings
 from reconstruct.inbox import Inbox
 from reconstruct.journal import Journal, NoJournal
@@ -72,6 +73,7 @@ def _serve(lifeline: Lifeline, session: str, plan: ReconstructionPlan) -> None:
     warm_synchroniser(plan.time)
     run = Reconstruction(pipeline, sink, plan.budget_ns, plan.time, plan.book(pipeline))
     journal, line = plan.journal(sink), LearnerLine(session) if run.book is not None else None
+    set_aside()
     lifeline.report("ready")
     while not any(_obeyed(order, run, sink, journal) for order in lifeline.orders(0)):
         received, t_ns = inbox.drain(TURN_MS), now_ns()

@@ -145,7 +145,7 @@ class SwingingPipeline(IndexPipeline):
     def step(self, pair: PairedBlobs) -> Pose:
         phase = 4e-9 * pair.t_capture_ns
         rotvec = np.zeros((N_JOINTS, 3))
-        rotvec[3:9, 0] = 0.5 * np.sin(phase + 0.3 * np.sin(0.37 * phase) + np.arange(6))
+        rotvec[3:9, 0] = 0.8 * np.sin(phase + 0.3 * np.sin(0.37 * phase) + np.arange(6))
         return replace(super().step(pair), rotvec=rotvec)
 
     def take_style(self, style: Style | None) -> None:

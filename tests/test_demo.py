@@ -38,7 +38,8 @@ def test_the_demo_tracks_and_reports() -> None:
     # A busy machine makes real-time processes drop frames; what is not dropped has to be tracked, and well.
     assert frames == 480 and poses >= 60
     assert share * frames / poses >= 0.97 and mean_mm <= 40.0
-    if psutil.getloadavg()[0] <= 2.0 * (os.cpu_count() or 1):  # else how late poses are says nothing of the demo
+    # Beside other tests or on a busy machine, how late poses are says nothing of the demo.
+    if "PYTEST_XDIST_WORKER" not in os.environ and psutil.getloadavg()[0] <= 2.0 * (os.cpu_count() or 1):
         assert poses >= 240 and p95_ms <= 150.0
     assert "Traceback" not in err
 

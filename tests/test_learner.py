@@ -69,7 +69,7 @@ def line() -> Iterator[LearnerLine]:
 @pytest.fixture
 def at_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Orders]:
     """Run the learner in a thread of this process, at this priority."""
-    monkeypatch.setattr(learner, "step_back", lambda: None)
+    monkeypatch.setattr(learner, "step_back", lambda by: None)
     orders = Orders()
     plan = LearnerPlan(tmp_path / "kept.style")
     thread = threading.Thread(target=learner._serve, args=(orders, "a run", plan), daemon=True)

@@ -157,7 +157,7 @@ def videos(folder: Path) -> None:
         writer.release()
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_a_run_of_what_is_not_there_ends_with_one_line(tmp_path: Path) -> None:
     videos(tmp_path)
     words = ["run", "--left", str(tmp_path / "left.avi"), "--right", "nowhere.avi", "--rig", "no.toml", "--subject", "no.toml"]
@@ -166,7 +166,7 @@ def test_a_run_of_what_is_not_there_ends_with_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1 and done.stderr.startswith("duocap: no.toml") and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_a_node_waits_for_a_run_and_ends_by_ctrl_c(tmp_path: Path) -> None:
     videos(tmp_path)

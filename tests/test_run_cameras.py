@@ -140,7 +140,7 @@ def rig_of(left: tuple[int, int], right: tuple[int, int]) -> Rig:
 def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tuple[list[str], list[StatusMessage], list[str]]:
     """Run with a pipeline that only counts; give what was told, the statuses, and the report's lines."""
 
-    def plan(rig, subject, database, chosen, session, fps, outputs, record) -> ReconstructionPlan:
+    def plan(rig, subject, database, chosen, session, fps, outputs, *_: object) -> ReconstructionPlan:
         sink = partial(StreamSink, chosen.stream.address, session, subject, rig)
         return ReconstructionPlan(CountingPipeline, sink, round(0.6e9 / fps), time=chosen.time)
 

@@ -20,6 +20,7 @@ from capture.process import camera_main
 from capture.wire import MalformedMessageError
 from config.cameras import CAMERAS
 from config.logs import current_logs
+from config.long_lived import set_aside
 from reconstruct.learner import LearnerPlan
 from reconstruct.process import ReconstructionPlan, reconstruction_main
 from stream.collector import CollectionPlan, collector_main
@@ -127,6 +128,7 @@ class Supervisor:
 
     def start(self) -> int:
         """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
+        set_aside()
         self._t_start_ns = now_ns() + START_DELAY_NS
         self._order_all_start()
         return self._t_start_ns
