@@ -7,69 +7,27 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders
+from tools.cli_evaluate_options import (
+    C3d,
+    Cameras,
+    Clips,
+    Database,
+    Json,
+    Markers,
+    Methods,
+    Motion,
+    Occlude,
+    Plot,
+    Processes,
+    Seconds,
+    Seed,
+    TrueSubject,
+    Variants,
+)
+from tools.cli_evaluate_styles import labels, missing, posing
 from tools.options import with_settings
 
 app = typer.Typer()
-
-Motion = Annotated[
-    Path,
-    typer.Option("--motion", metavar="DIR", help="Unpacked CMU motions: cmu/subjects/NN/NN_TT.amc.", show_default=False),
-]
-Database = Annotated[
-    Path | None,
-    typer.Option(
-        "--database",
-        metavar="FILE",
-        help="Database without the protocol's clips; default built from --motion, once.",
-        show_default=False,
-    ),
-]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures.", show_default=False)]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figures as PNG.", show_default=False)]
-Clips = Annotated[
-    list[str] | None, typer.Option("--clip", metavar="CLIP", help="A clip of the protocol; repeatable.", show_default=False)
-]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", help="Longest part of a clip [s]; 0 for all.")]
-Markers = Annotated[str, typer.Option("--markers", metavar="SET", help="Marker preset or markers.toml.")]
-Variants = Annotated[
-    list[str] | None,
-    typer.Option("--variant", metavar="NAME", help="exact, noise, missing, six; repeatable; default all.", show_default=False),
-]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method", metavar="NAME", help="NN, LWR, average, paper, ours; repeatable; default all but average.", show_default=False
-    ),
-]
-C3d = Annotated[
-    Path | None,
-    typer.Option(
-        "--c3d", metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.", show_default=False
-    ),
-]
-Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
-Cameras = Annotated[int, typer.Option("--cameras", min=1, max=2, help="Cameras that look on after the T-pose.")]
-Occlude = Annotated[
-    list[float] | None,
-    typer.Option("--occlude", metavar="SHARE", help="Share of the markers hidden, such as 0.2; repeatable.", show_default=False),
-]
-TrueSubject = Annotated[bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
-MarkerSets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--markers",
-        metavar="SET",
-        help="Marker preset or markers.toml; repeatable; default boxing, all_around.",
-        show_default=False,
-    ),
-]
-Cases = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--case", metavar="WHAT", help="Missing: 10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
-    ),
-]
 
 
 @app.command()
@@ -257,94 +215,6 @@ def acquisition(
     )
 
 
-@app.command()
-@with_settings
-def posing(
-    settings: Settings,
-    motion: Motion,
-    behaviour: Annotated[
-        list[str] | None,
-        typer.Option("--behaviour", metavar="NAME", help="Such as '07 walking'; repeatable; default all.", show_default=False),
-    ] = None,
-    poses: Annotated[int, typer.Option("--poses", min=1, metavar="N", help="Held-out poses of each behaviour.")] = 40,
-    json: Json = None,
-    plot: Plot = None,
-    processes: Processes = 2,
-) -> None:
-    """Whole poses from a few points in space or in an image: a style against nearest neighbour and plain inverse kinematics."""
-    from tools.evaluation.posing import PosingOptions, evaluate_posing
-
-    check_folders(json)
-    evaluate_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes), json, plot)
-
-
-@app.command()
-@with_settings
-def missing(
-    settings: Settings,
-    motion: Motion,
-    database: Database = None,
-    json: Json = None,
-    plot: Plot = None,
-    clip: Clips = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen; repeatable.", show_default=False
-        ),
-    ] = None,
-    style: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--style", metavar="KIND", help="Learned from the same motion (known) or another (unknown).", show_default=False
-        ),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
-    seconds: Seconds = 8.0,
-    processes: Processes = 2,
-    seed: Seed = 1,
-) -> None:
-    """Error of missing markers and of the pose without them, with and without a learned style."""
-    from tools.evaluation.missing import MissingOptions, cases_named, evaluate_missing
-    from tools.evaluation.protocol import protocol_database
-
-    check_folders(json)
-    asked = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    options = MissingOptions(
-        motion,
-        protocol_database(motion, database),
-        *asked,
-        tuple(method or ()),
-        tuple(style or ("known",)),
-        exact,
-        processes,
-        seed,
-    )
-    evaluate_missing(options, settings, json, plot)
-
-
-@app.command()
-@with_settings
-def labels(
-    settings: Settings,
-    motion: Motion,
-    database: Database = None,
-    json: Json = None,
-    clip: Clips = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
-    seconds: Seconds = 8.0,
-    processes: Processes = 2,
-    seed: Seed = 1,
-) -> None:
-    """Whether markers that come back after a gap get their labels, without a learned style and with one."""
-    from tools.evaluation.labels import LabelOptions, evaluate_labels
-    from tools.evaluation.missing import cases_named
-    from tools.evaluation.protocol import protocol_database
-
-    check_folders(json)
-    asked = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    options = LabelOptions(motion, protocol_database(motion, database), *asked, processes=processes, seed=seed)
-    evaluate_labels(options, settings, json)
+app.command()(posing)
+app.command()(missing)
+app.command()(labels)

@@ -1,0 +1,66 @@
+"""Options that several commands of `duocap evaluate` share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Motion = Annotated[
+    Path,
+    typer.Option("--motion", metavar="DIR", help="Unpacked CMU motions: cmu/subjects/NN/NN_TT.amc.", show_default=False),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="Database without the protocol's clips; default built from --motion, once.",
+        show_default=False,
+    ),
+]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures.", show_default=False)]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="DIR", help="Draw the figures as PNG.", show_default=False)]
+Clips = Annotated[
+    list[str] | None, typer.Option("--clip", metavar="CLIP", help="A clip of the protocol; repeatable.", show_default=False)
+]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", help="Longest part of a clip [s]; 0 for all.")]
+Markers = Annotated[str, typer.Option("--markers", metavar="SET", help="Marker preset or markers.toml.")]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option("--variant", metavar="NAME", help="exact, noise, missing, six; repeatable; default all.", show_default=False),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method", metavar="NAME", help="NN, LWR, average, paper, ours; repeatable; default all but average.", show_default=False
+    ),
+]
+C3d = Annotated[
+    Path | None,
+    typer.Option(
+        "--c3d", metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.", show_default=False
+    ),
+]
+Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
+Cameras = Annotated[int, typer.Option("--cameras", min=1, max=2, help="Cameras that look on after the T-pose.")]
+Occlude = Annotated[
+    list[float] | None,
+    typer.Option("--occlude", metavar="SHARE", help="Share of the markers hidden, such as 0.2; repeatable.", show_default=False),
+]
+TrueSubject = Annotated[bool, typer.Option("--true-subject", help="Give the pipeline the true skeleton and marker places.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of noise and gaps.")]
+MarkerSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--markers",
+        metavar="SET",
+        help="Marker preset or markers.toml; repeatable; default boxing, all_around.",
+        show_default=False,
+    ),
+]
+Cases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--case", metavar="WHAT", help="Missing: 10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
+    ),
+]
