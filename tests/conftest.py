@@ -6,11 +6,14 @@ import signal
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
 import pytest
 from hypothesis import settings
+
+from tests.kept import Kept
 
 # The same examples in every run, and no failure because a shared machine was slow for a moment.
 settings.register_profile("duocap", deadline=None, derandomize=True, max_examples=60)
@@ -62,6 +65,13 @@ def motion_dir(request: pytest.FixtureRequest) -> Path:
     if not archive.is_file():
         pytest.skip(f"no real motion: {archive} does not exist (or set DUOCAP_MOTION)")
     return _unpacked(archive, platformdirs.user_cache_path("duocap", appauthor=False) / f"motion-{archive.stat().st_size}")
+
+
+@pytest.fixture
+def kept() -> Iterator[Kept]:
+    """Close what a test opens when it ends, also when it fails."""
+    with Kept() as things:
+        yield things
 
 
 def _unpacked(archive: Path, folder: Path) -> Path:

@@ -11,6 +11,7 @@ from stream.codec import encode
 from stream.latest import BUFFER_MESSAGES, MAX_EVENTS, SILENCE_NS, Gaps, Latest, Tally
 from stream.messages import PoseMessage
 from stream.publisher import Publisher
+from tests.kept import Kept
 from tests.test_codec import EVENT, POSE, RIG, SKELETON, STATUS
 
 
@@ -79,11 +80,11 @@ def test_events_are_kept_within_bounds() -> None:
     assert [event.text for event in tally.events] == [str(n) for n in range(30, MAX_EVENTS + 30)]
 
 
-def test_latest_drains_to_the_newest() -> None:
-    publisher = Publisher("tcp://127.0.0.1:0")
+def test_latest_drains_to_the_newest(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
     publisher.publish(SKELETON)
-    latest = Latest(publisher.address)
-    deadline = time.monotonic() + 5
+    latest = kept(Latest(publisher.address))
+    deadline = time.monotonic() + 30
     while latest.tally.skeleton is None and time.monotonic() < deadline:
         publisher.serve(1)
         latest.poll(1, 5)
@@ -94,18 +95,16 @@ def test_latest_drains_to_the_newest() -> None:
         newest = latest.poll(2, 100) or newest
     assert newest is not None and newest.seq == 9 and latest.tally.gaps == Gaps() and latest.tally.n_poses == 10
     assert latest.poll(3) is None, "a pose is given once"
-    latest.close()
-    publisher.close()
 
 
-def test_malformed_messages_are_counted_and_the_next_pose_comes() -> None:
+def test_malformed_messages_are_counted_and_the_next_pose_comes(kept: Kept) -> None:
     socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XPUB)
-    latest = Latest(f"tcp://127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}")
-    assert socket.poll(5000) and socket.recv()
+    latest = kept(Latest(f"tcp://127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}"))
+    assert socket.poll(30_000) and socket.recv()
     bad = (b"pose \xc1", b"pose", b"", b"other \x80", encode(POSE)[:-1])
     for payload in (*bad, encode(POSE)):
         socket.send(payload)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while latest.poll(1, 100) is None and time.monotonic() < deadline:
         pass
     assert latest.n_malformed == len(bad) < BUFFER_MESSAGES and latest.tally.n_poses == 1

@@ -20,6 +20,7 @@ from reconstruct.style.session import StyleBook
 from reconstruct.style.style_file import read_style
 from reconstruct.style.task import Learned, LearnTask, decode_task, encode_learned, learned_part, style_of
 from tests.fakes import subject
+from tests.kept import Kept
 from tests.style_poses import walking
 
 
@@ -114,13 +115,14 @@ def test_what_cannot_be_learned_is_told_and_the_next_task_is_learned(line: Learn
     assert len(heard(line)) == 1
 
 
-def test_a_learner_turns_to_a_reconstruction_that_was_started_again(line: LearnerLine, at_work: Orders, task: LearnTask) -> None:
+def test_a_learner_turns_to_a_reconstruction_that_was_started_again(
+    line: LearnerLine, at_work: Orders, task: LearnTask, kept: Kept
+) -> None:
     at_work.given.append(Order("start", address=line.address))
-    other = LearnerLine("a run")
+    other = kept(LearnerLine("a run"))
     other.offer(task)
     at_work.given.append(Order("start", address=other.address))
     assert len(heard(other)) == 1
-    other.close()
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ def test_a_task_that_is_offered_while_an_older_one_is_learned_is_given_next(
     stranger.send_multipart([answer, b"a run", encode_learned(learned)])
     stranger.send_multipart([READY, b"a run", b""])
     found = heard(line) if answer == LEARNED else []
-    heard(line, lambda: bool(stranger.poll(0)), 5.0)
+    heard(line, lambda: bool(stranger.poll(0)), 30.0)
     assert len(found) == (answer == LEARNED)
     assert decode_task(stranger.recv_multipart(zmq.NOBLOCK)[1]).number == task.number + 1
 

@@ -17,6 +17,7 @@ from capture.sources import Source, Stamp
 from config.errors import SourceError
 from tests.camera_server import BOUNDARIES, PASSWORD, MjpegServer
 from tests.camera_server_pictures import number_of, numbered_jpegs
+from tests.kept import Kept
 
 N = 64
 FPS = 100.0
@@ -42,8 +43,8 @@ def refused(url: str) -> str:
     return text
 
 
-def test_pictures_come_in_order_with_their_bytes(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 1)
+def test_pictures_come_in_order_with_their_bytes(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 1))
     assert isinstance(source, Source)
     assert (source.size, source.n_frames, source.truncated, source.stamp) == ((256, 64), None, False, Stamp.READ)
     assert source.name == server.url and source.facts["server"] == "test camera"
@@ -67,24 +68,29 @@ def test_whatever_way_parts_are_marked(boundary: str, length: str) -> None:
         source.close()
 
 
-def test_the_rate_is_heard_unless_given(server: MjpegServer) -> None:
+def test_the_rate_is_heard_unless_given(server: MjpegServer, kept: Kept) -> None:
     with MjpegServer(numbered_jpegs(N), fps=30.0) as slow:
         source = MjpegHttp(slow.url, 0)
         assert source.fps == pytest.approx(30.0, rel=0.25)
         source.close()
-    source = MjpegHttp(server.url, 0, fps=50.0)
+    source = kept(MjpegHttp(server.url, 0, fps=50.0))
     assert source.fps == 50.0
-    source.close()
 
 
-def test_the_newest_is_given_to_whoever_is_slow(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
-    source.read()
+def age_after_a_pause_ns(source: MjpegHttp) -> int:
+    """Let half a second of pictures pass; give how old the next one is."""
     time.sleep(0.5)
     frame = source.read()
-    assert frame is not None and now_ns() - frame.t_capture_ns < 300_000_000
+    assert frame is not None
+    return now_ns() - frame.t_capture_ns
+
+
+def test_the_newest_is_given_to_whoever_is_slow(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
+    source.read()
+    # A busy machine may hold one up; a queue would make each older than the one before.
+    assert any(age_after_a_pause_ns(source) < 300_000_000 for _ in range(6))
     assert int(source.facts["overtaken"]) > 20
-    source.close()
 
 
 def test_stamps_grow_and_lie_before_the_arrival_under_jitter_and_drops() -> None:
@@ -149,25 +155,23 @@ def test_a_picture_sent_again_is_no_new_one_but_a_frozen_one_is_shown() -> None:
 
 
 @pytest.mark.parametrize(("fault", "light"), [("black", 0.0), ("overexposed", 255.0)])
-def test_black_and_white_pictures_come_as_they_are(server: MjpegServer, fault: str, light: float) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_black_and_white_pictures_come_as_they_are(server: MjpegServer, fault: str, light: float, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(**{fault: True})
     seen = [frame.image.mean() for frame in (source.read() for _ in range(30)) if frame is not None]
     assert seen[-1] == pytest.approx(light, abs=1.0)
-    source.close()
 
 
-def test_half_the_rate_comes_at_half_the_rate(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_half_the_rate_comes_at_half_the_rate(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(half_rate=True)
     read = numbers(source, 40)
     assert set(np.diff(read[-20:]) % 2) == {0}
-    source.close()
 
 
 @pytest.mark.slow
-def test_a_stall_is_told_after_some_seconds_and_a_new_opening_goes_on(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_a_stall_is_told_after_some_seconds_and_a_new_opening_goes_on(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(stalled=True)
     began_s = time.monotonic()
     with pytest.raises(SourceError, match=r"no picture for 2\.5 s"):
@@ -176,13 +180,12 @@ def test_a_stall_is_told_after_some_seconds_and_a_new_opening_goes_on(server: Mj
     assert 1.0 < time.monotonic() - began_s < 10.0
     source.close()
     server.set(stalled=False)
-    again = MjpegHttp(server.url, 0)
+    again = kept(MjpegHttp(server.url, 0))
     assert again.read() is not None
-    again.close()
 
 
-def test_a_disconnect_is_told_at_once_and_reconnecting_fails_while_refused(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_a_disconnect_is_told_at_once_and_reconnecting_fails_while_refused(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(refuse=True)
     with pytest.raises(SourceError, match=r"the camera ended the stream|the connection broke"):
         for _ in range(1000):
@@ -190,22 +193,20 @@ def test_a_disconnect_is_told_at_once_and_reconnecting_fails_while_refused(serve
     source.close()
     assert "cannot connect (connection refused); is the camera on" in refused(server.url)
     server.set(refuse=False)
-    again = MjpegHttp(server.url, 0)
+    again = kept(MjpegHttp(server.url, 0))
     assert again.read() is not None
-    again.close()
 
 
-def test_another_size_is_an_error_that_says_so(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_another_size_is_an_error_that_says_so(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(resized=True)
     with pytest.raises(SourceError, match="are 128x32 now, were 256x64; was the phone turned"):
         for _ in range(1000):
             source.read()
-    source.close()
 
 
-def test_close_ends_the_waiting_of_another_thread(server: MjpegServer) -> None:
-    source = MjpegHttp(server.url, 0)
+def test_close_ends_the_waiting_of_another_thread(server: MjpegServer, kept: Kept) -> None:
+    source = kept(MjpegHttp(server.url, 0))
     server.set(stalled=True)
     results: list[object] = []
 
@@ -218,7 +219,7 @@ def test_close_ends_the_waiting_of_another_thread(server: MjpegServer) -> None:
     reader.start()
     time.sleep(0.2)
     source.close()
-    reader.join(2.0)
+    reader.join(20.0)
     assert results == [None]
 
 
@@ -242,9 +243,9 @@ def test_what_is_no_stream_is_named(server: MjpegServer, reply: str, words: str)
     assert time.monotonic() - began_s < 15.0
 
 
-def test_a_name_and_a_password_open_and_are_never_told(server: MjpegServer) -> None:
+def test_a_name_and_a_password_open_and_are_never_told(server: MjpegServer, kept: Kept) -> None:
     server.set(password=True)
-    source = MjpegHttp(server.url_with_password, 0)
+    source = kept(MjpegHttp(server.url_with_password, 0))
     assert source.read() is not None
     assert PASSWORD not in source.name + str(source.facts) and "ann" not in source.name
     source.close()
@@ -252,11 +253,10 @@ def test_a_name_and_a_password_open_and_are_never_told(server: MjpegServer) -> N
     assert "the name or the password was not accepted (401)" in refused(server.url_with_password.replace("ann:", "bob:"))
 
 
-def test_a_redirect_is_followed(server: MjpegServer) -> None:
+def test_a_redirect_is_followed(server: MjpegServer, kept: Kept) -> None:
     server.set(reply="redirect", password=True)
-    source = MjpegHttp(server.url_with_password.replace("/video", "/"), 0)
+    source = kept(MjpegHttp(server.url_with_password.replace("/video", "/"), 0))
     assert source.read() is not None
-    source.close()
 
 
 def test_a_stream_that_does_not_say_what_it_is() -> None:

@@ -12,6 +12,7 @@ from stream.messages import EventMessage, Message
 from stream.outlet import Outlet
 from stream.outputs import open_outputs
 from stream.publisher import Publisher
+from tests.kept import Kept
 from tests.test_codec import EVENT, POSE, RIG, SKELETON, STATUS
 from tests.test_publisher import serve_until_joined, subscriber
 
@@ -42,9 +43,9 @@ class Unmakeable:
         raise ValueError("nobody at that address")
 
 
-def test_outputs_hear_the_very_bytes_with_the_time_of_publishing() -> None:
+def test_outputs_hear_the_very_bytes_with_the_time_of_publishing(kept: Kept) -> None:
     notes = Notebook()
-    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s1", [notes])
+    outlet = kept(Outlet(Publisher("tcp://127.0.0.1:0"), "s1", [notes]))
     before_ns = now_ns()
     for message in (SKELETON, RIG, POSE, STATUS, EVENT):
         outlet.publish(message)
@@ -57,10 +58,10 @@ def test_outputs_hear_the_very_bytes_with_the_time_of_publishing() -> None:
     assert notes.served == [77] and notes.closed == 1
 
 
-def test_a_failing_output_is_dropped_with_an_event_and_the_others_go_on() -> None:
+def test_a_failing_output_is_dropped_with_an_event_and_the_others_go_on(kept: Kept) -> None:
     bad, good = Notebook(fails_at=POSE), Notebook()
-    outlet = Outlet(publisher := Publisher("tcp://127.0.0.1:0"), "s1", [bad, good])
-    socket = subscriber(outlet.address, b"event ")
+    outlet = kept(Outlet(publisher := Publisher("tcp://127.0.0.1:0"), "s1", [bad, good]))
+    socket = kept(subscriber(outlet.address, b"event "))
     serve_until_joined(publisher, 1)
     outlet.publish(SKELETON)
     outlet.publish(POSE)

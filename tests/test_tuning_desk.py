@@ -1,7 +1,6 @@
 """The page's way to the cameras: newest values only, in order, words for what fails; against a real service."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,9 @@ from stream.publisher import Publisher
 from stream.tuning import TuningBook
 from stream.viewer.panel_tune import saved
 from stream.viewer.tuning_desk import TuningDesk
+from tests.kept import Kept
 from tests.ports import free_port
-
-
-def wait_until(what: Callable[[], object], seconds: float = 8.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -71,22 +65,19 @@ def test_what_is_refused_is_said_and_later_orders_count(desk: TuningDesk, outlet
     assert "k_sigma = 7.0" in Path(settings.capture.tuned).read_text("utf-8")
 
 
-def test_without_a_service_it_is_said(settings: Settings) -> None:
-    desk = TuningDesk(settings.stream.service)
+def test_without_a_service_it_is_said(settings: Settings, kept: Kept) -> None:
+    desk = kept(TuningDesk(settings.stream.service))
     desk.open()
     desk.tune("left", {"detector.k_sigma": 7.0})
     wait_until(lambda: "no answer" in desk.fault)
-    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s")
+    outlet = kept(Outlet(Publisher("tcp://127.0.0.1:0"), "s"))
     outlet.open_service(settings.stream, TuningBook(settings))
     wait_until(lambda: not desk.fault)  # there is one now
-    desk.close()
-    outlet.close()
 
 
-def test_a_stream_without_cameras_says_so(settings: Settings, desk: TuningDesk) -> None:
-    outlet = Outlet(Publisher("tcp://127.0.0.1:0"), "s")
+def test_a_stream_without_cameras_says_so(settings: Settings, desk: TuningDesk, kept: Kept) -> None:
+    outlet = kept(Outlet(Publisher("tcp://127.0.0.1:0"), "s"))
     outlet.open_service(settings.stream)
     desk.open()
     wait_until(lambda: "no cameras that could be tuned" in desk.fault)
     assert outlet.asks() == []
-    outlet.close()

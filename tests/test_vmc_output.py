@@ -14,6 +14,7 @@ from stream.outputs import Output
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import Sender
 from stream.vmc.target import PRESETS, VmcError, VmcTarget, looks_like_target, vmc_target
+from tests.kept import Kept
 from tests.test_codec import CAMERA, EVENT, POSE, SKELETON, STATUS
 from tests.vmc_world import Messages, bones, decoded
 
@@ -29,7 +30,7 @@ def receiver(host: str = "127.0.0.1", port: int = 0) -> Iterator[socket.socket]:
             bound.bind((host, port))
         except OSError:
             pytest.skip(f"no address {host} here")
-        bound.settimeout(2.0)
+        bound.settimeout(20.0)
         yield bound
 
 
@@ -187,9 +188,9 @@ class Refusing:
     ],
 )
 def test_a_send_that_fails_is_counted_and_the_next_one_goes(
-    error: OSError, times: int, sent: list[bytes], counts: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    error: OSError, times: int, sent: list[bytes], counts: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch, kept: Kept
 ) -> None:
-    sender = Sender(VmcTarget())
+    sender = kept(Sender(VmcTarget()))
     sender.close()
     fake = Refusing(error, times)
     monkeypatch.setattr(sender, "_socket", fake)
@@ -221,11 +222,10 @@ def test_hosts_by_address_and_by_name(host: str) -> None:
         sender.close()
 
 
-def test_broadcast_is_allowed() -> None:
-    sender = Sender(VmcTarget("255.255.255.255", 9))  # the discard port
+def test_broadcast_is_allowed(kept: Kept) -> None:
+    sender = kept(Sender(VmcTarget("255.255.255.255", 9)))  # the discard port
     sender.send([b"hello"], 0)
     assert sender._socket is None or sender._socket.getsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST)
-    sender.close()
 
 
 def test_an_unknown_host_is_named_in_one_line() -> None:
