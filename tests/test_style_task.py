@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capture.wire import MalformedMessageError
 from reconstruct.style.features import N_FEATURES
 from reconstruct.style.learn import LearnOptions, learn
-from reconstruct.style.model import Style, StyleError
+from reconstruct.style.model import Style, StyleError, level_of
 from reconstruct.style.session import StyleBook
 from reconstruct.style.task import (
     LearnTask,
@@ -60,10 +60,20 @@ def test_a_style_is_its_task_and_what_was_learned_to_the_bit(task: LearnTask, st
     again = decode_learned(encode_learned(learned))
     assert is_same(again, learned) and again.seconds == 2.5 and again.n_poses == len(task.poses)
     made = style_of(task, again)
-    assert made is not None and is_same(replace(made, moments=style.moments), style)  # every field of a style, also new ones
+    assert made is not None and is_same(replace(made, moments=style.moments, fitted=None), style)  # every field of a style
     assert made.moments is task.poses.moments
     with pytest.raises(StyleError, match="not of the poses"):
         learned_part(task, replace(style, features=style.features + 1.0), 0.0)
+
+
+def test_a_style_is_ready_as_it_comes_to_the_bit(task: LearnTask, style: Style) -> None:
+    """What took time came with it; a record of an earlier version lacks that, and it is computed."""
+    learned = learned_part(task, style, 2.5)
+    made, plain = style_of(task, learned), style_of(task, decode_learned(encode_learned(replace(learned, fitted=None))))
+    assert made is not None and plain is not None and plain.fitted is None
+    assert is_same(level_of(made, made.learned), level_of(plain, plain.learned))
+    assert level_of(made, made.learned).coefficients is learned.fitted
+    assert is_same(level_of(made, made.annealed), level_of(plain, plain.annealed))
 
 
 BAD_TASK = {
@@ -84,6 +94,7 @@ BAD_LEARNED = {
     "active": np.array([0, 0]).tobytes(),
     "parameters": np.array([[1.0, 2.0, 3.0], [1.0, -2.0, 3.0]]).tobytes(),
     "objective": np.full(2, np.inf).tobytes(),
+    "fitted": b"\0" * 8,
     "checksum": None,
     "seconds": "long",
 }

@@ -4,7 +4,7 @@ k(x, x') = alpha exp(-gamma/2 |x - x'|^2) + delta(x, x') / beta
 f(x) = mu + Y' K^-1 k(x),    s2(x) = alpha + 1/beta - k(x)' K^-1 k(x)        over the active set of M points
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ class Style:
     features: y of the N training poses, (N, F), all of `features.feature_names`; rotvec: those poses, (N, J, 3) [rad];
     modelled: features that moved enough to be learned, (F,) bool, D of them; mean: of all features, (F,); spread: their standard
     deviations, (F,); latent: x, (N, Q); scale: w of the modelled features, (D,); active: rows of the active set, (M,);
-    learned, annealed: parameters; objective: L_GP step by step, (T,); moments: when the training poses were, as far as known.
+    learned, annealed: parameters; objective: L_GP step by step, (T,); moments: when the training poses were, as far as known;
+    fitted: coefficients of f with the learned parameters, (M, D), where they came with the style: see `level_of`.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Style:
     annealed: Hyperparameters
     objective: Floats
     moments: Moments = field(default_factory=Moments)
+    fitted: Floats | None = None
 
     @property
     def n_latent(self) -> int:
@@ -103,18 +105,19 @@ def level_of(style: Style, parameters: Hyperparameters) -> Level:
 
     The paper's f(x) knows the active poses only; ours is fitted to all training poses through the active points (projected
     process, Rasmussen & Williams 2006, section 8.3.4), at no cost in use. With all of them active it is the paper's; s2 is.
+    What takes time is that fit, and it is spared where it came with the style.
     Raises StyleError: the covariance cannot be inverted; of no learned style, but of a file or message that was made up.
     """
-    Y, mean = style.centred(), style.mean[style.modelled].copy()
+    X, fitted = np.ascontiguousarray(style.latent[style.active]), style.fitted if parameters == style.learned else None
     try:
         with np.errstate(all="ignore"):
-            level = prepared(style.latent[style.active], Y[style.active], mean, style.scale, parameters)
-            level = replace(level, coefficients=_projected(style.latent, level.latent, Y, parameters))
+            inverse = _inverse(_factor(X, parameters))
+            coefficients = _projected(style.latent, X, style.centred(), parameters) if fitted is None else fitted
     except (np.linalg.LinAlgError, ValueError) as error:
         raise StyleError(f"the style {style.name} cannot be used: its covariance cannot be inverted; learn it anew") from error
-    if not all(np.isfinite(array).all() for array in (level.inverse, level.coefficients)):
+    if not all(np.isfinite(array).all() for array in (inverse, coefficients)):
         raise StyleError(f"the style {style.name} cannot be used: its covariance cannot be inverted; learn it anew")
-    return level
+    return Level(X, inverse, coefficients, style.mean[style.modelled].copy(), style.scale, parameters)
 
 
 def _projected(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters) -> Floats:
@@ -130,9 +133,19 @@ def _projected(X: Floats, active: Floats, Y: Floats, parameters: Hyperparameters
 def prepared(X: Floats, Y: Floats, mean: Floats, scale: Floats, parameters: Hyperparameters) -> Level:
     """Prepare active latent points, (M, Q), of poses with features Y, (M, D), less their mean, (D,), and scaled by (D,)."""
     X = np.ascontiguousarray(X)
-    factor = cho_factor(covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta, lower=True)
-    inverse = np.ascontiguousarray(cho_solve(factor, np.eye(len(X))))
-    return Level(X, inverse, np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)
+    factor = _factor(X, parameters)
+    return Level(X, _inverse(factor), np.ascontiguousarray(cho_solve(factor, Y)), mean, scale, parameters)
+
+
+def _factor(X: Floats, parameters: Hyperparameters) -> tuple[Floats, bool]:
+    """Give the Cholesky factor of K of latent points, (M, Q), as scipy has it."""
+    factor, lower = cho_factor(covariance(X, X, parameters) + np.eye(len(X)) / parameters.beta, lower=True)
+    return factor, lower
+
+
+def _inverse(factor: tuple[Floats, bool]) -> Floats:
+    """Give K^-1, (M, M), of its Cholesky factor."""
+    return np.ascontiguousarray(cho_solve(factor, np.eye(len(factor[0]))))
 
 
 def levels(style: Style) -> tuple[Level, Level, Level]:

@@ -1,6 +1,7 @@
 """What is sent to whoever learns a style, and what comes back: as msgpack maps, of which nothing is trusted.
 
-What comes back is the part of a style that learning adds to its poses, some 20 kB: whoever has the task has the rest.
+What comes back is the part of a style that learning adds to its poses, some 20 kB, and 160 kB of coefficients, which it takes
+several milliseconds to compute: whoever has the task has the rest.
 """
 
 from dataclasses import asdict, astuple, dataclass
@@ -16,7 +17,7 @@ from database.rotations import Floats
 from database.skeleton import Skeleton
 from reconstruct.style.features import N_FEATURES, Moments, TrainingPoses
 from reconstruct.style.learn import LearnOptions
-from reconstruct.style.model import Hyperparameters, Style, StyleError
+from reconstruct.style.model import Hyperparameters, Style, StyleError, level_of
 
 MAX_TASK_BYTES = 16 << 20
 MAX_POSES, MAX_LATENT, MAX_TRACE = 5000, 32, 100_000
@@ -37,7 +38,7 @@ class LearnTask:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What learning adds to a task's poses: see `Style`. seconds: that it took."""
+    """What learning adds to a task's poses: see `Style`. seconds: that it took; fitted: None in records of earlier versions."""
 
     number: int
     checksum: int
@@ -51,6 +52,7 @@ class Learned:
     learned: Hyperparameters
     annealed: Hyperparameters
     objective: Floats
+    fitted: Floats | None = None
 
     @property
     def n_poses(self) -> int:
@@ -59,7 +61,7 @@ class Learned:
 
 
 def learned_part(task: LearnTask, style: Style, seconds: float) -> Learned:
-    """Give what learning added to a task's poses. Raises StyleError: the style is of other poses."""
+    """Give what learning added to a task's poses. Raises StyleError: the style is of other poses, or cannot be used."""
     if style.features.shape != task.poses.features.shape or not np.array_equal(style.features, task.poses.features):
         raise StyleError("a style came out of learning that is not of the poses it was to be learned of")
     return Learned(
@@ -75,6 +77,7 @@ def learned_part(task: LearnTask, style: Style, seconds: float) -> Learned:
         style.learned,
         style.annealed,
         style.objective,
+        level_of(style, style.learned).coefficients,
     )
 
 
@@ -98,6 +101,7 @@ def style_of(task: LearnTask, learned: Learned) -> Style | None:
         learned.annealed,
         learned.objective,
         poses.moments,
+        learned.fitted,
     )
 
 
@@ -170,6 +174,8 @@ def encode_learned(learned: Learned) -> bytes:
         "parameters": packed(np.array([astuple(learned.learned), astuple(learned.annealed)])),
         "objective": packed(learned.objective[-MAX_TRACE:]),
     }
+    if learned.fitted is not None:
+        content["fitted"] = packed(learned.fitted)
     return bytes(msgpack.packb(content))
 
 
@@ -190,7 +196,20 @@ def decode_learned(payload: bytes) -> Learned:
     seconds = float(field_of(content, "seconds", (int, float)))
     learned, annealed = (Hyperparameters(*(float(value) for value in row)) for row in parameters)
     number, checksum = int_of(content, "number"), int_of(content, "checksum")
-    return Learned(number, checksum, seconds, modelled, mean, spread, latent, scale, active, learned, annealed, objective)
+    what = (modelled, mean, spread, latent, scale, active, learned, annealed, objective, _fitted(content, active, scale))
+    return Learned(number, checksum, seconds, *what)
+
+
+def _fitted(content: dict[str, Any], active: NDArray[np.int64], scale: Floats) -> Floats | None:
+    """Give the coefficients of f, (M, D); none in records of earlier versions. Raises MalformedMessageError."""
+    if "fitted" not in content:
+        return None
+    fitted = floats_of(content, "fitted", len(scale))
+    if len(fitted) != len(active):
+        raise MalformedMessageError(
+            f"a learned style with coefficients of {len(fitted)} poses, not {len(active)}; it was dropped"
+        )
+    return fitted
 
 
 def _active(content: dict[str, Any], n: int) -> NDArray[np.int64]:
