@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from database.kinematics import _chain, markers_and_jacobian
 from database.rotations import Floats, rotvec_from_matrix, skew
 from database.skeleton import Skeleton
+from reconstruct.cholesky import mirrored, whitened
 from reconstruct.local_model import FULL, LocalModel
 from reconstruct.observations import Observations
 from reconstruct.solve import RootPrior, Solution
@@ -38,14 +39,17 @@ def information(problem: Problem, solution: Solution) -> Floats:
     form = (model.mean, model.directions, model.center, model.precision, np.ascontiguousarray(solution.rotation), *root)
     observed = problem.observations.arrays()
     _energy(x, form, _chain(problem.skeleton), problem.markers, observed, problem.robust_sigmas**2, A, g)
-    return np.asarray(np.tril(A) + np.tril(A, -1).T)
+    return mirrored(A)  # the kernel writes its lower triangle
 
 
-def marker_sigma_m(problem: Problem, solution: Solution, covariance: Floats) -> Floats:
-    """Give how sure every marker's place is, (M,) [m], from the covariance of joints, turn and place, (D + 6, D + 6)."""
+def marker_sigma_m(problem: Problem, solution: Solution, factor: Floats) -> Floats:
+    """Give how sure every marker's place is, (M,) [m].
+
+    factor: L of the information L L' about joints, turn and place, (D + 6, D + 6).
+    """
     pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
     local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
-    R = solution.rotation
-    place = np.broadcast_to(np.eye(3), (len(local), 3, 3))
-    J = np.concatenate([R @ by_joints, -skew(local @ R.T), place], axis=2)
-    return np.asarray(np.sqrt((J @ covariance * J).sum(axis=(1, 2)) / 3.0))
+    R = solution.rotation.T  # in the root's frame, where a marker is as unsure as in the world
+    J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
+    apart = whitened(factor, J.reshape(-1, len(factor)).T)
+    return np.asarray(np.sqrt((apart**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))

@@ -17,9 +17,10 @@ from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.kinematics import local_markers
 from database.rotations import Floats, matrix_from_rotvec
 from reconstruct.certainty import Problem, information, marker_sigma_m
+from reconstruct.cholesky import factored, solved, variances
 from reconstruct.history import Moment
 from reconstruct.local_model import DOFS, LocalModel
-from reconstruct.pose_model import Guess, PoseModel, Seen, joined
+from reconstruct.pose_model import Guess, PoseModel, Seen, joined, weighted
 from reconstruct.solve import Solution
 
 WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of a guess
@@ -133,10 +134,14 @@ class Filler:
         if guess is None:
             return None
         by_joint = np.repeat(weight[LIMB[1:]], 3) / max(guess.surprise / SURE, 1.0) ** 2
-        step, covariance = _step(A, guess, by_joint, solution)
-        model = joined(problem.model, guess, by_joint)
+        guess = weighted(guess, by_joint)
+        found = _step(A, guess, solution)
+        if found is None:
+            return None
+        step, factor = found
+        model = joined(problem.model, guess)
         start = (solution.joints - model.mean)[1:].ravel() + step[:DOFS]
-        return Filled(model, start, marker_sigma_m(problem, solution, covariance))
+        return Filled(model, start, marker_sigma_m(problem, solution, factor))
 
     def rehearsed(self, frame: MarkerFrame) -> Bools | None:
         """Give the markers to hide of this frame for a rehearsal, (M,), None if none is due or too few would stay."""
@@ -162,39 +167,41 @@ class Filler:
         guess = self._guess(problem, solution, A, frame.t_capture_ns, rehearsal=True)
         if guess is None:
             return
-        errors = []
-        for weight in WEIGHTS / max(guess.surprise / SURE, 1.0) ** 2:
-            step, _ = _step(A, guess, np.full(DOFS, weight), solution)
-            errors.append(np.linalg.norm(self._moved(solution, step) - frame.point_m, axis=1)[hidden])
-        error_m = np.stack(errors, axis=1)
+        weights = WEIGHTS / max(guess.surprise / SURE, 1.0) ** 2
+        found = [_step(A, weighted(guess, weight), solution) for weight in weights[1:]]
+        steps = np.array([np.zeros(DOFS + 6), *(step for step, _ in filter(None, found))])  # no step without a guess
+        if len(steps) < len(WEIGHTS):
+            return
+        error_m = np.linalg.norm(self._moved(solution, steps)[:, hidden] - frame.point_m[hidden], axis=2).T
         if np.isfinite(error_m).all():
             self.record.add(int(self._limb[hidden][0]), error_m)
 
     def _guess(self, problem: Problem, solution: Solution, A: Floats, t_ns: int, rehearsal: bool) -> Guess | None:
         """Ask the pose model; None where it gives no numbers."""
         moment = Moment(t_ns, solution.joints, solution.rotation, solution.position_m)
-        guess = self.model.guess(Seen(problem.observations, moment, np.asarray(np.linalg.inv(A)[:DOFS, :DOFS])), rehearsal)
+        L = factored(A)
+        seen = None if L is None else Seen(problem.observations, moment, variances(L)[:DOFS])
+        guess = None if seen is None else self.model.guess(seen, rehearsal)
         if guess is None or not (np.isfinite(guess.expected).all() and np.isfinite(guess.precision).all()):
             return None
         return guess
 
-    def _moved(self, solution: Solution, step: Floats) -> Floats:
-        """Give the markers of a solution after a step in joints, turn and place, (D + 6,), in the world, (M, 3) [m]."""
-        joints = solution.joints.copy()
-        joints[1:] += step[:DOFS].reshape(-1, 3)
-        local = local_markers(self._subject.skeleton, joints[None], self._subject.joint, self._subject.offset_m)[0]
-        R = matrix_from_rotvec(step[DOFS : DOFS + 3]) @ solution.rotation
-        return np.asarray(local @ R.T + solution.position_m + step[DOFS + 3 :])
+    def _moved(self, solution: Solution, steps: Floats) -> Floats:
+        """Give the markers of a solution after steps in joints, turn and place, (W, D + 6), in the world, (W, M, 3) [m]."""
+        joints = np.tile(solution.joints, (len(steps), 1, 1))
+        joints[:, 1:] += steps[:, :DOFS].reshape(len(steps), -1, 3)
+        local = local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
+        R = matrix_from_rotvec(steps[:, DOFS : DOFS + 3]) @ solution.rotation
+        return np.asarray(local @ np.swapaxes(R, 1, 2) + (solution.position_m + steps[:, DOFS + 3 :])[:, None])
 
 
-def _step(A: Floats, guess: Guess, weight: Floats, solution: Solution) -> tuple[Floats, Floats]:
-    """Give Newton's step from a solution to the minimum with the guess, (D + 6,), and the covariance there.
+def _step(A: Floats, guess: Guess, solution: Solution) -> tuple[Floats, Floats] | None:
+    """Give Newton's step from a solution to the minimum with the guess, (D + 6,), and L of the information L L' there.
 
-    A: information of the solution; weight: of the guess for every coordinate, (D,).
+    A: information of the solution. None where rounding leaves no minimum.
     """
-    root = np.sqrt(weight)
-    precision = guess.precision * root[:, None] * root
-    total = A.copy()
-    total[:DOFS, :DOFS] += precision
-    covariance: Floats = np.asarray(np.linalg.inv(total))
-    return covariance[:, :DOFS] @ (precision @ (guess.expected - solution.joints[1:].ravel())), covariance
+    total, pull = A.copy(), np.zeros(len(A))
+    total[:DOFS, :DOFS] += guess.precision
+    pull[:DOFS] = guess.precision @ (guess.expected - solution.joints[1:].ravel())
+    L = factored(total)
+    return None if L is None else (solved(L, pull), L)

@@ -10,65 +10,74 @@ which is synthesis with the pose integrated out, but for correlations. Joints th
 count. The guess allows x to be otherwise: f is linearised there, and x has its prior.
 """
 
+from bisect import bisect_left
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from database.rotations import Floats, rotvec_from_matrix
+from database.rotations import Floats
+from reconstruct.fill_in_style_kernels import _find, _gaussian
 from reconstruct.history import Moment
 from reconstruct.pose_model import Guess, Seen
-from reconstruct.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S, UP, static_features
-from reconstruct.style.model import Style, StyleError, level_of
+from reconstruct.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S, UP
+from reconstruct.style.likelihood_kernels import Model
+from reconstruct.style.model import Level, Style, StyleError, level_of
 
 STEP_NS = round(STEP_S * 1e9)
-STARTS, STEPS = 2, 4
-ENOUGH = 0.01  # of energy: steps that gain less end the search for x
-UP_VARIANCE = 1e-3  # of the vertical in the root's frame, as markers show it
+UP_VARIANCE = np.full(3, 1e-3)  # of the vertical in the root's frame, as markers show it
 FLOOR_RAD = 0.02  # a style is not surer of a joint than this
-LEAST_SHARE = 1e-9  # of alpha: rounding could make s2 negative
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Features asked for: y = s[column] - shift, (K,), their variances but for the style's own, (K,), and which count, (K,)."""
+class Part:
+    """The first K modelled features, static ones first, ready to be asked for.
 
-    y: Floats
-    variance: Floats
-    counts: NDArray[np.bool_]
+    model: as the kernels take it; spread: 1 / w^2, (K,); column: static feature of each, (K,); share: of w^2 of all features of
+    the same angle, (K,); of_angle: 1 over the sum of those w^2, (A,), infinite for angles that are not modelled.
+    """
+
+    model: Model
+    spread: Floats
+    column: NDArray[np.int64]
+    share: Floats
+    of_angle: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """The energy at x with its gradient and Gauss-Newton Hessian, f less y (K,), its derivative (K, Q), s2, misfit a feature."""
-
-    x: Floats
-    energy: float
-    gradient: Floats
-    hessian: Floats
-    error: Floats
-    jacobian: Floats
-    s2: float
-    surprise: float
+def part_of(level: Level, column: NDArray[np.int64]) -> Part:
+    """Prepare the first K features of a level, of the given static features."""
+    n, p = len(column), level.parameters
+    w2 = level.scale[:n] ** 2.0
+    total = np.bincount(column, w2, N_STATIC)
+    of_angle = np.divide(1.0, total, out=np.full(N_STATIC, np.inf), where=total > 0.0)
+    plain = (level.mean[:n].copy(), np.ones(n), np.arange(n), np.array([p.alpha, 1.0 / p.beta, p.gamma]))
+    model = (level.latent, level.inverse, np.ascontiguousarray(level.coefficients[:, :n]), *plain)
+    return Part(model, 1.0 / w2, column, w2 * of_angle[column], of_angle[:N_ANGLES])
 
 
 class StyleModel:
     """Guesses with one style; remembers x and the poses of the last two steps."""
 
     def __init__(self, style: Style, up: ArrayLike = UP) -> None:
-        """Prepare. Raises StyleError: a style of other features."""
+        """Prepare. Raises StyleError: a style of other features, or one that cannot be used."""
         if style.features.shape[1] != N_FEATURES:
             raise StyleError(
                 f"the style {style.name} has {style.features.shape[1]} features; expected {N_FEATURES}: learn it anew"
             )
-        self.style, self._up = style, np.asarray(up, np.float64)
-        self._level = level_of(style, style.learned)
-        chosen = np.flatnonzero(style.modelled)
-        self._column, self._order = chosen % N_STATIC, chosen // N_STATIC
-        self._inverse_w2 = style.scale**-2.0
-        self._known = style.features[:, style.modelled]
-        self._spread = float(np.median(self._inverse_w2))
+        self._up = np.asarray(up, np.float64)
+        level, self._chosen = level_of(style, style.learned), np.flatnonzero(style.modelled)
+        column, n_static = self._chosen % N_STATIC, int(np.searchsorted(self._chosen, N_STATIC))
+        self._static_part, self._whole = part_of(level, column[:n_static]), part_of(level, column)
+        self._training = (np.take(style.features, self._chosen, axis=1), np.ascontiguousarray(style.latent))
         self.forget()
+
+    def another(self) -> Self:
+        """Give a model of the same style that remembers nothing."""
+        other = copy(self)
+        other.forget()
+        return other
 
     def forget(self) -> None:
         """Start anew."""
@@ -85,98 +94,48 @@ class StyleModel:
             del self._past[0]
 
     def guess(self, seen: Seen, rehearsal: bool = False) -> Guess | None:
-        """Find x and give the Gaussian over the joints that the style has there."""
-        past = None if rehearsal else self._before(seen.pose.t_ns)
-        asked, shift = self._asked(seen, past)
-        fit = self._found(asked, None if rehearsal else self._x)
-        if not np.isfinite(fit.energy):
+        """Find x and give the Gaussian over the joints that the style has there; None where there is no x."""
+        known = None if rehearsal else self._before(seen.pose.t_ns)
+        part = self._static_part if known is None else self._whole
+        shift = np.zeros(len(part.column)) if known is None else known[self._chosen]
+        y = self._static(seen.pose)[part.column] - shift
+        variance = np.concatenate([seen.variance, UP_VARIANCE])[part.column]
+        n_latent = self._training[1].shape[1]
+        before = np.empty((0, n_latent)) if rehearsal or self._x is None else self._x[None]
+        x, found = np.empty(n_latent), (np.empty(len(y)), np.empty((n_latent, len(y))), np.empty(2))
+        if not np.isfinite(_find(part.model, self._training, (y, part.spread, variance), before, x, found)):
             return None
         if not rehearsal:
-            self._x = fit.x
-        return self._gaussian(fit, asked, shift)
+            self._x = x
+        expected, precision = np.empty(N_ANGLES), np.empty((N_ANGLES, N_ANGLES))
+        _gaussian(y + shift, found, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
+        return Guess(expected, precision, float(found[2][1]))
 
     def _static(self, moment: Moment) -> Floats:
         """Give the static features of a pose."""
-        rotvec = moment.joints.copy()
-        rotvec[0] = rotvec_from_matrix(moment.rotation)
-        return static_features(rotvec, self._up)
+        return np.concatenate([moment.joints[1:].ravel(), moment.rotation.T @ self._up])
 
-    def _before(self, t_ns: int) -> tuple[Floats, Floats] | None:
-        """Give static features one and two steps before a time, None where the poses do not reach back so far."""
-        if not self._past or self._past[0][0] > t_ns - 2 * STEP_NS:
+    def _before(self, t_ns: int) -> Floats | None:
+        """Give what is taken off static features now to make all features, (F,): 0, s_{t-1}, 2 s_{t-1} - s_{t-2}.
+
+        None where the poses do not reach back so far.
+        """
+        if len(self._past) < 2 or self._past[0][0] > t_ns - 2 * STEP_NS:
             return None
-        times = np.array([t for t, _ in self._past], np.float64)
-        rows = np.array([s for _, s in self._past])
-        before, earlier = (_between(times, rows, t_ns - n * STEP_NS) for n in (1, 2))
-        return before, earlier
-
-    def _asked(self, seen: Seen, past: tuple[Floats, Floats] | None) -> tuple[Asked, Floats]:
-        """Give the modelled features of a pose, and what is taken off the static ones for them, (K,)."""
-        static = self._static(seen.pose)
-        variance = np.concatenate([np.maximum(np.diagonal(seen.covariance), 0.0), np.full(3, UP_VARIANCE)])[self._column]
-        shift, counts = np.zeros(len(self._column)), self._order == 0
-        if past is not None:
-            before, earlier = past
-            counts = np.ones(len(counts), bool)
-            shift = np.where(self._order == 1, before[self._column], shift)
-            shift = np.where(self._order == 2, (2.0 * before - earlier)[self._column], shift)
-        return Asked(static[self._column] - shift, variance, counts), shift
-
-    def _found(self, asked: Asked, before: Floats | None) -> Fit:
-        """Find x, from the best of the x before and of those training poses that are nearest."""
-        weight = asked.counts / (self._level.parameters.alpha * 0.1 * self._inverse_w2 + asked.variance)
-        distance = (self._known - asked.y) ** 2 @ weight
-        starts = [self.style.latent[row] for row in np.argsort(distance, kind="stable")[:STARTS]]
-        fits = [self._fit(x, asked) for x in (starts if before is None else [*starts, before])]
-        best = fits[int(np.argmin([fit.energy for fit in fits]))]
-        damping = 1e-3
-        for _ in range(STEPS):
-            H = best.hessian + damping * np.diag(np.diagonal(best.hessian))
-            fit = self._fit(best.x - np.linalg.solve(H, best.gradient), asked)
-            gain = best.energy - fit.energy
-            best, damping = (fit, 0.2 * damping) if gain > 0.0 else (best, max(10.0 * damping, 1e-2))
-            if 0.0 <= gain < ENOUGH:
-                break
-        return best
-
-    def _fit(self, x: Floats, asked: Asked) -> Fit:
-        """Give the energy at x with its derivatives."""
-        level, p = self._level, self._level.parameters
-        apart = x - level.latent
-        k = p.alpha * np.exp(-0.5 * p.gamma * (apart * apart).sum(axis=1))
-        dk = -p.gamma * apart * k[:, None]
-        solved = level.inverse @ k
-        s2 = max(p.alpha + 1.0 / p.beta - float(k @ solved), LEAST_SHARE * p.alpha)
-        ds2 = -2.0 * solved @ dk
-        error = level.mean + k @ level.coefficients - asked.y
-        J = level.coefficients.T @ dk
-        W = asked.counts / (s2 * self._inverse_w2 + asked.variance)
-        misfit = W * error * error
-        energy = 0.5 * (misfit.sum() - np.log(W[asked.counts]).sum() + x @ x)
-        # v = s2 / w^2 + C grows with s2; W' = -W^2 / w^2
-        by_s2 = 0.5 * (W * (1.0 - misfit) * self._inverse_w2).sum()
-        gradient = J.T @ (W * error) + by_s2 * ds2 + x
-        hessian = (J * W[:, None]).T @ J + np.eye(len(x))
-        return Fit(x, float(energy), gradient, hessian, error, J, s2, float(misfit.sum() / max(asked.counts.sum(), 1)))
-
-    def _gaussian(self, fit: Fit, asked: Asked, shift: Floats) -> Guess:
-        """Give the Gaussian over the joints at x, with x as free as its prior leaves it."""
-        angles = asked.counts & (self._column < N_ANGLES)
-        column, weight = self._column[angles], 1.0 / (fit.s2 * self._inverse_w2[angles])
-        target = (asked.y + fit.error + shift)[angles]  # f, as joints
-        total = np.bincount(column, weight, N_ANGLES)
-        known = total > 0.0
-        share = np.where(known, total, 1.0)
-        expected = np.bincount(column, weight * target, N_ANGLES) / share
-        M = np.stack([np.bincount(column, weight * J, N_ANGLES) for J in fit.jacobian[angles].T], axis=1) / share[:, None]
-        precision = np.where(known, 1.0 / (1.0 / share + FLOOR_RAD**2), 0.0)
-        A = M * precision[:, None]
-        inner = np.linalg.solve(np.eye(M.shape[1]) + M.T @ A, A.T)  # Woodbury: x has variance 1
-        return Guess(expected, np.diag(precision) - A @ inner, fit.surprise)
+        before, earlier = (_between(self._past, t_ns - n * STEP_NS) for n in (1, 2))
+        return np.concatenate([np.zeros(N_STATIC), before, 2.0 * before - earlier])
 
 
-def _between(times: Floats, rows: Floats, t: float) -> Floats:
-    """Give rows (N, S) at a time between those of two of them, (N,)."""
-    later = int(np.clip(np.searchsorted(times, t), 1, len(times) - 1))
-    share = float(np.clip((t - times[later - 1]) / (times[later] - times[later - 1]), 0.0, 1.0))
-    return np.asarray(rows[later - 1] + share * (rows[later] - rows[later - 1]))
+def _between(past: list[tuple[int, Floats]], t: int) -> Floats:
+    """Give static features at a time between those of two poses of the past, oldest first."""
+    later = min(max(bisect_left(past, t, key=lambda one: one[0]), 1), len(past) - 1)
+    (t_before, before), (t_later, after) = past[later - 1], past[later]
+    share = min(max((t - t_before) / (t_later - t_before), 0.0), 1.0)
+    return before + share * (after - before)
+
+
+def warm_style_model() -> None:
+    """Compile the kernels, on next to nothing."""
+    one, row, found = np.ones((1, 1)), np.zeros(1, np.int64), (np.empty(1), np.empty((1, 1)), np.empty(2))
+    _find((one, one, one, one[0], one[0], row, np.ones(3)), (one, one), (one[0], one[0], one[0]), one, np.empty(1), found)
+    _gaussian(one[0], found, row, one[0], one[0], FLOOR_RAD**2, np.empty(1), one)

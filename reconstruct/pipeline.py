@@ -112,11 +112,10 @@ class Pipeline:
 
     def take_style(self, style: Style | None) -> None:
         """Fill in by a style from the next step on; None: by the local model alone. Raises StyleError: one of other features."""
+        model = StyleModel(style, self.up) if self._fills and style is not None else None
         for estimator in self._estimators():
             record = None if estimator.filler is None else estimator.filler.record
-            estimator.filler = (
-                Filler(StyleModel(style, self.up), self.subject, record) if self._fills and style is not None else None
-            )
+            estimator.filler = None if model is None else Filler(model.another(), self.subject, record)
 
     @property
     def _fills(self) -> bool:

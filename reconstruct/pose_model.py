@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from database.rotations import Floats
+from reconstruct.cholesky import factored, solved
 from reconstruct.history import Moment
 from reconstruct.local_model import FULL, LocalModel
 from reconstruct.observations import Observations
@@ -21,12 +22,12 @@ class Seen:
     """What is known of a frame before a pose model is asked.
 
     observations: markers and lines of sight, nothing where a marker is missing; pose: solved from them without the pose model;
-    covariance: how surely, of its joints, (D, D) [rad^2], wide where nothing is seen and the local model leaves it open.
+    variance: how surely, of its joints, (D,) [rad^2], much where nothing is seen and the local model leaves it open.
     """
 
     observations: Observations
     pose: Moment
-    covariance: Floats
+    variance: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,19 @@ class PoseModel(Protocol):
         """Start anew, as after a loss."""
 
 
-def joined(model: LocalModel, guess: Guess, weight: Floats) -> LocalModel:
-    """Multiply the local model over all joint coordinates with a guess; weight: of each of them, (D,), 0 to 1.
+def weighted(guess: Guess, weight: Floats | float) -> Guess:
+    """Let a guess count less; weight: of all coordinates, or of each of them, (D,), 0 to 1.
 
-    The guess has covariance V S V with V = 1 / sqrt(weight): less weight is a wider Gaussian of the same shape.
+    A guess of covariance S has V S V then, with V = 1 / sqrt(weight): a wider Gaussian of the same shape.
     """
-    root = np.sqrt(weight)
-    precision = guess.precision * root[:, None] * root
-    total = model.precision + precision
-    mean = model.mean[1:].ravel()
-    pull = model.precision @ model.center + precision @ (guess.expected - mean)
-    return LocalModel(model.mean, FULL, np.asarray(np.linalg.solve(total, pull)), np.ascontiguousarray(total))
+    root = np.sqrt(np.full(len(guess.expected), weight))
+    return Guess(guess.expected, guess.precision * root[:, None] * root, guess.surprise)
+
+
+def joined(model: LocalModel, guess: Guess) -> LocalModel:
+    """Multiply the local model over all joint coordinates with a guess."""
+    total = model.precision + guess.precision
+    pull = model.precision @ model.center + guess.precision @ (guess.expected - model.mean[1:].ravel())
+    L = factored(total)
+    center = np.linalg.solve(total, pull) if L is None else solved(L, pull)
+    return LocalModel(model.mean, FULL, np.asarray(center), total)

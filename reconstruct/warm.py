@@ -12,6 +12,7 @@ from database.kinematics import charted, local_markers
 from database.rotations import rotation_between
 from reconstruct.estimator import Estimator
 from reconstruct.fill_in import Filler
+from reconstruct.fill_in_style import warm_style_model
 from reconstruct.history import History, Moment
 from reconstruct.local_model import DOFS
 from reconstruct.pose_model import Guess, Seen
@@ -68,7 +69,8 @@ class _Anything:
 
 
 def _warm_filling(estimator: Estimator, frame: MarkerFrame, moment: Moment) -> None:
-    """Solve the T-pose, rehearse, and solve it with a marker missing that is filled in."""
+    """Solve the T-pose, rehearse, and solve it with a marker missing that is filled in; find a style's x."""
+    warm_style_model()
     used, estimator.filler = estimator.filler, Filler(_Anything(), estimator.subject, every_frames=1)
     estimator.history = History()
     shown = np.arange(len(frame.valid)) > 0

@@ -43,9 +43,14 @@ def test_a_missing_marker_is_uncertain_and_the_seen_ones_are_not() -> None:
     shown[NAMES.index("left_hand")] = False
     asked, root = problem(shown)
     solution = solved(asked, root)
-    sigma = marker_sigma_m(asked, solution, np.asarray(np.linalg.inv(information(asked, solution))))
+    A = information(asked, solution)
+    sigma = marker_sigma_m(asked, solution, np.linalg.cholesky(A))
     assert sigma[shown].max() < 0.0075  # at most as surely as one marker tells: 6.7 mm
     assert 0.03 < sigma[~shown][0] < 0.3  # joints of an arm of 0.6 m, 0.2 rad each
+    place = A.copy()  # a body that is surely as it is, but for its place: every marker is as unsure as that
+    place[: DOFS + 3, : DOFS + 3] += 1e12 * np.eye(DOFS + 3)
+    expected = np.sqrt(np.trace(np.linalg.inv(place[DOFS + 3 :, DOFS + 3 :])) / 3.0)
+    np.testing.assert_allclose(marker_sigma_m(asked, solution, np.linalg.cholesky(place)), expected, rtol=1e-3)
 
 
 def test_information_without_markers_is_the_prior() -> None:

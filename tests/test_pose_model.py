@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from capture.packets import Floats
 from config.joints import N_JOINTS
 from reconstruct.local_model import DOFS, FULL, LocalModel
-from reconstruct.pose_model import Guess, joined
+from reconstruct.pose_model import Guess, joined, weighted
 
 
 def some_precision(seed: int) -> Floats:
@@ -30,7 +30,7 @@ def some_model(seed: int = 0) -> LocalModel:
 def test_joined_is_the_product_of_both(seed: int, weight: float) -> None:
     model, rng = some_model(seed), np.random.default_rng(seed)
     guess = Guess(rng.normal(0.0, 0.3, DOFS), some_precision(seed + 2), 0.5)
-    found = joined(model, guess, np.full(DOFS, weight))
+    found = joined(model, weighted(guess, weight))
     np.testing.assert_allclose(found.precision, model.precision + weight * guess.precision)
     local = model.mean[1:].ravel() + model.center
     product = np.linalg.solve(found.precision, model.precision @ local + weight * guess.precision @ guess.expected)
@@ -39,7 +39,7 @@ def test_joined_is_the_product_of_both(seed: int, weight: float) -> None:
 
 def test_no_weight_leaves_the_local_model() -> None:
     model = some_model()
-    found = joined(model, Guess(np.ones(DOFS), some_precision(5), 0.0), np.zeros(DOFS))
+    found = joined(model, weighted(Guess(np.ones(DOFS), some_precision(5), 0.0), 0.0))
     np.testing.assert_array_equal(found.precision, model.precision)
     np.testing.assert_allclose(found.center, model.center, atol=1e-10)
 
@@ -48,5 +48,5 @@ def test_a_coordinate_without_weight_is_not_pulled() -> None:
     """Independent coordinates: the guess moves those that have weight only."""
     model = LocalModel(np.zeros((N_JOINTS, 3)), FULL, np.zeros(DOFS), np.eye(DOFS))
     weight = np.where(np.arange(DOFS) < 6, 1.0, 0.0)
-    found = joined(model, Guess(np.full(DOFS, 2.0), 3.0 * np.eye(DOFS), 0.0), weight)
+    found = joined(model, weighted(Guess(np.full(DOFS, 2.0), 3.0 * np.eye(DOFS), 0.0), weight))
     assert found.center[:6] == pytest.approx(1.5) and not found.center[6:].any()

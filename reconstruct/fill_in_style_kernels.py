@@ -1,0 +1,165 @@
+"""Kernels of `reconstruct.fill_in_style`: the energy of its docstring with derivatives, the x of the least, the Gaussian there.
+
+f, s2 and their derivatives are those of synthesis, the small system of a step is solved as in `reconstruct.solve_kernels`
+(decision 0011).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.jit import kernel
+from database.rotations import Floats
+from reconstruct.solve_kernels import _solve_damped
+from reconstruct.style.likelihood_kernels import LEAST_VARIANCE, Model, _process, _residual
+
+STARTS, STEPS = 2, 4
+ENOUGH = 0.01  # of energy: steps that gain less end the search for x
+TYPICAL = 0.1  # s2 of a pose that the style knows, as a share of alpha
+
+# Features asked for, y (K,), 1 / w^2 of each, (K,), and how much they vary but for the style's own variance, (K,).
+Asked = tuple[Floats, Floats, Floats]
+# What comes out at x: y - f(x), (K,), df/dx, (Q, K), and s2 with the mean square of misses in standard deviations, (2,).
+Found = tuple[Floats, Floats, Floats]
+
+
+@kernel
+def _fit(x: Floats, model: Model, asked: Asked, found: Found, g: Floats, H: Floats) -> float:
+    """Give the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
+    y, spread, variance = asked
+    u, J, about = found
+    n_latent, n_features, n = J.shape[0], J.shape[1], model[0].shape[0]
+    k, dk, solved, W = np.empty(n), np.empty((n_latent, n)), np.empty(n), np.empty(n_features)
+    s2 = max(_process(x, model, k, dk, solved), LEAST_VARIANCE * model[6][0])
+    _residual(y, model, k, dk, u, J)
+    energy, misfit, by_s2 = 0.0, 0.0, 0.0
+    for i in range(n_features):
+        v = s2 * spread[i] + variance[i]
+        W[i] = 1.0 / v
+        miss = W[i] * u[i] * u[i]
+        misfit += miss
+        energy += 0.5 * (math.log(v) + miss)
+        by_s2 += 0.5 * W[i] * (1.0 - miss) * spread[i]  # v grows with s2, W' = -W^2 / w^2
+    about[0], about[1] = s2, misfit / max(n_features, 1)
+    for q in range(n_latent):
+        energy += 0.5 * x[q] * x[q]
+        ds2 = 0.0
+        for m in range(n):
+            ds2 -= 2.0 * solved[m] * dk[q, m]
+        g[q] = x[q] + by_s2 * ds2
+        for i in range(n_features):
+            g[q] -= J[q, i] * W[i] * u[i]
+        for p in range(q + 1):
+            h = 1.0 if p == q else 0.0
+            for i in range(n_features):
+                h += J[q, i] * W[i] * J[p, i]
+            H[q, p], H[p, q] = h, h
+    return energy
+
+
+@kernel
+def _nearest(known: Floats, asked: Asked, typical: float, rows: NDArray[np.int64]) -> None:
+    """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
+    y, spread, variance = asked
+    weight, nearest = 1.0 / (typical * spread + variance), np.full(rows.shape[0], np.inf)
+    rows[:] = -1
+    for row in range(known.shape[0]):
+        distance = 0.0
+        for i in range(y.shape[0]):
+            distance += weight[i] * (known[row, i] - y[i]) ** 2
+        new = row
+        for place in range(rows.shape[0]):
+            if distance < nearest[place]:
+                nearest[place], distance = distance, nearest[place]
+                rows[place], new = new, rows[place]
+
+
+@kernel
+def _find(model: Model, training: tuple[Floats, Floats], asked: Asked, before: Floats, x: Floats, found: Found) -> float:
+    """Write the x, (Q,), of least energy and what comes out there; give that energy, no finite one if there is none.
+
+    The search begins at the best of the nearest training poses and of x `before`, (P, Q). training: features (N, D) and x (N, Q).
+    """
+    known, latent = training
+    n = x.shape[0]
+    g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
+    trial, step, C, rows = np.empty(n), np.empty(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
+    _nearest(known, asked, TYPICAL * model[6][0], rows)
+    energy = np.inf
+    x[:] = 0.0
+    for start in range(-STARTS, before.shape[0]):
+        if start < 0 and rows[start] < 0:
+            continue
+        trial[:] = latent[rows[start]] if start < 0 else before[start]
+        new = _fit(trial, model, asked, found, g2, H2)
+        if new < energy:
+            energy = new
+            x[:], g[:], H[:] = trial, g2, H2
+    damping = 1e-3
+    for _ in range(STEPS):
+        if not energy < np.inf or not _solve_damped(H, g, damping, C, step):
+            break
+        trial[:] = x + step
+        new = _fit(trial, model, asked, found, g2, H2)
+        gain = energy - new
+        if gain > 0.0:
+            energy = new
+            x[:], g[:], H[:] = trial, g2, H2
+            damping *= 0.2
+        else:
+            damping = max(10.0 * damping, 1e-2)
+        if 0.0 <= gain < ENOUGH:
+            break
+    return _fit(x, model, asked, found, g, H)
+
+
+@kernel
+def _gaussian(
+    pose: Floats,
+    found: Found,
+    angle: NDArray[np.int64],
+    share: Floats,
+    of_angle: Floats,
+    floor2: float,
+    expected: Floats,
+    precision: Floats,
+) -> None:
+    """Write the Gaussian over the angles at x, where x is as free as its prior leaves it: mean (A,), inverse covariance (A, A).
+
+    pose: angles that the first solution has, once for every feature, (K,); angle: which each is, or A and more for those that are
+    none; share: of each in what is known of its angle, (K,); of_angle: variance where s2 is 1, (A,), infinite where there is
+    nothing; floor2: variance that is added.
+    """
+    missed, J, about = found
+    n, n_latent = expected.shape[0], J.shape[0]
+    M, A, L = np.zeros((n, n_latent)), np.empty((n, n_latent)), np.eye(n_latent)
+    expected[:] = 0.0
+    for k in range(angle.shape[0]):
+        a = angle[k]
+        if a < n:
+            expected[a] += share[k] * (pose[k] - missed[k])
+            for q in range(n_latent):
+                M[a, q] += share[k] * J[q, k]
+    for a in range(n):
+        p = 1.0 / (about[0] * of_angle[a] + floor2)
+        precision[a, a] = p
+        for q in range(n_latent):
+            A[a, q] = p * M[a, q]
+            for i in range(q + 1):
+                L[q, i] += A[a, q] * M[a, i]
+    for q in range(n_latent):  # I + M'A = L L', and A becomes A L'^-1: the precision less A A' (Woodbury), as x has variance 1
+        for i in range(q + 1):
+            for j in range(i):
+                L[q, i] -= L[q, j] * L[i, j]
+            L[q, i] = math.sqrt(L[q, q]) if i == q else L[q, i] / L[i, i]
+        for a in range(n):
+            for i in range(q):
+                A[a, q] -= A[a, i] * L[q, i]
+            A[a, q] /= L[q, q]
+    for a in range(n):
+        for b in range(a + 1):
+            s = precision[a, a] if a == b else 0.0
+            for q in range(n_latent):
+                s -= A[a, q] * A[b, q]
+            precision[a, b], precision[b, a] = s, s
