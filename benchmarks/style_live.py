@@ -1,4 +1,5 @@
 """What a style costs a live frame: the estimator's step with nothing missing and with 30 % missing, without and with a style.
+And what it costs to take up one that comes from the learner, once, between two frames.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.style_live --motion DIR [--database DB] [--clip 07_08] [--rounds 3] [--json F]
 
@@ -20,6 +21,12 @@ from config.settings import Settings
 from database.rotations import Floats
 from database.store import open_database
 from reconstruct.basis import basis_for
+from reconstruct.fill_in_style import StyleModel
+from reconstruct.style.features import TrainingPoses
+from reconstruct.style.learn import LearnOptions
+from reconstruct.style.model import Style
+from reconstruct.style.task import LearnTask, decode_learned, encode_learned, learned_part
+from reconstruct.style.task import style_of as style_of_task
 from tools.evaluation.missing import query_of_clip
 from tools.evaluation.missing_masks import Case, seen_in
 from tools.evaluation.missing_methods import Chosen, Given, Local
@@ -28,6 +35,7 @@ from tools.evaluation.protocol import protocol_clip, protocol_database
 from tools.evaluation.queries import varied
 
 SHARE, GAP_S, SEED = 0.3, 0.5, 1
+TAKEN_UP = 20  # times
 
 
 def step_ms(given: Given, with_style: bool) -> Floats:
@@ -40,6 +48,19 @@ def step_ms(given: Given, with_style: bool) -> Floats:
         finder.step(n, frame)
         times.append(CLOCK_NS() - begun)
     return 1e-6 * np.array(times[1:], float)
+
+
+def take_up_ms(style: Style, rounds: int) -> Floats:
+    """Give the time from the learner's message to a model that can be asked, (R,), as a run has it with two estimators."""
+    task = LearnTask(1, 0, style.name, style.skeleton, TrainingPoses(style.features, style.rotvec, style.moments), LearnOptions())
+    message, times = encode_learned(learned_part(task, style, 0.0)), []
+    for _ in range(rounds):
+        begun = CLOCK_NS()
+        come = style_of_task(task, decode_learned(message))
+        assert come is not None
+        StyleModel(come).another()
+        times.append(CLOCK_NS() - begun)
+    return 1e-6 * np.array(times, float)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -77,6 +98,10 @@ def main(given: Sequence[str] | None = None) -> int:
         p50, p95 = np.percentile(times, (50, 95))
         found[name] = {"mean_ms": float(times.mean()), "p50_ms": float(p50), "p95_ms": float(p95), "max_ms": float(times.max())}
         print(f"{name:<32}" + "".join(f"{key} {value:8.3f}   " for key, value in found[name].items()))
+    assert whole.style is not None
+    taken = take_up_ms(whole.style, TAKEN_UP)
+    found["taking up a style"] = {"p50_ms": float(np.median(taken)), "max_ms": float(taken.max())}
+    print(f"{'taking up a style':<32}" + "".join(f"{key} {value:8.3f}   " for key, value in found["taking up a style"].items()))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0

@@ -57,6 +57,16 @@ class Filled:
     sigma_m: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A frame that was solved without some of its markers: hidden, (M,)."""
+
+    problem: Problem
+    solution: Solution
+    frame: MarkerFrame
+    hidden: Bools
+
+
 @dataclass
 class Record:
     """How far markers were missed in rehearsals: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count.
@@ -110,6 +120,7 @@ class Filler:
         self._subject, self._every_frames = subject, every_frames
         self._limb = LIMB[subject.joint]
         self._waited = self._turn = self._rehearsals = 0
+        self._unjudged: Rehearsal | None = None
 
     def lose(self) -> None:
         """Go on after a loss: the past says nothing of what comes; the record stays."""
@@ -119,10 +130,14 @@ class Filler:
         """Start anew, as with the first frame; the record stays: it is of the performer, not of the moment."""
         self.model.forget()
         self._waited = self._turn = 0
+        self._unjudged = None
 
     def accept(self, moment: Moment) -> None:
-        """Take the pose that was made of the last frame."""
+        """Take the pose that was made of the last frame, and judge what was rehearsed on the one before."""
         self.model.accept(moment)
+        rehearsal, self._unjudged = self._unjudged, None
+        if rehearsal is not None:
+            self._judge(rehearsal)
 
     def fill(self, problem: Problem, solution: Solution, t_ns: int) -> Filled | None:
         """Join the guess to a frame's local model; None where it is worth nothing. solution: without the guess."""
@@ -135,7 +150,7 @@ class Filler:
             return None
         by_joint = np.repeat(weight[LIMB[1:]], 3) / max(guess.surprise / SURE, 1.0) ** 2
         guess = weighted(guess, by_joint)
-        found = _step(A, guess, solution)
+        found = _step(A, guess.precision, _pull(guess, solution))
         if found is None:
             return None
         step, factor = found
@@ -162,19 +177,23 @@ class Filler:
         return np.asarray(np.repeat(np.isin(LIMB[1:], self._limb[hidden]), 3))
 
     def judge(self, problem: Problem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
-        """Take a rehearsal into the record: the frame solved without the hidden markers, (M,)."""
-        A = information(problem, solution)
-        guess = self._guess(problem, solution, A, frame.t_capture_ns, rehearsal=True)
+        """Have a rehearsal judged with the next frame, so that none pays for all: solved without the hidden markers, (M,)."""
+        self._unjudged = Rehearsal(problem, solution, frame, hidden)
+
+    def _judge(self, r: Rehearsal) -> None:
+        """Take a rehearsal into the record."""
+        A = information(r.problem, r.solution)
+        guess = self._guess(r.problem, r.solution, A, r.frame.t_capture_ns, rehearsal=True)
         if guess is None:
             return
-        weights = WEIGHTS / max(guess.surprise / SURE, 1.0) ** 2
-        found = [_step(A, weighted(guess, weight), solution) for weight in weights[1:]]
+        weights, pull = WEIGHTS / max(guess.surprise / SURE, 1.0) ** 2, _pull(guess, r.solution)
+        found = [_step(A, weight * guess.precision, weight * pull) for weight in weights[1:]]
         steps = np.array([np.zeros(DOFS + 6), *(step for step, _ in filter(None, found))])  # no step without a guess
         if len(steps) < len(WEIGHTS):
             return
-        error_m = np.linalg.norm(self._moved(solution, steps)[:, hidden] - frame.point_m[hidden], axis=2).T
+        error_m = np.linalg.norm(self._moved(r.solution, steps)[:, r.hidden] - r.frame.point_m[r.hidden], axis=2).T
         if np.isfinite(error_m).all():
-            self.record.add(int(self._limb[hidden][0]), error_m)
+            self.record.add(int(self._limb[r.hidden][0]), error_m)
 
     def _guess(self, problem: Problem, solution: Solution, A: Floats, t_ns: int, rehearsal: bool) -> Guess | None:
         """Ask the pose model; None where it gives no numbers."""
@@ -195,13 +214,18 @@ class Filler:
         return np.asarray(local @ np.swapaxes(R, 1, 2) + (solution.position_m + steps[:, DOFS + 3 :])[:, None])
 
 
-def _step(A: Floats, guess: Guess, solution: Solution) -> tuple[Floats, Floats] | None:
-    """Give Newton's step from a solution to the minimum with the guess, (D + 6,), and L of the information L L' there.
+def _pull(guess: Guess, solution: Solution) -> Floats:
+    """Give the gradient by which a guess pulls a solution's joints, (D,)."""
+    return np.asarray(guess.precision @ (guess.expected - solution.joints[1:].ravel()))
 
-    A: information of the solution. None where rounding leaves no minimum.
+
+def _step(A: Floats, precision: Floats, pull: Floats) -> tuple[Floats, Floats] | None:
+    """Give Newton's step from a solution to the minimum with a guess, (D + 6,), and L of the information L L' there.
+
+    A: information of the solution; precision and pull: of the guess, (D, D) and (D,). None where rounding leaves no minimum.
     """
-    total, pull = A.copy(), np.zeros(len(A))
-    total[:DOFS, :DOFS] += guess.precision
-    pull[:DOFS] = guess.precision @ (guess.expected - solution.joints[1:].ravel())
+    total, gradient = A.copy(), np.zeros(len(A))
+    total[:DOFS, :DOFS] += precision
+    gradient[:DOFS] = pull
     L = factored(total)
-    return None if L is None else (solved(L, pull), L)
+    return None if L is None else (solved(L, gradient), L)

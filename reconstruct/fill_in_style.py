@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from database.rotations import Floats
-from reconstruct.fill_in_style_kernels import _find, _gaussian
+from reconstruct.fill_in_style_kernels import Model, _find, _gaussian
 from reconstruct.history import Moment
 from reconstruct.pose_model import Guess, Seen
 from reconstruct.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S, UP
-from reconstruct.style.likelihood_kernels import Model
 from reconstruct.style.model import Level, Style, StyleError, level_of
 
 STEP_NS = round(STEP_S * 1e9)
@@ -52,7 +51,7 @@ def part_of(level: Level, column: NDArray[np.int64]) -> Part:
     w2 = level.scale[:n] ** 2.0
     total = np.bincount(column, w2, N_STATIC)
     of_angle = np.divide(1.0, total, out=np.full(N_STATIC, np.inf), where=total > 0.0)
-    plain = (level.mean[:n].copy(), np.ones(n), np.arange(n), np.array([p.alpha, 1.0 / p.beta, p.gamma]))
+    plain = (level.mean[:n].copy(), np.array([p.alpha, 1.0 / p.beta, p.gamma]))
     model = (level.latent, level.inverse, np.ascontiguousarray(level.coefficients[:, :n]), *plain)
     return Part(model, 1.0 / w2, column, w2 * of_angle[column], of_angle[:N_ANGLES])
 
@@ -102,14 +101,14 @@ class StyleModel:
         variance = np.concatenate([seen.variance, UP_VARIANCE])[part.column]
         n_latent = self._training[1].shape[1]
         before = np.empty((0, n_latent)) if rehearsal or self._x is None else self._x[None]
-        x, found = np.empty(n_latent), (np.empty(len(y)), np.empty((n_latent, len(y))), np.empty(2))
+        x, found = np.empty(n_latent), (np.empty((1 + n_latent, len(y))), np.empty(2))
         if not np.isfinite(_find(part.model, self._training, (y, part.spread, variance), before, x, found)):
             return None
         if not rehearsal:
             self._x = x
         expected, precision = np.empty(N_ANGLES), np.empty((N_ANGLES, N_ANGLES))
-        _gaussian(y + shift, found, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
-        return Guess(expected, precision, float(found[2][1]))
+        _gaussian(found, shift, part.column, part.share, part.of_angle, FLOOR_RAD**2, expected, precision)
+        return Guess(expected, precision, float(found[1][1]))
 
     def _static(self, moment: Moment) -> Floats:
         """Give the static features of a pose."""
@@ -136,6 +135,6 @@ def _between(past: list[tuple[int, Floats]], t: int) -> Floats:
 
 def warm_style_model() -> None:
     """Compile the kernels, on next to nothing."""
-    one, row, found = np.ones((1, 1)), np.zeros(1, np.int64), (np.empty(1), np.empty((1, 1)), np.empty(2))
-    _find((one, one, one, one[0], one[0], row, np.ones(3)), (one, one), (one[0], one[0], one[0]), one, np.empty(1), found)
-    _gaussian(one[0], found, row, one[0], one[0], FLOOR_RAD**2, np.empty(1), one)
+    one, row, found = np.ones((1, 1)), np.ones(1), (np.empty((2, 1)), np.empty(2))
+    _find((one, one, one, row, np.ones(3)), (one, one), (row, row, row), one, np.empty(1), found)
+    _gaussian(found, row, np.zeros(1, np.int64), row, row, FLOOR_RAD**2, np.empty(1), one)

@@ -1,7 +1,6 @@
 """Kernels of `reconstruct.fill_in_style`: the energy of its docstring with derivatives, the x of the least, the Gaussian there.
 
-f, s2 and their derivatives are those of synthesis, the small system of a step is solved as in `reconstruct.solve_kernels`
-(decision 0011).
+The small system of a step is solved as in `reconstruct.solve_kernels` (decision 0011).
 """
 
 import math
@@ -12,48 +11,81 @@ from numpy.typing import NDArray
 from config.jit import kernel
 from database.rotations import Floats
 from reconstruct.solve_kernels import _solve_damped
-from reconstruct.style.likelihood_kernels import LEAST_VARIANCE, Model, _process, _residual
 
 STARTS, STEPS = 2, 4
 ENOUGH = 0.01  # of energy: steps that gain less end the search for x
 TYPICAL = 0.1  # s2 of a pose that the style knows, as a share of alpha
+LEAST_SHARE = 1e-9  # of alpha: rounding could make s2 negative
 
+# Of one style: active x (M, Q), K^-1 (M, M), coefficients (M, K) and mean (K,) of f, and alpha, 1 / beta, gamma (3,).
+Model = tuple[Floats, Floats, Floats, Floats, Floats]
 # Features asked for, y (K,), 1 / w^2 of each, (K,), and how much they vary but for the style's own variance, (K,).
 Asked = tuple[Floats, Floats, Floats]
-# What comes out at x: y - f(x), (K,), df/dx, (Q, K), and s2 with the mean square of misses in standard deviations, (2,).
-Found = tuple[Floats, Floats, Floats]
+# What comes out at x: f(x) and its derivatives, (1 + Q, K), and s2 with the mean square of misses in standard deviations, (2,).
+Found = tuple[Floats, Floats]
+
+
+@kernel
+def _predict(x: Floats, model: Model, V: Floats, solved: Floats, F: Floats) -> float:
+    """Write k(x) and its derivatives (1 + Q, M), K^-1 k (M,), f and its derivatives (1 + Q, K); give s2(x).
+
+    Grochow et al. 2004, eqs. 4 and 5.
+    """
+    X, inverse, coefficients, mean, parameters = model
+    n, alpha, gamma = X.shape[0], parameters[0], parameters[2]
+    s2: float = alpha + parameters[1]
+    F[:] = 0.0
+    F[0] = mean
+    for m in range(n):
+        distance2 = 0.0
+        for q in range(x.shape[0]):
+            distance2 += (x[q] - X[m, q]) ** 2
+        V[0, m] = alpha * math.exp(-0.5 * gamma * distance2)
+        for q in range(x.shape[0]):
+            V[1 + q, m] = -gamma * (x[q] - X[m, q]) * V[0, m]
+        for row in range(V.shape[0]):
+            a = V[row, m]
+            for i in range(mean.shape[0]):
+                F[row, i] += a * coefficients[m, i]
+    for m in range(n):
+        s = 0.0
+        for i in range(n):
+            s += inverse[m, i] * V[0, i]
+        solved[m] = s
+        s2 -= s * V[0, m]
+    least: float = LEAST_SHARE * alpha
+    return max(s2, least)
 
 
 @kernel
 def _fit(x: Floats, model: Model, asked: Asked, found: Found, g: Floats, H: Floats) -> float:
     """Give the energy at x; write what comes out there, the gradient (Q,) and Gauss-Newton's Hessian (Q, Q)."""
     y, spread, variance = asked
-    u, J, about = found
-    n_latent, n_features, n = J.shape[0], J.shape[1], model[0].shape[0]
-    k, dk, solved, W = np.empty(n), np.empty((n_latent, n)), np.empty(n), np.empty(n_features)
-    s2 = max(_process(x, model, k, dk, solved), LEAST_VARIANCE * model[6][0])
-    _residual(y, model, k, dk, u, J)
+    F, about = found
+    n_latent, n_features, n = x.shape[0], y.shape[0], model[0].shape[0]
+    V, solved, W, pull = np.empty((1 + n_latent, n)), np.empty(n), np.empty(n_features), np.empty(n_features)
+    s2 = _predict(x, model, V, solved, F)
     energy, misfit, by_s2 = 0.0, 0.0, 0.0
     for i in range(n_features):
         v = s2 * spread[i] + variance[i]
-        W[i] = 1.0 / v
-        miss = W[i] * u[i] * u[i]
+        W[i], u = 1.0 / v, F[0, i] - y[i]
+        pull[i] = W[i] * u
+        miss = pull[i] * u
         misfit += miss
         energy += 0.5 * (math.log(v) + miss)
         by_s2 += 0.5 * W[i] * (1.0 - miss) * spread[i]  # v grows with s2, W' = -W^2 / w^2
     about[0], about[1] = s2, misfit / max(n_features, 1)
     for q in range(n_latent):
         energy += 0.5 * x[q] * x[q]
-        ds2 = 0.0
+        g[q] = x[q]
         for m in range(n):
-            ds2 -= 2.0 * solved[m] * dk[q, m]
-        g[q] = x[q] + by_s2 * ds2
+            g[q] -= 2.0 * by_s2 * solved[m] * V[1 + q, m]
         for i in range(n_features):
-            g[q] -= J[q, i] * W[i] * u[i]
+            g[q] += F[1 + q, i] * pull[i]
         for p in range(q + 1):
             h = 1.0 if p == q else 0.0
             for i in range(n_features):
-                h += J[q, i] * W[i] * J[p, i]
+                h += F[1 + q, i] * W[i] * F[1 + p, i]
             H[q, p], H[p, q] = h, h
     return energy
 
@@ -85,7 +117,7 @@ def _find(model: Model, training: tuple[Floats, Floats], asked: Asked, before: F
     n = x.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
     trial, step, C, rows = np.empty(n), np.empty(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
-    _nearest(known, asked, TYPICAL * model[6][0], rows)
+    _nearest(known, asked, TYPICAL * model[4][0], rows)
     energy = np.inf
     x[:] = 0.0
     for start in range(-STARTS, before.shape[0]):
@@ -116,8 +148,8 @@ def _find(model: Model, training: tuple[Floats, Floats], asked: Asked, before: F
 
 @kernel
 def _gaussian(
-    pose: Floats,
     found: Found,
+    taken: Floats,
     angle: NDArray[np.int64],
     share: Floats,
     of_angle: Floats,
@@ -127,20 +159,20 @@ def _gaussian(
 ) -> None:
     """Write the Gaussian over the angles at x, where x is as free as its prior leaves it: mean (A,), inverse covariance (A, A).
 
-    pose: angles that the first solution has, once for every feature, (K,); angle: which each is, or A and more for those that are
-    none; share: of each in what is known of its angle, (K,); of_angle: variance where s2 is 1, (A,), infinite where there is
-    nothing; floor2: variance that is added.
+    taken: what was taken off the angles to make features, (K,); angle: which each feature is of, A and more for none; share: of
+    each in what is known of its angle, (K,); of_angle: variance where s2 is 1, (A,), infinite where there is nothing; floor2:
+    variance that is added.
     """
-    missed, J, about = found
-    n, n_latent = expected.shape[0], J.shape[0]
+    F, about = found
+    n, n_latent = expected.shape[0], F.shape[0] - 1
     M, A, L = np.zeros((n, n_latent)), np.empty((n, n_latent)), np.eye(n_latent)
     expected[:] = 0.0
     for k in range(angle.shape[0]):
         a = angle[k]
         if a < n:
-            expected[a] += share[k] * (pose[k] - missed[k])
+            expected[a] += share[k] * (F[0, k] + taken[k])
             for q in range(n_latent):
-                M[a, q] += share[k] * J[q, k]
+                M[a, q] += share[k] * F[1 + q, k]
     for a in range(n):
         p = 1.0 / (about[0] * of_angle[a] + floor2)
         precision[a, a] = p

@@ -10,7 +10,7 @@ from config.settings import SolveSettings
 from database.builtin import body
 from reconstruct.estimator import Estimator
 from reconstruct.examples import examples_for
-from reconstruct.fill_in import LIMB, LIMBS, WEIGHTS, Filler, Record
+from reconstruct.fill_in import KEPT, LIMB, LIMBS, WEIGHTS, Filler, Record
 from reconstruct.history import Moment
 from reconstruct.local_model import DOFS
 from reconstruct.pose_model import Guess, Seen
@@ -116,6 +116,25 @@ def test_limbs_are_rehearsed_in_turn_and_enough_markers_stay() -> None:
     )
     few = np.array([name in ("left_hand", "waist_left", "waist_right") for name in NAMES])
     assert filler.rehearsed(marker_frame_of(MARKERS[0], few)) is None
+
+
+def test_a_rehearsal_is_judged_with_the_next_frame(estimator: Estimator) -> None:
+    """One frame pays for solving, the next for judging; a fresh start forgets what is not judged yet."""
+    filler = Filler(Told(0.0), SUBJECT, every_frames=1)
+    estimator.forget()
+    estimator.filler = filler
+    told = []
+    for n in range(4):
+        if n == 3:
+            filler.forget()
+        frame = replace(marker_frame_of(MARKERS[n]), t_capture_ns=n * PERIOD_NS)
+        estimate = estimator.estimate(frame, Moment(0, CLIP.rotvec[0], np.eye(3), CLIP.root_m[0]) if n == 0 else None)
+        assert estimate is not None
+        estimator.accept(estimate)
+        told.append(filler.record.told)
+    estimator.filler = None
+    kept = KEPT ** (1.0 / len(LIMBS))
+    assert told == [0.0, 1.0, 1.0 + kept, 1.0 + kept]
 
 
 def test_the_weight_with_the_least_loss_is_chosen_if_it_is_worth_it() -> None:
