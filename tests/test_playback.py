@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from stream.playback import PlaybackError, laps_seq, played, played_status, span
 from stream.recorder import Recorder
 from stream.recording import Recording, open_recording
 from stream.subscriber import Subscriber
+from tests.kept import Kept
 from tests.test_codec import EVENT, POSE, RIG, SKELETON, STATUS, same
 from tests.test_outputs import Notebook
 from tools.play import open_outlet, play
@@ -131,20 +131,17 @@ def test_subscribers_and_outputs_hear_what_was_published(recording: Recording) -
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_ctrl_c_ends_a_loop_cleanly(recording: Recording) -> None:
+def test_ctrl_c_ends_a_loop_cleanly(recording: Recording, kept: Kept) -> None:
     options = ["--loop", "--set", "stream.address=tcp://127.0.0.1:0", "--set", "stream.service=tcp://127.0.0.1:0"]
     command = [sys.executable, "-m", "tools.launch", "play", str(recording.file), *options]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    process = kept.process(
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     )
     assert process.stderr is not None
-    guard = threading.Timer(60, process.kill)
-    guard.start()
     while "streaming at" not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    guard.cancel()
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
 
 

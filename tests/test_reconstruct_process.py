@@ -15,6 +15,7 @@ from reconstruct.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.silence import SILENT_NS, START_NS
 from reconstruct.sink import RunStatus
 from tests.fakes import IndexPipeline
+from tests.kept import Kept
 
 MS = 1_000_000
 T0 = 50_000 * MS
@@ -169,8 +170,8 @@ def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record
     assert last.cameras["left"]["frames"] == 30
 
 
-def test_inbox_is_on_loopback_and_counts_what_is_malformed() -> None:
-    inbox = Inbox()
+def test_inbox_is_on_loopback_and_counts_what_is_malformed(kept: Kept) -> None:
+    inbox = kept(Inbox())
     assert inbox.address.startswith("tcp://127.0.0.1:")
     socket = zmq.Context.instance().socket(zmq.PUSH)
     socket.connect(inbox.address)
@@ -183,7 +184,6 @@ def test_inbox_is_on_loopback_and_counts_what_is_malformed() -> None:
     assert inbox.n_malformed == 3 and len(received) == 1
     assert received[0][0].blobs.index == 2 and received[0][1] <= now_ns()
     socket.close(0)
-    inbox.close()
 
 
 def test_a_time_offset_given_by_an_order_corrects_pairs_and_is_told(run: tuple[Reconstruction, Record]) -> None:

@@ -22,6 +22,7 @@ from stream.codec import encode
 from stream.messages import PoseMessage
 from stream.recorder import Recorder, RecordingError
 from stream.recording import Recording, open_recording
+from tests.kept import Kept
 from tests.test_codec import EVENT, POSE, RIG, SKELETON, STATUS, same
 
 T0 = 5_000_000_000
@@ -52,7 +53,7 @@ def recorded(file: Path, sent: list[tuple[int, bytes]], n_chunk: int | None = No
     for n, (t_ns, payload) in enumerate(sent):
         recorder.write(payload, t_ns, n)
         if n_chunk is not None and n % n_chunk == n_chunk - 1:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while recorder.n_recorded <= n and time.monotonic() < deadline:
                 time.sleep(0.005)
     recorder.close()
@@ -193,7 +194,7 @@ def test_files_repacked_with_lz4_are_read(tmp_path: Path) -> None:
     assert same(recording.poses[0], POSE) and recording.notes == ()
 
 
-def test_what_is_no_recording_is_refused_in_one_line(whole: Path, tmp_path: Path) -> None:
+def test_what_is_no_recording_is_refused_in_one_line(whole: Path, tmp_path: Path, kept: Kept) -> None:
     refused(b"", tmp_path, "is empty")
     refused(b"HIERARCHY\nROOT Hips\n", tmp_path, "not an MCAP file")
     refused(written(profile="ros2"), tmp_path, "no recording of duocap .profile 'ros2'")
@@ -206,7 +207,7 @@ def test_what_is_no_recording_is_refused_in_one_line(whole: Path, tmp_path: Path
     newer = encode(POSE)[5:].replace(b"\xa6schema\x01", b"\xa6schema\x02")
     assert newer != encode(POSE)[5:]
     file = tmp_path / "newer.mcap"
-    recorder = Recorder(file, {})
+    recorder = kept(Recorder(file, {}))
     recorder.write(encode(SKELETON), 1)
     recorder.write(b"pose " + newer, 2)
     recorder.close()
@@ -241,15 +242,14 @@ def test_a_recording_never_replaces_a_file(whole: Path, tmp_path: Path) -> None:
         Recorder(tmp_path / "no" / "such" / "folder.mcap", {})
 
 
-def test_half_a_second_is_on_disk_without_closing(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "open.mcap", {})
+def test_half_a_second_is_on_disk_without_closing(tmp_path: Path, kept: Kept) -> None:
+    recorder = kept(Recorder(tmp_path / "open.mcap", {}))
     for t_ns, payload in published(3):
         recorder.write(payload, t_ns)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while recorder.n_recorded < 7 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert list(open_recording(recorder.file).payloads()) == published(3)
-    recorder.close()
 
 
 class Disk(io.RawIOBase):
@@ -276,13 +276,15 @@ class Disk(io.RawIOBase):
 
 
 @pytest.mark.parametrize("room", [100, 3000, 4500])
-def test_a_full_disk_is_told_and_what_was_recorded_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+def test_a_full_disk_is_told_and_what_was_recorded_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, kept: Kept
+) -> None:
     monkeypatch.setattr("stream.recorder._created", lambda file: Disk(file, room))
-    recorder = Recorder(tmp_path / "full.mcap", {})
+    recorder = kept(Recorder(tmp_path / "full.mcap", {}))
     sent = published(400)
     for n, (t_ns, payload) in enumerate(sent):
         recorder.write(payload, t_ns)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while n == 7 and recorder.n_recorded < 8 and not recorder.fault and time.monotonic() < deadline:
             time.sleep(0.01)
     recorder.close()
@@ -296,9 +298,9 @@ def test_a_full_disk_is_told_and_what_was_recorded_stays(tmp_path: Path, monkeyp
         assert kept == sent[: recorder.n_recorded] and len(kept) >= 8
 
 
-def test_a_slow_disk_loses_nothing_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_loses_nothing_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
     monkeypatch.setattr("stream.recorder.MAX_QUEUED", 10)
-    recorder = Recorder(tmp_path / "slow.mcap", {})
+    recorder = kept(Recorder(tmp_path / "slow.mcap", {}))
     sent = published(2000)
     for t_ns, payload in sent:
         recorder.write(payload, t_ns)

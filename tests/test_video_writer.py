@@ -20,6 +20,8 @@ from capture.video_taker import MAX_QUEUED, VideoTaker, free_part
 from capture.video_writer import VideoWriter
 from config.errors import SourceError
 from tests.judges import program
+from tests.kept import Kept
+from tests.waiting import wait_until
 
 MS = 1_000_000
 NO_BLOBS = Blobs(0, 0, 0, np.zeros((0, 2)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
@@ -65,13 +67,6 @@ def count_with_opencv(file: Path) -> int:
             return n
         assert abs(int(np.argmax(image[40, :, 2])) - n % 64) <= 1
         n += 1
-
-
-def wait_until(holds: Any, seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_jpegs_are_stored_as_they_came_with_times_to_the_millisecond(tmp_path: Path) -> None:
@@ -125,9 +120,9 @@ def test_a_file_is_never_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "left.mkv").read_bytes() == b"mine"
 
 
-def test_stamps_of_a_torn_file_end_with_the_last_whole_line(tmp_path: Path) -> None:
+def test_stamps_of_a_torn_file_end_with_the_last_whole_line(tmp_path: Path, kept: Kept) -> None:
     file = tmp_path / "left.csv"
-    stamps = StampWriter(file)
+    stamps = kept(StampWriter(file))
     stamps.write(3, 1_000_000_007, 1_000_900_000, "driver")
     stamps.write(5, 1_040_000_001, 1_041_000_000, "driver")
     stamps.flush()
@@ -148,8 +143,8 @@ def test_stamps_of_a_torn_file_end_with_the_last_whole_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_a_taker_idles_records_and_stops(tmp_path: Path, compressed: bool) -> None:
-    taker = VideoTaker("left", Camera())
+def test_a_taker_idles_records_and_stops(tmp_path: Path, compressed: bool, kept: Kept) -> None:
+    taker = kept(VideoTaker("left", Camera()))
     taker.take(frame(0, compressed), NO_BLOBS, 5)
     assert not list(tmp_path.iterdir()) and taker.counts() == {}
     taker.record(str(tmp_path))
@@ -173,15 +168,15 @@ def test_a_taker_idles_records_and_stops(tmp_path: Path, compressed: bool) -> No
         assert max(worst) < 3.0
 
 
-def test_a_camera_opened_anew_goes_on_in_another_part(tmp_path: Path) -> None:
-    taker = VideoTaker("right", Camera())
+def test_a_camera_opened_anew_goes_on_in_another_part(tmp_path: Path, kept: Kept) -> None:
+    taker = kept(VideoTaker("right", Camera()))
     taker.record(str(tmp_path))
     for k in (4, 5, 6, 0, 1):
         taker.take(frame(k, t_ns=10**9 + 20 * MS * (k if k > 3 else 20 + k)), NO_BLOBS, 5)
     taker.close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["right.2.csv", "right.2.mkv", "right.csv", "right.mkv"]
     assert [read_video_stamps(tmp_path / f"right{n}.csv")[0][:, 0].tolist() for n in ("", ".2")] == [[4, 5, 6], [0, 1]]
-    again = VideoTaker("right", Camera())
+    again = kept(VideoTaker("right", Camera()))
     before = (tmp_path / "right.mkv").read_bytes()
     again.record(str(tmp_path))
     again.take(frame(0), NO_BLOBS, 5)
@@ -190,8 +185,8 @@ def test_a_camera_opened_anew_goes_on_in_another_part(tmp_path: Path) -> None:
     assert free_part(tmp_path, "right") == 4 and free_part(tmp_path, "left") == 1
 
 
-def test_parts_are_one_source_with_the_stamps_they_were_taken_at(tmp_path: Path) -> None:
-    taker = VideoTaker("left", Camera())
+def test_parts_are_one_source_with_the_stamps_they_were_taken_at(tmp_path: Path, kept: Kept) -> None:
+    taker = kept(VideoTaker("left", Camera()))
     taker.record(str(tmp_path))
     for k in (1, 2, 3, 0, 1):
         taker.take(frame(k, t_ns=10**9 + 20 * MS * (k if k else 7)), NO_BLOBS, 100 + k)
@@ -225,7 +220,7 @@ class FullDisk:
 
 
 def test_a_full_disk_ends_the_recording_in_words_and_leaves_whole_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept
 ) -> None:
     begin = VideoWriter.__init__
 
@@ -234,7 +229,7 @@ def test_a_full_disk_ends_the_recording_in_words_and_leaves_whole_pictures(
         self._raw = FullDisk(self._raw, 60_000)  # type: ignore[assignment]
 
     monkeypatch.setattr(VideoWriter, "__init__", with_little_room)
-    taker = VideoTaker("left", Camera())
+    taker = kept(VideoTaker("left", Camera()))
     taker.record(str(tmp_path))
     news: list[str] = []
     for k in range(1, 400):
@@ -250,21 +245,20 @@ def test_a_full_disk_ends_the_recording_in_words_and_leaves_whole_pictures(
     assert (tmp_path / "left.mkv").stat().st_size <= 60_000
 
 
-def test_a_folder_that_is_gone_is_told_and_the_camera_goes_on(tmp_path: Path) -> None:
-    taker = VideoTaker("left", Camera())
+def test_a_folder_that_is_gone_is_told_and_the_camera_goes_on(tmp_path: Path, kept: Kept) -> None:
+    taker = kept(VideoTaker("left", Camera()))
     taker.record(str(tmp_path / "gone"))
     news: list[str] = []
     wait_until(lambda: news.extend(taker.news()) or news)
     assert "recording stopped" in news[0]
     taker.take(frame(1), NO_BLOBS, 5)
-    taker.close()
 
 
 def test_what_does_not_fit_the_queue_is_counted_and_told_and_never_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept
 ) -> None:
     monkeypatch.setattr("capture.video_taker.FLUSH_S", 60.0)
-    taker = VideoTaker("left", Camera())
+    taker = kept(VideoTaker("left", Camera()))
     taker.record(str(tmp_path))
     for k in range(MAX_QUEUED + 7):
         taker.take(frame(k), NO_BLOBS, 5)

@@ -104,9 +104,9 @@ def test_blobs_follow_the_reconstruction_to_another_address() -> None:
     worker = CameraWorker(plan(lambda: Slow(10**6)))
     for port, socket in zip(ports, sockets, strict=True):
         worker.start(f"tcp://127.0.0.1:{port}", 0)
-        assert socket.poll(5000)
+        assert socket.poll(30_000)
     first = decode_blobs(sockets[1].recv()).blobs.index
-    assert socket.poll(5000) and decode_blobs(sockets[1].recv()).blobs.index == first + 1
+    assert socket.poll(30_000) and decode_blobs(sockets[1].recv()).blobs.index == first + 1
     worker.stop()
     for socket in sockets:
         socket.close(0)
@@ -215,7 +215,7 @@ def test_a_camera_that_is_awaited_can_be_abandoned() -> None:
         raise SourceError("camera 7: not there")
 
     opening = Opening(replace(plan(missing), patience_s=float("inf")))
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + 60.0
     told: list[str] = []
     while not told and time.monotonic() < deadline:
         told = opening.tether.news.fetch()
