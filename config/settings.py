@@ -124,6 +124,8 @@ class SolveSettings:
     view_root_sigma_m: float = 0.06  # root_sigma_m there: depth must be free to follow the size of the image
     view_background: float = 0.03  # background there: a wide prior leaves the depth of limbs to chance
     view_query_pose_sigma_rad: float = 0.25  # query_pose_sigma_rad there: the past tells depths that the image does not
+    missing_neighbour_motion: float = 1.0  # neighbour_motion where neither camera sees some marker: the own velocity is a guess
+    missing_query_pose_sigma_rad: float = 0.28  # query_pose_sigma_rad there: few markers tell less than the past
     robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations pull less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model

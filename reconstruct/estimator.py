@@ -76,6 +76,11 @@ class Estimator:
         self._view_background = settings.view_background * everything
         self._rig = rig
         self._settings = settings
+        self._missing_settings = replace(
+            settings,
+            neighbour_motion=settings.missing_neighbour_motion,
+            query_pose_sigma_rad=settings.missing_query_pose_sigma_rad,
+        )
         self._view_settings = replace(
             settings,
             torso_sigma_m=settings.view_marker_sigma_m,
@@ -136,8 +141,10 @@ class Estimator:
             self.filler.forget()
 
     def _suited(self, frame: MarkerFrame) -> SolveSettings:
-        """Give the settings for what is seen of a frame: points, or lines of sight alone."""
-        return self._settings if frame.valid.any() else self._view_settings
+        """Give the settings for what is seen of a frame: all markers, not all of them, or lines of sight alone."""
+        if not frame.valid.any():
+            return self._view_settings
+        return self._settings if frame.seen.any(axis=0).all() else self._missing_settings
 
     def _root_in_sight(self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment) -> tuple[Floats, Floats]:
         """Fit the root to the lines of sight of the torso where one camera alone sees it; else leave it as it is."""
@@ -307,6 +314,6 @@ class Estimator:
     ) -> Neighbourhood:
         """Learn the local model from the nearest examples; carried: as in `Course`; among: other examples and their search."""
         table, search = (self.examples, self._search) if among is None else among
-        background = self.background if s is self._settings else self._view_background
-        course = Course(carried, self.history.last, t_ns, self._looser(t_ns))
+        background = self._view_background if s is self._view_settings else self.background
+        course = Course(carried, self.history.last, t_ns, self._looser(t_ns), s.neighbour_motion)
         return self._learner.learned(table, search.nearest(query, s.neighbours), course, background)

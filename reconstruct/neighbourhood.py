@@ -31,13 +31,15 @@ class Course:
     """Where the pose was heading.
 
     carried: joints where constant velocity leads, (D,) [rad], None at the start; last: the pose before, which it then has;
-    t_ns: of the frame; looser: how much less a prediction says than one 1/60 s ahead.
+    t_ns: of the frame; looser: how much less a prediction says than one 1/60 s ahead; neighbour_motion: share of the
+    neighbours' own steps in where it is expected.
     """
 
     carried: Floats | None
     last: Moment | None
     t_ns: int
     looser: float
+    neighbour_motion: float
 
 
 class NeighbourhoodLearner:
@@ -82,7 +84,7 @@ class NeighbourhoodLearner:
             course.carried,
             frames * steps_to(self._examples, self._starts, rows),
             weights,
-            share=s.neighbour_motion,
+            share=course.neighbour_motion,
             spread=s.motion_spread,
             drift=(course.looser * s.drift_rad) ** 2 * self._drift,
         )

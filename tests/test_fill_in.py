@@ -73,6 +73,14 @@ def missed_rad(joints: np.ndarray) -> float:
     return float(np.sqrt(np.mean((joints[22:, legs] - CLIP.rotvec[22:26, legs]) ** 2)))
 
 
+def test_only_frames_that_lack_markers_lean_on_the_past_and_on_what_neighbours_did(estimator: Estimator) -> None:
+    s = SolveSettings()
+    alike = replace(s, missing_neighbour_motion=s.neighbour_motion, missing_query_pose_sigma_rad=s.query_pose_sigma_rad)
+    leaning, plain = run(estimator, None), run(Estimator(SUBJECT, estimator.examples, front_rig(), alike), None)
+    assert np.array_equal(leaning[:20], plain[:20])
+    assert missed_rad(leaning) < missed_rad(plain)
+
+
 def test_a_good_guess_is_taken_up_and_helps(estimator: Estimator) -> None:
     filler = Filler(Told(0.0), SUBJECT, every_frames=1)
     joints = run(estimator, filler)
