@@ -1,5 +1,6 @@
 """What labelling remembers from frame to frame: where each marker sits against the model, and what is in doubt."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from capture.labels import Expected
 from capture.packets import Bools, Floats, MarkerFrame
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
+from reconstruct.estimator import Estimate
 from reconstruct.sight import Sight, nearest_on_line
 
 CARRY_SIGMA_M = 0.015  # how much a marker's distance from the model changes from frame to frame
@@ -22,6 +24,9 @@ SURE_SIGMAS = 1.5  # of what a filled pose thinks to know of a marker: its Gauss
 ROOT_MARKERS = 2  # of the torso, in sight, that nearly fix the root
 BACK = 3  # a marker that is back is as surely expected as one unseen for this part of the time: the limb has jumped to it
 NEAR_M = 0.25  # markers this near may have been taken for each other
+RIVAL_SIGMAS, RIVALS = 4.0, 3  # how far off a marker may be expected and still be the one that is back, and how many are tried
+SURPRISE = 10.0  # energy that right labels of a marker that is back seldom leave
+SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
 
 
 @dataclass
@@ -31,6 +36,7 @@ class Labeller:
     torso: markers that fix the root, (M,) bool: the body leaves them little room;
     opposite: pairs of markers on a left and a right joint of one kind, (M, M) bool;
     carry_m: smoothed distance of every marker from its place in the pose, (M, 3); unseen: frames since it was seen, (M,);
+    predicted: the last expectation;
     doubt: frames in a row with points left over and markers missing; strain: with a marker far from its place in the pose.
     """
 
@@ -39,6 +45,7 @@ class Labeller:
     opposite: Bools
     carry_m: Floats = field(init=False)
     unseen: NDArray[np.int64] = field(init=False)
+    predicted: Expected | None = field(default=None, init=False)
     doubt: int = field(default=0, init=False)
     strain: int = field(default=0, init=False)
     _turn: int = field(default=0, init=False)
@@ -50,7 +57,7 @@ class Labeller:
         """Start anew."""
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
-        self.strain = 0
+        self.strain, self.predicted = 0, None
 
     def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> Expected:
         """Give where each marker is to be found, from where the pose's motion puts it `ahead_s` later, (M, 3) [m].
@@ -64,7 +71,9 @@ class Labeller:
         most = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
         if sure_m is not None:
             most = np.minimum(most, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
-        return Expected(marker_m + self.carry_m, np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most))
+        sigma_m = np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * most)
+        self.predicted = Expected(marker_m + self.carry_m, sigma_m)
+        return self.predicted
 
     def remember(self, frame: MarkerFrame, marker_m: Floats, sight: Sight | None = None) -> None:
         """Note where the markers of a frame were, against those of its pose, (M, 3) [m].
@@ -86,6 +95,18 @@ class Labeller:
     def coast(self) -> None:
         """Note a frame without a pose."""
         self.unseen = self.unseen + 1
+
+    def rivals(self, frame: MarkerFrame) -> list[tuple[int, int]]:
+        """Give markers that are back, each with one out of sight that may be there in its place; the nearest first."""
+        if self.predicted is None:
+            return []
+        gone = ~frame.seen.any(axis=0)
+        found = []
+        for back in np.flatnonzero(frame.valid & (self.unseen > 0)):
+            off_m = np.linalg.norm(frame.point_m[back] - self.predicted.point_m, axis=1)
+            sigmas = off_m / self.predicted.sigma_m
+            found += [(float(sigmas[m]), int(back), int(m)) for m in np.flatnonzero(gone & (sigmas < RIVAL_SIGMAS))]
+        return [(back, m) for _, back, m in sorted(found)[:RIVALS]]
 
     def doubts(self, named: Bools, left_over: int) -> bool:
         """Tell whether labels leave too much over: more points than they name, or some for too long while markers are missing;
@@ -112,6 +133,23 @@ class Labeller:
             return None
         self._turn = (self._turn + 1) % len(first)
         return int(shown[first[self._turn]]), int(shown[second[self._turn]])
+
+
+def explained(
+    frame: MarkerFrame, estimate: Estimate, rivals: list[tuple[int, int]], solve: Callable[[MarkerFrame], Estimate | None]
+) -> tuple[MarkerFrame, Estimate]:
+    """Give the labels of least energy: those there are, or of a marker that is back those of one of its rivals.
+
+    A pose cannot reach a marker with a wrong limb at little energy. Nothing is tried where these labels leave as little as right
+    ones do. rivals: as of `Labeller.rivals`; solve: the estimate of a frame.
+    """
+    best = frame, estimate
+    for pair in rivals if estimate.energy > SURPRISE else []:
+        other = exchanged(frame, *pair)
+        solved = solve(other)
+        if solved is not None and solved.energy < best[1].energy - SECOND_OPINION:
+            best = other, solved
+    return best
 
 
 def opposite_markers(subject: Subject) -> Bools:

@@ -23,7 +23,7 @@ from reconstruct.fill_in import Filler
 from reconstruct.fill_in_style import StyleModel
 from reconstruct.finish import Finish
 from reconstruct.history import Moment
-from reconstruct.labeller import Labeller, exchanged, opposite_markers
+from reconstruct.labeller import SECOND_OPINION, Labeller, exchanged, explained, opposite_markers
 from reconstruct.neighbourhood import Neighbourhood
 from reconstruct.packet import pose_packet
 from reconstruct.pose import Pose, State
@@ -37,7 +37,7 @@ ALIKE_ROWS = 16  # nearest poses that tell how likely these labels are at least
 INTERRUPTED_S = 0.12  # labels are no longer sought by the last pose alone after a gap as long as this
 STRAINED_FRAMES = 5  # for so long lines of sight may fit badly before others are looked for
 LEVEL_COSINE = 0.998  # a vertical so near the world's Y is taken for it
-SECOND_OPINION = 4.0  # how much less energy two labels must have the other way round, to be exchanged
+NO_TORSO_S = 0.5  # for so long the other markers tell where the body is
 
 
 def _no_clock() -> int:
@@ -62,6 +62,7 @@ class Pipeline:
     up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
     _tracked_ns: int | None = field(default=None, init=False)
+    _torso_ns: int | None = field(default=None, init=False)
     _sought_ns: int | None = field(default=None, init=False)
     _shown: Moment | None = field(default=None, init=False)
     _shown_ns: int | None = field(default=None, init=False)
@@ -102,7 +103,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Start anew, as with the first frame."""
-        self._tracked_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = self._sigma_m = None
+        self._tracked_ns = self._torso_ns = self._sought_ns = self.markers = self._shown = self._shown_ns = self._sigma_m = None
         self._strained = 0
         parts = (self._labeller, self._belief, self._reflections, self._view_acquirer, self._acquirer, self._finish)
         for part in parts:
@@ -220,6 +221,8 @@ class Pipeline:
     def _solved(self, frame: MarkerFrame, start: Moment | None) -> tuple[MarkerFrame, Estimate | None]:
         """Solve, and once more with two near labels exchanged; None where too few are seen or the fit is not believed."""
         estimate = self._believed(frame, start)
+        if estimate is not None and start is None:
+            frame, estimate = explained(frame, estimate, self._labeller.rivals(frame), lambda other: self._believed(other, None))
         suspects = None if estimate is None or start is not None else self._suspects(frame, estimate)
         if estimate is None or suspects is None:
             return frame, estimate
@@ -257,7 +260,7 @@ class Pipeline:
         seen = frame.seen.any(axis=0)
         if seen.sum() < s.min_markers or not (frame.valid.any() or start is not None or self._tracked_ns is not None):
             return None
-        if not (seen & self.subject.markers.torso).any():
+        if not (seen & self.subject.markers.torso).any() and (start is not None or not self._place_known(frame)):
             return None  # hands and feet alone say nothing sure of where the body is
         estimate = self._estimator.estimate(frame, start, near)
         if estimate is None or not np.isfinite(estimate.marker_m).all():
@@ -266,6 +269,11 @@ class Pipeline:
         if len(residual) and float(np.median(residual)) > s.max_residual_m:
             return None
         return estimate
+
+    def _place_known(self, frame: MarkerFrame) -> bool:
+        """Tell whether the torso was seen a moment ago, and enough points are to go on from there."""
+        enough = frame.valid.sum() >= self.settings.label.min_markers
+        return bool(enough) and self._torso_ns is not None and (frame.t_capture_ns - self._torso_ns) * 1e-9 <= NO_TORSO_S
 
     def _without_hidden(self, frame: MarkerFrame) -> MarkerFrame:
         """Take the hidden markers away from a frame."""
@@ -279,6 +287,8 @@ class Pipeline:
         sight = None if frame.valid.any() else lines_of_sight(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, sight)
         self._strained = self._strained + 1 if sight is not None and strained(estimate, frame) else 0
+        if frame.seen[:, self.subject.markers.torso].any():
+            self._torso_ns = frame.t_capture_ns
         self._tracked_ns, self._sought_ns, self._sigma_m = frame.t_capture_ns, None, estimate.near.sigma_m
         moment = estimate.moment if self._blind is None else self._blindly(self._blind, frame, estimate)
         if not self._belief.step(frame, estimate, found):

@@ -1,10 +1,15 @@
 """What labelling remembers: expectations, carried residuals, doubts, suspects."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
+from capture.packets import MarkerFrame
 from config.settings import LabelSettings
-from reconstruct.labeller import MAX_CARRY_M, Labeller, exchanged, opposite_markers
+from reconstruct.estimator import Estimate
+from reconstruct.labeller import MAX_CARRY_M, SURPRISE, Labeller, exchanged, explained, opposite_markers
 from tests.people import marker_frame_of, person
 
 SUBJECT = person("boxing")
@@ -107,6 +112,43 @@ def test_exchanging_twice_is_as_before_and_once_moves_everything() -> None:
     assert np.array_equal(other.point_m[1], frame.point_m[4]) and np.array_equal(other.image_px[:, 4], frame.image_px[:, 1])
     assert np.array_equal(other.point_m[[0, 2, 3]], frame.point_m[[0, 2, 3]])
     assert np.array_equal(exchanged(other, 1, 4).point_m, frame.point_m)
+
+
+def back_again() -> tuple[Labeller, MarkerFrame]:
+    """Give a labeller whose left hand, head and right foot were out of sight, and a frame: a point by the head is the hand's."""
+    own, model = labeller(), places()
+    model[marker("head")] = model[marker("left_hand")] + [0.3, 0.0, 0.0]
+    gone = np.isin(np.arange(M), [marker(name) for name in ("left_hand", "head", "right_foot")])
+    for _ in range(30):
+        own.remember(marker_frame_of(model, ~gone), model)
+    own.expected(model)
+    seen = ~gone
+    seen[marker("left_hand")] = True
+    return own, marker_frame_of(model + [0.02, 0.0, 0.0], seen)
+
+
+def test_rivals_are_out_of_sight_and_near_what_is_back() -> None:
+    own, frame = back_again()
+    assert own.rivals(frame) == [(marker("left_hand"), marker("head"))]
+    assert labeller().rivals(frame) == []
+    own.forget()
+    assert own.rivals(frame) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "taken"),
+    [(90.0, 20.0, True), (90.0, 89.0, False), (0.9 * SURPRISE, 0.0, False), (90.0, None, False)],
+)
+def test_a_marker_that_is_back_gets_the_label_that_explains_it(here: float, there: float | None, taken: bool) -> None:
+    own, frame = back_again()
+
+    def solve(other: MarkerFrame) -> Estimate | None:
+        assert other.valid[marker("head")] and not other.valid[marker("left_hand")]
+        return None if there is None else cast(Estimate, SimpleNamespace(energy=there))
+
+    labels, estimate = explained(frame, cast(Estimate, SimpleNamespace(energy=here)), own.rivals(frame), solve)
+    assert bool(labels.valid[marker("head")]) is taken
+    assert estimate.energy == (there if taken else here)
 
 
 def test_uncertainty_grows_no_further_than_a_filled_pose_knows() -> None:

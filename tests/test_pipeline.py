@@ -125,6 +125,16 @@ def test_an_occluded_marker_is_carried_by_the_model(session: Session) -> None:
     assert np.median(predicted) < 0.06, np.median(predicted)
 
 
+def test_the_torso_may_be_out_of_sight_for_a_moment_and_no_longer(session: Session) -> None:
+    """The other markers go on from where the body was; after half a second that is no longer known, and the pose is held."""
+    torso = np.flatnonzero(session.subject.markers.torso).tolist()
+    pipeline = session.pipeline()
+    poses = [pipeline.step(pair) for pair in session.pairs({range(40, 80): torso})[:80]]
+    states = [pose.state for pose in poses]
+    assert states[:69] == [State.TRACKING] * 69 and states[70:] == [State.COASTING] * 10  # the 30th frame may round either way
+    assert session.errors_m(poses)[40:69].mean() < 0.05
+
+
 def test_all_gone_for_a_second(session: Session) -> None:
     """Coasting at once, lost after half a second, tracking again on the frame of the return."""
     every = list(range(len(session.subject.markers)))
