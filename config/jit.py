@@ -17,3 +17,11 @@ def kernel(function: F) -> F:
     For the one exception see docs/decisions/0011-kernels-across-files.md.
     """
     return cast(F, numba.njit(nogil=True, cache=True, fastmath=FASTMATH)(function))
+
+
+def inlined(function: F) -> F:
+    """Make `function` part of each kernel that calls it, before that is compiled, for what has one caller.
+
+    A kernel is compiled by itself and again in all above it; this is not. From Python it can be called as a kernel can.
+    """
+    return cast(F, numba.njit(nogil=True, cache=True, fastmath=FASTMATH, inline="always")(function))

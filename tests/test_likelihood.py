@@ -25,7 +25,7 @@ def model_and_offset(level: Level, rng: np.random.Generator) -> tuple[Model, Flo
     p, offset = level.parameters, rng.normal(size=len(level.scale))
     column = rng.integers(0, N_STATIC, len(level.scale))
     shift = level.scale * (level.mean + offset)
-    parameters = np.array([p.alpha, 1.0 / p.beta, p.gamma])
+    parameters = np.array([p.alpha, 1.0 / p.beta, p.gamma, len(level.scale)])
     return (level.latent, level.inverse, level.coefficients * level.scale, shift, level.scale, column, parameters), offset
 
 

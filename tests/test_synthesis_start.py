@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from database.rotations import Floats, matrix_from_rotvec
+from reconstruct.style.synthesis_lay import lay, turning
 from reconstruct.style.synthesis_rows_kernels import Handled, Rooted
-from reconstruct.style.synthesis_start_kernels import _lay
 
 UP = np.array([0.0, 1.0, 0.0])
 FREE: Rooted = (np.eye(3), np.zeros(3), 0.0, 0.0)
@@ -25,33 +25,33 @@ def handled(world: Floats, lines: bool) -> Handled:
     return np.zeros(n, np.int64), np.zeros((n, 3)), world, info, ideal, weight, views
 
 
-def lay(points: Floats, to: Handled, yaw: float = np.nan, rooted: Rooted = FREE) -> tuple[float, float, Floats]:
-    cost, turn, shift = np.empty(1), np.empty(1), np.empty((1, 3))
-    _lay(points[None], np.array([yaw]), to, rooted, UP, bool(to[5].any()), cost, turn, shift)
+def laid(points: Floats, to: Handled, yaw: float | None = None, rooted: Rooted = FREE) -> tuple[float, float, Floats]:
+    yaws = None if yaw is None else np.array([yaw])
+    cost, turn, shift = lay(turning(points[None], UP), yaws, to, rooted)
     return float(cost[0]), float(turn[0]), shift[0]
 
 
 @pytest.mark.parametrize(("lines", "yaw_rad", "shift_m"), [(False, 1e-9, 1e-6), (True, 0.05, 0.1)])
 def test_turn_and_shift_are_found(lines: bool, yaw_rad: float, shift_m: float) -> None:
     world = POINTS @ matrix_from_rotvec(YAW * UP).T + SHIFT
-    _, yaw, shift = lay(POINTS, handled(world, lines))
+    _, yaw, shift = laid(POINTS, handled(world, lines))
     assert abs(np.angle(np.exp(1j * (yaw - YAW)))) < yaw_rad
     assert_allclose(shift, SHIFT, atol=shift_m)
 
 
 def test_a_known_turn_is_kept_and_the_place_is_drawn_to_the_roots_prior() -> None:
-    cost, yaw, shift = lay(POINTS, handled(POINTS + SHIFT, False), 0.0)
+    cost, yaw, shift = laid(POINTS, handled(POINTS + SHIFT, False), 0.0)
     assert yaw == 0.0 and cost < 1e-3
     assert_allclose(shift, SHIFT, atol=1e-6)
     nothing = handled(POINTS, False)
     nothing[3][:] = 0.0
-    assert_allclose(lay(POINTS, nothing, 0.0, (np.eye(3), SHIFT, 0.0, 100.0))[2], SHIFT, atol=1e-6)
+    assert_allclose(laid(POINTS, nothing, 0.0, (np.eye(3), SHIFT, 0.0, 100.0))[2], SHIFT, atol=1e-6)
 
 
 def test_a_pose_that_does_not_fit_costs_what_is_left() -> None:
     world = POINTS.copy()
     world[0, 1] += 0.1
-    cost = lay(POINTS, handled(world, False))[0]
+    cost = laid(POINTS, handled(world, False))[0]
     assert 0.5 * 100.0 < cost < 100.0  # (0.1 m / 0.01 m)^2, part of it taken up by the shift
 
 
@@ -59,4 +59,14 @@ def test_a_pose_behind_the_camera_is_no_start() -> None:
     world = POINTS + SHIFT
     to = handled(world, True)
     far = (np.eye(3), np.array([0.0, 0.0, -50.0]), 0.0, 1e6)
-    assert lay(POINTS, to, 0.0, far)[0] > 1e6
+    assert laid(POINTS, to, 0.0, far)[0] > 1e6
+
+
+def test_a_pose_stays_where_its_points_and_its_image_points_agree() -> None:
+    world = POINTS @ matrix_from_rotvec(YAW * UP).T + SHIFT
+    to, lines = handled(world, False), handled(world, True)
+    to[3][2:] = 0.0
+    to[4][:], to[5][0, 2:] = lines[4], 1.0
+    cost, yaw, shift = laid(POINTS, to)
+    assert abs(np.angle(np.exp(1j * (yaw - YAW)))) < 0.05 and cost < 1e3
+    assert_allclose(shift, SHIFT, atol=0.1)

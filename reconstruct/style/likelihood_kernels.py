@@ -24,7 +24,8 @@ from database.rotations import Floats
 LEAST_VARIANCE = 1e-9  # of alpha: rounding could make s2 negative
 
 # Of one style and level: active x (M, Q), K^-1 (M, M), K^-1 Y W (M, K), W b (K,) where y = s - b, w (K,), s of each feature (K,),
-# and (alpha, 1 / beta, gamma). The K features are those that count: without a past, the static ones that the style models.
+# and (alpha, 1 / beta, gamma, D). The K features are those that count: without a past, the static ones that the style models,
+# D of them; what follows, of models that were filled up, is zero.
 Model = tuple[Floats, Floats, Floats, Floats, Floats, NDArray[np.int64], Floats]
 
 
@@ -32,7 +33,7 @@ Model = tuple[Floats, Floats, Floats, Floats, Floats, NDArray[np.int64], Floats]
 def _process(x: Floats, model: Model, k: Floats, dk: Floats, solved: Floats) -> float:
     """Write k(x) (M,), its derivatives (Q, M) and K^-1 k (M,); give s2(x) (Grochow et al. 2004, eqs. 4 and 5)."""
     X, inverse, parameters = model[0], model[1], model[6]
-    n, n_latent = X.shape
+    n, n_latent = X.shape[0], x.shape[0]
     alpha, noise, gamma = parameters[0], parameters[1], parameters[2]
     for m in range(n):
         distance2 = 0.0
@@ -76,26 +77,34 @@ def _residual(s: Floats, model: Model, k: Floats, dk: Floats, u: Floats, J: Floa
 
 
 @kernel
-def _curvature(x: Floats, u: Floats, model: Model, k: Floats, dk: Floats, solved: Floats, Fu: Floats, s2ab: Floats) -> None:
-    """Write u.f_ab, (Q, Q), and s2_ab, (Q, Q), of which the lower triangles."""
-    X, inverse, coefficients, gamma = model[0], model[1], model[2], model[6][2]
-    n, n_latent = X.shape
-    Fu[:] = 0.0
-    s2ab[:] = 0.0
-    for m in range(n):
-        c = 0.0
-        for i in range(u.shape[0]):
-            c += coefficients[m, i] * u[i]
-        for q in range(n_latent):
-            v = 0.0
-            for i in range(n):
-                v += inverse[m, i] * dk[q, i]
-            for p in range(q + 1):
-                second = -gamma * ((x[q] - X[m, q]) * dk[p, m] + (k[m] if p == q else 0.0))
-                Fu[q, p] += c * second
-                s2ab[q, p] -= 2.0 * solved[m] * second
-            for p in range(n_latent):
-                s2ab[max(p, q), min(p, q)] -= (2.0 if p == q else 1.0) * v * dk[p, m]
+def _times(V: Floats, B: Floats, out: Floats) -> None:
+    """Write V B, (P, M) by (M, K); four rows of B at once, as loading and storing costs more than multiplying."""
+    n_rows, n_columns = V.shape[0], B.shape[1]
+    n = B.shape[0]
+    fours = n - n % 4
+    for p in range(n_rows):
+        for i in range(n_columns):
+            out[p, i] = 0.0
+    for m in range(0, fours, 4):
+        for p in range(n_rows):
+            a, b, c, d = V[p, m], V[p, m + 1], V[p, m + 2], V[p, m + 3]
+            for i in range(n_columns):
+                out[p, i] += a * B[m, i] + b * B[m + 1, i] + c * B[m + 2, i] + d * B[m + 3, i]
+    for m in range(fours, n):
+        for p in range(n_rows):
+            for i in range(n_columns):
+                out[p, i] += V[p, m] * B[m, i]
+
+
+@kernel
+def _gram(A: Floats, B: Floats, out: Floats) -> None:
+    """Write the lower triangle of A B', both (P, M)."""
+    for p in range(A.shape[0]):
+        for q in range(p + 1):
+            s = 0.0
+            for i in range(A.shape[1]):
+                s += A[p, i] * B[q, i]
+            out[p, q] = s
 
 
 @kernel
@@ -114,41 +123,47 @@ def _likelihood(
     """
     gx, Hxx, step = by_x
     gs, Hss, Hsx = by_s
-    scale, column, parameters = model[4], model[5], model[6]
-    n_latent, n, n_features = x.shape[0], model[0].shape[0], scale.shape[0]
-    k, dk, solved = np.empty(n), np.empty((n_latent, n)), np.empty(n)
-    u, J, ds2, Ju = np.empty(n_features), np.empty((n_latent, n_features)), np.zeros(n_latent), np.zeros(n_latent)
-    Fu, s2ab = np.empty((n_latent, n_latent)), np.empty((n_latent, n_latent))
+    X, coefficients, scale, column, parameters = model[0], model[2], model[4], model[5], model[6]
+    n_latent, n, n_features = x.shape[0], X.shape[0], scale.shape[0]
+    k, dk, solved, K_dk = np.empty(n), np.empty((n_latent, n)), np.empty(n), np.empty((n_latent, n))
+    u, J, bent = np.empty(n_features), np.empty((n_latent, n_features)), np.empty(n)
+    G, JJ, ds2, Ju = np.empty((n_latent, n_latent)), np.empty((n_latent, n_latent)), np.zeros(n_latent), np.zeros(n_latent)
     s2, least = _process(x, model, k, dk, solved), LEAST_VARIANCE * parameters[0]
-    known = s2 > least
+    known = 1.0 if s2 > least else 0.0
     s2 = max(s2, least)
     about[0] = s2
-    misfit = _residual(s, model, k, dk, u, J)
-    _curvature(x, u, model, k, dk, solved, Fu, s2ab)
-    a, rest = share / s2, n_features - misfit / s2
-    value: float = 0.5 * misfit / s2 + 0.5 * n_features * math.log(s2)
+    misfit, n_counting = _residual(s, model, k, dk, u, J), parameters[3]
+    a, rest = share / s2, n_counting - misfit / s2
+    _times(dk, model[1], K_dk)
+    _gram(K_dk, dk, G)
+    _gram(J, J, JJ)
+    for m in range(n):  # what multiplies the second derivatives of k in f_ab and s2_ab
+        c = known * rest * solved[m]
+        for i in range(n_features):
+            c += coefficients[m, i] * u[i]
+        bent[m] = c
+    value: float = 0.5 * misfit / s2 + 0.5 * n_counting * math.log(s2)
     for q in range(n_latent):
         value += 0.5 * x[q] * x[q]
         for m in range(n):
-            ds2[q] -= 2.0 * solved[m] * dk[q, m] if known else 0.0
+            ds2[q] -= 2.0 * known * solved[m] * dk[q, m]
         for i in range(n_features):
             Ju[q] += J[q, i] * u[i]
         gx[q] += share * x[q] - a * Ju[q] + 0.5 * a * rest * ds2[q]
         for p in range(q + 1):
-            jj = 0.0
-            for i in range(n_features):
-                jj += J[q, i] * J[p, i]
-            h = jj - Fu[q, p] + (Ju[q] * ds2[p] + Ju[p] * ds2[q]) / s2 + 0.5 * rest * (s2ab[q, p] if known else 0.0)
-            h = a * (h + (0.5 * n_features - rest) * ds2[q] * ds2[p] / s2) + (share if p == q else 0.0)
-            Hxx[q, p] += h
+            h = JJ[q, p] - known * rest * G[q, p]
+            for m in range(n):
+                h += bent[m] * parameters[2] * ((x[q] - X[m, q]) * dk[p, m] + (k[m] if p == q else 0.0))
+            h += (Ju[q] * ds2[p] + Ju[p] * ds2[q] + (0.5 * n_counting - rest) * ds2[q] * ds2[p]) / s2
+            Hxx[q, p] += a * h
             if p != q:
-                Hxx[p, q] += h
-            else:
-                step[q] += a * (jj + 0.5 * n_features * ds2[q] * ds2[q] / s2) + share
+                Hxx[p, q] += a * h
+        Hxx[q, q] += share
+        step[q] += a * (JJ[q, q] + 0.5 * n_counting * ds2[q] * ds2[q] / s2) + share
     for i in range(n_features):
-        c, w = column[i], a * scale[i]
-        gs[c] += w * u[i]
-        Hss[c] += w * scale[i]
+        j, w = column[i], a * scale[i]
+        gs[j] += w * u[i]
+        Hss[j] += w * scale[i]
         for q in range(n_latent):
-            Hsx[c, q] -= w * (J[q, i] + u[i] * ds2[q] / s2)
+            Hsx[j, q] -= w * (J[q, i] + u[i] * ds2[q] / s2)
     return share * value

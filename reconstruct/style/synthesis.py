@@ -151,9 +151,11 @@ class Synthesizer:
         """Give what is known without handles, at a step of annealing."""
         styles = self._still[step]
         if problem.offset is not None:
-            data, shift, column, table = self._moving[step]
-            each = [style.scale * problem.offset[style.modelled] for style in self.styles]
-            styles = data, shift + np.concatenate(each), column, table
+            X, inverse, coefficients, shift, scale, column, parameters = self._moving[step]
+            shift = shift.copy()
+            for row, style in zip(shift, self.styles, strict=True):
+                row[: len(style.scale)] += style.scale * problem.offset[style.modelled]
+            styles = X, inverse, coefficients, shift, scale, column, parameters
         return styles, np.array(self.shares), self._first, problem.weight, problem.centre, self.up
 
     def _cold(self, problem: Problem) -> Synthesis:
@@ -235,9 +237,9 @@ def _checked(styles: Sequence[Style], shares: Sequence[float]) -> tuple[float, .
 def _different(energies: Floats, latent: list[Floats], apart: float, most: int) -> list[int]:
     """Give the lowest of annealed minima and the next one that is another, in x, up to `most` of them."""
     chosen: list[int] = []
-    for i in np.argsort(np.nan_to_num(energies, nan=np.inf), kind="stable"):
-        if len(chosen) < most and all(np.linalg.norm(latent[i] - latent[j]) > 0.2 * apart for j in chosen):
-            chosen.append(int(i))
+    for i in np.argsort(energies, kind="stable").tolist():  # what is no number comes last
+        if len(chosen) < most and all(((latent[i] - latent[j]) ** 2).sum() > (0.2 * apart) ** 2 for j in chosen):
+            chosen.append(i)
     return chosen
 
 

@@ -6,9 +6,9 @@ that is asked for.
 
 import numpy as np
 
-from config.jit import kernel
+from config.jit import inlined
 from database.rotations import Floats
-from reconstruct.style.likelihood_kernels import Model, _likelihood
+from reconstruct.style.likelihood_kernels import _likelihood
 from reconstruct.style.synthesis_rows_kernels import (
     Asked,
     Body,
@@ -16,7 +16,6 @@ from reconstruct.style.synthesis_rows_kernels import (
     Linear,
     Prior,
     State,
-    Styles,
     _frames,
     _handle_terms,
     _orientation_terms,
@@ -24,27 +23,7 @@ from reconstruct.style.synthesis_rows_kernels import (
 )
 
 
-@kernel
-def _model(styles: Styles, style: int) -> Model:
-    """Give one style's model, views of what is packed."""
-    data, shift, column, table = styles
-    n, n_latent, n_features, at, first = table[style, 0], table[style, 1], table[style, 2], table[style, 3], table[style, 4]
-    inverse = at + n * n_latent
-    coefficients = inverse + n * n
-    scale = coefficients + n * n_features
-    end, last = scale + n_features, first + n_features
-    return (
-        data[at:inverse].reshape(n, n_latent),
-        data[inverse:coefficients].reshape(n, n),
-        data[coefficients:scale].reshape(n, n_features),
-        shift[first:last],
-        data[scale:end],
-        column[first:last],
-        data[end : end + 3],
-    )
-
-
-@kernel
+@inlined
 def _style_terms(state: State, prior: Prior, lin: Linear, about: Floats) -> float:
     """Add sum_s share_s L_IK_s and what holds the static features that no style models; give their energy."""
     pose, R, _, x = state
@@ -63,11 +42,13 @@ def _style_terms(state: State, prior: Prior, lin: Linear, about: Floats) -> floa
         energy += 0.5 * held[i] * off * off
         gs[i] += held[i] * off
         Hss[i] += held[i]
+    X, inverse, coefficients, shift, scale, column, parameters = styles
     for k in range(shares.shape[0]):
         a, b = first[k], first[k + 1]
+        model = (X[k], inverse[k], coefficients[k], shift[k], scale[k], column[k], parameters[k])
         by_x = (gp[6 + a : 6 + b], H[6 + a : 6 + b, 6 + a : 6 + b], lin[8][6 + a : 6 + b])
         by_s = (gs, Hss, Hsx[:, a:b])
-        about[k, 1] = _likelihood(x[a:b], s, _model(styles, k), shares[k], by_x, by_s, about[k])
+        about[k, 1] = _likelihood(x[a:b], s, model, shares[k], by_x, by_s, about[k])
         energy += about[k, 1]
     for i in range(n_a):
         D[i] += Hss[i]
@@ -78,7 +59,7 @@ def _style_terms(state: State, prior: Prior, lin: Linear, about: Floats) -> floa
     return energy
 
 
-@kernel
+@inlined
 def _vertical(R: Floats, up: Floats, gs: Floats, Hss: Floats, Hsx: Floats, H: Floats, gp: Floats) -> None:
     """Bring the derivatives by the vertical features R' up to the root's turn w: d(R' up) = R' [up]x dw."""
     V = np.empty((3, 3))
@@ -96,7 +77,7 @@ def _vertical(R: Floats, up: Floats, gs: Floats, Hss: Floats, Hsx: Floats, H: Fl
                 H[6 + q, c] += Hsx[i, q] * V[i, c]
 
 
-@kernel
+@inlined
 def _evaluate(state: State, prior: Prior, body: Body, asked: Asked, lin: Linear, about: Floats, rows: Ints) -> float:
     """Give the energy; write its linearisation to lin, the number of rows to rows, s2 and L_IK of each style to about (S, 2)."""
     pose, R, root_m, _ = state

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
-from config.jit import kernel
+from config.jit import inlined, kernel
 from database.kinematics import _product, _rodrigues
 from database.rotations import Floats
+from reconstruct.style.likelihood_kernels import _gram
 from reconstruct.style.synthesis_energy_kernels import _evaluate
 from reconstruct.style.synthesis_rows_kernels import Asked, Body, Linear, Prior, State, _linear, _most_rows
 
@@ -17,108 +18,64 @@ LONGEST_RAD = 1.0  # of one step
 FIRST_DAMPING, MOST_DAMPING = 1e-3, 1e9
 
 
-@kernel
-def _cholesky(A: Floats, n: int) -> bool:
-    """Replace the lower triangle of A by L, L L' = A; False where A is not positive definite."""
-    for j in range(n):
-        s = A[j, j]
-        for k in range(j):
-            s -= A[j, k] * A[j, k]
-        if not s > 0.0:
-            return False
-        A[j, j] = math.sqrt(s)
-        for i in range(j + 1, n):
-            s = A[i, j]
-            for k in range(j):
-                s -= A[i, k] * A[j, k]
-            A[i, j] = s / A[j, j]
-    return True
-
-
-@kernel
-def _forward_solve(L: Floats, B: Floats, n: int) -> None:
-    """Replace the first n rows of B by L^-1 B."""
-    for i in range(n):
-        for k in range(i):
-            for c in range(B.shape[1]):
-                B[i, c] -= L[i, k] * B[k, c]
-        for c in range(B.shape[1]):
-            B[i, c] /= L[i, i]
-
-
-@kernel
-def _back_solve(L: Floats, b: Floats, n: int) -> None:
-    """Replace the first n of b by L'^-1 b."""
-    for back in range(n):
-        i = n - 1 - back
-        b[i] /= L[i, i]
-        for k in range(i):
-            b[k] -= L[i, k] * b[i]
-
-
-@kernel
-def _scaled(lin: Linear, n: int, damping: float, root: Floats, C: Floats, S: Floats, E: Floats) -> None:
-    """Write 1 / sqrt of damped D to root (A,), C and ga times it to C (A, P + 1), and S and (E, e - Ja D^-1 ga) of `_step`."""
-    D, cross, ga, _, _, rows_a, rows_p, e, _ = lin
+@inlined
+def _scaled(lin: Linear, n: int, damping: float, root: Floats, B: Floats, K: Floats) -> None:
+    """Write 1 / sqrt of damped D to root (A,), (Ja, C', ga') times it to B (n + P + 1, A), and K of `_step`."""
+    D, cross, ga, H, gp, rows_a, rows_p, e, scale = lin
     n_a, n_p = cross.shape
-    J = np.empty((n, n_a))
+    last = n + n_p
     for i in range(n_a):
         d = D[i]
         for r in range(n):
             d += rows_a[r, i] * rows_a[r, i]
         root[i] = 1.0 / math.sqrt(D[i] + damping * d + 1e-9)
+        for r in range(n):
+            B[r, i] = rows_a[r, i] * root[i]
         for c in range(n_p):
-            C[i, c] = root[i] * cross[i, c]
-        C[i, n_p] = root[i] * ga[i]
+            B[n + c, i] = cross[i, c] * root[i]
+        B[last, i] = ga[i] * root[i]
+    _gram(B, B, K)
     for r in range(n):
-        for i in range(n_a):
-            J[r, i] = rows_a[r, i] * root[i]
-        for q in range(r + 1):
-            s = 1.0 if q == r else 0.0
-            for i in range(n_a):
-                s += J[r, i] * J[q, i]
-            S[r, q] = s
+        K[r, r] += 1.0
+        K[last, r] -= e[r]
         for c in range(n_p):
-            E[r, c] = rows_p[r, c]
-        E[r, n_p] = e[r]
-        for i in range(n_a):
-            a = J[r, i]
-            if a != 0.0:
-                for c in range(n_p + 1):
-                    E[r, c] -= a * C[i, c]
-
-
-@kernel
-def _solve_p(lin: Linear, n: int, damping: float, C: Floats, E: Floats, step_p: Floats) -> bool:
-    """Write step_p of `_step`, given C and ga over sqrt D and S^-1/2 E; False where its matrix is not positive definite."""
-    _, _, _, H, gp, _, rows_p, _, scale = lin
-    n_a, n_p = C.shape[0], step_p.shape[0]
-    A = np.empty((n_p, n_p))
+            K[n + c, r] -= rows_p[r, c]
     for c in range(n_p):
         d = scale[c]
         for r in range(n):
             d += rows_p[r, c] * rows_p[r, c]
         for b in range(c + 1):
-            A[c, b] = H[c, b]
-        A[c, c] += damping * d + 1e-6
-        step_p[c] = -gp[c]
-    for i in range(n_a):
-        for c in range(n_p):
-            step_p[c] += C[i, c] * C[i, n_p]
-            for b in range(c + 1):
-                A[c, b] -= C[i, c] * C[i, b]
-    for r in range(n):
-        for c in range(n_p):
-            step_p[c] -= E[r, c] * E[r, n_p]
-            for b in range(c + 1):
-                A[c, b] += E[r, c] * E[r, b]
-    if not _cholesky(A, n_p):
-        return False
-    for i in range(n_p):
-        for k in range(i):
-            step_p[i] -= A[i, k] * step_p[k]
-        step_p[i] /= A[i, i]
-    _back_solve(A, step_p, n_p)
+            K[n + c, n + b] -= H[c, b]
+        K[n + c, n + c] -= damping * d + 1e-6
+        K[last, n + c] -= gp[c]
+
+
+@kernel
+def _solve(K: Floats, n: int, z: Floats) -> bool:
+    """Solve K z = b, b the row of K after its last, and K symmetric of which the lower triangle is given and written over.
+
+    K = M S M' with M lower triangular and S diagonal, n times 1 and then -1; False where K is no such matrix.
+    """
+    last = K.shape[0] - 1
+    for j in range(last):
+        for i in range(j, last + 1):
+            s = K[i, j]
+            for k in range(min(j, n)):
+                s -= K[i, k] * K[j, k]
+            for k in range(n, j):
+                s += K[i, k] * K[j, k]
+            K[i, j] = s if j < n else -s
+        if not K[j, j] > 0.0:
+            return False
+        pivot = 1.0 / math.sqrt(K[j, j])
+        for i in range(j, last + 1):
+            K[i, j] *= pivot
+    for back in range(last):
+        i = last - 1 - back
+        s = K[last, i]
+        for k in range(i + 1, last):
+            s -= K[k, i] * z[k]
+        z[i] = s / K[i, i]
     return True
 
 
@@ -127,55 +84,36 @@ def _step(lin: Linear, n: int, damping: float, step_a: Floats, step_p: Floats) -
     """Write the damped step of n rows; give by how much the energy should sink at least, negative where there is no such step.
 
     With rows J = (Ja, Jp), residuals e and l = e + J step:  D step_a = -(ga + C step_p + Ja' l), which leaves
-    S = I + Ja D^-1 Ja', E = Jp - Ja D^-1 C:  (H - C' D^-1 C + E' S^-1 E) step_p = C' D^-1 ga - gp - E' S^-1 (e - Ja D^-1 ga).
+    (I + Ja D^-1 Ja') l + (Ja D^-1 C - Jp) step_p = e - Ja D^-1 ga,
+    (C' D^-1 Ja - Jp') l + (C' D^-1 C - H) step_p = gp - C' D^-1 ga.
+    The matrix of both is K, and K's last row what they should be, with the other sign.
     """
     n_a, n_p = step_a.shape[0], step_p.shape[0]
-    root, C, S, E, pull = np.empty(n_a), np.empty((n_a, n_p + 1)), np.empty((n, n)), np.empty((n, n_p + 1)), np.empty(n)
-    _scaled(lin, n, damping, root, C, S, E)
-    if not _cholesky(S, n):
+    last = n + n_p
+    root, B, K, z = np.empty(n_a), np.empty((last + 1, n_a)), np.empty((last + 1, last + 1)), np.empty(last + 1)
+    _scaled(lin, n, damping, root, B, K)
+    if not _solve(K, n, z):
         return -1.0
-    _forward_solve(S, E, n)
-    if not _solve_p(lin, n, damping, C, E, step_p):
-        return -1.0
-    for r in range(n):
-        pull[r] = E[r, n_p]
-        for c in range(n_p):
-            pull[r] += E[r, c] * step_p[c]
-    _back_solve(S, pull, n)
-    gain: float = _finish_step(lin, n, root, C, pull, step_a, step_p)
-    return gain
-
-
-@kernel
-def _finish_step(lin: Linear, n: int, root: Floats, C: Floats, pull: Floats, step_a: Floats, step_p: Floats) -> float:
-    """Write step_a of step_p and the rows' l; give half of -gradient' step."""
-    _, _, ga, _, gp, rows_a, rows_p, e, _ = lin
-    n_a, n_p = step_a.shape[0], step_p.shape[0]
+    z[last] = -1.0
+    ga, gp, e = lin[2], lin[4], lin[7]
     gain = 0.0
     for i in range(n_a):
-        s = C[i, n_p]
-        for c in range(n_p):
-            s += C[i, c] * step_p[c]
-        step_a[i] = s
-    for r in range(n):
+        step_a[i] = 0.0
+    for r in range(last + 1):
         for i in range(n_a):
-            step_a[i] += rows_a[r, i] * root[i] * pull[r]
+            step_a[i] += z[r] * B[r, i]
     for i in range(n_a):
-        step_a[i] *= -root[i]
+        step_a[i] *= root[i]
         gain -= ga[i] * step_a[i]
     for c in range(n_p):
+        step_p[c] = -z[n + c]
         gain -= gp[c] * step_p[c]
     for r in range(n):
-        s = 0.0
-        for i in range(n_a):
-            s += rows_a[r, i] * step_a[i]
-        for c in range(n_p):
-            s += rows_p[r, c] * step_p[c]
-        gain -= e[r] * s
+        gain += e[r] * (z[r] + e[r])
     return 0.5 * gain
 
 
-@kernel
+@inlined
 def _moved(state: State, step_a: Floats, step_p: Floats, trial: State) -> None:
     """Write the state a step further, at most LONGEST_RAD of any angle and of the root's turn."""
     longest = 0.0
@@ -199,7 +137,7 @@ def _moved(state: State, step_a: Floats, step_p: Floats, trial: State) -> None:
         trial[3][q] = state[3][q] + share * step_p[6 + q]
 
 
-@kernel
+@inlined
 def _take(trial: State, new_about: Floats, state: State, about: Floats) -> None:
     """Copy the trial to the state."""
     for j in range(trial[0].shape[0]):

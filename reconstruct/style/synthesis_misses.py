@@ -23,10 +23,12 @@ def misses(x: Floats, handled: Handled) -> tuple[Floats, Floats, bool]:
     off_m = np.where(has3, np.linalg.norm(x - point, axis=1), 0.0)
     sigmas = np.linalg.norm(np.einsum("pij,pj->pi", info, x - point), axis=1)
     met = bool((~has3 | (off_m <= WITHIN_M) | (sigmas <= WITHIN_SIGMAS)).all())
+    seen = (weight > 0.0) & ~has3
+    if not seen.any():
+        return off_m, np.zeros(seen.shape), met
     in_camera = np.einsum("cij,pj->cpi", rotation, x) + translation[:, None]
     depth = np.maximum(in_camera[..., 2], NEAREST_M)
     off = focal[:, None, None] * (in_camera[..., :2] / depth[..., None] - ideal)
-    seen = (weight > 0.0) & ~has3
     off_px = np.where(seen, np.linalg.norm(off, axis=2), 0.0)
     near = off_px <= np.maximum(WITHIN_PX, WITHIN_SIGMAS / np.sqrt(np.where(seen, weight, 1.0)))
     return off_m, off_px, met and bool((near & (~seen | (in_camera[..., 2] > NEAREST_M))).all())

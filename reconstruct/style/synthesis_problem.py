@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from database.rotations import Floats
 from reconstruct.style.constraints import Constraints
@@ -46,19 +47,23 @@ def model_of(style: Style, level: Level, moving: bool) -> Model:
     scale = np.ascontiguousarray(level.scale[used])
     coefficients = np.ascontiguousarray(level.coefficients[:, used] * scale)
     p = level.parameters
-    parameters = np.array([p.alpha, 1.0 / p.beta, p.gamma])
+    one_place = bool((np.ptp(level.latent, axis=0) <= 1e-6 / np.sqrt(p.gamma)).all())
+    # Around one place alone s2 has a saddle that no search leaves; without gamma the pose is as that place has it, whatever x is.
+    parameters = np.array([p.alpha, 1.0 / p.beta, 0.0 if one_place else p.gamma, len(scale)])
     shift = scale * level.mean[used]
     return level.latent, level.inverse, coefficients, shift, scale, np.ascontiguousarray(column[used] % N_STATIC), parameters
 
 
 def packed(models: Sequence[Model]) -> Styles:
-    """Put models behind each other."""
-    data = [np.concatenate([np.ravel(part) for part in (X, K, C, w, p)]) for X, K, C, _, w, _, p in models]
-    counts = np.array([(*model[0].shape, len(model[4])) for model in models], np.int64)
-    starts = [np.cumsum([0, *(len(part) for part in data)])[:-1], np.cumsum([0, *counts[:, 2]])[:-1]]
-    shift, column = (np.concatenate([model[i] for model in models]) for i in (3, 5))
-    table = np.column_stack([counts, *starts]).astype(np.int64)
-    return np.concatenate(data), shift, column, np.ascontiguousarray(table)
+    """Put models behind each other; the lesser ones are filled up with active points and features that count for nothing."""
+    each = list(zip(*models, strict=True))
+    return tuple(_filled(parts) for parts in each)  # type: ignore[return-value]
+
+
+def _filled(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Give arrays as one, the shorter ones with zeros at their ends."""
+    shape = np.max([part.shape for part in parts], axis=0)
+    return np.stack([np.pad(part, [(0, most - n) for most, n in zip(shape, part.shape, strict=True)]) for part in parts])
 
 
 def held(styles: Sequence[Style], shares: Sequence[float]) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from config.jit import kernel
+from config.jit import inlined, kernel
 from database.kinematics import _product, _rodrigues
 from database.rotations import Floats
 
@@ -18,9 +18,9 @@ NEAREST_M = 0.05  # of a point before a camera; nearer or behind, it is pulled t
 Ints = NDArray[np.int64]
 Body = tuple[Ints, Floats, Floats]
 Views = tuple[Floats, Floats, Floats]
-# All styles' models behind each other: X, K^-1, K^-1 Y W, w and parameters of each; W b; s of each feature; and by style, (S, 5),
-# M, Q, K, where its numbers begin and where its features do. So one compiled kernel serves any number of styles.
-Styles = tuple[Floats, Floats, Ints, Ints]
+# All styles' models (`likelihood_kernels.Model`), a row each, the lesser ones filled up with zeros. So one compiled kernel serves
+# any number of styles.
+Styles = tuple[Floats, Floats, Floats, Floats, Floats, Ints, Floats]
 # Styles, shares (S,), start of each style's x and their end (S + 1,); weights and centres of static features that are held,
 # (A + 3,) each; the world's up (3,).
 Prior = tuple[Styles, Floats, Ints, Floats, Floats, Floats]
@@ -208,14 +208,14 @@ def _orientation_terms(frame: tuple[Floats, Floats, Floats], parents: Ints, turn
     return energy
 
 
-@kernel
+@inlined
 def _most_rows(handled: Handled, turned: Turned) -> int:
     """Give how many rows there can be."""
     n_handles, n_turned = handled[0].shape[0], turned[0].shape[0]
     return int(6 * n_handles + 3 * n_turned + 1)
 
 
-@kernel
+@inlined
 def _linear(n_rows: int, n_a: int, n_p: int) -> Linear:
     """Make room for a linearisation."""
     by_a, by_p = np.empty((n_rows, n_a)), np.empty((n_rows, n_p))

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from database.kinematics import local_markers
+from database.kinematics import forward
 from database.rotations import Floats, matrix_from_rotvec
 from database.skeleton import Skeleton
 from reconstruct.style.constraints import Constraints, Handles
 from reconstruct.style.features import N_ANGLES, N_STATIC
 from reconstruct.style.model import Style
+from reconstruct.style.synthesis_lay import Turning, lay, turning
 from reconstruct.style.synthesis_problem import Problem
-from reconstruct.style.synthesis_start_kernels import _lay
 
 SURE_RAD = 0.7  # of a root prior whose heading is taken over
 APART = 0.5  # latent length scales between starts
@@ -45,26 +45,24 @@ class Examples:
         self.rotation = matrix_from_rotvec(self.rotvec[:, 0])
         gamma = max(style.learned.gamma for style in styles)
         self.apart = APART / np.sqrt(gamma)
-        self._key: tuple[bytes, bytes] | None = None
-        self._points = np.zeros((0, 0, 3))
+        self._kept: tuple[tuple[bytes, ...], Turning] | None = None
 
-    def points(self, handles: Handles) -> Floats:
-        """Give the handles of the poses, turned as their roots were, at the origin, (N, P, 3); those asked for last are kept."""
-        key = (handles.joint.tobytes(), handles.offset_m.tobytes())
-        if key != self._key:
-            local = local_markers(self.skeleton, self.rotvec, handles.joint, handles.offset_m)
-            self._points, self._key = np.ascontiguousarray(np.einsum("nij,npj->npi", self.rotation, local)), key
-        return self._points
+    def turning(self, handles: Handles, up: Floats) -> Turning:
+        """Give the handles of the poses, turned as their roots were, at the origin; those asked for last are kept."""
+        key = (handles.joint.tobytes(), handles.offset_m.tobytes(), up.tobytes())
+        if self._kept is None or key != self._kept[0]:
+            G, p = forward(self.skeleton, self.rotvec, np.zeros((len(self.rotvec), 3)))
+            on_joint = np.einsum("npij,pj->npi", G[:, handles.joint], handles.offset_m)
+            self._kept = key, turning(p[:, handles.joint] + on_joint, up)
+        return self._kept[1]
 
     def starts(self, problem: Problem, up: Floats, most: int) -> list[Start]:
         """Give the best poses, likeliest first, unlike each other, laid on what is asked."""
-        constraints, (handled, _, rooted, _), lines = problem.constraints, problem.asked, problem.lines
-        n = len(self.rotvec)
-        cost, yaw, shift = np.empty(n), np.empty(n), np.empty((n, 3))
-        yaws = self._yaws(rooted[0], up) if rooted[2] > SURE_RAD**-2 else np.full(n, np.nan)
-        if not lines and not (handled[3][:, 0, 0] > 0.0).any():
-            yaws = np.where(np.isfinite(yaws), yaws, 0.0)
-        _lay(self.points(constraints.handles), yaws, handled, rooted, up, lines, cost, yaw, shift)
+        constraints, (handled, _, rooted, _) = problem.constraints, problem.asked
+        yaws = self._yaws(rooted[0], up) if rooted[2] > SURE_RAD**-2 else None
+        if yaws is None and not problem.lines and not (handled[3][:, 0, 0] > 0.0).any():
+            yaws = np.zeros(len(self.rotvec))
+        cost, yaw, shift = lay(self.turning(constraints.handles, up), yaws, handled, rooted)
         cost = 0.5 * cost + 0.5 * (self.latent**2).sum(axis=1) + self._fixed(constraints)
         chosen = self._apart(cost, most)
         turns = matrix_from_rotvec(yaw[chosen, None] * up)
@@ -92,13 +90,13 @@ class Examples:
 
     def _apart(self, cost: Floats, most: int) -> list[int]:
         """Give the cheapest poses that are a way from each other in latent space."""
-        order: NDArray[np.int64] = np.argsort(cost, kind="stable")
-        chosen = [int(order[0])]
-        for i in order[1:]:
-            if len(chosen) >= most:
+        left, chosen = np.nan_to_num(cost, nan=1e300), list[int]()
+        for _ in range(most):
+            best = int(left.argmin())
+            if left[best] == np.inf:
                 break
-            if np.linalg.norm(self.latent[chosen] - self.latent[i], axis=1).min() > self.apart:
-                chosen.append(int(i))
+            chosen.append(best)
+            left[((self.latent - self.latent[best]) ** 2).sum(axis=1) <= self.apart**2] = np.inf
         return chosen
 
 
