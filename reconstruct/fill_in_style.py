@@ -101,7 +101,7 @@ class StyleModel:
         variance = np.concatenate([seen.variance, UP_VARIANCE])[part.column]
         n_latent = self._training[1].shape[1]
         before = np.empty((0, n_latent)) if rehearsal or self._x is None else self._x[None]
-        x, found = np.empty(n_latent), (np.empty((1 + n_latent, len(y))), np.empty(2))
+        x, found = np.zeros(n_latent), (np.empty((1 + n_latent, len(y))), np.empty(2))
         if not np.isfinite(_find(part.model, self._training, (y, part.spread, variance), before, x, found)):
             return None
         if not rehearsal:

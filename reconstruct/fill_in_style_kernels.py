@@ -34,8 +34,10 @@ def _predict(x: Floats, model: Model, V: Floats, solved: Floats, F: Floats) -> f
     X, inverse, coefficients, mean, parameters = model
     n, alpha, gamma = X.shape[0], parameters[0], parameters[2]
     s2: float = alpha + parameters[1]
-    F[:] = 0.0
-    F[0] = mean
+    for i in range(mean.shape[0]):
+        F[0, i] = mean[i]
+        for row in range(1, F.shape[0]):
+            F[row, i] = 0.0
     for m in range(n):
         distance2 = 0.0
         for q in range(x.shape[0]):
@@ -94,8 +96,11 @@ def _fit(x: Floats, model: Model, asked: Asked, found: Found, g: Floats, H: Floa
 def _nearest(known: Floats, asked: Asked, typical: float, rows: NDArray[np.int64]) -> None:
     """Write the rows of training poses, (N, D), whose first K features are nearest to those asked for, nearest first."""
     y, spread, variance = asked
-    weight, nearest = 1.0 / (typical * spread + variance), np.full(rows.shape[0], np.inf)
-    rows[:] = -1
+    weight, nearest = np.empty(y.shape[0]), np.empty(rows.shape[0])
+    for i in range(y.shape[0]):
+        weight[i] = 1.0 / (typical * spread[i] + variance[i])
+    for place in range(rows.shape[0]):
+        nearest[place], rows[place] = np.inf, -1
     for row in range(known.shape[0]):
         distance = 0.0
         for i in range(y.shape[0]):
@@ -114,36 +119,36 @@ def _find(model: Model, training: tuple[Floats, Floats], asked: Asked, before: F
     The search begins at the best of the nearest training poses and of x `before`, (P, Q). training: features (N, D) and x (N, Q).
     """
     known, latent = training
-    n = x.shape[0]
+    n, n_starts = x.shape[0], STARTS + before.shape[0]
     g, H, g2, H2 = np.empty(n), np.empty((n, n)), np.empty(n), np.empty((n, n))
-    trial, step, C, rows = np.empty(n), np.empty(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
+    trial, step, C, rows = np.empty(n), np.zeros(n), np.zeros((n, n)), np.empty(STARTS, np.int64)
     _nearest(known, asked, TYPICAL * model[4][0], rows)
-    energy = np.inf
-    x[:] = 0.0
-    for start in range(-STARTS, before.shape[0]):
-        if start < 0 and rows[start] < 0:
-            continue
-        trial[:] = latent[rows[start]] if start < 0 else before[start]
+    energy, damping, searching = np.inf, 1e-3, True
+    for turn in range(n_starts + STEPS + 1):  # one place that calls _fit: it is compiled into each
+        if turn == n_starts + STEPS:
+            searching = False
+        elif turn >= n_starts and searching:
+            searching = energy < np.inf and _solve_damped(H, g, damping, C, step)
+        start = turn < n_starts
+        for q in range(n):
+            if start:
+                trial[q] = latent[max(rows[turn], 0), q] if turn < STARTS else before[turn - STARTS, q]
+            else:
+                trial[q] = x[q] + (step[q] if searching else 0.0)
         new = _fit(trial, model, asked, found, g2, H2)
-        if new < energy:
-            energy = new
-            x[:], g[:], H[:] = trial, g2, H2
-    damping = 1e-3
-    for _ in range(STEPS):
-        if not energy < np.inf or not _solve_damped(H, g, damping, C, step):
-            break
-        trial[:] = x + step
-        new = _fit(trial, model, asked, found, g2, H2)
+        if not start and not searching:
+            return new
         gain = energy - new
         if gain > 0.0:
             energy = new
-            x[:], g[:], H[:] = trial, g2, H2
-            damping *= 0.2
-        else:
-            damping = max(10.0 * damping, 1e-2)
-        if 0.0 <= gain < ENOUGH:
-            break
-    return _fit(x, model, asked, found, g, H)
+            for q in range(n):
+                x[q], g[q] = trial[q], g2[q]
+                for p in range(n):
+                    H[q, p] = H2[q, p]
+        if not start:
+            damping = 0.2 * damping if gain > 0.0 else max(10.0 * damping, 1e-2)
+            searching = not 0.0 <= gain < ENOUGH
+    return energy
 
 
 @kernel
@@ -165,8 +170,9 @@ def _gaussian(
     """
     F, about = found
     n, n_latent = expected.shape[0], F.shape[0] - 1
-    M, A, L = np.zeros((n, n_latent)), np.empty((n, n_latent)), np.eye(n_latent)
-    expected[:] = 0.0
+    M, A, L = np.zeros((n, n_latent)), np.empty((n, n_latent)), np.zeros((n_latent, n_latent))
+    for a in range(n):
+        expected[a] = 0.0
     for k in range(angle.shape[0]):
         a = angle[k]
         if a < n:
@@ -184,7 +190,7 @@ def _gaussian(
         for i in range(q + 1):
             for j in range(i):
                 L[q, i] -= L[q, j] * L[i, j]
-            L[q, i] = math.sqrt(L[q, q]) if i == q else L[q, i] / L[i, i]
+            L[q, i] = math.sqrt(1.0 + L[q, q]) if i == q else L[q, i] / L[i, i]
         for a in range(n):
             for i in range(q):
                 A[a, q] -= A[a, i] * L[q, i]
