@@ -25,9 +25,9 @@ from tools.evaluation.posing_peers import damped_least_squares, mean_pose, neare
 from tools.evaluation.posing_table import print_tables
 from tools.evaluation.scores import geodesic_errors_deg, position_errors_mm
 from tools.progress import progress_bar
+from tools.style_pose_entries import IMAGE_SIGMA_PX, POINT_SIGMA_M
 
 LEARNED = 500  # poses a style is learned of, as in the paper
-SIGMA_M, SIGMA_PX = 0.005, 1.0  # how surely synthesis is told of the points, which are exact
 Pose = tuple[Floats, Floats]
 Method = Callable[[Asked], tuple[Pose, bool]]
 
@@ -77,14 +77,14 @@ class Outcome:
 
 
 def constraints(asked: Asked) -> Constraints:
-    """Give what is told as what synthesis is asked."""
+    """Give what is told, which is exact, as `duocap style pose` asks for it unless a sigma is given."""
     offset_m = np.zeros((len(asked.joint), 3))
     if asked.target_m is not None:
-        return points(asked.joint, offset_m, asked.target_m, SIGMA_M)
+        return points(asked.joint, offset_m, asked.target_m, POINT_SIGMA_M)
     assert asked.image is not None and asked.camera is not None
     n, camera = len(asked.joint), asked.camera
     ideal, weight_px = np.zeros((2, n, 2)), np.zeros((2, n))
-    ideal[0], weight_px[0] = asked.image, SIGMA_PX**-2
+    ideal[0], weight_px[0] = asked.image, IMAGE_SIGMA_PX**-2
     rotation, translation = np.stack([camera.rotation] * 2), np.stack([camera.translation] * 2)
     views = (rotation, translation, np.full(2, camera.focal_px))
     return Constraints(
