@@ -238,7 +238,9 @@ def _replay_session(
     from config.errors import DuocapError
     from stream.export.take import TakeInfo
     from tools.progress import progress_bar
-    from tools.replay_session import journal_parts, open_session, replay_session, video_parts
+    from tools.replay_given import journal_parts, video_parts
+    from tools.replay_opening import open_session
+    from tools.replay_session import replay_session
     from tools.replay_sink import replay_sink
     from tools.replay_smooth import with_smoothing
     from tools.viewer import open_viewer

@@ -18,12 +18,12 @@ from stream.guidance.page import AGAIN, FINISH
 from stream.guidance.picture import AMBER, FRAME, GREEN, Eye
 from tools.guided_cameras import GuidedCameras
 from tools.guided_show import GuideShow
+from tools.run_orders import SKEW_SHARE
 
 LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
 FLASH_NS = 500_000_000
 RECENT, BESIDE_NS, LATE_NS = 12, 60_000_000, 600_000_000  # sights and pictures that are kept until they meet
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
-SKEW_SHARE = 0.6
 NO_BOARD = "no board"  # so begins what is said where nothing at all like a board is seen (`calibration.board_words`)
 
 Tell = Callable[[str], None]

@@ -21,9 +21,9 @@ from stream.guidance.page import AGAIN
 from stream.guidance.picture import AMBER, FRAME, GREEN, Eye
 from tools.guided_cameras import GuidedCameras
 from tools.guided_show import GuideShow
+from tools.run_orders import SKEW_SHARE
 
 LOOK_NS = 100_000_000  # between two looks at the pose
-SKEW_SHARE = 0.6
 MAX_PAIRS = 2000
 SETTLE_NS = 700_000_000
 

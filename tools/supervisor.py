@@ -28,17 +28,14 @@ from tools.child import READY_S, Child
 from tools.learner_child import STYLE, LearnerChild
 from tools.restarts import duration_words
 from tools.run_news import RunNews
+from tools.run_orders import RECONSTRUCTION, RunOrders
 from tools.run_parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
 from tools.switchboard import Switchboard
 
 log = logging.getLogger(__name__)
 
-RECONSTRUCTION = "reconstruction"
-PASSED_ON = ("tune", "record", "sync")  # orders that one process may ask to be given to another
 STOP_S = 4.0
-START_DELAY_NS = 300_000_000
 DESCRIBE_PERIOD_NS = 1_000_000_000
-SKEW_SHARE = 0.6  # of the frame time: pairs may be half of it apart, and a tenth for jitter
 
 
 def new_session() -> str:
@@ -65,18 +62,18 @@ class Supervisor:
     ) -> None:
         self._session, self._naps = session, Naps(clocks)
         self.children: dict[str, Child] = {}
-        self._receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
         if not isinstance(reconstruction, Receiver):
             main = collector_main if isinstance(reconstruction, CollectionPlan) else reconstruction_main
             self.children[RECONSTRUCTION] = Child(RECONSTRUCTION, main, reconstruction)
         for name, plan in zip(CAMERAS, cameras, strict=False):
             self.children[name] = Child(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
         self._board = Switchboard(session, self.nodes, entrance)
+        receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
+        self._orders = RunOrders(self._board, self.children, receiver)
         self._news = RunNews(self._board, self.children.get(RECONSTRUCTION), tell)
         learner_plan = reconstruction.learner if isinstance(reconstruction, ReconstructionPlan) else LearnerPlan()
         self._learner = LearnerChild(learner_plan, self._board, self._link(STYLE), self._news.announce)
-        self._t_start_ns = self._describe_due_ns = 0
-        self._record_to = ""
+        self._describe_due_ns = 0
         self.n_malformed = 0
 
     def __enter__(self) -> "Supervisor":
@@ -129,15 +126,12 @@ class Supervisor:
     def start(self) -> int:
         """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
         set_aside()
-        self._t_start_ns = now_ns() + START_DELAY_NS
-        self._order_all_start()
-        return self._t_start_ns
+        self._orders.start()
+        return self._orders.t_start_ns
 
     def record(self, folder: str) -> None:
         """Have the cameras here record their pictures to a folder, also after a restart; empty: no longer."""
-        self._record_to = folder
-        for child in self.cameras:
-            self._order_record(child)
+        self._orders.record(folder)
 
     @property
     def ended(self) -> bool:
@@ -185,29 +179,6 @@ class Supervisor:
         """Give a process's connection to this one."""
         return Link(name, self._board.address, self._session, current_logs())
 
-    def _order_all_start(self) -> None:
-        """Tell the reconstruction how far apart frames of a pair may be, and the cameras to begin, or where to go on sending."""
-        rates_mhz = [child.counts["fps_mhz"] for child in self.cameras if child.counts.get("fps_mhz")]
-        budget_ns = round(SKEW_SHARE * 1e12 / min(rates_mhz)) if rates_mhz else 0
-        if not self._receiver:
-            self._board.send(self.children[RECONSTRUCTION], Order("start", self._t_start_ns, details={"budget_ns": budget_ns}))
-        for child in self.cameras:
-            self._order_start(child)
-
-    def _order_start(self, child: Child) -> None:
-        """Tell a camera when to start and where to send."""
-        self._board.send(child, Order("start", self._t_start_ns, self._receiver or self._address_for(child)))
-
-    def _address_for(self, child: Child) -> str:
-        """Give where the reconstruction takes what a camera sends."""
-        reconstruction = self.children[RECONSTRUCTION]
-        return str(reconstruction.details.get("nodes", "")) if child.is_node else reconstruction.address
-
-    def _order_record(self, child: Child) -> None:
-        """Tell a camera where to record; nodes keep their pictures to themselves."""
-        if not child.is_node:
-            self._board.send(child, Order("record", text=self._record_to))
-
     def _hear_all(self) -> None:
         """Take all reports that have come."""
         for parts, from_desk in self._board.mail():
@@ -237,14 +208,11 @@ class Supervisor:
         elif report.kind == "ready":
             self._welcome_back(child)
             child.ready, child.ready_ns = True, child.ready_ns or now_ns()
-            if self._t_start_ns and child.name == RECONSTRUCTION:
-                self._go_on()
-            if self._record_to and child.name in CAMERAS:
-                self._order_record(child)
-            if self._t_start_ns and child.name in CAMERAS:
-                self._order_start(child)
-                if child.tuned:  # a camera that is started again begins with the settings of the run's start
-                    self._board.send(child, Order("tune", details=child.tuned))
+            if child.name in CAMERAS:
+                self._orders.repeat(child)
+            elif self._orders.t_start_ns and child.name == RECONSTRUCTION:  # started again, it takes up the run
+                self._orders.start_all()
+                self._news.describe(self.cameras)
         elif report.kind == "beat":
             self._welcome_back(child)
         elif report.kind == "ended":
@@ -254,24 +222,9 @@ class Supervisor:
         elif report.kind == "event":
             self._news.announce(report.text)
         elif report.kind == "ask":
-            self._pass_on(report)
+            self._orders.pass_on(report)
         elif report.kind == "learn" and child.name == RECONSTRUCTION:
             self._learner.ask(report.text)
-
-    def _pass_on(self, report: Report) -> None:
-        """Give an order that one process asks for to another, or to all cameras where it names none."""
-        details = dict(report.details)
-        order = Order(str(details.pop("order", "")), text=str(details.pop("text", "")), details=details)
-        if order.kind in PASSED_ON:
-            for name in [report.text] if report.text in self.children else CAMERAS:
-                self._board.send(self.children[name], order)
-                if order.kind == "tune":
-                    self.children[name].tuned |= {key: value for key, value in details.items() if "." in key}
-
-    def _go_on(self) -> None:
-        """Have a reconstruction that was started again take up the run."""
-        self._order_all_start()
-        self._news.describe(self.cameras)
 
     def _wake(self, slept_ns: int) -> None:
         """After a sleep of the machine nothing that was silent is to blame; the cameras' processes notice it themselves."""
@@ -296,7 +249,7 @@ class Supervisor:
             self._hear_all()
         words = child.fate(hung)
         worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
-        pause_ns = child.restarts.died(worked_ns) if self._t_start_ns else None
+        pause_ns = child.restarts.died(worked_ns) if self._orders.t_start_ns else None
         if pause_ns is not None:
             child.ready, child.due_ns = False, now_ns() + pause_ns
             after = f" in {duration_words(pause_ns)}" if pause_ns >= 1_000_000_000 else ""
