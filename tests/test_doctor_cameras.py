@@ -37,7 +37,7 @@ class Hanging(FakeCameras):
         raise AssertionError
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 def test_every_camera_is_opened_and_told_with_what_it_gives() -> None:
     machine = two_cameras(right=Manners(busy=True))
     left, right = cameras(Settings(camera=WANTED), devices=machine.devices())
@@ -47,7 +47,7 @@ def test_every_camera_is_opened_and_told_with_what_it_gives() -> None:
     assert right.fix
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("kind", "words"), [(Crashing, "crashed"), (Hanging, "did not answer within 4 s")])
 def test_a_driver_that_hangs_or_crashes_is_told_and_takes_nothing_with_it(kind: type[FakeCameras], words: str) -> None:
     from tools.cameras import open_camera
@@ -72,7 +72,7 @@ def test_slow_odd_and_good_cameras_each_have_their_fix() -> None:
     assert odd.verdict is Verdict.NOTE and "it gives 320x240 instead of 1280x720" in odd.text
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 def test_a_network_camera_by_its_address_without_its_password() -> None:
     with MjpegServer(picture_jpegs(), fps=30.0) as server:
         finding = network_finding(server.url)

@@ -22,7 +22,7 @@ from tests.ports import free_port
 pytestmark = [
     pytest.mark.judge,
     pytest.mark.skipif(os.name == "nt", reason="the servers are tested on Unix"),
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(200),
 ]
 
 GST_SERVER = """

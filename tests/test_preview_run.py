@@ -22,13 +22,13 @@ from tools.replay_watch import ReplayWatch
 from tools.supervisor import Supervisor, new_session
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_the_status_tells_where_both_cameras_show_what_they_see() -> None:
     address, session = free_address(), new_session()
     cameras = tuple(CameraPlan(n, partial(fakes.CountingSource, n), fakes.corner, paced=True, preview=True) for n in (0, 1))
     plan = ReconstructionPlan(fakes.IndexPipeline, partial(StreamSink, address, session, fakes.subject(), fakes.rig()), BUDGET_NS)
     with Supervisor((cameras[0], cameras[1]), plan, session) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         client = Client(address)
         run.start()
 

@@ -19,6 +19,7 @@ from config.errors import SourceError
 from config.settings import Settings
 from stream.messages import PoseMessage, StatusMessage
 from tests import fakes
+from tests.kept import Kept
 from tests.test_control import worked
 from tools.cameras import camera_plan, check_camera, is_recorded
 from tools.node import control_address
@@ -157,7 +158,7 @@ def videos(folder: Path) -> None:
         writer.release()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_run_of_what_is_not_there_ends_with_one_line(tmp_path: Path) -> None:
     videos(tmp_path)
     words = ["run", "--left", str(tmp_path / "left.avi"), "--right", "nowhere.avi", "--rig", "no.toml", "--subject", "no.toml"]
@@ -166,16 +167,15 @@ def test_a_run_of_what_is_not_there_ends_with_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1 and done.stderr.startswith("duocap: no.toml") and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_a_node_waits_for_a_run_and_ends_by_ctrl_c(tmp_path: Path) -> None:
+def test_a_node_waits_for_a_run_and_ends_by_ctrl_c(tmp_path: Path, kept: Kept) -> None:
     videos(tmp_path)
     words = ["node", "--camera", "left", "--source", str(tmp_path / "left.avi"), "--connect", "127.0.0.1:9"]
-    node = subprocess.Popen(
-        [sys.executable, "-m", "tools.launch", *words], cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    command = [sys.executable, "-m", "tools.launch", *words]
+    node = kept.process(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True))
     assert node.stderr is not None
     assert node.stderr.readline().strip() == "left camera: looking for the run at tcp://127.0.0.1:9"
     os.killpg(node.pid, signal.SIGINT)
-    _, rest = node.communicate(timeout=20)
+    _, rest = node.communicate(timeout=60)
     assert node.returncode == 0 and rest.strip().endswith("left camera: ended") and "Traceback" not in rest

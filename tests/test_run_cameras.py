@@ -150,7 +150,7 @@ def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tup
     return told, statuses, report.lines()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.run_start.STEP_OUT_S", 1)
     cameras = two_cameras(right=Manners(((352, 288),), 30.0, level=20, truncate=9))
@@ -172,7 +172,7 @@ def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Pat
     assert int(lines[0].split()[0]) > 20 and any("right camera (Right Cam)" in line and " damaged" in line for line in lines)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_a_webcam_that_cannot_be_opened_ends_the_run_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cameras = two_cameras(right=Manners(busy=True))
@@ -181,7 +181,7 @@ def test_a_webcam_that_cannot_be_opened_ends_the_run_with_its_line(tmp_path: Pat
         live(monkeypatch, settings(tmp_path), what)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_a_webcam_beside_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "right.avi"

@@ -25,6 +25,7 @@ from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage,
 from stream.publisher import Publisher
 from stream.sink import StreamSink
 from tests import fakes
+from tests.kept import Kept
 from tests.ports import free_address
 from tools.run_parts import ProcessFaultError, RunError
 from tools.supervisor import Supervisor, new_session
@@ -83,12 +84,12 @@ def descendants() -> list[psutil.Process]:
     return [p for p in psutil.Process().children(recursive=True) if "resource_tracker" not in " ".join(p.cmdline())]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> None:
     address, told = free_address(), []
     with supervisor(address, tell=told.append) as run:
         pids = [child.process.pid for child in run.children.values()]
-        run.wait_ready(60)
+        run.wait_ready(120)
         early = Client(address)
         t_start_ns = run.start()
         turns(run, 2.0, early)
@@ -139,11 +140,11 @@ def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> N
     assert not descendants()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -> None:
     address, told = free_address(), []
     with supervisor(address, tell=told.append) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         client = Client(address)
         run.start()
         turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
@@ -163,14 +164,14 @@ def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -
     assert not descendants()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tmp_path: Path) -> None:
     address, told = free_address(), []
     left, right = tmp_path / "left", tmp_path / "right"
     left.touch(), right.touch()
     sources = [partial(fakes.ComingSource, camera, here) for camera, here in enumerate((left, right))]
     with supervisor(address, *sources, tell=told.append, paced=False) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         client = Client(address)
         run.start()
         turns(run, 20.0, client, until=lambda: len(client.of(PoseMessage)) > 20)
@@ -193,7 +194,7 @@ def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tm
     assert not descendants()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_sleep_of_the_machine_is_told_and_nothing_is_killed_for_it() -> None:
     slept, told = [0], []
 
@@ -201,7 +202,7 @@ def test_a_sleep_of_the_machine_is_told_and_nothing_is_killed_for_it() -> None:
         return now_ns(), now_ns() + slept[0]
 
     with supervisor(free_address(), tell=told.append, clocks=clocks) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         run.start()
         turns(run, 0.5)
         pids = [child.process.pid for child in run.children.values()]
@@ -214,11 +215,11 @@ def test_a_sleep_of_the_machine_is_told_and_nothing_is_killed_for_it() -> None:
         assert [child.process.pid for child in run.children.values()] == pids and len(told) == 1
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_sources_that_end_end_the_run() -> None:
     source = partial(fakes.CountingSource, n_frames=30)
     with supervisor(free_address(), partial(source, 0), partial(source, 1)) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         run.start()
         turns(run, 20.0, until=lambda: run.ended)
         assert run.ended
@@ -228,7 +229,7 @@ def test_sources_that_end_end_the_run() -> None:
         assert least <= run.children["reconstruction"].counts["pairs"] <= 30
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
@@ -238,37 +239,41 @@ def test_sources_that_end_end_the_run() -> None:
 )
 def test_a_fault_before_the_start_is_one_line(arguments: dict, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words), supervisor(free_address(), **arguments) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
     assert not descendants()
 
 
-@pytest.mark.timeout(60)
-def test_a_taken_stream_port_is_named() -> None:
-    taken = Publisher("tcp://127.0.0.1:0")
+@pytest.mark.timeout(300)
+def test_a_taken_stream_port_is_named(kept: Kept) -> None:
+    taken = kept(Publisher("tcp://127.0.0.1:0"))
     with pytest.raises(RunError, match=f"port {taken.address.rpartition(':')[2]} is taken"), supervisor(taken.address) as run:
-        run.wait_ready(60)
-    taken.close()
+        run.wait_ready(120)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_camera_that_keeps_failing_ends_the_run() -> None:
     told: list[str] = []
     broken = partial(fakes.BrokenSource, 1)
     with supervisor(free_address(), right=broken, tell=told.append) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         run.start()
         with pytest.raises(ProcessFaultError, match="right: ZeroDivisionError: a bug"):
-            turns(run, 60.0)
+            turns(run, 200.0)
     assert [text.partition("again")[2] for text in told] == ["", "", " in 1 s"]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
     with supervisor(free_address(), left=partial(fakes.StuckSource, 0)) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         run.start()
-        turns(run, 20.0, until=lambda: run.children["left"].counts.get("frames") == 10)
-        assert run.children["left"].counts["frames"] == 10
+
+        def n_frames() -> int:
+            counts = run.children["left"].counts
+            return counts.get("frames", 0) + counts.get("skipped", 0)  # a busy machine skips some
+
+        turns(run, 60.0, until=lambda: n_frames() == 10)
+        assert n_frames() == 10
         start = time.monotonic()
     assert time.monotonic() - start < 10.0 and not descendants()  # it would be stuck for an hour
 
@@ -280,7 +285,7 @@ from tools.interrupt import interrupt_on_sigterm
 
 def main():
     with interrupt_on_sigterm(), t.supervisor(sys.argv[1]) as run:
-        run.wait_ready(60)
+        run.wait_ready(120)
         run.start()
         print("running", *[child.process.pid for child in run.children.values()], flush=True)
         t.turns(run, 60)
@@ -293,7 +298,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_no_orphans_however_the_supervisor_ends(number: str, tmp_path: os.PathLike[str]) -> None:
