@@ -26,7 +26,9 @@ from tests.camera_server import MjpegProcess, Play
 from tests.ports import free_address
 from tests.recorded import FPS, Stage, recording_process, set_stage
 from tools.record import database_mark
-from tools.replay_session import journal_parts, open_session, replay_session, settings_for, video_parts
+from tools.replay_given import journal_parts, video_parts
+from tools.replay_opening import open_session, settings_for
+from tools.replay_session import replay_session
 
 SECOND_NS = 1_000_000_000
 
@@ -60,7 +62,7 @@ def verified(folder: Path) -> tuple[int, int]:
     return verdict.n_recorded, len(result.poses)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
 ) -> None:
@@ -90,7 +92,7 @@ def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_loses_at_most_the_last_second(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path, n_kills: int
 ) -> None:
@@ -140,7 +142,7 @@ def children_of(pid: int) -> list[int]:
     return found + [grandchild for child in found for grandchild in children_of(child)]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 @pytest.mark.slow
 def test_videos_replay_through_the_detector_and_another_database_is_refused(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
