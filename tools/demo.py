@@ -82,6 +82,12 @@ def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
 
 
+def _camera_plan(settings: Settings, seconds: float | None, camera: int) -> CameraPlan:
+    """Plan one of the cameras that look at the stage."""
+    source, detector = partial(open_demo_camera, seconds, camera), partial(open_detector, settings.detector)
+    return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
+
+
 def run_demo(
     settings: Settings,
     seconds: float | None,
@@ -102,19 +108,10 @@ def run_demo(
     tell("starting two cameras and the reconstruction")
     session = new_session()
     rig = stage.performer.rig
-    cameras = tuple(
-        CameraPlan(
-            camera,
-            partial(open_demo_camera, seconds, camera),
-            partial(open_detector, settings.detector),
-            paced=True,
-            preview=settings.stream.preview,
-        )
-        for camera in (0, 1)
-    )
+    cameras = [_camera_plan(settings, seconds, camera) for camera in (0, 1)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
-    with interrupt_on_sigterm(), Supervisor((cameras[0], cameras[1]), plan, session, tell) as run:
+    with interrupt_on_sigterm(), Supervisor(cameras, plan, session, tell) as run:
         run.wait_ready()
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()
