@@ -59,7 +59,11 @@ def lay(handles: Turning, yaws: Floats | None, handled: Handled, rooted: Rooted)
     if rows.depth is None:
         return _laid(handles, _best_yaws(handles, handled), rows, rooted)
     n, width = len(handles.level), 2.0 * np.pi / N_YAWS
-    best = _least([_laid(handles, np.full(n, i * width), rows, rooted) for i in range(N_YAWS)])
+    all_round = Turning(*(np.tile(part, (N_YAWS, 1)) for part in (handles.level, handles.across, handles.upright)))
+    tried = _laid(all_round, np.repeat(width * np.arange(N_YAWS), n), rows, rooted)
+    best = _least(
+        [(part[0], part[1], part[2]) for part in zip(*(each.reshape(N_YAWS, n, *each.shape[1:]) for each in tried), strict=True)]
+    )
     for _ in range(N_HALVINGS):
         width *= 0.5
         best = _least([best, *(_laid(handles, best[1] + side, rows, rooted) for side in (-width, width))])
@@ -106,24 +110,27 @@ def _laid(handles: Turning, yaw: Floats, rows: Rows, rooted: Rooted) -> Laid:
     places = np.cos(yaw)[:, None] * handles.level + np.sin(yaw)[:, None] * handles.across + handles.upright
     e = places @ rows.by_places + rows.offset
     if rows.depth is None:
-        shift, cost = _shifted(e, rows.direction, np.ones((1, 1)), rooted)
+        shift, cost = _shifted(e, rows.direction, np.ones((1, len(rows.offset))), rooted)
         return cost, yaw, shift
     to_depth, axis, along = rows.depth
     shift, cost = _shifted(e, rows.direction, np.where(rows.line, FIRST_DEPTH_M**-2.0, 1.0)[None], rooted)
-    depth_m = np.maximum(places @ to_depth + shift @ axis.T + along, NEAREST_M)
-    shift, cost = _shifted(e, rows.direction, np.where(rows.line, depth_m**-2.0, 1.0), rooted)
-    behind = rows.line & (places @ to_depth + shift @ axis.T + along <= NEAREST_M)
+    unshifted_m = places @ to_depth + along
+    depth_m = np.maximum(unshifted_m + shift @ axis.T, NEAREST_M)
+    shift, cost = _shifted(e, rows.direction, np.where(rows.line, 1.0 / (depth_m * depth_m), 1.0), rooted)
+    behind = rows.line & (unshifted_m + shift @ axis.T <= NEAREST_M)
     return cost + 0.5 * BEHIND * behind.sum(axis=1), yaw, shift
 
 
 def _shifted(e: Floats, direction: Floats, scale2: Floats, rooted: Rooted) -> tuple[Floats, Floats]:
     """Give the shift, (N, 3), by which residuals e, (N, R), are least, each square times scale2, and the sum of squares left."""
-    A = (scale2[:, :, None] * direction).transpose(0, 2, 1) @ direction + rooted[3] * EYE
+    squares = (direction[:, :, None] * direction[:, None]).reshape(-1, 9)
+    A = (scale2 @ squares).reshape(-1, 3, 3) + rooted[3] * EYE
     A += (LITTLE + LITTLE_SHARE * A.trace(axis1=1, axis2=2))[:, None, None] * EYE
     prior = rooted[3] * rooted[1]
-    b = prior - (scale2 * e) @ direction
-    shift = (np.linalg.inv(A) @ b[:, :, None])[:, :, 0]
-    return shift, (scale2 * e * e).sum(axis=1) + prior @ rooted[1] - (b * shift).sum(axis=1)
+    weighed = scale2 * e
+    b = prior - weighed @ direction
+    shift = np.einsum("nij,nj->ni", np.broadcast_to(np.linalg.inv(A), (len(b), 3, 3)), b)
+    return shift, (weighed * e).sum(axis=1) + prior @ rooted[1] - (b * shift).sum(axis=1)
 
 
 def _least(tried: list[Laid]) -> Laid:
