@@ -16,6 +16,7 @@ from stream.publisher import Publisher
 from stream.recording import open_recording
 from tests.kept import Kept
 from tests.ports import free_address
+from tests.waiting import alone
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,7 +44,7 @@ def test_the_demo_tracks_and_reports(kept: Kept) -> None:
     assert frames == 60 * seconds and poses >= 45
     assert share * frames / poses >= 0.97 and mean_mm <= 40.0
     # Beside other tests or on a busy machine, how late poses are says nothing of the demo.
-    if "PYTEST_XDIST_WORKER" not in os.environ and psutil.getloadavg()[0] <= 2.0 * (os.cpu_count() or 1):
+    if alone():
         assert poses >= 180 and p95_ms <= 150.0
     assert "Traceback" not in err
 
@@ -62,7 +63,7 @@ def test_a_demo_can_be_recorded_and_its_stages_add_up(tmp_path: Path, kept: Kept
     rest_ms = np.array([p.t_publish_ns - p.t_capture_ns - sum(p.latency_ns.values()) for p in measured]) * 1e-6
     # What no stage tells of is a few lines of code between them; a busy machine may stop there, but not usually.
     assert set(measured[0].latency_ns) == set(STAGES) - {"decode", "received"}
-    assert rest_ms.min() >= 0.0 and np.median(rest_ms) < 2.0
+    assert rest_ms.min() >= 0.0 and np.median(rest_ms) < (0.5 if alone() else 2.0)
     again = kept.process(started(free_address(), "--seconds", "5", "--record", str(file)))
     _, err = again.communicate(timeout=200)
     assert again.returncode == 1 and "exists already" in err.strip().splitlines()[-1]

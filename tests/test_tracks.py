@@ -2,6 +2,7 @@
 
 import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -119,7 +120,7 @@ def test_no_number_and_no_blobs_break_nothing() -> None:
 
 
 def test_a_frame_costs_little() -> None:
-    """About 0.1 ms for 20 blobs on the machine it was written on; a hundred times that is a fault of ours, not of the machine."""
+    """About 0.1 ms for 20 blobs on the machine it was written on; twenty times that of processor time is a fault of ours."""
     tracks, rng = Tracks(), np.random.default_rng(0)
     points = rng.uniform(0, 480, (20, 2))
     took = []
@@ -130,4 +131,4 @@ def test_a_frame_costs_little() -> None:
         moved(seen, history, -0.01)
         took.append(time.thread_time() - begin)
     assert history.known.min() == 3
-    assert np.median(took) < 10e-3
+    assert np.median(took) < (20e-3 if numba.config.DISABLE_JIT else 2e-3)  # plain Python takes some 4 ms

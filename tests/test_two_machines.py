@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.two_machines_net import CLOCK_OFFSET_S, why_not
 from benchmarks.two_machines_wire import Way
+from tests.waiting import alone
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,7 +44,7 @@ def test_a_node_behind_20_ms_and_1_percent_of_loss_gives_poses_and_its_clock_is_
         )
     assert done.returncode == 0, (tmp_path / "log").read_text(encoding="utf-8")
     figures = json.loads(file.read_text(encoding="utf-8"))
-    assert figures["frames"] == 480 and figures["poses"] >= 20
+    assert figures["frames"] == 480 and figures["poses"] >= (240 if alone() else 20)
     # A busy machine makes real-time processes drop frames; what is not dropped has to be tracked, and well.
     assert figures["tracked_share"] * figures["frames"] / figures["poses"] >= 0.95 and figures["error_mm"][0] <= 40.0
     # No answer can be quicker than the wire; the truth is 1000 s, and both ways are equally long.
