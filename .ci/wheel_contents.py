@@ -11,9 +11,8 @@ KINDS = {".py", ".toml", ".typed"}
 
 def expected() -> set[str]:
     """Name the files the packages have in the source tree."""
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]
-    tops = {package.partition(".")[0] for package in packages}
-    files = (file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in KINDS)
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]["find"]["include"]
+    files = (file for pattern in patterns for file in (ROOT / pattern.rstrip("*")).rglob("*") if file.suffix in KINDS)
     return {file.relative_to(ROOT).as_posix() for file in files}
 
 

@@ -1,1 +1,5 @@
-"""Cameras, rigs and subjects: what is measured before a session."""
+"""Calibration before a session: cameras, floor and performer, and how well each is known.
+
+In: corners of a board, tracks of a wand, points of markers. Out: a `Rig` (camera), a floor (floor/), a `Subject` (subject/), and
+a quality report on each.
+"""

@@ -1,6 +1,6 @@
-"""Camera and rig: pinhole with Brown-Conrady distortion (k1, k2, p1, p2[, k3]), world to camera.
+"""Camera and rig: a pinhole with Brown-Conrady distortion (k1, k2, p1, p2[, k3]), and the checks of every rig that is read.
 
-x_camera = R x_world + t; x to the right of the image, y down, z away from the camera; metres and pixels.
+x_camera = R x_world + t; x to the right of the image, y down, z ahead; metres and pixels.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
+from config.arrays import Floats
+from config.errors import FileFormatError
 from config.jit import kernel
-from database.rotations import Floats
 
 UNDISTORT_STEPS = 40
 
@@ -45,24 +46,24 @@ class Camera:
         return float(0.5 * (self.matrix[0, 0] + self.matrix[1, 1]))
 
     @property
-    def called(self) -> str:
-        """Its name in a sentence."""
-        return called(self.name)
+    def title(self) -> str:
+        """The camera's name in a sentence."""
+        return title(self.name)
 
     @property
     def intrinsics(self) -> Floats:
-        """The lens in nine numbers, (9,): fx, fy, cx, cy, k1, k2, p1, p2, k3; a k3 that is not there is 0."""
+        """The lens as nine numbers, (9,): fx, fy, cx, cy, k1, k2, p1, p2, k3; k3 is 0 where there is none."""
         K, out = self.matrix, np.zeros(9)
         out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
         out[4 : 4 + len(self.distortions)] = self.distortions
         return out
 
     def to_camera(self, points_m: ArrayLike) -> Floats:
-        """Give points in the camera's frame: (..., 3) [m] world -> (..., 3) [m]."""
+        """Transform points to the camera's frame: (..., 3) world [m] -> (..., 3) [m]."""
         return np.asarray(points_m, float) @ self.rotation.T + self.translation
 
     def project(self, points_m: ArrayLike) -> Floats:
-        """Give image points with distortion: (..., 3) [m] world -> (..., 2) [px]; NaN behind the camera."""
+        """Project points to the image, with distortion: (..., 3) world [m] -> (..., 2) [px]; NaN behind the camera."""
         x = self.to_camera(points_m)
         flat = x.reshape(-1, 1, 3)
         behind = flat[:, 0, 2] <= 1e-6
@@ -75,20 +76,20 @@ class Camera:
         return px.reshape(*x.shape[:-1], 2)
 
     def undistort(self, points_px: ArrayLike) -> Floats:
-        """Give ideal normalised image points (x/z, y/z): (..., 2) [px] -> (..., 2)."""
+        """Return undistorted, normalised image points (x/z, y/z): (..., 2) raw [px] -> (..., 2)."""
         px = np.asarray(points_px, float)
         ideal = np.empty((px.size // 2, 2))
-        _undistort(np.ascontiguousarray(px.reshape(-1, 2)), self.matrix, self.intrinsics[4:], ideal)
+        undistort_points(np.ascontiguousarray(px.reshape(-1, 2)), self.intrinsics, ideal)
         return ideal.reshape(px.shape)
 
     def rays(self, points_px: ArrayLike) -> Floats:
-        """Give the directions in which image points lie, in the camera's frame at depth 1: (..., 2) raw [px] -> (..., 3)."""
+        """Return the directions of image points in the camera's frame, at depth 1: (..., 2) raw [px] -> (..., 3)."""
         ideal = self.undistort(points_px)
         return np.concatenate([ideal, np.ones((*ideal.shape[:-1], 1))], axis=-1)
 
 
-def called(name: str) -> str:
-    """Give a camera's name in a sentence: `the left camera`, `the camera` of one alone, `camera cam_2` of other programs."""
+def title(name: str) -> str:
+    """Return a camera's name in a sentence: `the left camera`, `camera cam_2` of other programs, else `the camera`."""
     if name in ("", "camera"):
         return "the camera"
     return f"camera {name}" if "cam" in name.lower() else f"the {name} camera"
@@ -98,20 +99,19 @@ def called(name: str) -> str:
 class Rig:
     """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration.
 
-    error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0;
-    verdict: on the calibration, `pass` or `poor`, empty where nobody judged it.
-    A rig of one camera has it on both sides; pairs of views then show nothing on the right (`capture.packets.lone_pair`).
+    error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0; grade:
+    of the quality report, `pass` or `poor`, empty where there was none. A rig of one camera has it on both sides.
     """
 
     left: Camera
     right: Camera
     error_px: float = float("nan")
     floor_known: bool = False
-    verdict: str = ""
+    grade: str = ""
 
     @property
-    def is_lone(self) -> bool:
-        """Tell whether there is one camera only."""
+    def is_monocular(self) -> bool:
+        """Whether there is one camera only."""
         return self.left is self.right
 
     @property
@@ -121,7 +121,7 @@ class Rig:
 
     @property
     def baseline_m(self) -> float:
-        """Distance between the two optical centres."""
+        """Distance between the two optical centres [m]."""
         return float(np.linalg.norm(self.left.center_m - self.right.center_m))
 
     @property
@@ -132,25 +132,76 @@ class Rig:
 
 
 @kernel
-def _undistort(px: Floats, K: Floats, k: Floats, ideal: Floats) -> None:
-    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), k (5,) -> ideal (N, 2).
+def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
+    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), intrinsics (9,) -> ideal (N, 2).
 
-    OpenCV 4 stops after five steps and only OpenCV 5 takes a criterion, hence our own. Far outside the image, where the model
-    turns back on itself, the last point that still made sense is given.
+    OpenCV 4 stops after five steps, and only OpenCV 5 takes a criterion. Far outside the image, where the model folds back, the
+    last point before that is returned.
     """
+    fx, fy, cx, cy = intrinsics[0], intrinsics[1], intrinsics[2], intrinsics[3]
+    k1, k2, p1, p2, k3 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7], intrinsics[8]
     for n in range(len(px)):
-        xd, yd = (px[n, 0] - K[0, 2]) / K[0, 0], (px[n, 1] - K[1, 2]) / K[1, 1]
+        xd, yd = (px[n, 0] - cx) / fx, (px[n, 1] - cy) / fy
         x, y = xd, yd
         for _ in range(UNDISTORT_STEPS):
             r2 = x * x + y * y
-            radial = 1.0 + r2 * (k[0] + r2 * (k[1] + r2 * k[4]))
+            radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
             if radial < 0.1:
                 break
-            dx = 2.0 * k[2] * x * y + k[3] * (r2 + 2.0 * x * x)
-            dy = k[2] * (r2 + 2.0 * y * y) + 2.0 * k[3] * x * y
+            dx = 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x)
+            dy = p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y
             new_x, new_y = (xd - dx) / radial, (yd - dy) / radial
             done = abs(new_x - x) + abs(new_y - y) < 1e-13
             x, y = new_x, new_y
             if done:
                 break
         ideal[n, 0], ideal[n, 1] = x, y
+
+
+FOCAL_RANGE = (0.2, 30.0)  # of the longer image side: from a fisheye-like 136 degrees to a 2 degree telephoto
+BASELINE_RANGE_M = (0.005, 50.0)
+MAX_SIDE_PX = 16384
+MAX_DISTORTION = 1e3
+
+
+def check_camera(where: str, camera: Camera) -> None:
+    """Raise FileFormatError where no real lens has such intrinsics, or a number is not finite; where: the camera, for the
+    message.
+    """
+    K, side = camera.matrix, max(camera.size)
+    if not all(np.isfinite(a).all() for a in (K, camera.distortions, camera.rotation, camera.translation)):
+        raise FileFormatError(f"{where} holds a number that is not finite; calibrate again")
+    if not all(16 <= length <= MAX_SIDE_PX for length in camera.size):
+        raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {camera.size}")
+    if not (np.allclose(K[2], (0, 0, 1), atol=1e-9) and K[0, 1] == K[1, 0] == 0.0):
+        raise FileFormatError(f"{where} matrix must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {K.tolist()}")
+    for name, focal in (("fx", K[0, 0]), ("fy", K[1, 1])):
+        if not FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side:
+            raise FileFormatError(
+                f"{where} focal length {name} = {focal:g} px, expected {FOCAL_RANGE[0] * side:g} to {FOCAL_RANGE[1] * side:g} px "
+                f"for an image {side} px long; is matrix in pixels and of this size?"
+            )
+    for name, center, length in (("cx", K[0, 2], camera.size[0]), ("cy", K[1, 2], camera.size[1])):
+        if not -0.5 * length <= center <= 1.5 * length:
+            raise FileFormatError(
+                f"{where} principal point {name} = {center:g} px is far outside the image of {length} px; does size fit matrix?"
+            )
+    if np.abs(camera.distortions).max() > MAX_DISTORTION:
+        raise FileFormatError(
+            f"{where} distortions up to {np.abs(camera.distortions).max():g}, expected at most {MAX_DISTORTION:g}"
+        )
+    R = camera.rotation
+    if not np.allclose(R @ R.T, np.eye(3), atol=1e-3) or np.linalg.det(R) < 0.5:
+        raise FileFormatError(
+            f"{where} rotation is no rotation: {np.round(R, 4).tolist()}; expected a right-handed, orthonormal one"
+        )
+
+
+def check_baseline(where: str, rig: Rig) -> None:
+    """Raise FileFormatError unless the distance between the cameras is plausible; where: the file, for the message."""
+    low, high = BASELINE_RANGE_M
+    if not low <= rig.baseline_m <= high:
+        raise FileFormatError(
+            f"{where}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres: "
+            "`duocap calibrate convert FILE --unit mm --out rig.toml` takes files in another unit"
+        )

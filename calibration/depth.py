@@ -1,30 +1,30 @@
-"""How well a rig can tell depth: what a given error in the pictures is at a given distance, and where a performer stands.
+"""How well a rig measures depth: the error at a distance for a given image noise, and where the performer stands.
 
-Two cameras side by side measure depth by the small difference of two directions: its error grows with the square of the distance
-and shrinks with the baseline, z^2 sigma sqrt(2) / (f b) for parallel cameras with sigma in either picture.
+Two cameras side by side measure depth by disparity: its error grows with the square of the distance and falls with the baseline,
+z^2 sigma sqrt(2) / (f b) for parallel cameras with noise sigma in either image.
 """
 
 import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.triangulate import triangulate
+from config.arrays import Floats
 from config.errors import CalibrationError
-from database.rotations import Floats
 
-BODY_M = 2.2  # of height that shall fit into a picture: a performer with an arm up
-DISTANCES_M = (1.0, 6.0)  # where a performer stands, when nobody says
-VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth of the room of a body that moves on the spot
+BODY_M = 2.2  # height that must fit into an image: a performer with an arm up
+DISTANCES_M = (1.0, 6.0)  # of the performer, where none is given
+VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth that a body takes which moves on the spot
 
 
 def depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
-    """Give the standard deviation of a point's place along its worst direction, depth unless cameras stand wide apart [m].
+    """Return the standard deviation of a point along its worst direction, which is depth unless the cameras are wide apart [m].
 
-    The point lies `distance_m` in front of both cameras' middle; sigma_px: of a marker's centre in either picture. Raises
-    CalibrationError: a rig of one camera, which measures no depth.
+    The point lies `distance_m` in front of the middle between the cameras; sigma_px: noise of a marker's centre in either image.
+    Raises CalibrationError: a rig of one camera, which measures no depth.
     """
-    if rig.is_lone:
+    if rig.is_monocular:
         raise CalibrationError("one camera alone measures no depth; calibrate it together with a second one")
-    point = place_m(rig, distance_m)
+    point = central_point_m(rig, distance_m)
     px = [camera.project(point[None]) for camera in rig.cameras]
     if not all(np.isfinite(side).all() for side in px):
         return float("inf")
@@ -32,12 +32,12 @@ def depth_sigma_m(rig: Rig, distance_m: float, sigma_px: float) -> float:
     return float(np.sqrt(np.linalg.eigvalsh(covariance[0])[-1]))
 
 
-def axes_of_view(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
-    """Give the middle of both cameras and the directions to the right, down and ahead between them, (3,) each, world."""
+def view_axes(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the middle between the cameras and the directions right, down and ahead of it, (3,) each, world."""
     middle = 0.5 * (rig.left.center_m + rig.right.center_m)
     ahead = rig.left.rotation[2] + rig.right.rotation[2]
     length = float(np.linalg.norm(ahead))
-    # Cameras that look at each other have no common way ahead: across their baseline then.
+    # Cameras that look at each other have no common direction: across their baseline then.
     ahead = ahead / length if length > 0.2 else np.cross(rig.left.rotation[2], rig.left.rotation[1])
     down = rig.left.rotation[1] + rig.right.rotation[1]
     down = down - ahead * (ahead @ down)
@@ -45,9 +45,9 @@ def axes_of_view(rig: Rig) -> tuple[Floats, Floats, Floats, Floats]:
     return middle, np.cross(down, ahead), down, ahead
 
 
-def place_m(rig: Rig, distance_m: float) -> Floats:
-    """Give the point `distance_m` in front of the rig that is most in the middle of both pictures, (3,) [m] world."""
-    middle, right, down, ahead = axes_of_view(rig)
+def central_point_m(rig: Rig, distance_m: float) -> Floats:
+    """Return the point `distance_m` in front of the rig that is nearest to the middle of both images, (3,) world [m]."""
+    middle, right, down, ahead = view_axes(rig)
     half = 0.6 * distance_m
     steps = np.linspace(-half, half, 25)
     grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
@@ -62,9 +62,9 @@ def place_m(rig: Rig, distance_m: float) -> Floats:
 
 
 def performer_distance_m(rig: Rig) -> float:
-    """Give the distance at which a performer just fits into both pictures, within what is usual [m].
+    """Return the distance at which a performer just fits into both images, within what is usual [m].
 
-    Further off where the cameras' views only then overlap by half of the room that a performer takes.
+    Farther where the fields of view overlap only then by half of the volume that a performer takes.
     """
 
     def needed(camera: Camera) -> float:
@@ -79,12 +79,12 @@ def performer_distance_m(rig: Rig) -> float:
 
 
 def volume_points_m(rig: Rig, distance_m: float) -> Floats:
-    """Give points of the room in which a performer moves, those that both cameras see, (N, 3) [m] world.
+    """Return points of the volume in which a performer moves that both cameras see, (N, 3) world [m].
 
-    A grid of 4 x 4 x 3 over VOLUME_M about `place_m`, drawn together where a picture is too small for it.
+    A grid of 4 x 4 x 3 over VOLUME_M about `central_point_m`, smaller where an image does not show all of it.
     """
-    _, right, down, ahead = axes_of_view(rig)
-    center = place_m(rig, distance_m)
+    _, right, down, ahead = view_axes(rig)
+    center = central_point_m(rig, distance_m)
     x, y, z = np.meshgrid(np.linspace(-0.5, 0.5, 4), np.linspace(-0.5, 0.5, 4), np.linspace(-0.5, 0.5, 3), indexing="ij")
     unit = np.stack([x, y, z], axis=-1).reshape(-1, 3)
     for share in (1.0, 0.8, 0.64, 0.5, 0.4, 0.3, 0.2):
@@ -97,7 +97,7 @@ def volume_points_m(rig: Rig, distance_m: float) -> Floats:
 
 
 def _in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Tell which points a camera sees, (N,); the angle is bounded too, since a lens polynomial folds back far outside."""
+    """Return which points a camera sees, (N,); the angle is bounded too, since a lens polynomial folds back far outside."""
     x = camera.to_camera(points_m)
     px = camera.project(points_m)
     wide = np.hypot(*camera.size) / camera.focal_px

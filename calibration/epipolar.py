@@ -7,28 +7,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import Camera, Rig
-from database.rotations import Floats, skew
+from config.arrays import Floats
+from database.geometry.rotations import skew
 
 
 def essential_matrix(rig: Rig) -> Floats:
-    """Give E = [t]x R with y_right' E y_left = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
+    """Return E = [t]x R with y_right' E y_left = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
     R, t = rig.left_to_right
     return np.asarray(skew(t) @ R)
 
 
 def fundamental_matrix(rig: Rig) -> Floats:
-    """Give F with x_right' F x_left = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
+    """Return F with x_right' F x_left = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
     F = np.linalg.inv(rig.right.matrix).T @ essential_matrix(rig) @ np.linalg.inv(rig.left.matrix)
     return np.asarray(F / np.linalg.norm(F))
 
 
 def ideal_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
-    """Take the distortion out of image points and stay in pixels, homogeneous: (N, 2) [px] -> (N, 3)."""
+    """Undistort image points and return them in homogeneous pixels: (N, 2) raw [px] -> (N, 3)."""
     return np.asarray(camera.rays(points_px) @ camera.matrix.T)
 
 
 def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Floats:
-    """Give the symmetric epipolar distance of every left to every right point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
+    """Return the symmetric epipolar distance of every left to every right point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
     """

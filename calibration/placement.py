@@ -1,6 +1,6 @@
-"""Place a rig by hand: two cameras of a given lens beside each other, looking at one point of a Y-up world.
+"""Place a rig by hand: two cameras with given lenses that look at one point of a Y-up world.
 
-The performer's rest pose faces +Z, so the cameras stand at +Z and look towards -Z; the left camera is then at -X.
+The performer's rest pose faces +Z, so the cameras are at +Z and look towards -Z; the left camera is then at -X.
 """
 
 import math
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import Camera, Rig
+from config.arrays import Floats
 from config.errors import CalibrationError
-from database.rotations import Floats
 
 # A mild barrel, as small webcams have; the two lenses are not alike.
 DISTORTIONS = (
@@ -21,9 +21,9 @@ UP = np.array([0.0, 1.0, 0.0])
 
 
 def intrinsics_from_fov(size: tuple[int, int], fov_deg: float) -> Floats:
-    """Give K with f = (width / 2) / tan(fov / 2), fov the horizontal field of view, (3, 3) [px].
+    """Return K with f = (width / 2) / tan(fov / 2), fov the horizontal field of view, (3, 3) [px].
 
-    Raises CalibrationError: a field of view outside 10..150 degrees or an empty image.
+    Raises CalibrationError: a field of view outside 10..150 degrees, or an image below 16x16.
     """
     width, height = size
     if not 10.0 <= fov_deg <= 150.0:
@@ -42,9 +42,9 @@ def looking_at(
     target_m: ArrayLike,
     distortions: ArrayLike | None = None,
 ) -> Camera:
-    """Give the camera at `position_m` that looks at `target_m` with its image upright against world Y.
+    """Return the camera at `position_m` that looks at `target_m`, its image upright against world Y.
 
-    position_m, target_m: (3,) [m] world. Raises CalibrationError when it would look straight up or down.
+    position_m, target_m: (3,) world [m]. Raises CalibrationError: it would look straight up or down.
     """
     position = np.asarray(position_m, float)
     ahead = np.asarray(target_m, float) - position
@@ -65,9 +65,9 @@ def place_rig(
     target_m: ArrayLike,
     distorted: bool = True,
 ) -> Rig:
-    """Give two cameras at `left_m` and `right_m` that look at `target_m`, (3,) [m] each, world Y up, floor at 0.
+    """Return cameras at `left_m` and `right_m` that look at `target_m`, (3,) each [m], world Y up, floor at 0.
 
-    Raises CalibrationError: cameras in one place, an impossible lens.
+    Raises CalibrationError: both in one position, or an impossible lens.
     """
     if np.linalg.norm(np.asarray(left_m, float) - np.asarray(right_m, float)) < 0.01:
         raise CalibrationError("the two cameras stand in one place; give a baseline of at least 0.01 m")
@@ -86,7 +86,7 @@ def facing_rig(
     height_m: float,
     target_m: ArrayLike = (0.0, 0.95, 0.0),
 ) -> Rig:
-    """Give two cameras side by side in front of a performer who faces +Z at `target_m`.
+    """Return two cameras side by side in front of a performer who faces +Z at `target_m`.
 
     distance_m: from the target to the middle of the baseline, along Z; height_m: of both cameras above the floor.
     """
@@ -97,7 +97,7 @@ def facing_rig(
 
 
 def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
-    """Say whether both cameras see every point, (..., 3) [m] world, at least `margin_px` inside the image.
+    """Return whether both cameras see every point, (..., 3) world [m], at least `margin_px` inside the image.
 
     The lens polynomial folds back far outside the image, so the angle is bounded too.
     """
@@ -118,9 +118,9 @@ def all_in_view(rig: Rig, points_m: ArrayLike, margin_px: float = 0.0) -> bool:
 def distance_in_view(
     size: tuple[int, int], fov_deg: float, baseline_m: float, height_m: float, points_m: ArrayLike, margin: float = 0.05
 ) -> float:
-    """Give the smallest distance at which `facing_rig` sees all points, (..., 3) [m], to 1 cm.
+    """Return the smallest distance at which `facing_rig` sees all points, (..., 3) [m], to 1 cm.
 
-    margin: share of the image width kept free at every edge. Raises CalibrationError when 30 m are not enough.
+    margin: share of the image width kept free at every edge. Raises CalibrationError: 30 m are not enough.
     """
     points = np.asarray(points_m, float).reshape(-1, 3)
     near, far = 0.3, 30.0

@@ -1,25 +1,24 @@
 """Optimal two-view triangulation with distortion, and the covariance of the result.
 
-The point minimises the reprojection error in raw pixels, each camera's weighted by its sigma (Hartley & Sturm 1997's
-criterion); Gauss-Newton from the point nearest to both rays. Covariance: (J' W J)^-1 at the solution.
+The point minimises the reprojection error in raw pixels, each camera's weighted by its sigma (the criterion of Hartley & Sturm
+1997); Gauss-Newton from the point nearest to both rays. Covariance: (J' W J)^-1 at the solution.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, undistort_points
+from config.arrays import Floats
 from config.errors import CalibrationError
 from config.jit import kernel
-from database.rotations import Floats
 
 # A packed camera: fx, fy, cx, cy, k1, k2, p1, p2, k3, R by rows (9), t (3).
 N_PACKED = 21
 MAX_STEPS = 12
-UNDISTORT_STEPS = 20
 
 
-def packed_camera(camera: Camera) -> Floats:
-    """Give a camera as one row of numbers for the kernels, (21,)."""
+def _packed(camera: Camera) -> Floats:
+    """Return a camera as one row of numbers for the kernels, (21,)."""
     row = np.zeros(N_PACKED)
     row[:9] = camera.intrinsics
     row[9:18] = camera.rotation.ravel()
@@ -30,11 +29,12 @@ def packed_camera(camera: Camera) -> Floats:
 def triangulate(
     rig: Rig, left_px: ArrayLike, right_px: ArrayLike, sigma_left_px: ArrayLike = 1.0, sigma_right_px: ArrayLike = 1.0
 ) -> tuple[Floats, Floats]:
-    """Give the points seen by both cameras.
+    """Triangulate points that both cameras see.
 
-    left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_*_px: their standard deviations, (N,) or one for all.
-    Returns point_m (N, 3) world and covariance_m2 (N, 3, 3); a point whose rays do not meet in front may come out anywhere,
-    always finite, so check `depths_m`. Raises CalibrationError: unequal lengths, or a sigma that is not positive.
+    left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_left_px, sigma_right_px: their standard deviations, (N,)
+    or one for all [px]. Returns point_m (N, 3) world and covariance_m2 (N, 3, 3). A point whose rays do not meet in front of the
+    cameras may come out anywhere, but finite: check `depths_m`. Raises CalibrationError: unequal lengths, or a sigma that is not
+    positive.
     """
     px = np.empty((2, np.shape(left_px)[0], 2))
     if np.shape(left_px) != np.shape(right_px):
@@ -48,41 +48,24 @@ def triangulate(
         raise CalibrationError(
             "a blob's sigma is not positive; every measured point needs the standard deviation of its centre in pixels"
         )
-    cameras = np.stack([packed_camera(rig.left), packed_camera(rig.right)])
+    cameras = np.stack([_packed(rig.left), _packed(rig.right)])
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
-    _triangulate(cameras, px, sigma, point, covariance)
+    ideal = np.empty_like(px)
+    for side in range(2):
+        undistort_points(px[side], cameras[side, :9], ideal[side])
+    _triangulate(cameras, px, ideal, sigma, point, covariance)
     return point, covariance
 
 
 def depths_m(rig: Rig, point_m: ArrayLike) -> Floats:
-    """Give each point's depth along both optical axes: (N, 3) world -> (2, N) [m], negative behind a camera."""
+    """Return each point's depth along both optical axes: (N, 3) world [m] -> (2, N) [m], negative behind a camera."""
     points = np.asarray(point_m, float)
     return np.stack([points @ camera.rotation[2] + camera.translation[2] for camera in rig.cameras])
 
 
 @kernel
-def _ideal(c: NDArray[np.float64], u: float, v: float, out: NDArray[np.float64]) -> None:
-    """Undistort one pixel to (x/z, y/z) by fixed-point iteration, as OpenCV does."""
-    xd, yd = (u - c[2]) / c[0], (v - c[3]) / c[1]
-    x, y = xd, yd
-    for _ in range(UNDISTORT_STEPS):
-        r2 = x * x + y * y
-        radial = 1.0 + r2 * (c[4] + r2 * (c[5] + r2 * c[8]))
-        dx = 2.0 * c[6] * x * y + c[7] * (r2 + 2.0 * x * x)
-        dy = c[6] * (r2 + 2.0 * y * y) + 2.0 * c[7] * x * y
-        if radial < 0.1:  # outside where the lens model means anything
-            break
-        new_x, new_y = (xd - dx) / radial, (yd - dy) / radial
-        done = abs(new_x - x) + abs(new_y - y) < 1e-12
-        x, y = new_x, new_y
-        if done:
-            break
-    out[0], out[1] = x, y
-
-
-@kernel
-def _project(c: NDArray[np.float64], p: NDArray[np.float64], uv: NDArray[np.float64], J: NDArray[np.float64]) -> bool:
-    """Project one world point to pixels `uv` (2,) with Jacobian `J` (2, 3); False, and neither, where it is not in front."""
+def _project(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
+    """Project a world point to `uv` (2,) with its Jacobian `J` (2, 3); return False, and write neither, unless it is in front."""
     X = c[9] * p[0] + c[10] * p[1] + c[11] * p[2] + c[18]
     Y = c[12] * p[0] + c[13] * p[1] + c[14] * p[2] + c[19]
     Z = c[15] * p[0] + c[16] * p[1] + c[17] * p[2] + c[20]
@@ -106,12 +89,13 @@ def _project(c: NDArray[np.float64], p: NDArray[np.float64], uv: NDArray[np.floa
 
 
 @kernel
-def _midpoint(cameras: NDArray[np.float64], px: NDArray[np.float64], work: NDArray[np.float64], p: NDArray[np.float64]) -> None:
-    """Give the point nearest to both rays, at most 1 km out: px (2, 2), work (2, 6) for centre and direction by camera."""
+def _midpoint(cameras: Floats, ideal: Floats, work: Floats, p: Floats) -> None:
+    """Write the point nearest to both rays to `p`, at most 1 km away: ideal (2, 2), work (2, 6) for centre and direction by
+    camera.
+    """
     for i in range(2):
         c = cameras[i]
-        _ideal(c, px[i, 0], px[i, 1], work[i])
-        x, y = work[i, 0], work[i, 1]
+        x, y = ideal[i, 0], ideal[i, 1]
         length = np.sqrt(x * x + y * y + 1.0)
         for k in range(3):
             work[i, 3 + k] = (c[9 + k] * x + c[12 + k] * y + c[15 + k]) / length
@@ -130,14 +114,14 @@ def _midpoint(cameras: NDArray[np.float64], px: NDArray[np.float64], work: NDArr
 
 @kernel
 def _normal_equations(
-    cameras: NDArray[np.float64],
-    px: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    p: NDArray[np.float64],
-    H: NDArray[np.float64],
-    work: NDArray[np.float64],
+    cameras: Floats,
+    px: Floats,
+    weight: Floats,
+    p: Floats,
+    H: Floats,
+    work: Floats,
 ) -> bool:
-    """Build H = J' W J in H[:, :3] and the gradient J' W r in H[:, 3]; False where the point is not in front of both."""
+    """Write H = J' W J to H[:, :3] and the gradient J' W r to H[:, 3]; return False unless the point is in front of both."""
     H[:] = 0.0
     for i in range(2):
         uv, J = work[3 * i, :2], work[3 * i + 1 : 3 * i + 3]
@@ -153,8 +137,8 @@ def _normal_equations(
 
 
 @kernel
-def _inverse3(H: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Invert a symmetric positive (3, 3), kept away from singular."""
+def _inverse3(H: Floats, out: Floats) -> None:
+    """Invert a symmetric positive definite (3, 3), kept away from singular."""
     for a in range(3):
         b, c = (a + 1) % 3, (a + 2) % 3
         for d in range(3):
@@ -170,22 +154,25 @@ def _inverse3(H: NDArray[np.float64], out: NDArray[np.float64]) -> None:
 
 @kernel
 def _triangulate(
-    cameras: NDArray[np.float64],
-    px: NDArray[np.float64],
-    sigma: NDArray[np.float64],
-    point: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    cameras: Floats,
+    px: Floats,
+    ideal: Floats,
+    sigma: Floats,
+    point: Floats,
+    covariance: Floats,
 ) -> None:
-    """Triangulate each correspondence: cameras (2, 21), px (2, N, 2), sigma (2, N) -> point (N, 3), covariance (N, 3, 3)."""
-    work, H, weight = np.empty((6, 6)), np.empty((3, 4)), np.empty(2)
-    packed = np.empty((6, 3))
+    """Triangulate each correspondence: cameras (2, 21), px and ideal (2, N, 2), sigma (2, N) -> point (N, 3), covariance (N, 3,
+    3).
+    """
+    work, H, weight = np.empty((2, 6)), np.empty((3, 4)), np.empty(2)
+    projected = np.empty((6, 3))
     for n in range(point.shape[0]):
         p, C = point[n], covariance[n]
-        _midpoint(cameras, px[:, n], work[:2], p)
+        _midpoint(cameras, ideal[:, n], work, p)
         for i in range(2):
             weight[i] = 1.0 / (sigma[i, n] * sigma[i, n])
         for _ in range(MAX_STEPS):
-            if not _normal_equations(cameras, px[:, n], weight, p, H, packed):
+            if not _normal_equations(cameras, px[:, n], weight, p, H, projected):
                 C[:] = 0.0
                 for a in range(3):
                     C[a, a] = 1e6  # behind a camera: nothing is known of the point

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from config.arrays import Bools, Floats
 
 
 def _lock(*arrays: NDArray[np.generic]) -> None:
@@ -58,41 +57,42 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class PairedBlobs:
-    """Both cameras' blobs at one moment.
+    """Both cameras' blobs at one time.
 
-    apart_ns: how much later the right camera looked, where the blobs were brought to one moment since; None: as the stamps say.
+    measured_skew_ns: by how much the right image was taken later, where the blobs were moved to one time since; None where the
+    timestamps are as they were measured.
     """
 
     left: Blobs
     right: Blobs
-    apart_ns: int | None = None
+    measured_skew_ns: int | None = None
 
     @property
     def skew_ns(self) -> int:
-        """How much later the right camera looked."""
-        return self.right.t_capture_ns - self.left.t_capture_ns if self.apart_ns is None else self.apart_ns
+        """By how much the right image was taken later."""
+        return self.residual_skew_ns if self.measured_skew_ns is None else self.measured_skew_ns
 
     @property
-    def unmoved_ns(self) -> int:
-        """How far apart in time the views still are, right minus left: 0 where the blobs were brought to one moment."""
+    def residual_skew_ns(self) -> int:
+        """Right timestamp minus left: 0 where the blobs were moved to one time."""
         return self.right.t_capture_ns - self.left.t_capture_ns
 
     @property
     def t_capture_ns(self) -> int:
-        """The moment the pair stands for: the middle of the two stamps."""
+        """Middle of the two timestamps."""
         return (self.left.t_capture_ns + self.right.t_capture_ns) // 2
 
 
-def lone_pair(blobs: Blobs) -> PairedBlobs:
-    """Give the pair of views of one camera alone: the other one looks at the same moment and sees nothing."""
+def monocular_pair(blobs: Blobs) -> PairedBlobs:
+    """Return the pair of one camera's view and an empty one at the same time."""
     none, no_colors = np.zeros(0), np.zeros((0, 3))
     other = Blobs(1 - blobs.camera, blobs.index, blobs.t_capture_ns, np.zeros((0, 2)), none, no_colors, none)
     return PairedBlobs(blobs, other) if blobs.camera == 0 else PairedBlobs(other, blobs)
 
 
-def lone_view(pair: PairedBlobs, enough: int) -> int | None:
-    """Tell which camera alone shows enough blobs to be a performer, None where both do or neither does."""
-    shown = [len(blobs) >= enough for blobs in (pair.left, pair.right)]
+def monocular_view(pair: PairedBlobs, min_blobs: int) -> int | None:
+    """Return the camera that alone has at least min_blobs, None where both have or neither has."""
+    shown = [len(blobs) >= min_blobs for blobs in (pair.left, pair.right)]
     return shown.index(True) if sum(shown) == 1 else None
 
 

@@ -1,3 +1,6 @@
-"""What every stage shares: settings, names of joints and markers, errors, the numba decorator."""
+"""What every folder shares: settings and their loading, joints and marker sets, errors, atomic files, logs, the numba decorator.
 
-DUOCAP = True  # lets the launcher tell this package from the unrelated `config` on PyPI
+In: TOML files (`--config`, marker sets, tuned values) and `--set`. Out: `Settings` and `MarkerSet`, frozen and checked.
+"""
+
+DUOCAP = True  # a foreign package named `config` lacks it: tools/launch.py tells them apart

@@ -6,17 +6,17 @@ line and exits with status 1; anything that is not a `DuocapError` is an interna
 
 
 class DuocapError(Exception):
-    """Report a fault in the input, in words meant for the user."""
+    """A fault in the input; the message is meant for the user."""
 
 
 def reason(error: Exception) -> str:
-    """Say in words why a file could not be read or written."""
+    """Return why a file could not be read or written, as a phrase for a message."""
     if isinstance(error, FileNotFoundError):
         return "no such file or folder"
     if isinstance(error, UnicodeDecodeError):
-        return "it is no UTF-8 text"
-    words = error.strerror if isinstance(error, OSError) else str(error)
-    return (words or type(error).__name__).lower()
+        return "not UTF-8 text"
+    message = error.strerror if isinstance(error, OSError) else str(error)
+    return (message or type(error).__name__).lower()
 
 
 class SettingsError(DuocapError):
@@ -24,7 +24,7 @@ class SettingsError(DuocapError):
 
 
 class FileFormatError(DuocapError):
-    """A file is not what it should be; the message holds the file and, for text, the line."""
+    """A file is not what it should be, or cannot be written; the message holds the file and, for text, the line."""
 
 
 class CalibrationError(DuocapError):
@@ -36,4 +36,4 @@ class SourceError(DuocapError):
 
 
 class DatabaseError(DuocapError):
-    """A motion database is missing, empty, damaged or of another version."""
+    """A motion database is missing, empty, damaged, of another version, or cannot be written."""

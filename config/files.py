@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, then moved onto it; caches of the last used ones."""
+"""Files written atomically, and caches that keep the last used ones."""
 
 import contextlib
 import errno
@@ -8,24 +8,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from config.errors import FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, reason
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what the user may use of it
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of it
 
 
 @contextlib.contextmanager
-def atomic_open(file: Path) -> Iterator[BinaryIO]:
-    """Give a stream whose bytes become `file` when the block ends well; after an exception the old file is as it was.
+def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> Iterator[BinaryIO]:
+    """Return a stream, to write and to read back, whose bytes become `file` when the block ends without an exception.
 
-    Raises FileFormatError: the folder does not exist, cannot be written to, or the disk is full.
+    They go to a temporary file in the same folder, which then replaces `file`; after an exception the old file is unchanged.
+    Raises `error_type`: the folder does not exist, cannot be written to, or the disk is full.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise error_type(_unwritable_message(file, error)) from error
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with os.fdopen(descriptor, "w+b") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -33,51 +34,50 @@ def atomic_open(file: Path) -> Iterator[BinaryIO]:
         temporary.chmod(0o666 & ~_umask())
         try:
             temporary.replace(file)
-        except OSError as error:  # a folder of that name, or on Windows a file that another program holds open
-            raise _unwritable(file, error) from error
+        except OSError as error:  # a folder of that name, or on Windows a file that another program has open
+            raise error_type(_unwritable_message(file, error)) from error
     except OSError as error:
-        if error.errno in FULL:
-            raise _unwritable(file, error) from error
+        if error.errno in DISK_FULL:
+            raise error_type(_unwritable_message(file, error)) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def atomic_write(file: Path, content: str | bytes) -> None:
-    """Write a whole file at once: text as UTF-8 with `\\n` line ends, or bytes."""
+    """Write a whole file atomically: text as UTF-8 with `\\n` line ends, or bytes. Raises FileFormatError as `atomic_open`."""
     with atomic_open(Path(file)) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def mark_used(file: Path) -> None:
-    """Let a file of a cache count as the last used; one that may only be read stays as it is."""
+    """Set the modification time of a cached file to now; a file that may only be read is left as it is."""
     with contextlib.suppress(OSError):
         os.utime(file)
 
 
 def keep_last_used(folder: Path, pattern: str, count: int) -> None:
-    """Remove all files of a folder that match a pattern, such as `*.db`, but the `count` last used ones.
+    """Remove the files of a folder that match a pattern, such as `*.db`, except the `count` last used ones.
 
-    What another process has open on Windows, or may not be removed, stays.
+    A file that another process has open on Windows, or that may not be removed, stays.
     """
     used: list[tuple[int, Path]] = []
     with contextlib.suppress(OSError):
         for file in folder.glob(pattern):
-            with contextlib.suppress(OSError):  # gone since: another process removes as well
+            with contextlib.suppress(OSError):  # removed meanwhile by another process
                 used.append((file.stat().st_mtime_ns, file))
     for _, file in sorted(used, reverse=True)[count:]:
         with contextlib.suppress(OSError):
             file.unlink()
 
 
-def _unwritable(file: Path, error: OSError) -> FileFormatError:
-    """Say that `file` cannot be written and what to do."""
-    todo = "choose a place in an existing folder that you may write to"
-    return FileFormatError(f"{file}: cannot be written ({reason(error)}); {todo}")
+def _unwritable_message(file: Path, error: OSError) -> str:
+    """Return the message for a file that cannot be written."""
+    return f"{file}: cannot be written ({reason(error)}); choose a place in an existing folder that you may write to"
 
 
 def _umask() -> int:
-    """Give the process's file mode mask, which can only be read by setting it."""
+    """Return the process's file mode mask, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

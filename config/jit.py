@@ -1,7 +1,10 @@
 """The one numba decorator of the project."""
 
+import hashlib
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
 
 import numba
 
@@ -12,16 +15,40 @@ FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 
 def kernel(function: F) -> F:
-    """Compile `function` without the GIL, cached on disk; kernels that call each other share a file.
-
-    For the one exception see docs/decisions/0011-kernels-across-files.md.
-    """
-    return cast(F, numba.njit(nogil=True, cache=True, fastmath=FASTMATH)(function))
+    """Compile `function` without the GIL, cached on disk until its file or that of a kernel it calls changes."""
+    return _compiled(function)
 
 
 def inlined(function: F) -> F:
-    """Make `function` part of each kernel that calls it, before that is compiled, for what has one caller.
+    """Make `function` part of each kernel that calls it, before that is compiled; for kernels with one caller.
 
-    A kernel is compiled by itself and again in all above it; this is not. From Python it can be called as a kernel can.
+    A kernel is compiled by itself and again in all above it; this is not. It can be called from Python, too.
     """
-    return cast(F, numba.njit(nogil=True, cache=True, fastmath=FASTMATH, inline="always")(function))
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: F, inline: Literal["never", "always"] = "never") -> F:
+    """Return numba's dispatcher, its disk cache valid for the content of all files it is compiled from.
+
+    numba itself looks at the time stamp of the caller's file only: it would go on using a callee of another file that has been
+    edited since, and compile everything again after an installation that changed nothing. The digest takes the place of numba's
+    version, which is compared before anything else is unpickled: an old index may name a NamedTuple that is gone.
+    """
+    dispatcher: Any = numba.njit(nogil=True, cache=True, fastmath=FASTMATH, inline=inline)(function)
+    called = (function.__globals__.get(name) for name in function.__code__.co_names)
+    files = {function.__code__.co_filename}.union(*(getattr(one, "source_files", ()) for one in called))
+    dispatcher.source_files = frozenset(files)
+    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if index is not None:
+        index._source_stamp = tuple(_digest(file) for file in sorted(files))
+        index._version = " ".join([numba.__version__, *index._source_stamp])
+    return cast(F, dispatcher)
+
+
+@cache
+def _digest(file: str) -> str:
+    """Return a digest of a file's content, empty where it cannot be read."""
+    try:
+        return hashlib.blake2b(Path(file).read_bytes(), digest_size=12).hexdigest()
+    except OSError:
+        return ""

@@ -40,7 +40,7 @@ VRM_BONE: Final[dict[str, str]] = {name: name for name in JOINTS if name != "upp
 
 
 def mirrored(name: str) -> str:
-    """Name the joint on the other side of the body; a joint of the middle is its own mirror image."""
+    """Return the name of the joint on the other side of the body; a joint in the middle is its own mirror image."""
     if name.startswith("left"):
         return "right" + name[4:]
     if name.startswith("right"):

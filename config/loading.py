@@ -1,31 +1,35 @@
-"""Settings from TOML: the defaults, then one file, then `--set key=value`; what is unknown or of the wrong type is an error."""
+"""Settings from TOML: the defaults, then one file, then `--set key=value`; and back to TOML.
+
+The sections and keys are the fields of the dataclasses in `config.settings`. Unknown keys and values of another type are errors.
+"""
 
 import difflib
 import math
 import tomllib
-import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from config.cameras import CAMERAS
+import tomli_w
+
 from config.errors import SettingsError, reason
-from config.settings import INTERNAL, Control, Settings, SideSettings, Signed
+from config.settings import CAMERAS, INTERNAL, Control, Settings, SideSettings, Signed
 
 T = TypeVar("T")
-_UNIONS = (Union, types.UnionType)
+HEAD = "# Every setting as it was. Give this file with --config to have the same again.\n\n"
+TYPE_NAMES = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
 
 
 def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Settings:
-    """Give the settings of a run: defaults < `file` < `sets` (each "section.key=value", the value in TOML).
+    """Return the settings of a run: defaults < `file` < `sets` (each "section.key=value", the value in TOML).
 
     Raises SettingsError: no such file, not TOML, unknown key (with the closest known one), value of the wrong type.
     """
     table: dict[str, Any] = {}
     if file is not None:
         table = _read(file)
-        build(Settings, table, str(file))  # so that a fault in the file is blamed on the file
+        build(Settings, table, str(file))  # so that the message of a fault in the file names the file
     for text in sets:
         key, value = _parse_set(text)
         build(Settings, _nested(key, value), f"--set {text}")
@@ -34,28 +38,32 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
 
 
 def build(kind: type[T], table: Mapping[str, Any], source: str, prefix: str = "") -> T:
-    """Fill the settings dataclass `kind` from a table; keys that are absent keep their defaults."""
+    """Return the settings dataclass `kind` with the values of a table; absent keys keep their defaults.
+
+    source: named in errors; prefix: of the keys in errors, such as `detector.`. Raises SettingsError as `load_settings`.
+    """
     hints = _hints(kind)
     values = {}
     for key, raw in table.items():
         where = f"{prefix}{key}"
         if key not in hints:
             unknown = ".".join([where, *_first_path(raw)])
-            raise SettingsError(f"{source}: unknown setting {unknown!r}; {_hint(unknown)}")
+            raise SettingsError(f"{source}: unknown setting {unknown!r}; {_suggestion(unknown)}")
         section = _section(hints[key])
         if section is None:
             values[key] = _value(hints[key], raw, f"{source}: {where}")
             continue
         if not isinstance(raw, dict):
-            raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {_listed(section, where)}")
+            keys = ", ".join(known_keys(section, f"{where}."))
+            raise SettingsError(f"{source}: {where} is a section, not a value; give it keys: {keys}")
         built = build(section, raw, source, f"{where}.")
-        # Of what is otherwise for one camera only the given values count: the others are those of both cameras.
+        # A camera's own section holds the given values only; the others are those of both cameras.
         values[key] = built if is_dataclass(hints[key]) else {name: getattr(built, name) for name in raw}
     return kind(**values)
 
 
-def settings_table(settings: Settings) -> dict[str, Any]:
-    """Give settings as the table that `load_settings` reads from TOML, complete; what is internal is left out."""
+def settings_text(settings: Settings) -> str:
+    """Return all settings as the text of a TOML file that `load_settings` reads as the same settings."""
     table = asdict(settings)
     del table["given"]
     for side in CAMERAS:
@@ -63,11 +71,11 @@ def settings_table(settings: Settings) -> dict[str, Any]:
         table[side] = {section: values for section, values in table[side].items() if values}
         if not table[side]:
             del table[side]
-    return table
+    return HEAD + tomli_w.dumps(table)
 
 
 def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
-    """List every setting by its dotted name; those of one camera are the same again and not in it."""
+    """Return every setting by its dotted name, without the repetition of sections for one camera."""
     keys: list[str] = []
     for name, hint in _hints(kind).items():
         if hint is SideSettings:
@@ -78,20 +86,20 @@ def known_keys(kind: Any = Settings, prefix: str = "") -> tuple[str, ...]:
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """Give the types of a section's settings by name, without what is none."""
+    """Return the types of a section's settings by name, without internal fields."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if INTERNAL not in getattr(hint, "__metadata__", ())}
 
 
 def _section(hint: Any) -> Any:
-    """Give the dataclass of a section, or of a section's changes for one camera; None for a value."""
+    """Return the dataclass of a section, also of one that holds the changes for one camera; None for a value."""
     if is_dataclass(hint):
         return hint
     return next((kind for kind in getattr(hint, "__metadata__", ()) if is_dataclass(kind)), None)
 
 
 def _paths(table: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Give the dotted names of all values of nested tables."""
+    """Return the dotted names of all values of nested tables."""
     paths: list[str] = []
     for key, value in table.items():
         paths += _paths(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
@@ -99,19 +107,14 @@ def _paths(table: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def _first_path(raw: Any) -> list[str]:
-    """Give the keys down to the first value of a nested table."""
+    """Return the keys down to the first value of a nested table."""
     for key, value in raw.items() if isinstance(raw, dict) else ():
         return [key, *_first_path(value)]
     return []
 
 
-def _listed(kind: Any, prefix: str) -> str:
-    """Name the keys of one section."""
-    return ", ".join(known_keys(kind, f"{prefix}."))
-
-
-def _hint(key: str) -> str:
-    """Say what was probably meant: the same key in another section, else the closest name."""
+def _suggestion(key: str) -> str:
+    """Return what was probably meant: the same key in another section, else the closest name, else the sections."""
     side = next((f"{side}." for side in CAMERAS if key.startswith(f"{side}.")), "")
     own, keys = key.removeprefix(side), known_keys(SideSettings) if side else known_keys()
     same = [known for known in keys if known.rpartition(".")[2] == own.rpartition(".")[2]]
@@ -132,7 +135,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _parse_set(text: str) -> tuple[str, Any]:
-    """Split "key=value"; a value that is not TOML is taken as a plain word, so that detector.mode=dark works unquoted."""
+    """Split "key=value"; a value that is not TOML is taken as text, so that detector.mode=dark works unquoted."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise SettingsError(f"--set {text}: expected key=value, such as detector.k_sigma=5")
@@ -143,7 +146,7 @@ def _parse_set(text: str) -> tuple[str, Any]:
 
 
 def _nested(key: str, value: Any) -> dict[str, Any]:
-    """Turn "a.b" and a value into {"a": {"b": value}}."""
+    """Return "a.b" and a value as {"a": {"b": value}}."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return dict(value)
@@ -158,32 +161,25 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _value(hint: Any, raw: Any, where: str) -> Any:
-    """Give `raw` as the type `hint` says, or raise SettingsError."""
+    """Return `raw` as the type of a setting; `where` begins the message of a SettingsError."""
     if hint is Control:
         return _control(raw, where)
     signed = hint is Signed
     hint = float if signed else hint
-    origin, args = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        if raw not in args:
-            raise SettingsError(f"{where} must be one of {', '.join(map(repr, args))}, got {raw!r}")
+    if get_origin(hint) is Literal:
+        if raw not in get_args(hint):
+            raise SettingsError(f"{where} must be one of {', '.join(map(repr, get_args(hint)))}, got {raw!r}")
         return raw
-    if origin in _UNIONS:
-        return _value(next(arg for arg in args if arg is not type(None)), raw, where)
-    if origin is tuple:
-        return _sequence(args, raw, where)
-    if hint is Path and isinstance(raw, str):
-        return Path(raw)
     value = float(raw) if hint is float and type(raw) is int else raw
     if type(value) is not hint:
-        raise SettingsError(f"{where} must be {_kind(hint)}, got {raw!r}")
+        raise SettingsError(f"{where} must be {TYPE_NAMES[hint]}, got {raw!r}")
     if hint in (int, float) and not (math.isfinite(value) and (signed or value >= 0)):
         raise SettingsError(f"{where} must be {'' if signed else '0 or more and '}finite, got {raw!r}")
     return value
 
 
 def _control(raw: Any, where: str) -> str:
-    """Give a camera's control as text: auto, or a number, which may be written as one."""
+    """Return a camera control as text: auto, or a number, which may be given as one."""
     text = raw.strip() if isinstance(raw, str) else repr(raw)
     try:
         fits = text == "auto" or (not isinstance(raw, bool) and math.isfinite(float(text)))
@@ -192,17 +188,3 @@ def _control(raw: Any, where: str) -> str:
     if not fits:
         raise SettingsError(f"{where} must be auto or a number, got {raw!r}")
     return text
-
-
-def _sequence(args: tuple[Any, ...], raw: Any, where: str) -> tuple[Any, ...]:
-    """Give a TOML array as a tuple whose items are checked."""
-    length = None if args[-1] is Ellipsis else len(args)
-    if not isinstance(raw, list) or (length is not None and len(raw) != length):
-        raise SettingsError(f"{where} must be a list{'' if length is None else f' of {length} values'}, got {raw!r}")
-    hints = args if length is not None else (args[0],) * len(raw)
-    return tuple(_value(hint, item, where) for hint, item in zip(hints, raw, strict=True))
-
-
-def _kind(hint: Any) -> str:
-    """Name a type in words."""
-    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text", Path: "a path"}.get(hint, str(hint))

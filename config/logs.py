@@ -1,7 +1,7 @@
-"""Logs that a person can follow: on standard error, and with everything in a file if one is wanted.
+"""Logs on standard error for a person, and with all details in a file on request.
 
-A line reads `18:04:31.250 left-camera capture.video: opened ...`. Every process of a run starts its own logs with the
-`LogSettings` of its parent (a spawned process inherits none) and its own name.
+A line reads `18:04:31.250 left-camera capture.video: opened ...`. Every process of a run calls `start_logs` with the
+`LogSettings` of its parent, since a spawned process inherits none, and with its own name.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import TextIO
 
 from config.errors import SettingsError, reason
 
-# Other libraries keep to warnings: numba alone writes thousands of lines at DEBUG.
+# Other libraries stay at warnings: numba alone writes thousands of lines at DEBUG.
 PACKAGES = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 FORMAT = "%(asctime)s.%(msecs)03d %(process_name)s%(name)s: %(message)s"
 
@@ -26,26 +26,26 @@ class LogSettings:
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Write to whatever sys.stderr is at the moment: a progress display replaces it while it draws."""
+    """Write to the current sys.stderr, which a progress display replaces while it draws."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
 
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
-        """The present standard error."""
+        """The current standard error."""
         return sys.stderr
 
 
 class _Formatter(logging.Formatter):
-    """Put the process's name into each line; mark warnings and errors."""
+    """Add the process's name to each line, and the level to warnings and errors."""
 
     def __init__(self, process: str) -> None:
         super().__init__(FORMAT, "%H:%M:%S")
         self._process = f"{process} " if process else ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give one line (and the traceback, if there is one)."""
+        """Return one line, with the traceback if there is one."""
         record.process_name = self._process + (f"{record.levelname} " if record.levelno >= logging.WARNING else "")
         return super().format(record)
 
@@ -54,12 +54,12 @@ _current = LogSettings()
 
 
 def current_logs() -> LogSettings:
-    """Give what the last `start_logs` of this process set, to hand on to a child process."""
+    """Return the settings of the last `start_logs` of this process, for its child processes."""
     return _current
 
 
 def start_logs(logs: LogSettings, process: str = "") -> None:
-    """Send this process's logs where `logs` says; calling again replaces the former handlers.
+    """Send this process's logs where `logs` says; a second call replaces the handlers of the first.
 
     process: a name for every line, such as "left-camera"; empty for the command itself.
     Raises SettingsError: the log file cannot be written.
@@ -83,7 +83,7 @@ def start_logs(logs: LogSettings, process: str = "") -> None:
 
 
 def _file_handler(file: Path) -> logging.Handler:
-    """Open a log file to append to: several processes share it, one line a write."""
+    """Open a log file for appending; several processes share it, one line a write."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         return logging.FileHandler(file, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Marker sets: which markers the performer wears and where, from markers.toml or a preset."""
+"""Marker sets: which markers a performer wears and where, read from markers.toml or a preset."""
 
 import tomllib
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError, reason
 from config.joints import JOINT_INDEX, JOINTS
 
@@ -19,24 +19,24 @@ KEYS = ("joint", "torso", "offset_m", "color_rgb")
 class MarkerSet:
     """The control markers of a performer.
 
-    names: (M,); joint: index of the inboard joint, (M,) int64; torso: marks those that fix the root, (M,) bool;
-    offset_m: nominal place relative to the joint in the T-pose, (M, 3) [m], x to the performer's left, y up, z forward;
+    names: M; joint: index of the inboard joint, (M,) int64; torso: the markers that determine the root, (M,) bool;
+    offset_m: nominal position relative to the joint in the T-pose, (M, 3) [m], x to the performer's left, y up, z forward;
     color_rgb: expected colour 0-255, (M, 3), used where has_color (M,) bool.
     """
 
     names: tuple[str, ...]
-    joint: NDArray[np.int64]
-    torso: NDArray[np.bool_]
-    offset_m: NDArray[np.float64]
-    color_rgb: NDArray[np.float64]
-    has_color: NDArray[np.bool_]
+    joint: Ints
+    torso: Bools
+    offset_m: Floats
+    color_rgb: Floats
+    has_color: Bools
 
     def __len__(self) -> int:
         return len(self.names)
 
 
 def preset_names() -> list[str]:
-    """List the marker sets that come with duocap."""
+    """Return the names of the marker sets that come with duocap."""
     folder = resources.files("config") / "presets"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
@@ -64,7 +64,7 @@ def read_marker_set(source: str | Path) -> MarkerSet:
 
 
 def marker_set_from_tables(source: str, tables: dict[str, Any]) -> MarkerSet:
-    """Check the tables of a marker file and turn them into arrays; `source` is named in errors (FileFormatError)."""
+    """Return the marker set of a marker file's tables. Raises FileFormatError, which names `source`, as `read_marker_set`."""
     for name, table in tables.items():
         _check_marker(source, name, table)
     colors = [table.get("color_rgb") for table in tables.values()]

@@ -1,38 +1,50 @@
-"""Settings that differ by camera: sections `left` and `right`, and the file of what was tuned by hand, by camera name.
+"""Settings of one camera: sections `left` and `right`, values tuned by hand, and which of them can change while it runs.
 
-Weakest first: the defaults, what was tuned for a camera, `--config`, `--set`; of equals, a camera's own section wins.
+Tuned values are stored by camera name. Weakest first: the defaults, tuned values, `--config`, `--set`; of equals, a camera's own
+section wins.
 """
 
+import contextlib
 import logging
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import platformdirs
 import tomli_w
 
-from config.cameras import CAMERAS
 from config.errors import SettingsError, reason
 from config.files import atomic_write
 from config.loading import build
-from config.settings import CameraSettings, Settings, SideSettings
+from config.settings import CAMERAS, CameraSettings, DetectorSettings, Settings, SideSettings
 
 log = logging.getLogger(__name__)
 
-MAX_FILE_BYTES = 1 << 20
 HEAD = "# What was tuned in duocap's viewer, by camera. Remove a camera's sections, or this file, to forget it.\n\n"
-# What a camera that runs can be asked for; size, rate and format are settled when it is opened.
+MAX_FILE_BYTES = 1 << 20
+# The controls a camera can be given while it runs; size, rate and format are settled when it is opened.
 CONTROLS = ("exposure", "gain", "white_balance", "focus")
-OPENING = tuple(name for name in CameraSettings.__dataclass_fields__ if name not in CONTROLS)
+SETTLED_WHEN_OPENED = tuple(name for name in CameraSettings.__dataclass_fields__ if name not in CONTROLS)
+SECTIONS = ("detector", "camera")
+TUNABLE = (*(f"detector.{field.name}" for field in fields(DetectorSettings)), *(f"camera.{name}" for name in CONTROLS))
+MAX_VALUES = 32  # in one request
+# Wider than anybody needs, and narrow enough for the arithmetic on pixels.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "detector.k_sigma": (0.5, 50.0),
+    "detector.min_difference": (1.0, 255.0),
+    "detector.min_area_px": (0.0, 10_000.0),
+    **{f"camera.{name}": (-1e7, 1e7) for name in CONTROLS},
+}
+OTHER_BOUNDS = (0.0, 1e6)
 
-Table = dict[str, dict[str, Any]]
+Table = dict[str, dict[str, Any]]  # values by section and name
 
 
 def settings_of(settings: Settings, camera: int) -> Settings:
-    """Give the settings as they are for one camera, 0 left or 1 right."""
-    side = _side(settings, camera)
+    """Return the settings of one camera, 0 left or 1 right."""
+    side: SideSettings = getattr(settings, CAMERAS[camera])
     return replace(
         settings,
         detector=replace(settings.detector, **side.detector),
@@ -43,17 +55,17 @@ def settings_of(settings: Settings, camera: int) -> Settings:
 
 
 def tuned_file(settings: Settings) -> Path:
-    """Give the file of tuned values."""
+    """Return the file of tuned values."""
     if settings.capture.tuned:
         return Path(settings.capture.tuned)
     return Path(platformdirs.user_config_dir("duocap", appauthor=False)) / "tuned.toml"
 
 
 def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], None] = log.info) -> Settings:
-    """Give the settings with what was tuned for these cameras, as far as nobody gave it.
+    """Return the settings with the tuned values of these cameras where the user gave none.
 
-    names: stable name of each camera, or what the user calls it by, left first; empty for none. tell: hears in a line what is
-    used, or why something is not: a file that cannot be used stops no run.
+    names: name of each camera under which values are stored, left first, empty for none; tell: receives a line for each camera
+    with tuned values, or why the file cannot be used, which is no error.
     """
     file = tuned_file(settings)
     try:
@@ -64,35 +76,30 @@ def with_tuned(settings: Settings, names: Sequence[str], tell: Callable[[str], N
     for side, name in zip(CAMERAS, names, strict=False):
         changes = getattr(settings, side)
         table = known.get(name, {}) if name else {}
-        tuned = {section: _kept(settings, side, section, table.get(section, {})) for section in ("detector", "camera")}
+        tuned = {section: _not_given(settings, side, section, table.get(section, {})) for section in SECTIONS}
         if any(tuned.values()):
             tell(f"{side} camera: using tuned settings of {name} from {file}")
-        changes = replace(
-            changes,
-            name=name,
-            detector={**tuned["detector"], **changes.detector},
-            camera={**tuned["camera"], **changes.camera},
-        )
-        settings = replace(settings, **{side: changes})
+        both = {section: {**tuned[section], **getattr(changes, section)} for section in SECTIONS}
+        settings = replace(settings, **{side: replace(changes, name=name, **both)})
     return settings
 
 
 def without_tuned(settings: Settings) -> Settings:
-    """Give the settings without what `with_tuned` added."""
+    """Return the settings without the values that `with_tuned` added."""
     for side in CAMERAS:
         changes = getattr(settings, side)
         own = {
             section: {
                 key: value for key, value in getattr(changes, section).items() if f"{side}.{section}.{key}" in settings.given
             }
-            for section in ("detector", "camera")
+            for section in SECTIONS
         }
         settings = replace(settings, **{side: replace(changes, **own)})
     return settings
 
 
 def read_tuned(file: Path) -> dict[str, Table]:
-    """Give what was tuned, by camera name and section, checked; empty without a file. Raises SettingsError."""
+    """Return the tuned values by camera name, checked; empty if there is no file. Raises SettingsError."""
     advice = "it is not used; correct it, or remove it"
     try:
         if not file.exists():
@@ -114,9 +121,9 @@ def read_tuned(file: Path) -> dict[str, Table]:
 
 
 def save_tuned(file: Path, tuned: Mapping[str, Table]) -> None:
-    """Keep what was tuned for some cameras; one with nothing tuned is forgotten, the others stay. The file is replaced whole.
+    """Store the tuned values of some cameras and keep those of the others; a camera without any is removed from the file.
 
-    Raises SettingsError: what is there is no such file; FileFormatError: it cannot be written.
+    Raises SettingsError: the file there is no file of tuned values; FileFormatError: it cannot be written.
     """
     known = {**read_tuned(file), **tuned}
     filled = {name: {section: values for section, values in table.items() if values} for name, table in known.items()}
@@ -124,13 +131,53 @@ def save_tuned(file: Path, tuned: Mapping[str, Table]) -> None:
     atomic_write(file, HEAD + tomli_w.dumps({name: table for name, table in sorted(filled.items()) if table}))
 
 
-def _side(settings: Settings, camera: int) -> SideSettings:
-    """Give the section of one camera."""
-    side: SideSettings = getattr(settings, CAMERAS[camera])
-    return side
+def check_tuning(values: Mapping[str, Any], source: str = "tuning") -> dict[str, Any]:
+    """Return settings by dotted name with their own types, if a running camera can be given them.
+
+    source: named in errors. Raises SettingsError: too many, unknown, settled when a camera is opened, of the wrong type, or out
+    of bounds.
+    """
+    if len(values) > MAX_VALUES:
+        raise SettingsError(f"{source}: {len(values)} settings at once, at most {MAX_VALUES} are taken")
+    return {key: _checked(key, value, source) for key, value in values.items()}
 
 
-def _kept(settings: Settings, side: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the tuned values of a section that neither a file nor the command line gave otherwise."""
-    given = settings.given
-    return {key: value for key, value in values.items() if not {f"{section}.{key}", f"{side}.{section}.{key}"} & given}
+def by_section(values: Mapping[str, Any]) -> Table:
+    """Return settings by dotted name as a table of both sections."""
+    table: Table = {section: {} for section in SECTIONS}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        table[section][name] = value
+    return table
+
+
+def by_key(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of a table by dotted name, only those that can be tuned."""
+    named = {f"{section}.{name}": value for section, values in table.items() for name, value in values.items()}
+    return {key: value for key, value in named.items() if key in TUNABLE}
+
+
+def choices(key: str) -> tuple[str, ...]:
+    """Return the texts that a setting of the detector can be, none if it is a number."""
+    hint = get_type_hints(DetectorSettings).get(key.removeprefix("detector."))
+    return tuple(value for value in getattr(hint, "__args__", ()) if isinstance(value, str))
+
+
+def _not_given(settings: Settings, side: str, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a section that neither a file nor the command line gives."""
+    return {key: value for key, value in values.items() if not {f"{section}.{key}", f"{side}.{section}.{key}"} & settings.given}
+
+
+def _checked(key: str, value: Any, source: str) -> Any:
+    """Return one setting with its type, or raise SettingsError."""
+    section, _, name = key[:100].partition(".")
+    if section == "camera" and name in SETTLED_WHEN_OPENED:
+        raise SettingsError(f"{source}: {key} is settled when the camera is opened; start again with --set {key}=...")
+    if not name:
+        raise SettingsError(f"{source}: {key[:100]!r} is no setting of a camera; known are {', '.join(TUNABLE)}")
+    typed = getattr(build(SideSettings, {section: {name: value}}, source), section)[name]
+    low, high = BOUNDS.get(key, OTHER_BOUNDS)
+    with contextlib.suppress(ValueError):  # a mode, or the control auto
+        if not low <= float(typed) <= high:
+            raise SettingsError(f"{source}: {key} must be within {low:g} and {high:g}, got {typed}")
+    return typed

@@ -1,8 +1,12 @@
-"""Every setting, typed and frozen, one section a stage; config/defaults.toml documents them."""
+"""Every setting, typed and frozen, one section a stage.
+
+The comments beside the fields are the user's documentation: `python -m tools.defaults` writes them to config/defaults.toml.
+"""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+CAMERAS: Final = ("left", "right")  # of a rig, in the order in which everything numbers them
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
 Control = Annotated[str, "auto or a number"]
@@ -13,23 +17,23 @@ Changes = dict[str, Any]
 class DetectorSettings:
     """Foreground and blobs."""
 
-    mode: Literal["auto", "dark", "background"] = "auto"  # dark: retro-reflectors; background: lit room; auto: the images tell
+    mode: Literal["auto", "dark", "background"] = "auto"  # dark: retro-reflectors; background: lit room; auto: by the images
     k_sigma: float = 6.0  # foreground is further than this many standard deviations from the background
     min_difference: float = 12.0  # and at least this many grey levels of 255
-    min_area_px: float = 3.0  # smaller spots are noise
-    learn_s: float = 3.0  # for so long the empty room is learned when asked for
+    min_area_px: float = 3.0  # smaller blobs are noise
+    learn_s: float = 3.0  # time over which the empty room is learned on request
 
 
 @dataclass(frozen=True, slots=True)
 class CameraSettings:
-    """What is asked of a webcam; what it does otherwise is told. Numbers are the driver's own."""
+    """What is asked of a webcam; what it does differently is reported. Numbers are the driver's own."""
 
     backend: str = "auto"  # of OpenCV: v4l2, dshow, msmf, avfoundation; auto: the best of the system
     width: int = 640  # of the images [px]; the nearest the camera has
     height: int = 480  # likewise
     fps: float = 60.0  # the nearest rate the camera has
     fourcc: str = "MJPG"  # pixel format on the cable; MJPG lets two cameras share one USB port
-    exposure: Control = "auto"  # auto or a number; short for reflecting markers, which then do not smear
+    exposure: Control = "auto"  # auto or a number; short for reflecting markers, to avoid motion blur
     gain: Control = "auto"  # auto or a number
     white_balance: Control = "auto"  # auto or a temperature [K]
     focus: Control = "auto"  # auto or a number
@@ -39,27 +43,27 @@ class CameraSettings:
 class TimeSettings:
     """The two cameras' clocks and shutters."""
 
-    interpolate: bool = True  # bring each camera's markers to the moment of the pair
-    estimate: bool = True  # follow offset and drift of the right camera's stamps by the epipolar error
-    offset_ms: Signed = 0.0  # by how much the right camera's stamps are late, as far as it is known beforehand
+    interpolate: bool = True  # interpolate each camera's markers to the time of the pair
+    estimate: bool = True  # track offset and drift of the right camera's timestamps by the epipolar error
+    offset_ms: Signed = 0.0  # by how much the right camera's timestamps are late, if it is known beforehand
     row_time_left_us: float = 0.0  # rolling shutter: time from one row to the next, 0: all rows at once
     row_time_right_us: float = 0.0  # the same for the right camera
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """Where camera nodes on other machines come in, open only while a run expects one; and what was tuned by hand."""
+    """Sockets for camera nodes on other machines, open only while a run expects one; and the file of tuned values."""
 
-    control: str = "tcp://127.0.0.1:5572"  # orders, reports and clocks; such as tcp://192.168.1.10:5572, with `duocap keys`
-    inbox: str = "tcp://127.0.0.1:5573"  # their blobs; nodes look for it at the host they found control at
+    control: str = "tcp://127.0.0.1:5572"  # requests, reports and clocks; such as tcp://192.168.1.10:5572, with `duocap keys`
+    inbox: str = "tcp://127.0.0.1:5573"  # their blobs; nodes connect to it at the host of control
     tuned: str = ""  # file of what was tuned in the viewer, by camera; empty: the user's own
 
 
 @dataclass(frozen=True, slots=True)
 class SideSettings:
-    """What is otherwise for one camera than the sections of the same name say for both; holds only what is given, checked.
+    """Values that one camera has instead of those of the sections of the same name; only given values, checked.
 
-    name: of the camera, by which tuned values are kept, empty where it is not known.
+    name: of the camera, under which tuned values are stored, empty where it is not known.
     """
 
     detector: Annotated[Changes, DetectorSettings] = field(default_factory=dict)
@@ -71,28 +75,28 @@ class SideSettings:
 class MatchSettings:
     """Epipolar matching of the two views."""
 
-    max_epipolar_px: float = 8.0  # farthest from the epipolar line; cameras seldom look at quite the same time
+    max_epipolar_px: float = 8.0  # largest distance from the epipolar line; the cameras seldom expose at exactly the same time
     epipolar_sigma_px: float = 0.8  # usual distance from the epipolar line
-    skew_px_s: float = 150.0  # added to it for every second between the two looks: how fast markers cross the image
-    color_sigma: float = 40.0  # difference of colour between the views that is still usual, of 255
+    skew_px_s: float = 150.0  # added to it per second between the two exposures: how fast markers cross the image
+    color_sigma: float = 40.0  # usual difference of colour between the views, of 255
     temporal_sigma_m: float = 0.06  # usual distance from where the last pose predicts a marker
     extent_m: float = 0.6  # usual distance of a marker from the middle of the body
-    depth_extent_m: float = 0.25  # usual distance in depth, used where nothing is predicted
+    depth_extent_m: float = 0.25  # usual distance in depth, used where there is no prediction
     min_depth_m: float = 0.3  # nearer points are not markers
-    max_depth_m: float = 15.0  # nor are farther ones
+    max_depth_m: float = 15.0  # farther points are not markers either
     rig_sigma_px: float = 0.3  # what calibration and time skew add to the uncertainty of every blob's centre
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """Labelling against the last synthesized pose, and when to give up."""
+    """Labelling by the last synthesized pose, and when to give up."""
 
     sigma_m: float = 0.035  # how far a marker seen a frame ago may be from its prediction
     growth_m: float = 0.02  # added for every frame it was not seen
-    max_sigma_m: float = 0.15  # but no farther than this for a marker on a limb
-    max_torso_sigma_m: float = 0.035  # nor than this for one on the torso
+    max_sigma_m: float = 0.15  # largest sum of both for a marker on a limb
+    max_torso_sigma_m: float = 0.035  # largest sum of both for a marker on the torso
     min_markers: int = 4  # fewer labelled markers than this: the model coasts
-    max_residual_m: float = 0.15  # median marker residual beyond which the pose is not believed
+    max_residual_m: float = 0.15  # median marker residual beyond which a pose is implausible
     coast_seconds: float = 0.5  # coasting longer than this is being lost
 
 
@@ -105,28 +109,28 @@ class SolveSettings:
     passes: int = 1  # query, model and solve are repeated with the better root
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour
     query_pose_sigma_rad: float = 0.4  # usual difference of a joint from that of a good neighbour
-    sharpness: float = 1.0  # how fast a neighbour's weight falls with its distance
+    sharpness: float = 1.0  # how fast a neighbour's weight decreases with its distance
     background: float = 0.4  # share of the whole database's covariance that is added to the neighbours'
-    floor_rad: float = 0.04  # and the deviation granted to every joint coordinate on top
+    floor_rad: float = 0.04  # and standard deviation added to every joint coordinate
     shrinkage: float = 0.1  # share of the neighbours' covariance that is replaced by its diagonal
-    neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the expected pose; the rest is constant velocity
-    motion_spread: float = 10.0  # how many variances of those steps a joint may depart from it
-    drift_rad: float = 0.05  # and this much, on average over the joints, in 1/60 s
-    limits: bool = True  # hold joints where the database's never go beyond
-    smooth_sigma_rad: float = 0.1  # the same for the paper's model: one value for all joints
+    neighbour_motion: float = 0.5  # share of the neighbours' own last steps in the predicted pose; the rest is constant velocity
+    motion_spread: float = 10.0  # variance of that prediction, in variances of those steps
+    drift_rad: float = 0.05  # plus this standard deviation, on average over the joints, in 1/60 s
+    limits: bool = True  # clamp joints to the range of the database
+    smooth_sigma_rad: float = 0.1  # as drift_rad, of the paper's model: one value for all joints
     velocity_share: float = 0.5  # weight of the newest difference in the velocity; 1: the paper's, noisier
     velocity_gain: float = 0.9  # share of the last velocity that the prediction keeps
-    root_sigma_rad: float = 0.05  # usual departure of the root from its predicted orientation, in 1/60 s
-    root_sigma_m: float = 0.03  # and from its predicted place
+    root_sigma_rad: float = 0.05  # usual deviation of the root from its predicted orientation, in 1/60 s
+    root_sigma_m: float = 0.03  # and from its predicted position
     torso_sigma_m: float = 0.006  # how far torso markers move on skin and cloth
     limb_sigma_m: float = 0.006  # how far the other markers do
-    view_marker_sigma_m: float = 0.006  # how far any do across the line of sight, where one camera is all there is
-    view_root_sigma_m: float = 0.06  # root_sigma_m there: depth must be free to follow the size of the image
-    view_background: float = 0.03  # background there: a wide prior leaves the depth of limbs to chance
-    view_query_pose_sigma_rad: float = 0.25  # query_pose_sigma_rad there: the past tells depths that the image does not
-    missing_neighbour_motion: float = 1.0  # neighbour_motion where neither camera sees some marker: the own velocity is a guess
-    missing_query_pose_sigma_rad: float = 0.28  # query_pose_sigma_rad there: few markers tell less than the past
-    robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations pull less
+    view_marker_sigma_m: float = 0.006  # as torso_sigma_m and limb_sigma_m, across the ray, with one camera only
+    view_root_sigma_m: float = 0.06  # as root_sigma_m, with one camera only: depth must be free to follow the size of the image
+    view_background: float = 0.03  # as background, with one camera only: a wide prior leaves the depth of limbs to chance
+    view_query_pose_sigma_rad: float = 0.25  # as query_pose_sigma_rad, with one camera only: past poses tell the depth
+    missing_neighbour_motion: float = 1.0  # as neighbour_motion, where neither camera sees some marker
+    missing_query_pose_sigma_rad: float = 0.28  # as query_pose_sigma_rad, where neither camera sees some marker
+    robust_sigmas: float = 3.0  # marker errors beyond this many standard deviations weigh less
     max_iterations: int = 12  # of Levenberg-Marquardt, a frame
     dimensions: int = 7  # of the paper's model
     prior_weight: float = 1.0  # of the paper's model
@@ -134,35 +138,35 @@ class SolveSettings:
 
 @dataclass(frozen=True, slots=True)
 class FillSettings:
-    """What is not seen of the performer, filled in."""
+    """Prediction of what neither camera sees of the performer."""
 
-    style: bool = True  # learn the style of the motion while it is captured, and fill in by it
+    style: bool = True  # learn the style of the motion while it is captured, and predict with it
 
 
 @dataclass(frozen=True, slots=True)
 class FeetSettings:
     """Contacts of the feet, and keeping them from sliding."""
 
-    lock: bool = True  # keep a foot that touches the ground where it is; contacts are told either way
+    lock: bool = True  # keep a foot that touches the ground where it is; contacts are reported either way
     enter: float = 0.5  # probability of contact at which one begins
     leave: float = 0.35  # and below which it ends
-    blend_s: float = 0.08  # time over which a foot is let go or held
-    limit_m: float = 0.1  # farthest that a foot without markers in sight is held from where the pose has it
-    measured_limit_m: float = 0.01  # and one whose marker is in sight
-    sigma_m: float = 0.035  # how far the pose usually has a foot from its true place
-    measured_sigma_m: float = 0.008  # and a foot whose marker is in sight
+    blend_s: float = 0.08  # time over which a foot is locked or released
+    limit_m: float = 0.1  # largest distance of a locked foot from where the pose has it, if no camera sees its marker
+    measured_limit_m: float = 0.01  # as limit_m, if a camera sees its marker
+    sigma_m: float = 0.035  # usual error of a foot in the pose
+    measured_sigma_m: float = 0.008  # as sigma_m, if a camera sees its marker
     slip_m: float = 0.015  # how far a foot in contact may really move in a second
 
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Steadying of the poses that are published; the estimator's own are left alone."""
+    """Smoothing of the poses that are published; the estimator's own are not changed."""
 
-    output: bool = True  # take the jitter out of a body that stands still
-    still_hz: float = 0.5  # what is left of a part that does not move: slower changes than this
+    output: bool = True  # remove the jitter of a body that stands still
+    still_hz: float = 0.5  # cut-off for a part that does not move: slower changes than this pass
     fast_m_s: float = 0.35  # a part moves if its joints do so at this speed over 0.1 s
     slow_m_s: float = 0.11  # or at this over 0.3 s
-    stray_m: float = 0.04  # or are so far from where they are published
+    stray_m: float = 0.04  # or are this far from where they are published
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +177,10 @@ class StreamSettings:
     service: str = "tcp://127.0.0.1:5571"  # requests: clock, recording, info; empty: none, port 0 takes a free one
     recordings: str = ""  # folder of recordings started by the viewer or a client; empty: duocap in the user's documents
     budget_ms: float = 33.0  # a pose should be received this soon after its capture, 19 times in 20
-    predict_ms: float = 0.0  # publish poses as they will be this long after they were taken, at most 100
-    keys: str = ""  # folder of `duocap keys`, asked for on every socket; empty: the user's own, for other machines only
-    open: bool = False  # true: without keys, anybody in the network can read the poses
-    preview: bool = True  # small pictures of the cameras for the viewer on this machine; encoded only while somebody looks
+    predict_ms: float = 0.0  # publish poses as predicted for this long after their capture, at most 100
+    keys: str = ""  # folder of `duocap keys`, required on every socket; empty: the user's own, for other machines only
+    open: bool = False  # true: no keys, anybody in the network can read the poses
+    preview: bool = True  # small pictures of the cameras for the viewer on this machine; encoded only while they are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ class ViewerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of one run. given: the dotted names of those that a file or the command line gave."""
+    """All settings of one run; given: the dotted names of those set by a file or the command line."""
 
     detector: DetectorSettings = field(default_factory=DetectorSettings)
     camera: CameraSettings = field(default_factory=CameraSettings)

@@ -1,32 +1,71 @@
-"""Build a pose database from motion files."""
+"""Build a pose database from motion files, or add more of them: read, cleaned, cut and resampled.
+
+Rules such as `32_*`, `14_31` or `14_02:3001-` name clips or frames to leave out.
+"""
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
+
 from config.errors import DatabaseError, DuocapError
 from config.logs import current_logs, start_logs
-from database.asf import read_bytes
-from database.asf_amc import DEFAULT_FPS
-from database.cleaning import CleaningReport, clean
 from database.clips import Clip, without_frames
-from database.graph_store import graph_deriver
-from database.leave_out import ALL_FRAMES, LeaveOut, left_out_ranges, parse_leave_out
-from database.read import SUFFIXES, read_clip
-from database.resample import resample
-from database.skeleton import Skeleton
-from database.store import write_database
+from database.files.cleaning import CleaningReport, clean
+from database.files.read import SUFFIXES, read_clip
+from database.files.resample import resample
+from database.files.source_motion import read_bytes
+from database.geometry.skeleton import Skeleton
+from database.graph.build import graph_deriver, graph_extender
+from database.store import Progress, append_clips, open_database, write_database
 from database.tpose import median_skeleton, tpose_clips
 
 logger = logging.getLogger(__name__)
-Progress = Callable[[int, int, str], None]  # files or, for the graph, poses done, in all, and what was done last
-PARALLEL_FROM = 24  # files; below this a second process costs more to start than it saves
-AHEAD = 6  # clips read ahead of the one that is written
+ALL_FRAMES = 1 << 60
+PARALLEL_FROM = 24  # files; with fewer, starting a second process costs more than it saves
+MAX_AHEAD = 6  # clips read ahead of the one that is written
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """One rule: a file stem, with * and ? as in file names, and a half-open range of frames, 0-based."""
+
+    text: str
+    stem: str
+    start: int
+    stop: int
+
+    def matches(self, stem: str) -> bool:
+        """Return whether the rule is about a clip."""
+        return fnmatchcase(stem, self.stem)
+
+
+def parse_leave_out(text: str) -> LeaveOut:
+    """Return the rule `CLIP` or `CLIP:FIRST-LAST` (frames from 1, either end may be open, `CLIP:7` for one frame).
+
+    Raises DatabaseError: it is neither.
+    """
+    stem, colon, frames = text.strip().partition(":")
+    hit = re.fullmatch(r"(\d*)(-?)(\d*)", frames)
+    first, dash, last = hit.groups() if hit else ("", "", "")
+    start = int(first) if first else 1
+    stop = int(last) if last else (ALL_FRAMES if dash else start)
+    if not stem or (colon and not (first or last)) or hit is None or start < 1 or stop < start:
+        raise DatabaseError(f"--leave-out {text!r}: expected a clip such as 14_31 or 32_*, or frames from 1 such as 14_02:3001-")
+    return LeaveOut(text, stem, start - 1, stop if colon else ALL_FRAMES)
+
+
+def left_out_ranges(rules: Iterable[LeaveOut], stems: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the half-open ranges of frames left out of a motion with one or more names."""
+    return [(rule.start, rule.stop) for rule in rules if any(rule.matches(stem) for stem in stems)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +78,7 @@ class Job:
 
 @dataclass(slots=True)
 class BuildReport:
-    """What a build did; its lines become the database's notes."""
+    """Figures of a build; its lines become the database's notes."""
 
     files: int = 0
     frames: int = 0
@@ -49,7 +88,7 @@ class BuildReport:
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """Give the report in words."""
+        """Return the report for the user."""
         return [
             f"{self.files} files, {self.frames} source frames read",
             f"{self.repaired_frames} frames repaired where a joint jumped away and back, {self.jumps_left} impossible jumps left",
@@ -70,20 +109,20 @@ def build_database(
 ) -> BuildReport:
     """Read, clean, cut and resample motions and write them, with generated T-poses and the neighbour graph, to one file.
 
-    sources: files, or folders searched through; fps: rate of the database; leave_out: rules of `database.leave_out`, in source
-    frames; skip_bad: leave unreadable files out, with a warning, rather than stop; processes: how many read.
-    Equal files count once, and what is left out under one name is left out under the other. Clips stream through, so memory
-    grows with their number only for the graph (700 bytes a pose). Raises DatabaseError or another DuocapError; nothing is
+    sources: files, or folders that are searched; fps: rate of the database; leave_out: rules of `parse_leave_out`, in source
+    frames; progress: called with files, then poses of the graph; skip_bad: leave out files that cannot be read, with a warning;
+    processes: that read files. Equal files count once, and what is left out under one of their names is left out. Clips are
+    streamed; only the graph takes memory for all poses (700 bytes each). Raises DatabaseError or another DuocapError; nothing is
     then written.
     """
     if not 1.0 <= fps <= 1000.0:
         raise DatabaseError(f"{fps:g} frames a second is not a rate to build for; expected 1 to 1000, as the cameras run")
     report = BuildReport()
-    jobs = plan(sources, [parse_leave_out(text) for text in leave_out], report)
+    jobs = _plan(sources, [parse_leave_out(text) for text in leave_out], report)
     skeletons: dict[str, Skeleton] = {}
 
     def clips() -> Iterator[Clip]:
-        for clip in read_clips(jobs, fps, report, progress, skip_bad, processes):
+        for clip in _read_clips(jobs, fps, report, progress, skip_bad, processes):
             skeletons[clip.skeleton.offsets_m.round(6).tobytes().hex()] = clip.skeleton
             yield clip
 
@@ -98,12 +137,12 @@ def build_database(
     return report
 
 
-def read_clips(
+def _read_clips(
     jobs: Sequence[Job], fps: float, report: BuildReport, progress: Progress | None, skip_bad: bool, processes: int
 ) -> Iterator[Clip]:
-    """Give the clips of all files at one rate, and enter into the report what was done to them.
+    """Return the clips of all files at one rate, and add what was done to them to the report.
 
-    Raises DuocapError for a file that cannot be read, unless `skip_bad`.
+    Raises DuocapError: a file cannot be read and `skip_bad` is not set.
     """
     for done, (job, result) in enumerate(_read_all(jobs, fps, processes), start=1):
         if isinstance(result, DuocapError):
@@ -123,15 +162,12 @@ def read_clips(
             progress(done, len(jobs), job.path.stem)
 
 
-def plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:
-    """Give the files to read, equal ones once, and what to leave out of each.
-
-    Raises DatabaseError if there is none.
-    """
+def _plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:
+    """Return the files to read, equal ones once, and what to leave out of each. Raises DatabaseError: there is none."""
     files = list(dict.fromkeys(path for source in sources for path in _motion_files(Path(source))))
     by_content: dict[bytes, list[Path]] = {}
     for path in files:
-        by_content.setdefault(_content(path), []).append(path)
+        by_content.setdefault(_file_digest(path), []).append(path)
     jobs: list[Job] = []
     for same in by_content.values():
         if len(same) > 1:
@@ -150,7 +186,7 @@ def plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: Build
 
 
 def _motion_files(source: Path) -> list[Path]:
-    """Give a file, or the motion files in a folder and below, in order."""
+    """Return a file, or the motion files in a folder and its subfolders, sorted."""
     if source.is_dir():
         found = sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
         if not found:
@@ -158,12 +194,12 @@ def _motion_files(source: Path) -> list[Path]:
         return found
     if not source.exists():
         raise DatabaseError(f"{source}: no such file or folder; expected motions as .amc (with its .asf) or .bvh")
-    # `14/*` on a command line names the skeleton beside its motions.
+    # `14/*` on a command line includes the skeleton of the motions.
     return [] if source.suffix.lower() == ".asf" else [source]
 
 
-def _content(path: Path) -> bytes:
-    """Give a digest of a motion that does not depend on line ends or on the comments at its head."""
+def _file_digest(path: Path) -> bytes:
+    """Return a digest of a motion file without its line ends and the comments at its head."""
     data = read_bytes(path).replace(b"\r", b"")
     while data.startswith((b"#", b":")):
         data = data.partition(b"\n")[2]
@@ -173,30 +209,70 @@ def _content(path: Path) -> bytes:
 Result = tuple[list[Clip], CleaningReport, int]
 
 
-def read_job(job: Job, fps: float) -> Result | DuocapError:
-    """Give the pieces of one file at the database's rate, or the error, which travels between processes like that."""
+def _read_job(job: Job, fps: float) -> Result | DuocapError:
+    """Return the pieces of one file at the database's rate, or the error, which so passes from process to process."""
     try:
-        clip, cleaning = clean(read_clip(job.path, fps=DEFAULT_FPS))
+        clip, cleaning = clean(read_clip(job.path))
     except DuocapError as error:
         return error
     return [resample(piece, fps) for piece in without_frames(clip, job.left_out)], cleaning, clip.n_frames
 
 
 def _read_all(jobs: Sequence[Job], fps: float, processes: int) -> Iterator[tuple[Job, Result | DuocapError]]:
-    """Give every job's result, in order, read ahead by other processes when there are many."""
+    """Return the results of all jobs in order, read ahead by other processes if there are many."""
     if processes < 2 or len(jobs) < PARALLEL_FROM:
-        for job in jobs:
-            yield job, read_job(job, fps)
+        yield from ((job, _read_job(job, fps)) for job in jobs)
         return
     with ExitStack() as stack:
         pool = stack.enter_context(ProcessPoolExecutor(processes, get_context("spawn"), start_logs, (current_logs(),)))
-        # On an error the results not yet fetched are of no use to anybody.
+        # After an error the remaining results are not needed.
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-        waiting: list[tuple[Job, Future[Result | DuocapError]]] = []
-        for job in jobs:
-            waiting.append((job, pool.submit(read_job, job, fps)))
-            if len(waiting) > AHEAD:
-                first, future = waiting.pop(0)
-                yield first, future.result()
-        for first, future in waiting:
-            yield first, future.result()
+        waiting: list[Future[Result | DuocapError]] = []
+        for k, job in enumerate(jobs):
+            waiting += [pool.submit(_read_job, ahead, fps) for ahead in jobs[k + len(waiting) : k + MAX_AHEAD + 1]]
+            yield job, waiting.pop(0).result()
+
+
+def add_to_database(
+    path: str | Path,
+    sources: Iterable[str | Path],
+    leave_out: Sequence[str] = (),
+    progress: Progress | None = None,
+    skip_bad: bool = False,
+    processes: int = 2,
+) -> BuildReport:
+    """Add motions at a database's own rate, also to its neighbour graph if it has one, and replace its file when all is done.
+
+    Arguments as of `build_database`. Motions it has already are left out; its T-poses stay. Raises DuocapError; the database is
+    then unchanged.
+    """
+    database = open_database(path)
+    fps, known = database.fps, {_clip_digest(database.clip(k)) for k in range(database.n_clips)}
+    del database  # Windows does not replace a file that is still mapped
+    report = BuildReport()
+    jobs = _plan(sources, [parse_leave_out(text) for text in leave_out], report)
+
+    def new() -> Iterator[Clip]:
+        added = 0
+        for clip in _read_clips(jobs, fps, report, progress, skip_bad, processes):
+            digest = _clip_digest(clip)
+            if digest in known:
+                report.notes.append(f"{clip.name}: in the database already")
+                continue
+            known.add(digest)
+            added += 1
+            yield clip
+        if not added:
+            raise DatabaseError(f"{path}: nothing to add; these motions are in it already or left out, expected others")
+
+    def notes() -> Iterator[str]:
+        yield from ("added later:", *report.lines())
+
+    append_clips(path, new(), notes(), graph_extender(path, progress))
+    return report
+
+
+def _clip_digest(clip: Clip) -> bytes:
+    """Return a digest of a clip's poses as a database stores them."""
+    poses = clip.rotvec.astype(np.float32).tobytes() + clip.root_m.astype(np.float32).tobytes()
+    return hashlib.blake2b(poses, digest_size=16).digest()

@@ -1,14 +1,14 @@
-"""A motion clip: one performer's poses at a steady rate, in the project's own skeleton and charts."""
+"""Clips: one performer's poses at a constant rate, in the project's own skeleton and charts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
-from database.kinematics import charted
-from database.rotations import Floats
-from database.skeleton import Skeleton
+from database.geometry.kinematics import charted
+from database.geometry.skeleton import Skeleton
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Clip:
     """Poses of one skeleton, frame after frame.
 
     name: the file stem (`14_02`) or the built-in motion's name; fps: frames a second, > 0;
-    rotvec: charted rotation vectors (see `database.skeleton`), row 0 the root's orientation, (N, J, 3) [rad];
+    rotvec: charted rotation vectors (see `database.geometry.skeleton`), row 0 the root's orientation, (N, J, 3) [rad];
     root_m: position of the hips, (N, 3) [m], world with Y up.
     """
 
@@ -51,7 +51,7 @@ def clip_from_local(name: str, skeleton: Skeleton, fps: float, local: Floats, ro
 
 
 def clip_slice(clip: Clip, start: int, stop: int, name: str | None = None) -> Clip:
-    """Give frames start..stop-1 (0-based, as Python slices) as a clip of their own."""
+    """Return frames start..stop-1 (0-based) as a clip."""
     return replace(
         clip,
         name=clip.name if name is None else name,
@@ -61,17 +61,14 @@ def clip_slice(clip: Clip, start: int, stop: int, name: str | None = None) -> Cl
 
 
 def without_frames(clip: Clip, ranges: Iterable[tuple[int, int]]) -> list[Clip]:
-    """Cut the 0-based half-open `ranges` out; what is left comes as pieces, `14_02` and `14_02+3000` (first frame)."""
+    """Return a clip without the 0-based half-open `ranges`, in pieces named `14_02` and `14_02+3000` (first frame)."""
     kept = np.ones(clip.n_frames, bool)
     for start, stop in ranges:
         kept[max(start, 0) : max(stop, 0)] = False
-    pieces: list[Clip] = []
-    for start, stop in runs(kept):
-        pieces.append(clip_slice(clip, start, stop, clip.name if start == 0 else f"{clip.name}+{start}"))
-    return pieces
+    return [clip_slice(clip, *run, clip.name if run[0] == 0 else f"{clip.name}+{run[0]}") for run in runs(kept)]
 
 
-def runs(flags: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[tuple[int, int]]:
-    """Give the half-open ranges over which `flags` is true."""
-    edges = np.diff(np.concatenate([[0], np.asarray(flags, np.int8), [0]]))
-    return [(int(a), int(b)) for a, b in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True)]
+def runs(flags: Bools) -> list[tuple[int, int]]:
+    """Return the half-open ranges over which `flags` is true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))

@@ -1,14 +1,15 @@
-"""How the people of a database stand: what a straight leg or an upright back is in their joint angles.
+"""The typical standing pose of a database: the joint angles of its straight legs and upright backs.
 
-Rest poses differ from recording to recording: with knee markers placed on the side a straight leg may read 20 degrees
-of flexion. A T-pose is therefore expected to have the legs and trunk of the database's own standing poses.
+Rest poses differ between recordings: with knee markers placed on the side a straight leg may read 20 degrees of flexion. So the
+legs and trunk of a T-pose are expected to be those of the database's own standing poses.
 """
 
 import numpy as np
 
+from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirrored
-from database.kinematics import forward, local_rotations
-from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.kinematics import forward, local_rotations
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.store import PoseDatabase
 
 STRIDE = 4
@@ -25,21 +26,16 @@ LOWER_BODY_AND_TRUNK = tuple(
 
 
 def standing_rotvec(database: PoseDatabase) -> Floats:
-    """Give the typical standing pose of legs and trunk as rotation vectors from the rest pose, (J, 3) [rad].
+    """Return the typical standing pose of legs and trunk as rotation vectors from the rest pose, not charted, (J, 3) [rad].
 
-    Not charted; arms, neck, head and root are zero, and so is all of it where nobody stands still. Left and right are averaged.
+    Arms, neck, head and root are zero, and all joints if nobody stands still. Left and right are averaged.
     """
-    found = [
-        poses
-        for clip in range(database.n_clips)
-        if not database.generated[clip]
-        for poses in [_standing(database, clip)]
-        if len(poses)
-    ]
+    captured = (_standing(database, int(clip)) for clip in np.flatnonzero(~database.generated))
+    found = [poses for poses in captured if len(poses)]
     result = np.zeros((N_JOINTS, 3))
     if sum(len(poses) for poses in found) < MIN_POSES:
         return result
-    # One vote a clip, or a person who waits for long would decide.
+    # One vote a clip: otherwise a person who waits for long would decide.
     median = np.median(np.stack([np.median(poses, axis=0) for poses in found]), axis=0)
     for name in LOWER_BODY_AND_TRUNK:
         result[JOINT_INDEX[name]] = _symmetric(median, name)
@@ -53,10 +49,10 @@ def _symmetric(rotvec: Floats, name: str) -> Floats:
 
 
 def _standing(database: PoseDatabase, index: int) -> Floats:
-    """Give the rotation vectors from the rest pose of a clip's standing frames, (F, J, 3)."""
+    """Return the rotation vectors from the rest pose of a clip's standing frames, (F, J, 3)."""
     clip = database.clip(index)
     rotvec, root_m = clip.rotvec[::STRIDE], clip.root_m[::STRIDE]
-    # Differences of rotation vectors bound the speed well enough to tell who stands still.
+    # Differences of rotation vectors are near enough to the speed to find who stands still.
     speed = np.linalg.norm(np.diff(rotvec[:, 1:], axis=0), axis=2).max(axis=1, initial=0.0) * database.fps / STRIDE
     still = 1 + np.flatnonzero(speed < MAX_SPEED_RAD_S)
     still = still[matrix_from_rotvec(rotvec[still, 0])[:, 1, 1] > MIN_UPRIGHT]
@@ -69,8 +65,8 @@ def _standing(database: PoseDatabase, index: int) -> Floats:
     return rotvec_from_matrix(local_rotations(rotvec[chosen])) if len(chosen) else np.zeros((0, N_JOINTS, 3))
 
 
-def _extended(p: Floats, offsets_m: Floats) -> np.ndarray:
-    """Tell in which frames both legs are nearly straight, (F,)."""
+def _extended(p: Floats, offsets_m: Floats) -> Bools:
+    """Return in which frames both legs are nearly straight, (F,)."""
     result = np.ones(len(p), bool)
     for side in ("left", "right"):
         hip, knee, ankle = (JOINT_INDEX[side + part] for part in ("UpperLeg", "LowerLeg", "Foot"))

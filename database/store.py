@@ -7,19 +7,19 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from config.arrays import Bools, Ints, Singles
 from config.errors import DatabaseError
 from config.joints import JOINTS, N_JOINTS
 from database.clips import Clip
-from database.container import Container, ContainerWriter, open_container, rewrite_with
-from database.skeleton import REFERENCE, Skeleton
+from database.container import Array, open_container, write_container
+from database.geometry.skeleton import REFERENCE, Skeleton
 
-# What the arrays mean; raised when a joint, the rest pose or the charts change.
-SCHEMA = 1
-Groups = Iterable[tuple[bool, Iterable[Clip]]]  # made here rather than captured, and the clips
+SCHEMA = 1  # of the arrays; raised when a joint, the rest pose or the charts change
+Progress = Callable[[int, int, str], None]  # done, in all (0: unknown), name of what was done last
+Groups = Iterable[tuple[bool, Iterable[Clip]]]  # whether the clips were generated, and the clips
 # From rotvec (N, J, 3), clip_start (C + 1,) and frames a second to more named arrays.
-Derive = Callable[[NDArray[np.float32], NDArray[np.int64], float], Mapping[str, NDArray[Any]]]
+Derive = Callable[[Singles, Ints, float], Mapping[str, Array]]
 OWN_ARRAYS = ("rotvec", "root_m", "clip_start", "clip_skeleton", "generated", "skeleton_offsets_m", "skeleton_tails_m")
 
 
@@ -27,23 +27,23 @@ OWN_ARRAYS = ("rotvec", "root_m", "clip_start", "clip_skeleton", "generated", "s
 class PoseDatabase:
     """Poses q_n of all clips, read-only and memory-mapped.
 
-    fps: of all clips; rotvec: charted rotation vectors, row 0 the root's orientation, (N, J, 3) float32 [rad]; root_m: (N, 3)
-    float32 [m]; clip_start: first pose of each clip and N, (C + 1,); clip_names: C; clip_skeleton: index into `skeletons`, (C,);
-    generated: clips made here rather than captured, (C,) bool; notes: what was done while building; extra: arrays of later
-    stages by name.
+    fps: of all clips; rotvec: charted rotation vectors, row 0 the root's orientation, (N, J, 3) [rad]; root_m: positions of the
+    hips, (N, 3) [m]; clip_start: first pose of each clip and N, (C + 1,); clip_names: C; clip_skeleton: index into `skeletons`,
+    (C,); generated: clips made by rule rather than captured, (C,); notes: what was done while building; extra: further arrays by
+    name, such as the neighbour graph.
     """
 
     path: Path | None
     fps: float
-    rotvec: NDArray[np.float32]
-    root_m: NDArray[np.float32]
-    clip_start: NDArray[np.int64]
+    rotvec: Singles
+    root_m: Singles
+    clip_start: Ints
     clip_names: tuple[str, ...]
-    clip_skeleton: NDArray[np.int64]
+    clip_skeleton: Ints
     skeletons: tuple[Skeleton, ...]
-    generated: NDArray[np.bool_]
+    generated: Bools
     notes: tuple[str, ...] = ()
-    extra: Mapping[str, NDArray[Any]] = field(default_factory=lambda: MappingProxyType({}))
+    extra: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def n_poses(self) -> int:
@@ -55,16 +55,8 @@ class PoseDatabase:
         """Number of clips C."""
         return len(self.clip_names)
 
-    def clip_of(self, pose: NDArray[np.int64] | int) -> NDArray[np.int64]:
-        """Give the clip of poses."""
-        return np.asarray(np.searchsorted(self.clip_start, pose, side="right") - 1)
-
-    def skeleton_of(self, pose: int) -> Skeleton:
-        """Give the skeleton that made a pose."""
-        return self.skeletons[int(self.clip_skeleton[int(self.clip_of(pose))])]
-
     def clip(self, index: int) -> Clip:
-        """Copy one clip out."""
+        """Return a copy of one clip."""
         span = slice(int(self.clip_start[index]), int(self.clip_start[index + 1]))
         skeleton = self.skeletons[int(self.clip_skeleton[index])]
         rotvec, root_m = self.rotvec[span].astype(np.float64), self.root_m[span].astype(np.float64)
@@ -76,23 +68,21 @@ def write_database(
     clips: Iterable[Clip],
     generated: Iterable[Clip] = (),
     notes: Iterable[str] = (),
-    extra: Mapping[str, NDArray[Any]] | None = None,
     derive: Derive | None = None,
 ) -> None:
-    """Write clips, all at one rate, to a database; they are taken one by one, so a generator keeps memory small.
+    """Write clips, all at one rate, to a database. They are consumed one by one, so a generator keeps memory small.
 
-    `generated` and `notes` are asked for after the last clip. Equal skeletons are stored once. `derive` gives more arrays once
-    all poses are there. Raises DatabaseError for no clips, mixed rates, NaN or a place that cannot be written to; nothing is
-    left half-written.
+    `generated` and `notes` are consumed after the last clip. Equal skeletons are stored once. `derive` computes more arrays from
+    all poses. Raises DatabaseError: no clips, mixed rates, NaN, or the file cannot be written; an old file is then unchanged.
     """
-    _write(Path(path), ((False, clips), (True, generated)), notes, derive, extra or {})
+    _write(Path(path), ((False, clips), (True, generated)), notes, derive)
 
 
 def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] = (), derive: Derive | None = None) -> None:
-    """Add clips at the end of a database, atomically, after all it holds; close what reads it first (Windows insists).
+    """Add clips at the end of a database, atomically; on Windows nothing may have it open meanwhile.
 
-    Stays: poses, skeletons and notes. Arrays of later stages belong to the old poses and go; `derive` may give new ones.
-    Raises DatabaseError as `open_database` and `write_database`; the file is then as it was.
+    Further arrays are removed, since they belong to the old poses; `derive` computes new ones. Raises DatabaseError as
+    `open_database` and `write_database`; the file is then unchanged.
     """
     before = open_database(path).notes
 
@@ -100,11 +90,11 @@ def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] =
         yield from before
         yield from notes
 
-    _write(Path(path), _old_and_new(Path(path), clips), all_notes(), derive, {})
+    _write(Path(path), _old_and_new(Path(path), clips), all_notes(), derive)
 
 
 def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iterable[Clip]]]:
-    """Give a database's clips one by one, then the others."""
+    """Return the clips of a database one by one, then the new ones."""
     old = open_database(path)
     for k in range(old.n_clips):
         yield bool(old.generated[k]), [old.clip(k)]
@@ -113,30 +103,31 @@ def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iter
     yield False, clips
 
 
-def _write(file: Path, groups: Groups, notes: Iterable[str], derive: Derive | None, extra: Mapping[str, NDArray[Any]]) -> None:
-    """Write a database; what it is asked for is said at `write_database`."""
-    with ContainerWriter(file) as writer:
-        index = _Index()
+def _write(file: Path, groups: Groups, notes: Iterable[str], derive: Derive | None) -> None:
+    """Write a database; see `write_database`."""
+    with write_container(file) as writer:
+        index = _ClipIndex()
         writer.stream("rotvec", np.dtype(np.float32), (N_JOINTS, 3), _pose_blocks(file, index, groups))
         if index.n_poses == 0:
             raise DatabaseError(f"{file}: no poses to store; expected at least one clip, check the sources and what is left out")
         for name, array in index.arrays().items():
             writer.add(name, array)
-        derived = derive(writer.read_back("rotvec"), np.array(index.starts, np.int64), index.fps) if derive else {}
-        for name, array in {**extra, **derived}.items():
-            writer.add(name, array)
+        if derive is not None:
+            derived = derive(writer.read_back("rotvec"), np.array(index.starts, np.int64), index.fps)
+            for name, array in derived.items():
+                writer.add(name, array)
         writer.fields = {"schema": SCHEMA, "joints": JOINTS, "reference": REFERENCE.round(9).tolist(), "fps": index.fps}
         writer.fields |= {"clip_names": index.names, "skeleton_names": [s.name for s in index.skeletons], "notes": list(notes)}
 
 
-class _Index:
-    """What is remembered of the clips while their poses go to the file."""
+class _ClipIndex:
+    """Everything about the clips but their rotations, which are streamed to the file."""
 
     def __init__(self) -> None:
         self.fps = 0.0
         self.names: list[str] = []
         self.starts: list[int] = [0]
-        self.root_m: list[NDArray[np.float32]] = []
+        self.root_m: list[Singles] = []
         self.clip_skeleton: list[int] = []
         self.generated: list[bool] = []
         self.skeletons: list[Skeleton] = []
@@ -147,7 +138,7 @@ class _Index:
         return self.starts[-1]
 
     def add(self, clip: Clip, generated: bool) -> None:
-        """Remember one clip."""
+        """Add one clip."""
         key = clip.skeleton.offsets_m.round(6).tobytes() + clip.skeleton.tails_m.round(6).tobytes()
         if key not in self._known:
             self._known[key] = len(self.skeletons)
@@ -159,8 +150,8 @@ class _Index:
         self.clip_skeleton.append(self._known[key])
         self.generated.append(generated)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything but the rotations."""
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays but the rotations."""
         return {
             "root_m": np.concatenate(self.root_m),
             "clip_start": np.array(self.starts, np.int64),
@@ -171,9 +162,9 @@ class _Index:
         }
 
 
-def _pose_blocks(file: Path, index: _Index, groups: Groups) -> Iterator[NDArray[np.float32]]:
-    """Give the clips' rotations one after the other and remember the rest."""
-    for made_here, clips in groups:
+def _pose_blocks(file: Path, index: _ClipIndex, groups: Groups) -> Iterator[Singles]:
+    """Return the rotations of one clip after the other and add the rest to `index`."""
+    for generated, clips in groups:
         for clip in clips:
             if clip.n_frames == 0:
                 continue
@@ -181,14 +172,14 @@ def _pose_blocks(file: Path, index: _Index, groups: Groups) -> Iterator[NDArray[
                 raise DatabaseError(f"{file}: clip {clip.name} is at {clip.fps:g} Hz, expected {index.fps:g}; resample it")
             if not (np.isfinite(clip.rotvec).all() and np.isfinite(clip.root_m).all()):
                 raise DatabaseError(f"{file}: clip {clip.name} holds NaN or infinity; repair it or leave it out")
-            index.add(clip, made_here)
+            index.add(clip, generated)
             yield clip.rotvec.astype(np.float32)
 
 
 def open_database(path: str | Path) -> PoseDatabase:
-    """Open a database for reading; any number of processes may do so at once.
+    """Open a database for reading; any number of processes may have it open.
 
-    Raises DatabaseError if it is missing, empty, foreign, truncated, damaged or of another version.
+    Raises DatabaseError: it is missing, empty, no database, truncated, damaged or of another version.
     """
     container = open_container(Path(path))
     fields, arrays = container.fields, container.arrays
@@ -215,8 +206,8 @@ def open_database(path: str | Path) -> PoseDatabase:
     )
 
 
-def _consistent(fields: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bool:
-    """Tell whether shapes and indices fit together."""
+def _consistent(fields: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Return whether shapes and indices fit together."""
     n, c, s = len(arrays["rotvec"]), len(fields["clip_names"]), len(fields["skeleton_names"])
     start, skeleton = arrays["clip_start"], arrays["clip_skeleton"]
     shapes = {
@@ -235,11 +226,5 @@ def _consistent(fields: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bool
 
 
 def damaged_arrays(path: str | Path) -> list[str]:
-    """Read a whole database and give the names of arrays that differ from their checksums; empty when all is well."""
-    container: Container = open_container(Path(path))
-    return container.damaged()
-
-
-def add_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Store more named arrays in a database, atomically; they come back as `extra`."""
-    rewrite_with(Path(path), {}, arrays)
+    """Read a whole database and return the names of arrays that differ from their checksums."""
+    return open_container(Path(path)).damaged()

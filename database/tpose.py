@@ -1,7 +1,7 @@
-"""Generated T-poses and the lowering and raising of arms around them.
+"""Generated T-poses, and arms lowered from them and raised to them.
 
-Every session starts in a T-pose, which hardly any motion database holds; each database gets these clips beside its own.
-A stance is a vector of angles; clips run between stances on minimum-jerk curves (Flash & Hogan 1985) with a slow sway on top.
+Every session starts in a T-pose, which hardly any motion database has, so these clips are added to each. A stance is a vector of
+angles; clips follow minimum-jerk curves (Flash & Hogan 1985) from stance to stance, plus a slow sway.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,19 +9,20 @@ from typing import Final
 
 import numpy as np
 
+from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS, mirrored
 from database.clips import Clip, clip_from_local
-from database.kinematics import forward
-from database.rotations import Floats, matrix_from_rotvec
-from database.skeleton import Skeleton
+from database.geometry.kinematics import forward
+from database.geometry.rotations import matrix_from_rotvec, rotation_about
+from database.geometry.skeleton import Skeleton
 
-# Angles in degrees but `feet_m`, the distance of the ankles. Elevation: of the upper arm above level; front: turned forwards.
+# Angles in degrees; feet_m: distance of the ankles; elevation: of the upper arm above level; front: rotated forward.
 LIMB_ANGLES = ("elevation", "front", "twist", "elbow", "palm", "knee", "toe_out")
 STANCE: Final[tuple[str, ...]] = (
     *(f"{side}_{angle}" for side in ("left", "right") for angle in LIMB_ANGLES),
     *("feet_m", "pelvis_pitch", "pelvis_roll", "spine_pitch", "spine_roll", "spine_yaw", "head_pitch", "head_yaw"),
 )
-# Middle and spread (uniform, plus or minus) of a person's T-pose, and of standing with the arms down.
+# Centre and half range (uniform) of a person's T-pose, and of standing with the arms down or to the front.
 T_POSE = {"elevation": (-3.0, 22.0), "front": (3.0, 10.0), "twist": (0.0, 25.0), "elbow": (9.0, 9.0), "palm": (0.0, 20.0)}
 ARMS_DOWN = {"elevation": (-79.0, 7.0), "front": (20.0, 20.0), "twist": (0.0, 15.0), "elbow": (15.0, 10.0), "palm": (0.0, 20.0)}
 ARMS_FRONT = {"elevation": (-15.0, 15.0), "front": (72.0, 12.0), "twist": (0.0, 15.0), "elbow": (12.0, 10.0), "palm": (0.0, 20.0)}
@@ -37,9 +38,10 @@ BODY = {
     "head_pitch": (4.0, 10.0),
     "head_yaw": (0.0, 10.0),
 }
-BOTH_SIDES_SHARE = 0.5  # how much of a limb's deviation from the middle left and right have in common
+COMMON_SHARE = 0.5  # of a limb's deviation from the centre that left and right have in common
 SWAY_DEG, SWAY_S = 0.8, 2.7
-# A hinge of the elbow as motion capture finds it: it bends forwards and a little up from level arms.
+X, Y, Z = np.eye(3)
+# The hinge of the elbow as motion capture has it: from level arms it bends forward and a little up.
 ELBOW_AXIS = np.array([0.0, -0.86, 0.5])
 STANDING_CLIPS, STANDING_S = 10, 5.0
 LOWERING_S = (0.5, 0.8, 1.3, 2.2, 3.5)
@@ -47,7 +49,7 @@ HOLD_S = 0.7
 
 
 def median_skeleton(skeletons: Sequence[Skeleton]) -> Skeleton:
-    """Give the median body, the same on both sides."""
+    """Return the median body, left and right averaged."""
     mirror = [JOINT_INDEX[mirrored(name)] for name in JOINT_INDEX]
     flip = np.array([-1.0, 1.0, 1.0])
 
@@ -59,9 +61,9 @@ def median_skeleton(skeletons: Sequence[Skeleton]) -> Skeleton:
 
 
 def tpose_clips(skeleton: Skeleton, fps: float, seed: int = 0) -> Iterator[Clip]:
-    """Give standing T-poses, arms lowered slowly and quickly by the side and by the front, and arms raised again.
+    """Return standing T-poses, arms lowered at several speeds by the side and by the front, and the same backwards.
 
-    fps: of the clips; seed: of their natural variations, so that a database comes out the same each time.
+    fps: of the clips; seed: of their natural variations, so that a database is the same each time.
     """
     rng = np.random.default_rng(seed)
     for k in range(STANDING_CLIPS):
@@ -81,7 +83,7 @@ def tpose_clips(skeleton: Skeleton, fps: float, seed: int = 0) -> Iterator[Clip]
 
 
 def _draw(rng: np.random.Generator, ranges: dict[str, tuple[float, float]]) -> dict[str, float]:
-    """Draw a value for each range, and for left and right of each that a limb has."""
+    """Return a random value of each range, of a limb's for left and right."""
     drawn: dict[str, float] = {}
     for name, (middle, spread) in ranges.items():
         common, left, right = rng.uniform(-spread, spread, 3)
@@ -89,12 +91,12 @@ def _draw(rng: np.random.Generator, ranges: dict[str, tuple[float, float]]) -> d
             drawn[name] = middle + common
         else:
             for side, own in (("left", left), ("right", right)):
-                drawn[f"{side}_{name}"] = middle + BOTH_SIDES_SHARE * common + (1 - BOTH_SIDES_SHARE) * own
+                drawn[f"{side}_{name}"] = middle + COMMON_SHARE * common + (1 - COMMON_SHARE) * own
     return drawn
 
 
 def _stance(rng: np.random.Generator, arms: dict[str, tuple[float, float]], body: dict[str, float], drift: float) -> Floats:
-    """Give a stance vector: arms as drawn, the body as given but for a small drift; the feet stay where they are."""
+    """Return a stance vector: random arms, and the body as given with a small drift of trunk and head."""
     values = {**body, **_draw(rng, arms)}
     for name in ("spine_pitch", "spine_roll", "spine_yaw", "head_pitch", "head_yaw"):
         values[name] += drift * rng.uniform(-BODY[name][1], BODY[name][1])
@@ -104,7 +106,7 @@ def _stance(rng: np.random.Generator, arms: dict[str, tuple[float, float]], body
 def _clip(
     name: str, skeleton: Skeleton, fps: float, stances: list[Floats], times_s: list[float], rng: np.random.Generator
 ) -> Clip:
-    """Run through the stances, each reached `times_s` after the one before."""
+    """Return a clip that goes from stance to stance in `times_s` each."""
     knots = np.concatenate([[0.0], np.cumsum(times_s)])
     t = np.arange(int(knots[-1] * fps) + 1) / fps
     segment = np.clip(np.searchsorted(knots, t, side="right") - 1, 0, len(times_s) - 1)
@@ -119,22 +121,22 @@ def _clip(
     return clip_from_local(name, skeleton, fps, local, _root(skeleton, local))
 
 
-def _turn(axis: Sequence[float] | Floats, degrees: Floats) -> Floats:
-    """Give rotations about an axis, (N, 3, 3)."""
-    return matrix_from_rotvec(np.deg2rad(degrees)[:, None] * np.asarray(axis, float))
+def _rotation(axis: Floats, degrees: Floats) -> Floats:
+    """Return rotations about an axis, (N, 3, 3)."""
+    return rotation_about(axis, np.deg2rad(degrees))
 
 
 def _local(stance: dict[str, Floats], skeleton: Skeleton) -> Floats:
-    """Give rotations relative to the parent, (N, J, 3, 3), of stances with values (N,)."""
+    """Return rotations relative to the parent, (N, J, 3, 3), of stances with values (N,)."""
     n = len(stance["feet_m"])
     local = np.tile(np.eye(3), (n, N_JOINTS, 1, 1))
-    pelvis = _turn((1, 0, 0), stance["pelvis_pitch"]) @ _turn((0, 0, 1), stance["pelvis_roll"])
+    pelvis = _rotation(X, stance["pelvis_pitch"]) @ _rotation(Z, stance["pelvis_roll"])
     local[:, 0] = pelvis
-    third = _turn((0, 1, 0), stance["spine_yaw"] / 3) @ _turn((1, 0, 0), stance["spine_pitch"] / 3)
-    third = third @ _turn((0, 0, 1), stance["spine_roll"] / 3)
+    third = _rotation(Y, stance["spine_yaw"] / 3) @ _rotation(X, stance["spine_pitch"] / 3)
+    third = third @ _rotation(Z, stance["spine_roll"] / 3)
     for joint in ("spine", "chest", "upperChest"):
         local[:, JOINT_INDEX[joint]] = third
-    head = _turn((0, 1, 0), stance["head_yaw"] / 3) @ _turn((1, 0, 0), stance["head_pitch"] / 3)
+    head = _rotation(Y, stance["head_yaw"] / 3) @ _rotation(X, stance["head_pitch"] / 3)
     for joint in ("neck", "upperNeck", "head"):
         local[:, JOINT_INDEX[joint]] = head
     for side, sign in (("left", 1.0), ("right", -1.0)):
@@ -144,36 +146,36 @@ def _local(stance: dict[str, Floats], skeleton: Skeleton) -> Floats:
 
 
 def _arm(local: Floats, stance: dict[str, Floats], side: str, sign: float) -> None:
-    """Turn one arm: the upper arm by the smallest rotation from level to its direction, then about itself."""
+    """Write one arm: the upper arm by the smallest rotation from level to its direction, then about itself."""
     mirror = np.array([1.0, sign, sign])
     elevation, front = np.deg2rad(stance[f"{side}_elevation"]), np.deg2rad(stance[f"{side}_front"])
-    # Direction of a left arm; from +x the smallest rotation to d is about x cross d.
+    # d: direction of a left arm. The smallest rotation from +x to d is about x cross d.
     d = np.stack([np.cos(elevation) * np.cos(front), np.sin(elevation), np.cos(elevation) * np.sin(front)], axis=1)
     axis = np.cross([1.0, 0.0, 0.0], d)
     sine = np.linalg.norm(axis, axis=1, keepdims=True)
     swing = axis * np.where(sine < 1e-9, 1.0, np.arctan2(sine, d[:, :1]) / np.maximum(sine, 1e-9))
-    upper = matrix_from_rotvec(swing * mirror) @ _turn((1, 0, 0), stance[f"{side}_twist"])
+    upper = matrix_from_rotvec(swing * mirror) @ _rotation(X, stance[f"{side}_twist"])
     local[:, JOINT_INDEX[f"{side}UpperArm"]] = upper
-    local[:, JOINT_INDEX[f"{side}LowerArm"]] = _turn(ELBOW_AXIS * mirror, stance[f"{side}_elbow"])
-    local[:, JOINT_INDEX[f"{side}Hand"]] = _turn((1, 0, 0), stance[f"{side}_palm"])
+    local[:, JOINT_INDEX[f"{side}LowerArm"]] = _rotation(ELBOW_AXIS * mirror, stance[f"{side}_elbow"])
+    local[:, JOINT_INDEX[f"{side}Hand"]] = _rotation(X, stance[f"{side}_palm"])
 
 
 def _leg(local: Floats, stance: dict[str, Floats], side: str, sign: float, pelvis: Floats, skeleton: Skeleton) -> None:
-    """Turn one leg so that the ankles stand `feet_m` apart and the sole is level."""
+    """Write one leg so that the ankles are `feet_m` apart and the sole is level."""
     hip = skeleton.offsets_m[JOINT_INDEX[f"{side}UpperLeg"]]
     length = sum(float(np.linalg.norm(skeleton.offsets_m[JOINT_INDEX[side + part]])) for part in ("LowerLeg", "Foot"))
     spread = np.rad2deg(np.arcsin(np.clip((stance["feet_m"] / 2 - abs(hip[0])) / length, -0.5, 0.5)))
     knee = stance[f"{side}_knee"]
-    world = _turn((0, 0, 1), sign * spread) @ _turn((0, 1, 0), sign * stance[f"{side}_toe_out"])
-    upper = world @ _turn((1, 0, 0), -knee / 2)
+    world = _rotation(Z, sign * spread) @ _rotation(Y, sign * stance[f"{side}_toe_out"])
+    upper = world @ _rotation(X, -knee / 2)
     local[:, JOINT_INDEX[f"{side}UpperLeg"]] = np.swapaxes(pelvis, 1, 2) @ upper
-    local[:, JOINT_INDEX[f"{side}LowerLeg"]] = _turn((1, 0, 0), knee)
-    sole = _turn((0, 1, 0), sign * stance[f"{side}_toe_out"])
-    local[:, JOINT_INDEX[f"{side}Foot"]] = np.swapaxes(upper @ _turn((1, 0, 0), knee), 1, 2) @ sole
+    local[:, JOINT_INDEX[f"{side}LowerLeg"]] = _rotation(X, knee)
+    sole = _rotation(Y, sign * stance[f"{side}_toe_out"])
+    local[:, JOINT_INDEX[f"{side}Foot"]] = np.swapaxes(upper @ _rotation(X, knee), 1, 2) @ sole
 
 
 def _root(skeleton: Skeleton, local: Floats) -> Floats:
-    """Give hip positions, (N, 3) [m], that keep the middle of the ankles over the origin and the lowest toe on the floor."""
+    """Return hip positions, (N, 3) [m], with the middle of the ankles over the origin and the lowest toe on the floor."""
     clip = clip_from_local("", skeleton, 1.0, local, np.zeros((len(local), 3)))
     G, p = forward(skeleton, clip.rotvec, clip.root_m)
     feet, toes = ([JOINT_INDEX[side + part] for side in ("left", "right")] for part in ("Foot", "Toes"))

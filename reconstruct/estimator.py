@@ -1,47 +1,81 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.camera import Rig
-from calibration.subject import Subject
+from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
-from database.kinematics import local_markers
-from database.rotations import Floats
-from reconstruct.certainty import Problem
-from reconstruct.examples import Examples
-from reconstruct.fill_in import Filler
-from reconstruct.history import History, Moment
-from reconstruct.likeness import Likeness
-from reconstruct.limits import held, limits_of
-from reconstruct.local_model import LocalModel
-from reconstruct.nearest import Query
-from reconstruct.neighbourhood import Course, Neighbourhood, NeighbourhoodLearner
-from reconstruct.observations import Observations, observations_from_markers
-from reconstruct.root import root_from_torso
-from reconstruct.search import Search
-from reconstruct.sight import lines_of_sight, root_in_sight
-from reconstruct.solve import RootPrior, Solution, solve
-from reconstruct.tilt import with_tilt
+from database.geometry.kinematics import local_markers
+from reconstruct.history import BodyState, MotionHistory
+from reconstruct.missing.fill_in import FillIn
+from reconstruct.models.local.model import MotionContext
+from reconstruct.models.local.neighbourhood import Neighbourhood, fitter_for, neighbourhood, neighbours_of
+from reconstruct.observations import Observations, monocular_rays, observations_from_markers
+from reconstruct.search.examples import Examples
+from reconstruct.search.nearest import Likeness, Query
+from reconstruct.search.walk import PoseSearch
+from reconstruct.solve.limits import limits_of
+from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
+from reconstruct.solve.solver import FrameProblem, Solution, solve
 
-LIMIT_ROUNDS = 3  # a frame is solved at most, to keep all joints within their limits
-SOME = 30_000  # examples that are enough to tell whether labels make sense
-# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
-LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks and the likelihood of labels
+MIN_INFLATION, MAX_INFLATION = 0.25, 10.0
+
+
+class Visibility(Enum):
+    """What is seen of the markers of a frame: all of them, some, or none by both cameras."""
+
+    ALL = "all"
+    SOME = "some"
+    MONOCULAR = "monocular"
+
+
+# The settings that take another's value where less is seen.
+OVERRIDES: Mapping[Visibility, Mapping[str, str]] = {
+    Visibility.ALL: {},
+    Visibility.SOME: {
+        "neighbour_motion": "missing_neighbour_motion",
+        "query_pose_sigma_rad": "missing_query_pose_sigma_rad",
+    },
+    Visibility.MONOCULAR: {
+        "torso_sigma_m": "view_marker_sigma_m",
+        "limb_sigma_m": "view_marker_sigma_m",
+        "root_sigma_m": "view_root_sigma_m",
+        "background": "view_background",
+        "query_pose_sigma_rad": "view_query_pose_sigma_rad",
+    },
+}
+
+
+def visibility(frame: MarkerFrame) -> Visibility:
+    """Return what is seen of a frame."""
+    if not frame.valid.any():
+        return Visibility.MONOCULAR
+    return Visibility.ALL if frame.seen.any(axis=0).all() else Visibility.SOME
+
+
+@lru_cache(maxsize=16)
+def settings_for(settings: SolveSettings, seen: Visibility) -> SolveSettings:
+    """Return the settings with what is overridden where less is seen."""
+    return replace(settings, **{name: getattr(settings, other) for name, other in OVERRIDES[seen].items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what was solved in; energy: what is left at the minimum; anew: not from the history; frame: what it was made of.
+    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from.
     """
 
-    moment: Moment
+    state: BodyState
     marker_m: Floats
     near: Neighbourhood
     energy: float
@@ -52,59 +86,45 @@ class Estimate:
 class Estimator:
     """Solves frame after frame for one subject; keeps the last two poses.
 
-    background: what the database's poses have in common, (D, D) [rad^2], in the share that is added to every local model; filler:
-    guesses what is not seen, or None: then the local model alone does; level: the world's Y is up.
+    likeness: distances to a sample of the examples; filler: joins a pose model where markers are missing, or None; level: whether
+    the world's Y is up.
     """
 
     def __init__(
-        self, subject: Subject, examples: Examples, rig: Rig, settings: SolveSettings, search: Search | None = None
+        self, subject: Subject, examples: Examples, rig: Rig, settings: SolveSettings, search: PoseSearch | None = None
     ) -> None:
-        """Prepare; search: finds the nearest examples from frame to frame, exhaustively if None."""
-        self.subject = subject
-        self.examples = examples
-        self.history = History()
-        self.filler: Filler | None = None
+        """Prepare; search: finds the nearest examples, exhaustively if None. Raises SettingsError: an unknown local model."""
+        self.subject, self.examples = subject, examples
+        self.history = MotionHistory()
+        self.filler: FillIn | None = None
         self.level = True
-        self._search = Search(examples, None, None) if search is None else search
-        self._likeness = Likeness(examples, SOME)
-        some = self._likeness.examples
-        self._some = (some, Search(some, None, None))
-        self._limits = limits_of(some.pose)
-        everything = np.cov(some.pose.T.astype(np.float64), bias=True)
-        self._learner = NeighbourhoodLearner(examples, everything, settings)
-        self.background = settings.background * everything
-        self._view_background = settings.view_background * everything
-        self._rig = rig
-        self._settings = settings
-        self._missing_settings = replace(
-            settings,
-            neighbour_motion=settings.missing_neighbour_motion,
-            query_pose_sigma_rad=settings.missing_query_pose_sigma_rad,
-        )
-        self._view_settings = replace(
-            settings,
-            torso_sigma_m=settings.view_marker_sigma_m,
-            limb_sigma_m=settings.view_marker_sigma_m,
-            root_sigma_m=settings.view_root_sigma_m,
-            background=settings.view_background,
-            query_pose_sigma_rad=settings.view_query_pose_sigma_rad,
-        )
+        self.likeness = Likeness(examples, SAMPLE)
+        sample = self.likeness.examples
+        self._rig, self._settings = rig, settings
+        self._search = PoseSearch(examples, None, None) if search is None else search
+        self._sample_search = PoseSearch(sample, None, None)
+        covariance = np.cov(sample.pose.T.astype(np.float64), bias=True)
+        self._fitter = fitter_for(settings, examples, covariance)
+        self.joins_models = self._fitter.free
+        limits = limits_of(sample.pose) if settings.limits and self._fitter.free else None
+        self._solve = partial(solve, limits=limits, max_iterations=settings.max_iterations)
+        self.background = settings.background * covariance
 
-    def predict(self, t_ns: int) -> Moment | None:
-        """Give where the pose is expected at a time, None at the start."""
+    def predict(self, t_ns: int) -> BodyState | None:
+        """Return where the pose is expected at a time, None at the start."""
         return self.history.predict(t_ns, self._settings.velocity_gain)
 
     def local(self, joints: Floats) -> Floats:
-        """Give the markers of a pose relative to the root, (M, 3) [m]."""
+        """Return the markers of a pose relative to the root, (M, 3) [m]."""
         markers = local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)
         return np.asarray(markers[0])
 
-    def world(self, moment: Moment) -> Floats:
-        """Give the markers of a pose in the world, (M, 3) [m]."""
-        return self.local(moment.joints) @ moment.rotation.T + moment.position_m
+    def world(self, state: BodyState) -> Floats:
+        """Return the markers of a pose in the world, (M, 3) [m]."""
+        return self.local(state.joints) @ state.rotation.T + state.position_m
 
-    def estimate(self, frame: MarkerFrame, start: Moment | None = None, near: Neighbourhood | None = None) -> Estimate | None:
-        """Solve for the pose of one frame; None where even the root cannot be placed. The history is as it was until `accept`.
+    def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbourhood | None = None) -> Estimate | None:
+        """Solve for the pose of one frame; None where even the root cannot be fitted. The history is as it was until `accept`.
 
         start: where acquisition found the performer, in place of the history; near: an earlier neighbourhood to use again, as
         when the same frame is tried with other labels.
@@ -113,207 +133,136 @@ class Estimator:
         reference = start if predicted is None else predicted
         if reference is None:
             return None
-        expected_root = (reference.rotation, reference.position_m)
-        root = root_from_torso(frame, self.local(reference.joints), self.subject.markers.torso, expected_root)
+        s = settings_for(self._settings, visibility(frame))
+        root = self._root(frame, reference, s)
         if root is None:
             return None
-        root = self._root_in_sight(frame, root, reference)
         if start is not None and near is None:
             self._search.forget()
-        solution, near = self._refined(frame, root, reference, predicted, near)
-        moment = Moment(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(moment, self.world(moment), near, float(solution.energies[-1]), start is not None, frame)
+        problem, solution, used = self._solved(frame, root, reference, predicted, near)
+        if near is None and predicted is not None and self.filler is not None and visibility(frame) is Visibility.SOME:
+            solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
+        state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
+        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame)
 
     def accept(self, estimate: Estimate) -> None:
-        """Take an estimate into the history."""
-        history = History() if estimate.anew else self.history
-        self.history = history.then(estimate.moment, self._settings.velocity_share)
-        if self.filler is not None:
-            if estimate.anew:
-                self.filler.lose()
-            self.filler.accept(estimate.moment)
-            self._rehearse(self.filler, estimate)
+        """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
+        history = MotionHistory() if estimate.anew else self.history
+        self.history = history.then(estimate.state, self._settings.velocity_share)
+        if self.filler is None:
+            return
+        if estimate.anew:
+            self.filler.lose()
+        self.filler.accept(estimate.state)
+        hidden = None if estimate.frame is None else self.filler.hidden(estimate.frame)
+        if estimate.frame is not None and hidden is not None:
+            self.filler.judge(*self._solved_without(self.filler, hidden, estimate.frame, estimate), estimate.frame, hidden)
 
     def forget(self) -> None:
-        """Start anew, as with the first frame."""
-        self.history = History()
+        """Forget all frames."""
+        self.history = MotionHistory()
         if self.filler is not None:
             self.filler.forget()
 
-    def _suited(self, frame: MarkerFrame) -> SolveSettings:
-        """Give the settings for what is seen of a frame: all markers, not all of them, or lines of sight alone."""
-        if not frame.valid.any():
-            return self._view_settings
-        return self._settings if frame.seen.any(axis=0).all() else self._missing_settings
+    def query(self, frame: MarkerFrame, root: Root, pose: Floats | None) -> Query:
+        """Return the query of a frame (eq. 2): markers at the default root, rays of those that one camera alone sees."""
+        R, t = root
+        s = settings_for(self._settings, visibility(frame))
+        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + s.query_marker_sigma_m**2
+        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
+        pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
+        rays = monocular_rays(frame, self._rig)
+        if not rays.monocular.any():
+            return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
+        distance = np.linalg.norm(rays.from_m - t, axis=1)
+        across2 = (distance * rays.sigma_rad) ** 2 + s.query_marker_sigma_m**2
+        point = np.where(rays.monocular[:, None], rays.from_m, frame.point_m)
+        return Query((point - t) @ R, np.where(rays.monocular, 1.0 / across2, weight), pose, pose_weight, rays.direction @ R)
 
-    def _root_in_sight(self, frame: MarkerFrame, root: tuple[Floats, Floats], reference: Moment) -> tuple[Floats, Floats]:
-        """Fit the root to the lines of sight of the torso where one camera alone sees it; else leave it as it is."""
-        torso = self.subject.markers.torso
-        if (frame.valid & torso).any():
+    def _root(self, frame: MarkerFrame, reference: BodyState, s: SolveSettings) -> Root | None:
+        """Fit the root to the torso's markers, or to their rays where one camera alone sees the torso."""
+        torso, local_m = self.subject.markers.torso, self.local(reference.joints)
+        root = root_from_torso(frame, local_m, torso, (reference.rotation, reference.position_m))
+        if root is None or (frame.valid & torso).any():
             return root
-        s, looser = self._suited(frame), self._looser(frame.t_capture_ns)
-        sigmas = (looser * s.root_sigma_rad, looser * s.root_sigma_m)
-        return root_in_sight(lines_of_sight(frame, self._rig), torso, self.local(reference.joints), root, sigmas)
+        inflation = self._inflation(frame.t_capture_ns)
+        sigmas = (inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
+        return root_from_rays(monocular_rays(frame, self._rig), torso, local_m, root, sigmas)
 
-    def _refined(
-        self,
-        frame: MarkerFrame,
-        root: tuple[Floats, Floats],
-        reference: Moment,
-        predicted: Moment | None,
-        known: Neighbourhood | None,
-    ) -> tuple[Solution, Neighbourhood]:
+    def _solved(
+        self, frame: MarkerFrame, root: Root, reference: BodyState, predicted: BodyState | None, near: Neighbourhood | None
+    ) -> tuple[FrameProblem, Solution, Neighbourhood]:
         """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
-        s = self._suited(frame)
+        s, t_ns = settings_for(self._settings, visibility(frame)), frame.t_capture_ns
         pose = None if predicted is None else predicted.joints[1:].ravel()
-        # Lines of sight alone leave the depth of limbs open: an acquired pose is then a better guess than none.
+        # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
         hint = reference.joints[1:].ravel() if pose is None and not frame.valid.any() else pose
-        model_sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
-        observations = observations_from_markers(frame, self._rig, model_sigma_m, self.world(reference))
-        looser = self._looser(frame.t_capture_ns)
-        sigmas = (looser * s.root_sigma_rad, looser * s.root_sigma_m)
-        predicted_root = RootPrior(reference.rotation, reference.position_m, *sigmas)
+        inflation = self._inflation(t_ns)
+        context = MotionContext(pose, self.history.last, t_ns, inflation)
+        expected = RootPrior(reference.rotation, reference.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
+        observations = observations_from_markers(frame, self._rig, self._marker_sigma_m(s), self.world(reference))
         for _ in range(s.passes):
-            near = self._neighbourhood(s, self._query(frame, root, hint), pose, frame.t_capture_ns) if known is None else known
-            prior = predicted_root if predicted is None else self._upright(frame, predicted_root, near)
-            solution = self._within_limits(near.model, root, prior, observations)
+            if near is None:
+                rows, distances = self._search.nearest(self.query(frame, root, hint), s.neighbours)
+                neighbours = neighbours_of(self.examples, rows, distances, s.sharpness)
+                used = neighbourhood(self._fitter, neighbours, context, s)
+            else:
+                used = near
+            prior = expected if predicted is None else self._with_tilt(frame, expected, used)
+            problem = self._problem(used, prior, observations)
+            solution = self._solve(problem, root)
             root = (solution.rotation, solution.position_m)
-        # Where one camera alone sees the performer, energies tell whether a pose is believed: they are left as they are.
-        missing = frame.valid.any() and not frame.seen.any(axis=0).all()
-        if known is None and predicted is not None and self.filler is not None and missing:
-            return self._filled(self.filler, frame.t_capture_ns, solution, near, prior, observations)
-        return solution, near
+        return problem, solution, used
 
-    def _upright(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
+    def _with_tilt(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
         """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
-        lacking = frame.valid.any() and not frame.seen[:, self.subject.markers.torso].any(axis=0).all()
-        if self.examples.up is None or not self.level or not lacking:
+        missing = frame.valid.any() and not frame.seen[:, self.subject.markers.torso].any(axis=0).all()
+        if self.examples.up is None or not self.level or not missing:
             return prior
         return with_tilt(prior, self.examples.up[near.rows].astype(np.float64), near.weights)
 
     def _filled(
-        self,
-        filler: Filler,
-        t_ns: int,
-        solution: Solution,
-        near: Neighbourhood,
-        prior: RootPrior,
-        observations: Observations,
+        self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution, near: Neighbourhood
     ) -> tuple[Solution, Neighbourhood]:
-        """Solve again with the guess of what is missing in the local model."""
-        filled = filler.fill(self._problem(near.model, prior, observations), solution, t_ns)
+        """Solve again with the pose model joined with the local model."""
+        filled = filler.fill(problem, solution, t_ns)
         if filled is None:
             return solution, near
         root = (solution.rotation, solution.position_m)
-        solution = self._within_limits(filled.model, root, prior, observations, filled.start)
+        solution = self._solve(replace(problem, model=filled.model), root, start=filled.start)
         return solution, replace(near, model=filled.model, sigma_m=filled.sigma_m)
 
-    def _rehearse(self, filler: Filler, estimate: Estimate) -> None:
-        """Hide markers that are seen, if it is time, and let the filler be judged by them.
+    def _solved_without(
+        self, filler: FillIn, hidden: Bools, frame: MarkerFrame, estimate: Estimate
+    ) -> tuple[FrameProblem, Solution]:
+        """Solve an estimated frame without some markers, (M,), for a held-out check.
 
-        Without the past of their limb: markers that are really missing have been so for a while.
+        Without the past of their limb, too: markers that are really missing have been so for a while.
         """
-        frame = estimate.frame
-        hidden = None if frame is None else filler.rehearsed(frame)
-        if frame is None or hidden is None:
-            return
-        s, moment = self._settings, estimate.moment
-        frame_left = replace(frame, valid=frame.valid & ~hidden, seen=frame.seen & ~hidden)
-        root = (moment.rotation, moment.position_m)
-        query = self._query(frame_left, root, moment.joints[1:].ravel())
+        s, state = self._settings, estimate.state
+        left = replace(frame, valid=frame.valid & ~hidden, seen=frame.seen & ~hidden)
+        root = (state.rotation, state.position_m)
+        query = self.query(left, root, state.joints[1:].ravel())
         query = replace(query, pose_weight=np.where(filler.moved_by(hidden), 0.0, query.pose_weight))
-        near = self._neighbourhood(s, query, None, frame.t_capture_ns, self._some)
-        sigma_m = np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
-        observations = observations_from_markers(frame_left, self._rig, sigma_m, estimate.marker_m)
-        prior = RootPrior(*root, s.root_sigma_rad, s.root_sigma_m)
-        solution = self._within_limits(near.model, root, prior, observations)
-        filler.judge(self._problem(near.model, prior, observations), solution, frame, hidden)
+        rows, distances = self._sample_search.nearest(query, s.neighbours)
+        neighbours = neighbours_of(self._sample_search.examples, rows, distances, s.sharpness)
+        context = MotionContext(None, self.history.last, frame.t_capture_ns, self._inflation(frame.t_capture_ns))
+        used = neighbourhood(self._fitter, neighbours, context, s)
+        observations = observations_from_markers(left, self._rig, self._marker_sigma_m(s), estimate.marker_m)
+        problem = self._problem(used, RootPrior(*root, s.root_sigma_rad, s.root_sigma_m), observations)
+        return problem, self._solve(problem, root)
 
-    def _problem(self, model: LocalModel, prior: RootPrior, observations: Observations) -> Problem:
-        """Put together what a frame is solved with."""
+    def _problem(self, near: Neighbourhood, prior: RootPrior, observations: Observations) -> FrameProblem:
+        """Return what a frame is solved from."""
         markers = (self.subject.joint, self.subject.offset_m)
-        return Problem(self.subject.skeleton, markers, model, prior, observations, self._settings.robust_sigmas)
+        return FrameProblem(self.subject.skeleton, markers, near.model, prior, observations, self._settings.robust_sigmas)
 
-    def _within_limits(
-        self,
-        model: LocalModel,
-        root: tuple[Floats, Floats],
-        prior: RootPrior,
-        observations: Observations,
-        start: Floats | None = None,
-    ) -> Solution:
-        """Solve, and again with the joints held that went where the database's never go."""
-        s = self._settings
-        markers = (self.subject.joint, self.subject.offset_m)
-        for _ in range(LIMIT_ROUNDS):
-            solution = solve(
-                self.subject.skeleton,
-                markers,
-                model,
-                root,
-                prior,
-                observations,
-                start=start,
-                robust_sigmas=s.robust_sigmas,
-                max_iterations=s.max_iterations,
-            )
-            stiffer = held(model, solution.joints, self._limits) if s.limits and s.model != "paper" else None
-            if stiffer is None:
-                break
-            # The minimum with some joints held is near the one without.
-            model, root = stiffer, (solution.rotation, solution.position_m)
-            start = (solution.joints - model.mean)[1:].ravel()
-        return solution
+    def _marker_sigma_m(self, s: SolveSettings) -> Floats:
+        """Return how far each marker may sit from where skeleton and offset put it, (M,) [m]."""
+        return np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
 
-    def may_be_likelier(
-        self,
-        frame: MarkerFrame,
-        other: MarkerFrame,
-        root: tuple[Floats, Floats],
-        rows: NDArray[np.int64],
-        exchanged: tuple[int, int],
-    ) -> bool:
-        """Tell whether `likelier` may find other labels likelier, the quick way: in nearly all frames it need not be asked.
-
-        rows: examples near these labels, (K,); exchanged: the two markers whose labels differ.
-        """
-        here = self._likeness.at_most(self._query(frame, root, None), rows)
-        limit = min(LIKELIER_SHARE * here, here - LIKELIER_GAIN)
-        return limit > 0.0 and self._likeness.any_within(self._query(other, root, None), limit, exchanged)
-
-    def likelier(self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats]) -> Floats | None:
-        """Give the joints (J, 3) of the example nearest to other labels if it is much nearer than any to these, else None."""
-        here, _ = self._likeness.nearest(self._query(frame, root, None))
-        there, pose = self._likeness.nearest(self._query(other, root, None))
-        if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
-            return None
-        return np.concatenate([np.zeros((1, 3)), pose.reshape(-1, 3)])
-
-    def _query(self, frame: MarkerFrame, root: tuple[Floats, Floats], pose: Floats | None) -> Query:
-        """Give the query of a frame (eq. 2): markers at the default root, lines of sight of those that one camera alone sees."""
-        R, t = root
-        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + self._settings.query_marker_sigma_m**2
-        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
-        pose_weight = np.full(3 * (N_JOINTS - 1), self._suited(frame).query_pose_sigma_rad ** -2.0)
-        sight = lines_of_sight(frame, self._rig)
-        if not sight.alone.any():
-            return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
-        far = np.linalg.norm(sight.from_m - t, axis=1)
-        across2 = (far * sight.sigma_rad) ** 2 + self._settings.query_marker_sigma_m**2
-        point = np.where(sight.alone[:, None], sight.from_m, frame.point_m)
-        return Query((point - t) @ R, np.where(sight.alone, 1.0 / across2, weight), pose, pose_weight, sight.direction @ R)
-
-    def _looser(self, t_ns: int) -> float:
-        """Give how much less a prediction says than one 1/60 s ahead: errors of a random acceleration grow with time^1.5."""
+    def _inflation(self, t_ns: int) -> float:
+        """Return a prediction's standard deviation over that of one 1/60 s ahead: of random accelerations it grows as t^1.5."""
         if self.history.last is None:
             return 1.0
-        return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, 0.25, 10.0) ** 1.5)
-
-    def _neighbourhood(
-        self, s: SolveSettings, query: Query, carried: Floats | None, t_ns: int, among: tuple[Examples, Search] | None = None
-    ) -> Neighbourhood:
-        """Learn the local model from the nearest examples; carried: as in `Course`; among: other examples and their search."""
-        table, search = (self.examples, self._search) if among is None else among
-        background = self._view_background if s is self._view_settings else self.background
-        course = Course(carried, self.history.last, t_ns, self._looser(t_ns), s.neighbour_motion)
-        return self._learner.learned(table, search.nearest(query, s.neighbours), course, background)
+        return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, MIN_INFLATION, MAX_INFLATION) ** 1.5)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 MAX_AHEAD_S = 0.1  # a gap in the frames must not be extrapolated further than this
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BodyState:
     """One synthesized pose: joints (J, 3) [rad] with row 0 unset; root rotation (3, 3), place (3,) [m]."""
 
     t_ns: int
@@ -18,54 +19,54 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Velocity:
+class BodyVelocity:
     """Change a second: joints (J, 3) [rad/s], turn about the world's axes (3,) [rad/s], place (3,) [m/s]."""
 
     joints: Floats
     turn: Floats
     position: Floats
 
-    def towards(self, other: "Velocity", share: float) -> "Velocity":
+    def towards(self, other: "BodyVelocity", share: float) -> "BodyVelocity":
         """Go a part of the way to another velocity."""
-        return Velocity(
+        return BodyVelocity(
             self.joints + share * (other.joints - self.joints),
             self.turn + share * (other.turn - self.turn),
             self.position + share * (other.position - self.position),
         )
 
 
-def velocity_between(before: Moment, last: Moment) -> Velocity:
-    """Give the mean velocity from one pose to a later one."""
+def velocity_between(before: BodyState, last: BodyState) -> BodyVelocity:
+    """Return the mean velocity from one pose to a later one."""
     seconds = (last.t_ns - before.t_ns) * 1e-9
     turn = rotvec_from_matrix(last.rotation @ before.rotation.T)
-    return Velocity((last.joints - before.joints) / seconds, turn / seconds, (last.position_m - before.position_m) / seconds)
+    return BodyVelocity((last.joints - before.joints) / seconds, turn / seconds, (last.position_m - before.position_m) / seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class MotionHistory:
     """The last pose and the velocity it was reached with; either may be missing."""
 
-    last: Moment | None = None
-    velocity: Velocity | None = None
+    last: BodyState | None = None
+    velocity: BodyVelocity | None = None
 
-    def then(self, moment: Moment, share: float = 1.0) -> "History":
-        """Give the history with one more pose.
+    def then(self, moment: BodyState, share: float = 1.0) -> "MotionHistory":
+        """Return the history with one more pose.
 
         share: weight of the newest difference in the velocity; 1 is the paper's q_{t-1} - q_{t-2}, less smooths noise.
         """
         if self.last is None or moment.t_ns <= self.last.t_ns:
-            return History(moment, self.velocity)
+            return MotionHistory(moment, self.velocity)
         newest = velocity_between(self.last, moment)
-        return History(moment, newest if self.velocity is None else self.velocity.towards(newest, share))
+        return MotionHistory(moment, newest if self.velocity is None else self.velocity.towards(newest, share))
 
-    def predict(self, t_ns: int, gain: float = 1.0) -> Moment | None:
+    def predict(self, t_ns: int, gain: float = 1.0) -> BodyState | None:
         """Continue at constant velocity: q = q_{t-1} + gain (q_{t-1} - q_{t-2}) (Chai & Hodgins 2005, eq. 2, gain 1)."""
         if self.last is None:
             return None
         if self.velocity is None:
-            return Moment(t_ns, self.last.joints, self.last.rotation, self.last.position_m)
+            return BodyState(t_ns, self.last.joints, self.last.rotation, self.last.position_m)
         seconds = gain * min(max((t_ns - self.last.t_ns) * 1e-9, 0.0), MAX_AHEAD_S)
-        return Moment(
+        return BodyState(
             t_ns,
             self.last.joints + seconds * self.velocity.joints,
             matrix_from_rotvec(seconds * self.velocity.turn) @ self.last.rotation,

@@ -1,4 +1,9 @@
-"""What the solver is told of the markers: world points with their uncertainty, image points where one camera sees them."""
+"""What is observed of the markers of one frame: points in space, image points, rays.
+
+A marker that both cameras see is a point with a covariance. One that a single camera sees is an image point, which leaves it a
+ray (Chai & Hodgins 2005, section 6, takes its distance in the image): depth comes from the size of the body, which is known, and
+from the prediction.
+"""
 
 import math
 from dataclasses import dataclass
@@ -6,17 +11,89 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig
-from capture.packets import Bools, MarkerFrame
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats
 from config.jit import kernel
-from database.rotations import Floats
+
+UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Observations of M markers.
+
+    point_m: (M, 3) world; root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated;
+    ideal: undistorted normalised image points, (2, M, 2); weight_px: 1 / variance, (2, M) [1/px^2], zero where unused;
+    view_rotation (2, 3, 3), view_translation (2, 3) [m], view_focal (2,) [px]: the cameras, world to camera.
+    """
+
+    point_m: Floats
+    root_info: Floats
+    ideal: Floats
+    weight_px: Floats
+    view_rotation: Floats
+    view_translation: Floats
+    view_focal: Floats
+
+    def arrays(self) -> tuple[Floats, Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
+        """Return the arrays as the kernels of synthesis take them."""
+        views = (self.view_rotation, self.view_translation, self.view_focal)
+        return self.point_m, self.root_info, self.ideal, self.weight_px, views
+
+
+@dataclass(frozen=True, slots=True)
+class Rays:
+    """Rays of the markers that one camera alone sees, world frame.
+
+    monocular: which markers, (M,); from_m: optical centres, (M, 3) [m]; direction: unit vectors, (M, 3), both zero elsewhere;
+    sigma_rad: standard deviation across the ray, (M,).
+    """
+
+    monocular: Bools
+    from_m: Floats
+    direction: Floats
+    sigma_rad: Floats
+
+
+def observations_from_markers(
+    frame: MarkerFrame, rig: Rig, model_sigma_m: Floats, expected_m: Floats | None = None
+) -> Observations:
+    """Return the observations of a frame, weighted by their covariance and the model's own error.
+
+    model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. For a marker that one camera sees it
+    is converted to pixels at an approximate depth: that of the triangulated markers, else of the expected ones, (M, 3) [m] world.
+    Raises ValueError: a covariance that is not positive definite.
+    """
+    n = len(frame.valid)
+    root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros((2, n, 2)), np.zeros((2, n))
+    if not _root_information(frame.covariance_m2, model_sigma_m, frame.valid, root_info):
+        raise ValueError("a marker's covariance is not positive definite")
+    monocular = frame.seen & ~frame.valid
+    if monocular.any():
+        depths_m = _depths(frame, rig, expected_m)
+        for c, camera in enumerate(rig.cameras):
+            which = monocular[c]
+            ideal[c, which] = camera.undistort(frame.image_px[c, which])
+            model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
+            weight[c, which] = 1.0 / (frame.sigma_px[c, which] ** 2 + model_px**2)
+    rotation = np.array([camera.rotation for camera in rig.cameras])
+    translation = np.array([camera.translation for camera in rig.cameras])
+    focal = np.array([camera.focal_px for camera in rig.cameras])
+    return Observations(frame.point_m, root_info, ideal, weight, rotation, translation, focal)
+
+
+def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:
+    """Return a typical depth of the performer from each camera [m]."""
+    points = frame.point_m[frame.valid] if frame.valid.any() else expected_m
+    if points is None:
+        return UNKNOWN_DEPTH_M, UNKNOWN_DEPTH_M
+    left, right = (float(np.median(camera.to_camera(points)[:, 2])) for camera in rig.cameras)
+    return max(left, MIN_DEPTH_M), max(right, MIN_DEPTH_M)
 
 
 @kernel
 def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floats) -> bool:
-    """Write L (M, 3, 3), L'L = (S + sigma^2 I)^-1, of valid markers; False where S + sigma^2 I is not positive definite.
-
-    With S + sigma^2 I = K K', K lower triangular (Cholesky), L is the inverse of K: lower triangular, too.
-    """
+    """Write L (M, 3, 3), the inverse of the Cholesky factor K of S + sigma^2 I; return whether all are positive definite."""
     for m in range(valid.shape[0]):
         if not valid[m]:
             continue
@@ -41,59 +118,24 @@ def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floa
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Observations:
-    """Observations of M markers in the solver's form.
-
-    point_m: (M, 3) world; root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated;
-    ideal: undistorted normalised image points, (2, M, 2); weight_px: 1 / variance, (2, M) [1/px^2], zero where unused;
-    view_rotation (2, 3, 3), view_translation (2, 3) [m], view_focal (2,) [px]: the cameras.
-    """
-
-    point_m: Floats
-    root_info: Floats
-    ideal: Floats
-    weight_px: Floats
-    view_rotation: Floats
-    view_translation: Floats
-    view_focal: Floats
-
-    def arrays(self) -> tuple[Floats, Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
-        """Give the arrays as the kernels take them."""
-        views = (self.view_rotation, self.view_translation, self.view_focal)
-        return self.point_m, self.root_info, self.ideal, self.weight_px, views
-
-
-def observations_from_markers(
-    frame: MarkerFrame, rig: Rig, model_sigma_m: Floats, expected_m: Floats | None = None
-) -> Observations:
-    """Weigh labelled markers by their triangulation covariance and the model's own error.
-
-    model_sigma_m: how far a marker may sit from where skeleton and offset put it, (M,) [m]. A marker seen by
-    one camera is weighed in pixels, the model's error brought to the image at an approximate depth, that of the markers'
-    expected places, (M, 3) [m] world, where none are triangulated. Raises ValueError: a covariance not positive definite.
-    """
+def monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
+    """Return the rays of the markers that are seen but not triangulated; the left camera's where both see one."""
     n = len(frame.valid)
-    root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros((2, n, 2)), np.zeros((2, n))
-    if not _root_information(frame.covariance_m2, model_sigma_m, frame.valid, root_info):
-        raise ValueError("a marker's covariance is not positive definite")
-    alone = frame.seen & ~frame.valid
-    if alone.any():
-        depths = _depths(frame, rig, expected_m)
-        for c, camera in enumerate(rig.cameras):
-            ideal[c, alone[c]] = camera.undistort(frame.image_px[c, alone[c]])
-            model_px = camera.focal_px * model_sigma_m[alone[c]] / depths[c]
-            weight[c, alone[c]] = 1.0 / (frame.sigma_px[c, alone[c]] ** 2 + model_px**2)
-    rotation = np.array([camera.rotation for camera in rig.cameras])
-    translation = np.array([camera.translation for camera in rig.cameras])
-    focal = np.array([camera.focal_px for camera in rig.cameras])
-    return Observations(frame.point_m, root_info, ideal, weight, rotation, translation, focal)
+    monocular = frame.seen.any(axis=0) & ~frame.valid
+    start, direction, sigma = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
+    for c in (1, 0):
+        camera, which = rig.cameras[c], monocular & frame.seen[c]
+        if not which.any():
+            continue
+        ideal = camera.undistort(frame.image_px[c, which])
+        along = np.column_stack([ideal, np.ones(len(ideal))]) @ camera.rotation
+        start[which] = camera.center_m
+        direction[which] = along / np.linalg.norm(along, axis=1, keepdims=True)
+        sigma[which] = frame.sigma_px[c, which] / camera.focal_px
+    return Rays(monocular, start, direction, sigma)
 
 
-def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:
-    """Give a typical distance of the performer from each camera [m], 3 m where nothing is known."""
-    points = frame.point_m[frame.valid] if frame.valid.any() else expected_m
-    if points is None:
-        return 3.0, 3.0
-    z = [float(np.median(camera.to_camera(points)[:, 2])) for camera in rig.cameras]
-    return max(z[0], 0.3), max(z[1], 0.3)
+def nearest_on_rays(rays: Rays, point_m: Floats) -> Floats:
+    """Return the point of every ray's line that is nearest to a given point, (M, 3) [m] both."""
+    along = np.einsum("mi,mi->m", rays.direction, point_m - rays.from_m)
+    return np.asarray(rays.from_m + along[:, None] * rays.direction)

@@ -1,4 +1,4 @@
-"""The pose of one frame, as it leaves reconstruction."""
+"""The pose of one frame, as it leaves reconstruction: what it is made of, joint by joint and marker by marker."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -6,11 +6,20 @@ from enum import IntEnum, StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats
+from config.joints import N_JOINTS, PARENTS
 from database.contacts import CONTACT_JOINTS
-from database.rotations import Floats
+from database.geometry.rotations import rotvec_from_matrix
+from reconstruct.history import BodyState
+
+RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
+BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone measures little of a joint's depth
 
 
-class State(StrEnum):
+class TrackingState(StrEnum):
     """How far a pose can be trusted: fitted to markers, carried by the model for a while, or lost."""
 
     TRACKING = "tracking"
@@ -41,16 +50,95 @@ class Pose:
     index: int
     t_capture_ns: int
     skew_ns: int
-    state: State
+    state: TrackingState
     rotvec: Floats
     root_m: Floats
     joint_source: NDArray[np.uint8]
     confidence: Floats
     marker_m: Floats
-    measured: NDArray[np.bool_]
+    measured: Bools
     residual_m: Floats
-    seen: NDArray[np.bool_]
+    seen: Bools
     residual_px: Floats
     latency_ns: dict[str, int]
-    contacts: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))
+    contacts: Bools = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))
     point_m: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+
+
+def pose_packet(
+    frame: MarkerFrame,
+    state: TrackingState,
+    body: BodyState,
+    marker_m: Floats,
+    rig: Rig,
+    subject: Subject,
+    sigma_m: Floats | None = None,
+) -> Pose:
+    """Build the packet of a frame.
+
+    frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; sigma_m: standard deviation of
+    their positions where a pose model predicted them, (M,) [m], or None.
+    """
+    rotvec = body.joints.copy()
+    rotvec[0] = rotvec_from_matrix(body.rotation)
+    residual_m = np.where(frame.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
+    source, confidence = provenance(frame, state, subject, residual_m, sigma_m)
+    residual_px = np.zeros(frame.seen.shape)
+    for c, camera in enumerate(rig.cameras):
+        error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
+        residual_px[c] = np.where(frame.seen[c] & np.isfinite(error), error, 0.0)
+    return Pose(
+        frame.index,
+        frame.t_capture_ns,
+        frame.skew_ns,
+        state,
+        rotvec,
+        body.position_m,
+        source,
+        confidence,
+        marker_m,
+        frame.valid,
+        residual_m,
+        frame.seen,
+        residual_px,
+        {},
+        point_m=frame.point_m,
+    )
+
+
+def provenance(
+    frame: MarkerFrame, state: TrackingState, subject: Subject, residual_m: Floats, sigma_m: Floats | None = None
+) -> tuple[NDArray[np.uint8], Floats]:
+    """Return where each joint's rotation comes from, JointSource (J,), and its confidence, 0..1, (J,).
+
+    residual_m: distance of every marker of the pose from its point, (M,); where all are large, unmeasured joints lose confidence,
+    too; sigma_m: standard deviation of a missing marker's position, (M,) [m], for the joints that it would have measured.
+    """
+    if state is not TrackingState.TRACKING:
+        source = np.full(N_JOINTS, JointSource.HELD, np.uint8)
+        return source, np.full(N_JOINTS, COASTING if state is TrackingState.COASTING else 0.0)
+    measured = measured_joints(np.asarray(frame.seen.any(axis=0)), subject)
+    source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
+    confidence = np.where(measured, ONE, INFERRED)
+    confidence[measured_joints(frame.valid, subject)] = BOTH
+    if sigma_m is not None:
+        for m in np.flatnonzero(~frame.seen.any(axis=0)):
+            predicted = measured_joints(np.arange(len(frame.valid)) == m, subject) & ~measured
+            confidence[predicted] = np.minimum(confidence[predicted], INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
+    if frame.valid.any():
+        worst_m = np.full(N_JOINTS, np.median(residual_m[frame.valid]))
+        for m in np.flatnonzero(frame.valid):
+            joints = measured_joints(np.arange(len(frame.valid)) == m, subject)
+            worst_m[joints] = np.maximum(worst_m[joints], residual_m[m])
+        confidence = np.maximum(confidence / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING)
+    return source, confidence
+
+
+def measured_joints(seen: Bools, subject: Subject) -> Bools:
+    """Tell which joints carry one of the markers seen, (M,), or lead to one that does, (J,)."""
+    result = np.zeros(N_JOINTS, bool)
+    for joint in subject.joint[seen]:
+        result[joint] = True
+        if PARENTS[joint] >= 0:
+            result[PARENTS[joint]] = True
+    return result

@@ -13,7 +13,7 @@ import platformdirs
 import pytest
 from hypothesis import settings
 
-from tests.kept import Kept
+from tests.support.kept import Kept
 
 # The same examples in every run, and no failure because a shared machine was slow for a moment.
 settings.register_profile("duocap", deadline=None, derandomize=True, max_examples=60)
@@ -48,7 +48,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Give the folder of real recordings: $DUOCAP_SHARED_DATA, else ../shared/data beside the repository."""
+    """Return the folder of real recordings: $DUOCAP_SHARED_DATA, else ../shared/data beside the repository."""
     named = os.environ.get("DUOCAP_SHARED_DATA")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
@@ -58,7 +58,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def motion_dir(request: pytest.FixtureRequest) -> Path:
-    """Give the folder of real motion (cmu/, hdm05/): $DUOCAP_MOTION, else unpacked once into the user's cache folder."""
+    """Return the folder of real motion (cmu/, hdm05/): $DUOCAP_MOTION, else unpacked once into the user's cache folder."""
     named = os.environ.get("DUOCAP_MOTION")
     if named:
         if not Path(named).is_dir():

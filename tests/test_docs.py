@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.cli_evaluate import app
+from tools.commands.evaluate import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
@@ -22,11 +22,13 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
 
 def test_decisions_have_the_numbers_of_their_files() -> None:
     numbers = []
-    for page in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+    for page in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
         first = page.read_text("utf-8").partition("\n")[0]
         assert re.fullmatch(rf"# {int(page.name[:4])}\. .+", first), f"{page.name}: {first}"
         numbers.append(page.name[:4])
     assert len(set(numbers)) == len(numbers) > 10
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
+    assert sorted(re.findall(r"\]\((\d{4})-", index)) == numbers
 
 
 def test_every_evaluation_is_described() -> None:

@@ -1,1 +1,1 @@
-"""The command line and the processes it starts."""
+"""The command line, one room for each job, and the processes they start."""

@@ -1,15 +1,40 @@
-"""Arguments that several commands take, and how they are read."""
+"""Arguments that several commands take, and how they are read.
 
+The options every command has: --config FILE, --set key=value, --verbose, --log FILE.
+
+How to write a command:
+
+    @with_settings
+    def simulate(settings: Settings, motion: Annotated[str, typer.Argument(help="...")], seconds: float = 5.0) -> None:
+        \"\"\"One line that shows in the help.\"\"\"
+
+Its first parameter receives the settings, loaded and checked; the others are ordinary typer parameters. The four
+options appear after the command's own, and logs are started before its body runs (`logging.getLogger(__name__)`;
+hand `config.logs.current_logs()` to child processes). Errors: raise a `DuocapError`, the launcher prints it.
+
+Where it goes: a command of its own is a function of the command's name in tools/cli_<name>.py; a group
+(`duocap database build`) is `app = typer.Typer()` in tools/cli_<group>.py with `@app.command()` above `@with_settings`.
+Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
+
+The database a command works with: the one named, or the built-in one.
+"""
+
+import functools
+import inspect
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Concatenate, Literal, ParamSpec
 
 import typer
 
-from capture.network_address import without_secrets
+from capture.sources.network.address import without_secrets
 from config.errors import DuocapError
+from config.loading import load_settings
+from config.logs import LogSettings, start_logs
 from config.settings import Settings
+from database.store import PoseDatabase, open_database
 
 LEFT = Annotated[
     str,
@@ -71,7 +96,7 @@ NO_STYLE = Annotated[
 
 
 def with_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
-    """Give the settings, without styles if so asked; raise DuocapError for files that cannot be read or written."""
+    """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written."""
     if no_style:
         settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
     for option, file in {"--style": style, "--save-style": save_style}.items():
@@ -79,14 +104,14 @@ def with_styles(settings: Settings, style: Path | None, save_style: Path | None,
             raise typer.BadParameter("styles are turned off; leave out --no-style and fill.style=false", param_hint=option)
     check_folders(save_style)
     if style is not None:
-        from reconstruct.style.style_file import read_style
+        from reconstruct.models.style.file import read_style
 
         read_style(style)
     return settings
 
 
 def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
-    """Give the settings with the model asked for, which is stronger than what they say; None: as they are."""
+    """Return the settings with the model asked for, which is stronger than what they say; None: as they are."""
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))
 
 
@@ -106,7 +131,7 @@ def check_picture(option: str, file: Path | None) -> None:
 
 
 def checked_recording(file: Path | None) -> Path | None:
-    """Give the file to record to as an absolute path with its suffix; raises DuocapError if it exists or has no folder."""
+    """Return the file to record to as an absolute path with its suffix; raises DuocapError if it exists or has no folder."""
     if file is None:
         return None
     file = (file if file.suffix.lower() == ".mcap" else file.with_name(file.name + ".mcap")).absolute()
@@ -133,7 +158,7 @@ def _no_source(name: str) -> str:
 
 
 def checked_session(name: Path | None) -> Path | None:
-    """Give where to record a run to, as an absolute path: a file that ends in .mcap, or a folder that is to be made.
+    """Return where to record a run to, as an absolute path: a file that ends in .mcap, or a folder that is to be made.
 
     Raises DuocapError if it exists or has no folder.
     """
@@ -158,3 +183,48 @@ def seconds_range(text: str | None, option: str) -> tuple[float, float] | None:
     if not 0 <= first < last:
         raise typer.BadParameter(f"{text!r}: the second time must come after the first", param_hint=option)
     return first, last
+
+
+P = ParamSpec("P")
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file of settings.", show_default=False)]
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, such as solve.neighbours=200; repeatable."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show details, and tracebacks of internal faults.")]
+LogFile = Annotated[Path | None, typer.Option("--log", metavar="FILE", help="Write all details to a file.", show_default=False)]
+
+_OPTIONS = {
+    "config_file": (ConfigFile, None),
+    "set_values": (SetValues, None),
+    "verbose": (Verbose, False),
+    "log_file": (LogFile, None),
+}
+
+
+def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
+    """Return `command` the shared options; its first parameter receives the settings they make."""
+
+    @functools.wraps(command)
+    def run(config_file: Path | None, set_values: list[str] | None, verbose: bool, log_file: Path | None, **own: Any) -> None:
+        start_logs(LogSettings(verbose, log_file))
+        bound: Callable[..., None] = command
+        bound(load_settings(config_file, set_values or ()), **own)
+
+    parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    for name, (kind, default) in _OPTIONS.items():
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    del run.__dict__["__wrapped__"]  # or typer would look through to the signature of `command`
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+    return run
+
+
+def open_or_default(path: Path | None) -> PoseDatabase:
+    """Open a database, or the built-in one, which is made at first use. Raises DatabaseError."""
+    if path is not None:
+        return open_database(path)
+    from database.default import default_database
+
+    return default_database()

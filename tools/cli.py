@@ -1,22 +1,48 @@
-"""The command line `duocap`: one module a command or group, imported only when it is asked for."""
+"""The command line `duocap`: one module a command or group, imported only when it is asked for.
+
+A command whose arguments are written as people write them: `duocap export [OPTIONS] RECORDING`.
+"""
 
 import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperCommand
 
-from tools.command import Command
 from tools.outputs import with_bare_vmc
+
+
+class Command(TyperCommand):
+    """A command of typer with its arguments in capitals, those that may be left out in brackets."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for parameter in self._arguments():
+            parameter.metavar = parameter.metavar or (parameter.name or "").upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line after the command's name; newer versions of typer would put braces around them."""
+        return [self.options_metavar or "", *(_usage(parameter) for parameter in self._arguments())]
+
+    def _arguments(self) -> list[TyperArgument]:
+        return [parameter for parameter in self.params if isinstance(parameter, TyperArgument)]
+
+
+def _usage(argument: TyperArgument) -> str:
+    """Return one argument as the usage line shows it; a metavar that says more itself stays as it is."""
+    name = argument.metavar or ""
+    return name if argument.required or name.startswith("[") else f"[{name}]"
+
 
 VERSION_FLAG = typer.Option("--version", help="Print the version and end.")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """A command or a group: where it is and what the help says of it."""
 
     module: str
@@ -25,28 +51,28 @@ class Entry:
 
 
 COMMANDS = {
-    "demo": Entry("tools.cli_demo", False, "Track a simulated performer; report how well it went."),
-    "database": Entry("tools.cli_database", True, "Build a motion database, or look into one."),
-    "calibrate": Entry("tools.cli_calibrate", True, "Measure cameras, floor and performer, and judge it."),
-    "doctor": Entry("tools.cli_doctor", False, "Say what hinders a run on this machine, and how to mend it."),
-    "node": Entry("tools.cli_node", False, "Be one of the cameras of a run on another machine."),
-    "run": Entry("tools.cli_run", False, "Turn two cameras into full-body motion, live."),
-    "record": Entry("tools.cli_record", False, "Record two cameras: videos, stamps, detections, poses."),
-    "replay": Entry("tools.cli_replay", False, "Turn recorded videos or a session into full-body motion."),
-    "evaluate": Entry("tools.cli_evaluate", True, "Measure errors on real motions, as the paper does."),
-    "export": Entry("tools.cli_export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
-    "keys": Entry("tools.cli_keys", True, "Make keys for other machines, and say who is admitted."),
-    "play": Entry("tools.cli_play", False, "Publish a recording as if it were live."),
-    "relay": Entry("tools.cli_relay", False, "Hand the stream on to pages in a browser."),
-    "view": Entry("tools.cli_view", False, "Show the stream or recordings in the browser."),
-    "style": Entry("tools.cli_style", True, "Learn how somebody moves; pose bodies in that style."),
-    "sync": Entry("tools.cli_sync", False, "Find the time offset of two cameras in a recording."),
-    "simulate": Entry("tools.cli_simulate", False, "Render a motion as two videos with markers."),
+    "demo": CommandEntry("tools.commands.demo", False, "Track a simulated performer; report how well it went."),
+    "database": CommandEntry("tools.commands.database", True, "Build a motion database, or look into one."),
+    "calibrate": CommandEntry("tools.commands.calibrate.group", True, "Measure cameras, floor and performer, and judge it."),
+    "doctor": CommandEntry("tools.commands.doctor", False, "Say what hinders a run on this machine, and how to mend it."),
+    "node": CommandEntry("tools.commands.node", False, "Be one of the cameras of a run on another machine."),
+    "run": CommandEntry("tools.commands.run", False, "Turn two cameras into full-body motion, live."),
+    "record": CommandEntry("tools.commands.record", False, "Record two cameras: videos, stamps, detections, poses."),
+    "replay": CommandEntry("tools.commands.replay", False, "Turn recorded videos or a session into full-body motion."),
+    "evaluate": CommandEntry("tools.commands.evaluate", True, "Measure errors on real motions, as the paper does."),
+    "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
+    "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
+    "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),
+    "relay": CommandEntry("tools.commands.relay", False, "Hand the stream on to pages in a browser."),
+    "view": CommandEntry("tools.commands.view", False, "Show the stream or recordings in the browser."),
+    "style": CommandEntry("tools.commands.style.group", True, "Learn how somebody moves; pose bodies in that style."),
+    "sync": CommandEntry("tools.commands.sync", False, "Find the time offset of two cameras in a recording."),
+    "simulate": CommandEntry("tools.commands.simulate", False, "Render a motion as two videos with markers."),
 }
 
 
 def version_text() -> str:
-    """Give the version of the installed package."""
+    """Return the version of the installed package."""
     try:
         return metadata.version("duocap")
     except metadata.PackageNotFoundError:

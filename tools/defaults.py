@@ -20,14 +20,14 @@ HEAD = """# Every setting of duocap with its default and its meaning.
 # or change single values with --set section.key=value, such as --set detector.k_sigma=5.
 # A key that does not exist and a value of another type are errors.
 #
-# What is to be otherwise for one camera goes into sections of the same keys that begin with left or right, such as
+# Values for one camera only go into sections with the same keys that begin with left or right, such as
 # [left.detector] or --set right.camera.exposure=-6; there are [left.detector], [left.camera], [right.detector], [right.camera].
 """
 FIELD = re.compile(r"^    (\w+):[^#\n]*#\s*(.+)$", re.MULTILINE)
 
 
 def defaults_text() -> str:
-    """Give the text of defaults.toml; a field without a comment gets none."""
+    """Return the text of defaults.toml; a field without a comment gets none."""
     blocks = [HEAD]
     for name, kind in get_type_hints(settings.Settings).items():
         if kind is settings.SideSettings or not is_dataclass(kind):  # the same keys again, and none of the user's
@@ -37,7 +37,7 @@ def defaults_text() -> str:
 
 
 def _section(kind: Any) -> str:
-    """Give one section: a comment and an assignment for every field."""
+    """Return one section: a comment and an assignment for every field."""
     assert is_dataclass(kind)
     meaning = dict(FIELD.findall(inspect.getsource(kind)))  # type: ignore[arg-type]
     lines = []

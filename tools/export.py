@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from config.errors import DuocapError
 
 if TYPE_CHECKING:
-    from database.rotations import Floats
+    from config.arrays import Floats
     from stream.export.take import Take
 
 
@@ -29,21 +29,22 @@ FORMATS = {
     "c3d": Format(".c3d", "stream.export.c3d", "write_c3d", False),
     "glb": Format(".glb", "stream.export.glb", "write_glb", True),
     "vrma": Format(".vrma", "stream.export.vrma", "write_vrma", True),
-    "markers": Format(".markers.csv", "stream.export.tables", "write_markers_csv", False),
-    "csv": Format(".csv", "stream.export.tables", "write_csv", False),
+    "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv", False),
+    "csv": Format(".csv", "stream.export.csv", "write_csv", False),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportFile:
     """One file to be written."""
 
     file: Path
     format: str
 
 
-def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[Wanted]:
-    """Give what is to be written: each file in the format named for it, or told by its name; without files beside the recording.
+def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -> list[ExportFile]:
+    """Return what is to be written: each file in the format named for it, or told by its name; without files beside the
+    recording.
 
     Raises DuocapError: neither file nor format, an unknown one, or several of both that do not match in
     number; the recording itself, or a file twice.
@@ -54,16 +55,16 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
     if not out and not formats:
         raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
     if not out:
-        return _apart(recording, [Wanted(recording.with_suffix(FORMATS[name].suffix), name) for name in formats])
+        return _apart(recording, [ExportFile(recording.with_suffix(FORMATS[name].suffix), name) for name in formats])
     if not formats:
-        return _apart(recording, [Wanted(file, format_of(file)) for file in out])
+        return _apart(recording, [ExportFile(file, format_of(file)) for file in out])
     if len(formats) != len(out):
         raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
-    return _apart(recording, [Wanted(file, name) for file, name in zip(out, formats, strict=True)])
+    return _apart(recording, [ExportFile(file, name) for file, name in zip(out, formats, strict=True)])
 
 
-def _apart(recording: Path, files: list[Wanted]) -> list[Wanted]:
-    """Give the files if each is written once and none is the recording itself. Raises DuocapError."""
+def _apart(recording: Path, files: list[ExportFile]) -> list[ExportFile]:
+    """Return the files if each is written once and none is the recording itself. Raises DuocapError."""
     seen = {recording.resolve()}
     for wanted in files:
         if (place := wanted.file.resolve()) in seen:
@@ -84,7 +85,7 @@ def format_of(file: Path) -> str:
     )
 
 
-def write_take(wanted: Wanted, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
+def write_take(wanted: ExportFile, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
     """Write a take in one format.
 
     up: the world's up direction as far as known where the floor is not, (3,); upright: level the take if its floor is unknown;

@@ -19,7 +19,7 @@ def main() -> None:
     shadow = foreign_config()
     if shadow is not None:
         sys.exit(_say(f"another package named 'config' hides duocap's own: {shadow}; remove or rename it, or clear PYTHONPATH"))
-    from config.errors import DuocapError  # only now is it certain whose `config` this is
+    from config.errors import DuocapError
     from tools.cli import run
 
     try:

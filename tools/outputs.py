@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from stream.outputs import OutputFactory
+    from stream.publish.fanout import OutputFactory
 
 VMC_OPTION = "--vmc"
 VMC = Annotated[
@@ -27,13 +27,13 @@ VMC = Annotated[
 
 
 def with_bare_vmc(words: Sequence[str]) -> list[str]:
-    """Give the words of a command line with every `--vmc` joined to its value, which is empty where none follows.
+    """Return the words of a command line with every `--vmc` joined to its value, which is empty where none follows.
 
     The next word is the value if it is the name of an application or HOST:PORT; a file that is called so is written ./NAME.
     """
     if VMC_OPTION not in words:
         return list(words)
-    from stream.vmc.target import looks_like_target
+    from stream.vmc.sender import looks_like_target
 
     joined: list[str] = []
     rest = list(words)
@@ -48,12 +48,11 @@ def with_bare_vmc(words: Sequence[str]) -> list[str]:
 
 
 def vmc_outputs(values: Sequence[str] | None) -> tuple["OutputFactory", ...]:
-    """Give factories of the VMC outputs asked for, picklable. Raises VmcError: what is no target, or cannot be found."""
+    """Return factories of the VMC outputs asked for, picklable. Raises VmcError: what is no target, or cannot be found."""
     if not values:
         return ()
     from stream.vmc.output import VmcOutput
-    from stream.vmc.sender import resolved
-    from stream.vmc.target import vmc_target
+    from stream.vmc.sender import resolved, vmc_target
 
     targets = [vmc_target(value) for value in values]
     for target in targets:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from capture.clock import now_ns
-from capture.endpoints import key_settings
-from capture.wire import MalformedMessageError
+from capture.sockets.endpoints import key_settings
+from capture.sockets.wire import MalformedMessageError
 from config.settings import StreamSettings
-from stream.messages import PoseMessage
-from stream.outlet import Outlet
-from stream.outputs import OutputFactory, open_outputs
-from stream.playback import Span, Step, played, played_status, steps
-from stream.publisher import Publisher
-from stream.recording import Recording
+from stream.protocol.messages import PoseMessage
+from stream.publish.fanout import OutputFactory, OutputFanout, open_outputs
+from stream.publish.publisher import Publisher
+from stream.recording.playback import DueMessage, PlaybackSpan, played, played_status, steps
+from stream.recording.recording import Recording
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ Progress = Callable[[int, int | None], None]
 
 
 @contextlib.contextmanager
-def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[OutputFactory] = ()) -> Iterator[Outlet]:
-    """Give an outlet with its service and outputs. Raises StreamError, EndpointError, and what the outputs raise."""
+def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[OutputFactory] = ()) -> Iterator[OutputFanout]:
+    """Return an outlet with its service and outputs. Raises StreamError, EndpointError, and what the outputs raise."""
     made = open_outputs(outputs)
     try:
         publisher = Publisher(settings.address, keys=key_settings(settings))
@@ -36,7 +35,7 @@ def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[Output
         for output in made:
             output.close()
         raise
-    outlet = Outlet(publisher, session, made)
+    outlet = OutputFanout(publisher, session, made)
     try:
         outlet.open_service(settings)
         yield outlet
@@ -44,10 +43,10 @@ def open_outlet(settings: StreamSettings, session: str, outputs: Sequence[Output
         outlet.close()
 
 
-class Player:
+class RecordingPlayer:
     """Publish what is due of one recording, and a status each second. n_played: poses so far."""
 
-    def __init__(self, recording: Recording, session: str, outlet: Outlet) -> None:
+    def __init__(self, recording: Recording, session: str, outlet: OutputFanout) -> None:
         self._recording, self._session, self._outlet = recording, session, outlet
         self._recent: deque[int] = deque(maxlen=4096)
         self._status_due_ns = 0
@@ -60,7 +59,7 @@ class Player:
         if self._recording.rig is not None:
             self._outlet.publish(replace(self._recording.rig, session=self._session))
 
-    def publish(self, step: Step, t_ns: int) -> None:
+    def publish(self, step: DueMessage, t_ns: int) -> None:
         """Publish what a step brings, as of t_ns."""
         if step.event is not None:
             self._outlet.event(t_ns, step.event.kind, step.event.text)
@@ -88,9 +87,11 @@ class Player:
             self._outlet.publish(played_status(self._recording, self._pose, self._session, t_ns, rate_hz))
 
 
-def play(recording: Recording, span: Span, outlet: Outlet, session: str, *, speed: float, loop: bool, progress: Progress) -> int:
+def play(
+    recording: Recording, span: PlaybackSpan, outlet: OutputFanout, session: str, *, speed: float, loop: bool, progress: Progress
+) -> int:
     """Play a span of a recording in real time, `speed` times as fast; gives how many poses were published."""
-    player = Player(recording, session, outlet)
+    player = RecordingPlayer(recording, session, outlet)
     player.begin()
     begun_ns = now_ns()
     for step in steps(recording, span, speed, loop):

@@ -8,15 +8,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
-class Shown(Protocol):
+class ProgressState(Protocol):
     """What is told how much is done, of how much where that is known, and words that stand behind the bar."""
 
     def __call__(self, done: int, total: int | None, words: str = "", /) -> None: ...
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Shown]:
-    """Give a function that is told how much is done, and of how much where that is known."""
+def progress_bar(description: str) -> Iterator[ProgressState]:
+    """Return a function that is told how much is done, and of how much where that is known."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     words_column = TextColumn("{task.fields[words]}")

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from capture.endpoints import key_settings
+from capture.sockets.endpoints import key_settings
 from config.settings import Settings
-from stream.relay import Relay, StreamReader
+from stream.publish.relay import Relay, StreamReader
 
 HOST = "127.0.0.1"
 SAY_S = 1.0

@@ -12,18 +12,18 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from calibration.rig_toml import write_rig
-from capture.simulated import SimulatedCamera, marker_colors
-from capture.simulated_performer import Performer, performer_from_scene
-from capture.simulated_scene import SimulatedScene
+from calibration.formats.rig_toml import write_rig
+from capture.sources.simulated.camera import SimulatedCamera, marker_colors
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from config.arrays import Floats
 from config.errors import FileFormatError, SettingsError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from database.clips import Clip
-from database.rotations import Floats
-from reconstruct.pose import State
+from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
-from stream.export.tables import write_csv
+from stream.export.csv import write_csv
 from stream.export.take import Take
 
 # fourcc, OpenCV backend: motion JPEG is written by OpenCV itself, lossless FFV1 needs its FFmpeg.
@@ -68,7 +68,7 @@ def simulate(
 
 @contextmanager
 def _whole_folder(out: Path) -> Iterator[Path]:
-    """Give a temporary folder that becomes `out` when the block ends well; after an exception nothing of it is left."""
+    """Return a temporary folder that becomes `out` when the block ends well; after an exception nothing of it is left."""
     if out.exists() and not out.is_dir():
         raise FileFormatError(f"{out} is a file; --out names a folder, which is made if it is missing")
     try:
@@ -103,7 +103,7 @@ def _write_videos(
 
 @contextmanager
 def _video(file: Path, codec: str, fps: float, size: tuple[int, int]) -> Iterator[Callable[[NDArray[np.uint8]], object]]:
-    """Give a function that appends an image; the finished file is opened again to see that it is one."""
+    """Return a function that appends an image; the finished file is opened again to see that it is one."""
     fourcc, backend = CODECS[codec]
     writer = cv2.VideoWriter(str(file), backend, cv2.VideoWriter.fourcc(*fourcc), fps, size)
     if not writer.isOpened():
@@ -129,7 +129,7 @@ def _write_stamps(file: Path, times: Floats) -> None:
 
 
 def _markers_text(performer: Performer) -> str:
-    """Give markers.toml: the set as worn nominally, with the colours that were drawn."""
+    """Return markers.toml: the set as worn nominally, with the colours that were drawn."""
     markers, scene = performer.markers, performer.scene
     colors = marker_colors(markers)
     tables = {}
@@ -166,7 +166,7 @@ def _write_truth(folder: Path, performer: Performer, times: Floats, image_px: Fl
         tpose_s=np.array(performer.tpose_s),
     )
     away = seconds < performer.scene.empty_s
-    states = tuple(State.LOST if gone else State.TRACKING for gone in away)
+    states = tuple(TrackingState.LOST if gone else TrackingState.TRACKING for gone in away)
     take = Take(skeleton, seconds - seconds[0], states, rotvec, np.ascontiguousarray(root_m))
     write_csv(folder / "truth.csv", take)
     write_bvh(folder / "truth.bvh", take)

@@ -8,14 +8,14 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.epipolar import fundamental_matrix, ideal_pixels
-from capture.flash import flash_offset
-from capture.jump import Course, FoundOffset, jump_offset
-from capture.matching import match, with_rig_error
-from capture.packets import Blobs, Floats, Frame, PairedBlobs
-from capture.recording import Recording
-from capture.time_offset import centred, robust_slope, signed_errors
-from capture.time_search import speeds
-from capture.tracks import History, Tracks
+from capture.packets import Blobs, Frame, PairedBlobs
+from capture.recording.recording import CaptureRecording
+from capture.stereo.matching import match, with_rig_error
+from capture.timing.events import OffsetMeasurement, TimeSeries, flash_offset, jump_offset
+from capture.timing.offset import centred, robust_slope, signed_errors
+from capture.timing.search import speeds
+from capture.timing.tracks import BlobHistory, Tracks
+from config.arrays import Floats
 from config.errors import DuocapError
 from config.settings import MatchSettings
 
@@ -34,7 +34,7 @@ class OffsetNotFoundError(DuocapError):
 
 
 @dataclass
-class Seen:
+class SyncSamples:
     """What a recording shows. light, speed: rows (t_s, values) by camera; rows: of matched blobs in motion, (K, 6) each:
     time [s], error [px], its growth with the right view's delay [px/s], the noise of that, sigma [px], left track."""
 
@@ -44,20 +44,20 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SyncResult:
     """An offset. by_second: time [s] and offset of every second that tells one, with its sigma, (S, 3); drift_ppm: NaN where
     unknown; error_px: median and 95th percentile of the epipolar error before and after, (2, 2), NaN without a rig."""
 
-    offset: FoundOffset
+    offset: OffsetMeasurement
     by_second: Floats
     drift_ppm: float
     error_px: Floats
 
 
-def look(recording: Recording, rig: Rig | None) -> Seen:
-    """Read a recording. Raises SourceError, CalibrationError as `Recording` does."""
-    seen, tracks = Seen(), (Tracks(), Tracks())
-    histories: dict[tuple[int, int], History] = {}
+def look(recording: CaptureRecording, rig: Rig | None) -> SyncSamples:
+    """Read a recording. Raises SourceError, CalibrationError as `CaptureRecording` does."""
+    seen, tracks = SyncSamples(), (Tracks(), Tracks())
+    histories: dict[tuple[int, int], BlobHistory] = {}
     before: dict[int, Blobs] = {}
 
     def watch(frame: Frame, blobs: Blobs) -> None:
@@ -80,8 +80,8 @@ def look(recording: Recording, rig: Rig | None) -> Seen:
     return seen
 
 
-def _rows(pair: PairedBlobs, histories: tuple[History, History], rig: Rig) -> Floats:
-    """Give the rows of one pair, for the moment of the frame before: speeds from either side of it owe its noise nothing."""
+def _rows(pair: PairedBlobs, histories: tuple[BlobHistory, BlobHistory], rig: Rig) -> Floats:
+    """Return the rows of one pair, for the moment of the frame before: speeds from either side of it owe its noise nothing."""
     points = match(with_rig_error(pair, RIG_SIGMA_PX), rig, MatchSettings(), None)
     which = (points.left, points.right)
     good = np.ones(len(points.left), bool)
@@ -104,7 +104,7 @@ def _rows(pair: PairedBlobs, histories: tuple[History, History], rig: Rig) -> Fl
     return np.stack([t_s, error - slope * apart_s, slope, noise, sigma, track], axis=1)
 
 
-def found_offset(seen: Seen, way: Way) -> Found:
+def found_offset(seen: SyncSamples, way: Way) -> SyncResult:
     """Find the offset. Raises OffsetNotFoundError: nothing that tells it."""
     if way == "epipolar":
         return _by_epipolar(seen)
@@ -113,7 +113,7 @@ def found_offset(seen: Seen, way: Way) -> Found:
     if found is None:
         raise OffsetNotFoundError(_NOTHING[way])
     rows = np.concatenate(seen.rows) if seen.rows else np.zeros((0, 6))
-    return Found(found, np.zeros((0, 3)), float("nan"), _errors_px(rows, found.offset_s))
+    return SyncResult(found, np.zeros((0, 3)), float("nan"), _errors_px(rows, found.offset_s))
 
 
 _NOTHING = {
@@ -123,13 +123,13 @@ _NOTHING = {
 }
 
 
-def _course(rows: Sequence[Floats]) -> Course:
-    """Give rows (time, values) as a course; empty where there are none."""
+def _course(rows: Sequence[Floats]) -> TimeSeries:
+    """Return rows (time, values) as a course; empty where there are none."""
     table = np.array(rows) if len(rows) else np.zeros((0, 3))
-    return Course(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
+    return TimeSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))
 
 
-def _by_epipolar(seen: Seen) -> Found:
+def _by_epipolar(seen: SyncSamples) -> SyncResult:
     """Find the offset by the epipolar error: of all together, and of every second."""
     rows = np.concatenate(seen.rows) if seen.rows else np.zeros((0, 6))
     t_s, error, slope, noise, sigma, track = rows.T
@@ -149,11 +149,11 @@ def _by_epipolar(seen: Seen) -> Found:
     weight = 1.0 / table[:, 2] ** 2
     spread = float(np.sqrt((weight * (table[:, 1] - offset_s) ** 2).sum() / (len(table) - 1)))
     sigma_s = float(np.hypot(max(spread, 1.0) / np.sqrt(weight.sum()), SYSTEMATIC_S))
-    return Found(FoundOffset(offset_s, sigma_s), table, _drift_ppm(table, spread), _errors_px(rows, offset_s))
+    return SyncResult(OffsetMeasurement(offset_s, sigma_s), table, _drift_ppm(table, spread), _errors_px(rows, offset_s))
 
 
 def _drift_ppm(table: Floats, spread: float) -> float:
-    """Give how fast the offset grows, NaN where that is not sure."""
+    """Return how fast the offset grows, NaN where that is not sure."""
     w = 1.0 / table[:, 2] ** 2
     t = table[:, 0] - (w * table[:, 0]).sum() / w.sum()
     drift = float((w * t * table[:, 1]).sum() / max((w * t * t).sum(), 1e-300))
@@ -162,14 +162,14 @@ def _drift_ppm(table: Floats, spread: float) -> float:
 
 
 def _errors_px(rows: Floats, offset_s: float) -> Floats:
-    """Give median and 95th percentile of the epipolar error before and after a correction, (2, 2)."""
+    """Return median and 95th percentile of the epipolar error before and after a correction, (2, 2)."""
     if not len(rows):
         return np.full((2, 2), np.nan)
     # Right stamps that are late by the offset: the right view was taken that much earlier than it seemed.
     return np.array([np.percentile(np.abs(e), (50, 95)) for e in (rows[:, 1], rows[:, 1] + rows[:, 2] * offset_s)])
 
 
-def sync_lines(seen: Seen, found: Found, way: Way) -> list[str]:
+def sync_lines(seen: SyncSamples, found: SyncResult, way: Way) -> list[str]:
     """Tell a person what was found and how to use it."""
     offset_ms, sigma_ms = 1e3 * found.offset.offset_s, 1e3 * found.offset.sigma_s
     by = {"epipolar": "the epipolar error", "flash": "a flash", "jump": "a jump"}[way]
@@ -194,8 +194,8 @@ def sync_lines(seen: Seen, found: Found, way: Way) -> list[str]:
     return [*lines, "that is nothing to correct"]
 
 
-def _unsteady(found: Found) -> bool:
-    """Tell whether the seconds disagree by more than they are unsure."""
+def _unsteady(found: SyncResult) -> bool:
+    """Return whether the seconds disagree by more than they are unsure."""
     if len(found.by_second) < LEAST_BLOCKS:
         return False
     z = (found.by_second[:, 1] - found.offset.offset_s) / np.hypot(found.by_second[:, 2], 0.001)

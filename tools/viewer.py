@@ -1,9 +1,13 @@
-"""Show the viewer: in this process (`duocap view`), or in one of its own beside a run (`open_viewer`)."""
+"""Show the viewer: in this process (`duocap view`), or in one of its own beside a run (`open_viewer`).
+
+Whether the user's system is dark or light, as far as it tells.
+"""
 
 import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 import webbrowser
@@ -13,17 +17,56 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capture.endpoints import key_settings
+from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
-from tools.child import one_thread
-from tools.dark import prefers_dark
 from tools.interrupt import interrupt_on_sigterm
+from tools.run.child import one_thread
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed
-    from stream.viewer.service_desk import ServiceDesk
+    from stream.viewer.requests import ServiceRequests
+
+
+DARK_ASK_S = 1.0
+WINDOWS_KEY = r"Software\Microsoft\Windows\CurrentVersion\Themes\Personalize"
+ASK = {
+    "darwin": ("defaults", "read", "-g", "AppleInterfaceStyle"),
+    "linux": ("gsettings", "get", "org.gnome.desktop.interface", "color-scheme"),
+}
+
+
+def prefers_dark() -> bool:
+    """Return whether the system asks for dark pages; dark where it does not say, which suits a 3D scene."""
+    if sys.platform == "win32":
+        import winreg
+
+        try:
+            with winreg.OpenKey(winreg.HKEY_CURRENT_USER, WINDOWS_KEY) as key:
+                return bool(winreg.QueryValueEx(key, "AppsUseLightTheme")[0] == 0)
+        except OSError:
+            return True
+    return is_dark(sys.platform, _answer(ASK.get(sys.platform)))
+
+
+def is_dark(platform: str, answer: str | None) -> bool:
+    """Read the answer of a system; None: it gave none."""
+    if platform == "darwin":
+        return "dark" in (answer or "").lower()  # a light system has no such entry
+    return answer is None or "light" not in answer
+
+
+def _answer(command: tuple[str, ...] | None) -> str | None:
+    """Ask the system, None where it does not answer."""
+    if command is None:
+        return None
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=DARK_ASK_S, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout if asked.returncode == 0 else None
+
 
 TITLE = "duocap"
 READY_S = 30.0
@@ -56,8 +99,8 @@ class ViewerProcess:
         self.url = ""
 
     def wait_ready(self, timeout_s: float = READY_S) -> str:
-        """Give the page's address once it is served. Raises ViewerError: it could not be."""
-        from stream.viewer.server import ViewerError
+        """Return the page's address once it is served. Raises ViewerError: it could not be."""
+        from stream.web.server import ViewerError
 
         try:
             if not self._pipe.poll(timeout_s):
@@ -145,7 +188,7 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     viewer.browse()
     with contextlib.suppress(EOFError, OSError):  # the other end of the pipe has gone
         while parent is None or parent.is_alive():
-            viewer.app.turn()
+            viewer.app.update()
             if pipe.poll(0):
                 if pipe.recv() != "pages":
                     break
@@ -163,7 +206,7 @@ def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
 
 def _show(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Turn the app until interrupted."""
-    from stream.viewer.server import LOOPBACK
+    from stream.web.server import LOOPBACK
 
     try:
         wanted = plan.settings.viewer.port
@@ -174,7 +217,7 @@ def _show(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> Non
         tell(f"viewer: {viewer.url} (Ctrl-C ends it)")
         viewer.browse()
         while True:
-            viewer.app.turn()
+            viewer.app.update()
     except KeyboardInterrupt:
         tell("viewer ended")
     finally:
@@ -186,7 +229,7 @@ class _Viewer:
 
     def __init__(self, plan: ViewPlan) -> None:
         from stream.viewer.app import App
-        from stream.viewer.server import open_server, url_of
+        from stream.web.server import open_server, url_of
 
         view, self._browser = plan.settings.viewer, plan.browser
         feed = _feed(plan)
@@ -194,7 +237,7 @@ class _Viewer:
         self.port = server.get_port()
         self.url = url_of(view.host, self.port)
         dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
-        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _desk(plan))
+        self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _service(plan))
 
     def browse(self) -> None:
         """Open the page in the system's browser if that is wanted."""
@@ -214,16 +257,16 @@ def _feed(plan: ViewPlan) -> "Feed":
     return LiveFeed(stream.address, 60.0 * plan.settings.viewer.history_minutes, key_settings(stream))
 
 
-def _desk(plan: ViewPlan) -> "ServiceDesk | None":
-    """Give the way to have the stream recorded; None for what is a recording itself, or where no service is named."""
-    from stream.viewer.service_desk import ServiceDesk
+def _service(plan: ViewPlan) -> "ServiceRequests | None":
+    """Return the way to have the stream recorded; None for what is a recording itself, or where no service is named."""
+    from stream.viewer.requests import ServiceRequests
 
     stream = plan.settings.stream
-    return None if plan.files or not stream.service else ServiceDesk(stream.service, key_settings(stream), stream.address)
+    return None if plan.files or not stream.service else ServiceRequests(stream.service, key_settings(stream), stream.address)
 
 
 def can_browse() -> bool:
-    """Tell whether there is a display to open a browser on."""
+    """Return whether there is a display to open a browser on."""
     if sys.platform in ("win32", "darwin"):
         return True
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):

@@ -1,1 +1,1 @@
-"""Calibrations of other programs, read and written."""
+"""Calibration files: rig.toml, and those of other programs."""

@@ -7,21 +7,22 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import CameraFile, ReadOptions
 from calibration.formats.storage import StoredValues, Value, stored_text
+from config.arrays import Floats
 from config.errors import FileFormatError
-from database.rotations import Floats, matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 INTRINSICS, EXTRINSICS = "intri.yml", "extri.yml"
-ORTHONORMAL = 1e-9  # a matrix with fewer digits than this says less than the rotation vector beside it
+ORTHONORMAL = 1e-9  # a matrix with fewer digits is less exact than the rotation vector
 
 
 def easymocap_folder(path: Path) -> Path | None:
-    """Give the folder of such a calibration, if `path` is one or one of its files."""
+    """Return the folder of such a calibration, if `path` is one or one of its files."""
     folder = path.parent if path.name in (INTRINSICS, EXTRINSICS) else path
     return folder if (folder / INTRINSICS).is_file() or (folder / EXTRINSICS).is_file() else None
 
 
 def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
-    """Read all its cameras. Raises FileFormatError: a file or a camera's part missing, or an unknown image size."""
+    """Read all its cameras. Raises FileFormatError: a file or a part of a camera missing, or an unknown image size."""
     for name in (INTRINSICS, EXTRINSICS):
         if not (folder / name).is_file():
             raise FileFormatError(f"{folder}: {name} is missing; EasyMocap's calibrations are {INTRINSICS} and {EXTRINSICS}")
@@ -33,7 +34,7 @@ def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
 
 
 def _camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
-    """Give one camera."""
+    """Return one camera."""
     lens = values.matrix((f"dist_{name}", f"D_{name}"), [(4,), (5,)])
     return Camera(
         name,
@@ -46,7 +47,7 @@ def _camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:
 
 
 def _rotation(values: StoredValues, name: str) -> Floats:
-    """Give the rotation, of matrix and vector the one with more digits."""
+    """Return the rotation, from the matrix or the vector, whichever has more digits."""
     matrix = values.matrix((f"Rot_{name}",), [(3, 3)])
     if matrix is not None and np.allclose(matrix @ matrix.T, np.eye(3), rtol=0.0, atol=ORTHONORMAL):
         return matrix
@@ -54,7 +55,7 @@ def _rotation(values: StoredValues, name: str) -> Floats:
 
 
 def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, int]:
-    """Give width and height of its images; many such files do not say."""
+    """Return width and height of a camera's images; many such files do not contain them."""
     width, height = values.number((f"W_{name}",)), values.number((f"H_{name}",))
     if width is not None and height is not None and min(width, height) > 0:
         return int(width), int(height)
@@ -64,8 +65,8 @@ def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, i
 
 
 def easymocap_texts(rig: Rig) -> dict[str, str]:
-    """Give the texts of both files by name."""
-    cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
+    """Return the texts of both files by name."""
+    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
     names: list[str] = [camera.name for camera in cameras]
     if len(set(names)) < len(names):
         names = [f"{n}" for n in range(1, len(names) + 1)]

@@ -1,6 +1,6 @@
 """Calibrations as OpenCV's samples write them: M1, D1, M2, D2, R, T of two cameras, or camera_matrix of one.
 
-R, T take the left camera's frame to the right one's. In files of our own the left camera's pose in the world follows, as
+R, T transform the left camera's frame to the right one's. In files of our own the left camera's pose in the world follows, as
 world_R, world_T, and the right one's as world_R2, world_T2; without them the world is the left camera.
 """
 
@@ -11,12 +11,13 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import CameraFile, ReadOptions
 from calibration.formats.storage import StoredValues, Value, stored_text
+from config.arrays import Floats
 from config.errors import FileFormatError
-from database.rotations import Floats, matrix_from_rotvec
+from database.geometry.rotations import matrix_from_rotvec
 
 MATRICES = (("M1", "K1", "cameraMatrix1", "camera_matrix_1"), ("M2", "K2", "cameraMatrix2", "camera_matrix_2"))
 LENSES = (("D1", "distCoeffs1", "dist_1"), ("D2", "distCoeffs2", "dist_2"))
-LONE_MATRIX, LONE_LENS = (
+SINGLE_MATRIX, SINGLE_LENS = (
     ("camera_matrix", "Camera_Matrix", "cameraMatrix", "K"),
     (
         "distortion_coefficients",
@@ -40,7 +41,7 @@ INTRINSICS_FILES, EXTRINSICS_FILES = (
 
 
 def opencv_files(path: Path) -> list[Path]:
-    """Give the files a calibration is in: both of intrinsics.yml and extrinsics.yml where one, or their folder, is named."""
+    """Return the files of a calibration: intrinsics.yml and extrinsics.yml if one of them, or their folder, is given."""
     if not path.is_dir() and path.name not in INTRINSICS_FILES + EXTRINSICS_FILES:
         return [path]
     folder = path if path.is_dir() else path.parent
@@ -58,15 +59,15 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
     error_px = float("nan") if error_px is None else error_px
     if any(name in values for name in MATRICES[0]):
         return CameraFile(_two(values, options), error_px, values.number(("floor_known",)) == 1.0)
-    if any(name in values for name in LONE_MATRIX):
-        matrix, lens = values.needed(LONE_MATRIX, [(3, 3)]), _lens(values, LONE_LENS)
+    if any(name in values for name in SINGLE_MATRIX):
+        matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
         return CameraFile((Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3)),), error_px)
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
 
 def _two(values: StoredValues, options: ReadOptions) -> tuple[Camera, Camera]:
-    """Give the left and the right camera."""
+    """Return the left and the right camera."""
     size = _size(values, options)
     R = values.needed(("R",), [(3, 3), (3,)])
     R = matrix_from_rotvec(R) if R.ndim == 1 else R
@@ -92,7 +93,7 @@ def _two(values: StoredValues, options: ReadOptions) -> tuple[Camera, Camera]:
 
 
 def _lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
-    """Give k1, k2, p1, p2[, k3]; more coefficients must be 0."""
+    """Return k1, k2, p1, p2[, k3]; more coefficients must be 0."""
     found = values.matrix(names, N_LENS)
     if found is None:
         return np.zeros(5)
@@ -104,7 +105,7 @@ def _lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
 
 
 def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[int, int]:
-    """Give width and height of a camera's images."""
+    """Return width and height of a camera's images; which: suffix of the names."""
     for suffix in (which, ""):
         width, height = (values.number([f"{name}{suffix}" for name in names]) for names in (WIDTH, HEIGHT))
         if width is not None and height is not None:
@@ -118,10 +119,10 @@ def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[
 
 
 def opencv_text(rig: Rig, suffix: str) -> str:
-    """Give the text of a file of both cameras (or one); suffix: .yml, .yaml or .xml."""
+    """Return the text of a file of both cameras (or one); suffix: .yml, .yaml or .xml."""
     left, right = rig.cameras
     values: dict[str, Value] = {"image_width": left.size[0], "image_height": left.size[1]}
-    if rig.is_lone:
+    if rig.is_monocular:
         values |= {"camera_name": left.name, "camera_matrix": left.matrix, "distortion_coefficients": left.distortions[None]}
     else:
         R, t = rig.left_to_right

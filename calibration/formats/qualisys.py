@@ -1,7 +1,7 @@
 """Qualisys' calibration, XML as QTM exports it (.qca.txt): sensor units of 1/64 px, mm, Z up, cameras that look along -z.
 
-`transform` holds the place of the camera and, row by row, its axes in the world: x right, y up, z backwards. The coefficients
-of the lens are those of our model as they stand; the world's floor is at z = 0, where the L-frame lay.
+`transform` holds the position of the camera and, row by row, its axes in the world: x right, y up, z backwards. The lens
+coefficients are those of our model; the world's floor is at z = 0, where the L-frame lay.
 """
 
 import xml.etree.ElementTree as ET
@@ -13,8 +13,8 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, in_world
+from config.arrays import Floats
 from config.errors import FileFormatError, reason
-from database.rotations import Floats
 
 UNITS_A_PIXEL = 64
 BACKWARDS_TO_AHEAD = np.diag([1.0, -1.0, -1.0])
@@ -23,7 +23,7 @@ LENS = ("radialDistortion1", "radialDistortion2", "tangentalDistortion1", "tange
 
 
 def read_qualisys(path: Path) -> CameraFile:
-    """Read its calibrated cameras into a world with Y up. Raises FileFormatError: unreadable, or something missing in it."""
+    """Read its calibrated cameras into a world with Y up. Raises FileFormatError: unreadable, or incomplete."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         root = ET.fromstring(text) if "<!DOCTYPE" not in text else None
@@ -41,7 +41,7 @@ def read_qualisys(path: Path) -> CameraFile:
 
 
 def _camera(path: Path, element: ET.Element) -> Camera:
-    """Give one camera in Qualisys' own world, in metres."""
+    """Return one camera in Qualisys' own world, in metres."""
     name = element.get("serial") or element.get("id") or "camera"
     where = f"{path}: camera {name}"
     inside, pose = _part(where, element, "intrinsic"), _part(where, element, "transform")
@@ -60,13 +60,13 @@ def _camera(path: Path, element: ET.Element) -> Camera:
     K = np.array([[fx / unit[0], 0.0, cx / unit[0] - corner[0]], [0.0, fy / unit[1], cy / unit[1] - corner[1]], [0.0, 0.0, 1.0]])
     lens = np.array([_number(where, inside, key) for key in LENS])
     axes = np.array([[_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
-    place_m = np.array([float(_decimal(where, pose, key) / 1000) for key in "xyz"])
+    center_m = np.array([float(_decimal(where, pose, key) / 1000) for key in "xyz"])
     rotation = np.ascontiguousarray(BACKWARDS_TO_AHEAD @ axes + 0.0)
-    return Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ place_m)
+    return Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ center_m)
 
 
 def _part(where: str, element: ET.Element, tag: str) -> ET.Element:
-    """Give a part of a camera."""
+    """Return an element of a camera."""
     found = element.find(tag)
     if found is None:
         raise FileFormatError(f"{where}: lacks <{tag}>; was it calibrated?")
@@ -74,7 +74,7 @@ def _part(where: str, element: ET.Element, tag: str) -> ET.Element:
 
 
 def _extent(where: str, view: ET.Element) -> Floats:
-    """Give width and height of a field of view [px]."""
+    """Return width and height of a field of view [px]."""
     left, top, right, bottom = (_number(where, view, side) for side in ("left", "top", "right", "bottom"))
     if right <= left or bottom <= top:
         raise FileFormatError(f"{where}: <{view.tag}> from {left:g}, {top:g} to {right:g}, {bottom:g} is empty")
@@ -82,7 +82,7 @@ def _extent(where: str, view: ET.Element) -> Floats:
 
 
 def _decimal(where: str, element: ET.Element, key: str) -> Decimal:
-    """Give an attribute as the number that is written there."""
+    """Return an attribute as a decimal number."""
     try:
         value = Decimal(element.get(key, ""))
     except InvalidOperation:
@@ -93,13 +93,13 @@ def _decimal(where: str, element: ET.Element, key: str) -> Decimal:
 
 
 def _number(where: str, element: ET.Element, key: str) -> float:
-    """Give an attribute as a float."""
+    """Return an attribute as a float."""
     return float(_decimal(where, element, key))
 
 
 def qualisys_text(rig: Rig) -> str:
-    """Give the text of such a file; the rig's world has Y up, the file's Z."""
-    cameras = rig.cameras[:1] if rig.is_lone else rig.cameras
+    """Return the text of such a file; the rig's world has Y up, the file's Z."""
+    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<calibration calibrated="true" source="duocap" type="regular" {FLOOR}="{str(rig.floor_known).lower()}">',
@@ -111,12 +111,12 @@ def qualisys_text(rig: Rig) -> str:
 
 
 def _lines(camera: Camera, error_px: float) -> list[str]:
-    """Give one camera's lines, every number with all its digits."""
+    """Return one camera's lines, every number with all its digits."""
     width, height = camera.size
     view = f'left="0" top="0" right="{width - 1}" bottom="{height - 1}"'
     axes = BACKWARDS_TO_AHEAD @ camera.rotation + 0.0
-    place = [Decimal(repr(float(value))) * 1000 for value in camera.center_m]
-    pose = {key: f"{value:f}" for key, value in zip("xyz", place, strict=True)}
+    center_mm = [Decimal(repr(float(value))) * 1000 for value in camera.center_m]
+    pose = {key: f"{value:f}" for key, value in zip("xyz", center_mm, strict=True)}
     pose |= {f"r{i + 1}{j + 1}": repr(float(axes[i, j])) for i in range(3) for j in range(3)}
     K, lens = camera.matrix, np.zeros(5)
     lens[: len(camera.distortions)] = camera.distortions
@@ -141,5 +141,5 @@ def _lines(camera: Camera, error_px: float) -> list[str]:
 
 
 def _attributes(values: dict[str, str]) -> str:
-    """Give attributes as they are written."""
+    """Return attributes as XML."""
     return " ".join(f'{key}="{value}"' for key, value in values.items())

@@ -6,8 +6,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from config.arrays import Floats
 from config.errors import FileFormatError, reason
-from database.rotations import Floats
 
 Value = Floats | str | int | float | list[str]
 READ = cv2.FileStorage_READ | cv2.FileStorage_MEMORY
@@ -15,21 +15,21 @@ WRITE = cv2.FileStorage_WRITE | cv2.FileStorage_MEMORY
 
 
 class StoredValues:
-    """The values at the top of one or several such files, by name. Raises FileFormatError: unreadable, or not such a file."""
+    """The top-level values of one or several such files, by name. Raises FileFormatError: unreadable, or not such a file."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.where = " and ".join(str(path) for path in paths)
-        self._stores = [_opened(path) for path in paths]
+        self._stores = [_open(path) for path in paths]
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether a value is there."""
+        """Return whether a value is there."""
         return any(not store.getNode(name).empty() for store in self._stores)
 
     def matrix(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats | None:
-        """Give the first matrix of these names, None if there is none.
+        """Return the first matrix with one of these names, None if there is none.
 
-        shapes: that it may have; one of a single number is that of a row or column of so many numbers.
-        Raises FileFormatError: no matrix, or of another shape.
+        shapes: allowed shapes; (n,) stands for a row or a column. Raises FileFormatError: not a matrix, or of another
+        shape.
         """
         for store in self._stores:
             for name in names:
@@ -39,14 +39,14 @@ class StoredValues:
         return None
 
     def needed(self, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> Floats:
-        """Give the same, and raise FileFormatError where it is missing."""
+        """Return the same as `matrix`. Raises FileFormatError: it is missing."""
         found = self.matrix(names, shapes)
         if found is None:
-            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {_words(shapes)} numbers")
+            raise FileFormatError(f"{self.where}: lacks {' or '.join(names)}, a matrix of {_shapes_text(shapes)} numbers")
         return found
 
     def number(self, names: Sequence[str]) -> float | None:
-        """Give the first number of these names, None if there is none."""
+        """Return the first number with one of these names, None if there is none."""
         for store in self._stores:
             for name in names:
                 node = store.getNode(name)
@@ -55,12 +55,12 @@ class StoredValues:
         return None
 
     def text(self, name: str) -> str:
-        """Give a text, empty if there is none."""
+        """Return a text, empty if there is none."""
         nodes = [store.getNode(name) for store in self._stores]
         return next((node.string() for node in nodes if node.isString()), "")
 
     def texts(self, name: str) -> list[str]:
-        """Give a list of texts or whole numbers as texts, empty if there is none."""
+        """Return a list of texts, or of whole numbers as texts; empty if there is none."""
         for store in self._stores:
             node = store.getNode(name)
             if node.isSeq():
@@ -69,7 +69,7 @@ class StoredValues:
         return []
 
     def _shaped(self, name: str, node: cv2.FileNode, shapes: Sequence[tuple[int, ...]]) -> Floats:
-        """Give a node as finite numbers of one of the shapes."""
+        """Return a node as finite numbers of one of the shapes."""
         try:
             array = np.asarray(node.mat(), float)
         except (cv2.error, SystemError, TypeError, ValueError):
@@ -79,15 +79,15 @@ class StoredValues:
                 if not np.isfinite(array).all():
                     break
                 return np.ascontiguousarray(array.reshape(shape))
-        raise FileFormatError(f"{self.where}: {name} must be a matrix of {_words(shapes)} finite numbers")
+        raise FileFormatError(f"{self.where}: {name} must be a matrix of {_shapes_text(shapes)} finite numbers")
 
 
-def _words(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Say shapes."""
+def _shapes_text(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Return shapes as text."""
     return " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
 
 
-def _opened(path: Path) -> cv2.FileStorage:
+def _open(path: Path) -> cv2.FileStorage:
     """Read a file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def _opened(path: Path) -> cv2.FileStorage:
 
 
 def stored_text(values: Mapping[str, Value], suffix: str) -> str:
-    """Give the text of such a file; suffix: .yml, .yaml or .xml. Numbers are written with all their digits."""
+    """Return the text of such a file; suffix: .yml, .yaml or .xml. Numbers are written with all their digits."""
     store = cv2.FileStorage(suffix, WRITE)
     for name, value in values.items():
         if isinstance(value, list):

@@ -1,8 +1,10 @@
-"""Motions made by rule, not recorded: the embedded default and what the simulator performs."""
+"""Motions made by rule, not recorded: those of the default database, and what the simulator performs.
+
+In: a name, a body, a style. Out: clips. A motion writes its moves into a `MotionPlan` (plan), which `render` turns into a clip.
+"""
 
 from database.builtin.bodies import body
-from database.builtin.catalog import builtin_clip, builtin_names
+from database.builtin.catalog import builtin_clip, database_clips
 from database.builtin.performance import demo_performance
-from database.builtin.repertoire import database_clips
 
-__all__ = ["body", "builtin_clip", "builtin_names", "database_clips", "demo_performance"]
+__all__ = ["body", "builtin_clip", "database_clips", "demo_performance"]

@@ -1,19 +1,18 @@
 """Bodies of any size from a few proportions.
 
 Segment lengths are fractions of stature after Drillis & Contini (1966) as tabulated by Winter (2009, fig. 4.1): ankle at
-0.039, knee at 0.285, hip at 0.530, shoulder at 0.818, upper arm 0.186, forearm 0.146, hand 0.108, foot 0.152. Joints that
-table lacks (hips, spine, neck) stand at our own fractions of the trunk.
+0.039, knee at 0.285, hip at 0.530, shoulder at 0.818, upper arm 0.186, forearm 0.146, hand 0.108, foot 0.152. The
+joints that table lacks (hips, spine, neck) are at our own fractions of the trunk.
 """
 
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
+from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
-from database.rotations import Floats
-from database.skeleton import Skeleton
+from database.geometry.skeleton import Skeleton
 
 ANKLE: Final = 0.039
 KNEE: Final = 0.285
@@ -21,19 +20,12 @@ HIP: Final = 0.530
 FOOT_BALL: Final = 0.070  # from the ankle forward to the ball
 FOOT_TOE: Final = 0.042  # from the ball to the tip
 
-# Heights of the trunk's joints and the arm's attachment between the hip (0) and the top of the head (1).
-TRUNK: Final[dict[str, float]] = {
-    "hips": 0.045,
-    "spine": 0.105,
-    "chest": 0.27,
-    "upperChest": 0.44,
-    "shoulder": 0.595,
-    "upperArm": 0.605,
-    "neck": 0.655,
-    "upperNeck": 0.715,
-    "head": 0.78,
-    "top": 1.0,
-}
+# Heights of the trunk's joints and of the arm's attachment between the hip (0) and the top of the head (1).
+TRUNK: Final = {"hips": 0.045, "spine": 0.105, "chest": 0.27, "upperChest": 0.44, "neck": 0.655, "upperNeck": 0.715, "head": 0.78}
+SHOULDER: Final = 0.595
+UPPER_ARM: Final = 0.605
+# How far the trunk's joints are ahead of the hips, as shares of the stature.
+TRUNK_AHEAD: Final = (0.0, -0.004, -0.006, -0.008, -0.006, 0.0, 0.004)
 
 
 def body(
@@ -44,10 +36,10 @@ def body(
     hip_ratio: float = 1.0,
     name: str | None = None,
 ) -> Skeleton:
-    """Build the skeleton of a person of `height_m` [m]; a ratio of 1 is the average adult's share of the stature.
+    """Return the skeleton of a person of `height_m` [m]; a ratio of 1 is the average adult's share of the stature.
 
     leg_ratio: hip height (the trunk takes up the rest); arm_ratio: arm length; shoulder_ratio, hip_ratio: widths.
-    Raises DuocapError: a height or ratio no person has.
+    Raises DuocapError: a height or ratio that no person has.
     """
     if not 0.6 <= height_m <= 2.4:
         raise DuocapError(f"a body of {height_m:g} m was asked for; heights are in metres, from 0.6 to 2.4")
@@ -65,28 +57,15 @@ def body(
     return Skeleton(name or f"builtin_{round(height_m * 100)}cm", offsets * height_m, tails * height_m)
 
 
-def _level(hip: float, key: str) -> float:
-    """Give the height of a joint of the trunk as a share of the stature."""
-    return hip + TRUNK[key] * (1.0 - hip)
+def _level(hip: float, height: float) -> float:
+    """Return a height between hip and top of the head as a share of the stature."""
+    return hip + height * (1.0 - hip)
 
 
 def _place_trunk(rest: Floats, tails: Floats, hip: float) -> None:
     """Write the joints from the hips to the head as shares of the stature."""
-    forward = {
-        "hips": 0.0,
-        "spine": -0.004,
-        "chest": -0.006,
-        "upperChest": -0.008,
-        "neck": -0.006,
-        "upperNeck": 0.0,
-        "head": 0.004,
-    }
-    for key, z in forward.items():
-        rest[JOINT_INDEX[key]] = (0.0, _level(hip, key), z)
-    chain = list(forward)
-    for joint, child in pairwise(chain):
-        tails[JOINT_INDEX[joint]] = rest[JOINT_INDEX[child]] - rest[JOINT_INDEX[joint]]
-    tails[JOINT_INDEX["head"]] = (0.0, 1.0 - _level(hip, "head"), 0.0)
+    points = np.array([(0.0, _level(hip, height), z) for height, z in zip(TRUNK.values(), TRUNK_AHEAD, strict=True)])
+    _place_chain(rest, tails, list(TRUNK), np.concatenate([points, [(0.0, 1.0, TRUNK_AHEAD[-1])]]))
 
 
 def _place_leg(rest: Floats, tails: Floats, side: str, sign: float, leg: float, width: float) -> None:
@@ -101,10 +80,10 @@ def _place_leg(rest: Floats, tails: Floats, side: str, sign: float, leg: float, 
 
 def _place_arm(rest: Floats, tails: Floats, side: str, sign: float, hip: float, arm: float, width: float) -> None:
     """Write one arm as shares of the stature; level to the side."""
-    y, x = _level(hip, "upperArm"), sign * 0.110 * width
+    y, x = _level(hip, UPPER_ARM), sign * 0.110 * width
     elbow, wrist, tip = (x + sign * arm * reach for reach in (0.186, 0.332, 0.440))
     points = np.array(
-        [(sign * 0.020, _level(hip, "shoulder"), 0.010), (x, y, -0.006), (elbow, y, -0.006), (wrist, y, -0.006), (tip, y, -0.006)]
+        [(sign * 0.020, _level(hip, SHOULDER), 0.010), (x, y, -0.006), (elbow, y, -0.006), (wrist, y, -0.006), (tip, y, -0.006)]
     )
     _place_chain(rest, tails, [side + part for part in ("Shoulder", "UpperArm", "LowerArm", "Hand")], points)
 

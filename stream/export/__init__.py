@@ -1,1 +1,5 @@
-"""Files that open elsewhere: BVH, TRC, C3D, CSV, GLB and VRMA, all made from a take."""
+"""A take as files of other programs, one module a format.
+
+In: poses (`take`) or a recording (`from_recording`). On the way: parts and takes on the spot (`take`), equal frame times
+(`resampling`), an upright world (`upright`). Out: BVH, C3D, CSV, TRC, GLB and VRMA; mesh/ makes the body of a GLB.
+"""

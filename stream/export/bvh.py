@@ -1,7 +1,7 @@
 """BVH: T-pose rest, centimetres, degrees, Y up, joints by their VRM names.
 
-ROOT OFFSET is zero and the hips' place is in its position channels alone: three.js adds the two, Blender does not.
-Rotation channels are written in the order in which matrices multiply, "Yrotation Zrotation Xrotation" being R = Ry Rz Rx.
+ROOT OFFSET is zero and the hips' position is in the position channels alone: three.js adds the two, Blender does not.
+Rotation channels are in the order of matrix multiplication: "Yrotation Zrotation Xrotation" is R = Ry Rz Rx.
 """
 
 import math
@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from config.arrays import Floats
 from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from database.rotations import Floats
-from database.skeleton import Skeleton
-from stream.export.even import evenly_timed, held
+from database.geometry.skeleton import Skeleton
+from stream.export.resampling import evenly_timed, without_gaps
 from stream.export.take import Take, frame_period_s
 
 Triple = tuple[float, float, float]
 
 CM_PER_M = 100.0
 NEAR_RAD = math.pi / 4
-# The middle axis of an order must stay clear of 90 degrees. Knees, hips and elbows bend about X or Y and hardly about Z; an arm
-# that hangs has turned 90 degrees about Z from the T-pose, but hardly about X.
+# The angle about the middle axis should stay away from 90 degrees. Knees, hips and elbows bend about X or Y and hardly about Z; a
+# hanging arm is rotated by 90 degrees about Z from the T-pose, but hardly about X.
 LIMB_ORDER = (1, 2, 0)
 ARM_ORDER = (2, 0, 1)
 ARM_JOINTS = ("leftShoulder", "leftUpperArm", "rightShoulder", "rightUpperArm")
@@ -31,13 +31,13 @@ CHILDREN = tuple(tuple(child for child in range(N_JOINTS) if PARENTS[child] == j
 
 
 def write_bvh(file: Path, take: Take) -> None:
-    """Write a take as BVH, resampled to equal frame times where the cameras stuttered."""
+    """Write a take as BVH, resampled to equal frame times."""
     atomic_write(file, bvh_text(take))
 
 
 def bvh_text(take: Take) -> str:
-    """Give a take as the text of a BVH file."""
-    even = held(evenly_timed(take))
+    """Return a take as the text of a BVH file."""
+    even = without_gaps(evenly_timed(take))
     lines = ["HIERARCHY", *_joint_lines(even.skeleton, 0, 0), "MOTION", f"Frames: {len(even)}"]
     lines.append(f"Frame Time: {frame_period_s(even.seconds):.9f}")
     values = _channel_values(even)
@@ -47,15 +47,15 @@ def bvh_text(take: Take) -> str:
 
 
 def euler_order(joint: int) -> tuple[int, int, int]:
-    """Give the axes (0 X, 1 Y, 2 Z) of a joint's rotation channels, first to multiply first."""
+    """Return the axes (0 X, 1 Y, 2 Z) of a joint's rotation channels in the order of multiplication."""
     return ARM_ORDER if JOINTS[joint] in ARM_JOINTS else LIMB_ORDER
 
 
 def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
-    """Give angles with R = R_a(x) R_b(y) R_c(z): (N, 3, 3) -> (N, 3) [rad], continuous from frame to frame.
+    """Return angles with R = R_a(x) R_b(y) R_c(z): (N, 3, 3) -> (N, 3) [rad], continuous from frame to frame.
 
-    order: a, b, c, a cyclic permutation of the axes. The other solution (x + pi, pi - y, z + pi) and whole turns are
-    used where they lie closer to the frame before; where y is 90 degrees only x + z is defined and z stays as it was.
+    order: a, b, c, a cyclic permutation of the axes. The other solution (x + pi, pi - y, z + pi) and multiples of 2 pi are used
+    where they are closer to the frame before; where y is 90 degrees only x + z is defined, and z is kept.
     """
     a, b, c = order
     assert order in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
@@ -65,34 +65,34 @@ def euler_rad(rotation: Floats, order: tuple[int, int, int]) -> Floats:
     regular = cosine > 1e-9
     x = np.where(regular, np.arctan2(-R[:, b, c], R[:, c, c]), np.arctan2(R[:, c, b], R[:, b, b]))
     z = np.where(regular, np.arctan2(-R[:, a, b], R[:, a, a]), 0.0)
-    # Plain numbers: one frame depends on the one before, and arrays of three are slow.
-    found = list(zip(x.tolist(), y.tolist(), z.tolist(), strict=True))
+    # Plain numbers: each frame depends on the one before, and arrays of three are slow.
+    angles = list(zip(x.tolist(), y.tolist(), z.tolist(), strict=True))
     for n, is_regular in enumerate(regular.tolist()):
         if n:
-            found[n] = _closest(found[n], found[n - 1], is_regular)
-    return np.array(found, float).reshape(-1, 3)
+            angles[n] = _closest(angles[n], angles[n - 1], is_regular)
+    return np.array(angles, float).reshape(-1, 3)
 
 
 def _closest(angles: Triple, before: Triple, regular: bool) -> Triple:
-    """Give the triple equal in rotation to `angles` that lies closest to `before`."""
+    """Return the angles of the same rotation that are closest to `before`."""
     x, y, z = angles
     if regular and abs(x - before[0]) < NEAR_RAD and abs(y - before[1]) < NEAR_RAD and abs(z - before[2]) < NEAR_RAD:
-        return angles  # the others are half a turn away in two angles
+        return angles  # the other solution is pi away in two angles
     if not regular:
-        # R depends on x + sign(y) z alone; keep the former z.
+        # R depends on x + sign(y) z alone; z is kept.
         x, z = x - math.copysign(before[2], y * before[2]), before[2]
     plain, other = _near((x, y, z), before), _near((x + math.pi, math.pi - y, z + math.pi), before)
     return min(plain, other, key=lambda v: abs(v[0] - before[0]) + abs(v[1] - before[1]) + abs(v[2] - before[2]))
 
 
 def _near(angles: Triple, before: Triple) -> Triple:
-    """Give angles less whole turns, each within half a turn of the one before."""
+    """Return angles modulo 2 pi, each within pi of the one before."""
     x, y, z = (v + math.tau * round((w - v) / math.tau) for v, w in zip(angles, before, strict=True))
     return x, y, z
 
 
 def _channel_values(take: Take) -> Floats:
-    """Give one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg]."""
+    """Return one row a frame in the order of the hierarchy: hips' position [cm], then rotations [deg]."""
     local = take.local_rotations()
     columns = [take.root_m * CM_PER_M]
     columns += [np.degrees(euler_rad(local[:, joint], euler_order(joint))) for joint in _depth_first(0)]
@@ -100,14 +100,14 @@ def _channel_values(take: Take) -> Floats:
 
 
 def _depth_first(joint: int) -> Iterator[int]:
-    """Walk the joints in the order in which a hierarchy lists them."""
+    """Return the joints in the order of the hierarchy."""
     yield joint
     for child in CHILDREN[joint]:
         yield from _depth_first(child)
 
 
 def _joint_lines(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
-    """Give the hierarchy of a joint and all below it; a leaf ends in an End Site at its tail."""
+    """Return the hierarchy of a joint and its descendants; a leaf has an End Site at its tail."""
     tab = "\t" * depth
     rotations = " ".join(f"{'XYZ'[axis]}rotation" for axis in euler_order(joint))
     channels = f"3 {rotations}" if depth else f"6 Xposition Yposition Zposition {rotations}"
@@ -121,5 +121,5 @@ def _joint_lines(skeleton: Skeleton, joint: int, depth: int) -> list[str]:
 
 
 def _offset(offset_m: NDArray[np.float64]) -> str:
-    """Write an offset in centimetres."""
+    """Return an offset in centimetres."""
     return " ".join(f"{value:.6f}" for value in offset_m * CM_PER_M)

@@ -1,42 +1,88 @@
 """C3D (c3d.org, the C3D File Format user guide): joint centres and measured markers in millimetres, Y up, at one rate.
 
-Blocks of 512 bytes: a header, parameters in groups, then four floats a point and frame: x, y, z and, in one number, the
-cameras that saw it (bits, high byte) and its residual (low byte); -1 where it was not seen. Joint centres are computed: no
-camera. Little-endian ("Intel"), readable by everything since 1990.
+Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then four floats a point and frame: x, y, z and, in
+one number, the cameras that saw it (bits, high byte) and its residual (low byte); -1 where it was not seen. Joint centres are
+computed and have no camera. A record of a parameter is the length of its name, its group's number (negative for the group),
+the name, the offset of the next record, and for a parameter its type (-1 text, 2 integer, 4 float), dimensions, values and
+description.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from config.arrays import Floats
 from config.files import atomic_write
-from database.rotations import Floats
-from stream.export.c3d_parameters import BLOCK, Groups, parameter_bytes
-from stream.export.even import evenly_timed
-from stream.export.points import Points, ascii_text, points_of
+from stream.export.points import PointTable, ascii_text, points_of
+from stream.export.resampling import evenly_timed
 from stream.export.take import Take, frame_period_s, software_version
 
+BLOCK = 512
+INTEL = 84
+MAX_TEXT = 120
+MAX_BLOCKS = 255
 MM_PER_M = 1000.0
 BOTH_CAMERAS = 0b11 << 8
 UNSEEN = -1.0
-MOST = 0xFFFF  # what a word of the header can say
-MAX_TEXTS = 255  # in one parameter; names go on in LABELS2
+MAX_WORD = 0xFFFF  # of the header and of integer parameters
+MAX_TEXTS = 255  # in one parameter; further names are in LABELS2
+
+Value = str | int | float | Sequence[str] | Sequence[int]
+Groups = Mapping[str, Mapping[str, Value]]
+
+
+def parameter_bytes(groups: Groups) -> bytes:
+    """Return the parameter section in whole blocks; its size does not depend on the values of numbers."""
+    records = b""
+    for number, (group, parameters) in enumerate(groups.items(), 1):
+        records += _named(-number, group, b"\0")
+        for name, value in parameters.items():
+            records += _named(number, name, _value(value) + b"\0")
+    size = 4 + len(records) + 2  # two zeros: no more records
+    n_blocks = -(-size // BLOCK)
+    assert n_blocks <= MAX_BLOCKS
+    return (struct.pack("<4B", 1, 0x50, n_blocks, INTEL) + records).ljust(n_blocks * BLOCK, b"\0")
+
+
+def _named(group: int, name: str, body: bytes) -> bytes:
+    """Return one record; the offset of the next is relative to its own position."""
+    return struct.pack("<bb", len(name), group) + name.encode("ascii") + struct.pack("<H", 2 + len(body)) + body
+
+
+def _value(value: Value) -> bytes:
+    """Return type, dimensions and values; integers are unsigned words, for more than 32767 frames."""
+    if isinstance(value, str):
+        return struct.pack("<bBB", -1, 1, len(_cell(value))) + _cell(value)
+    if isinstance(value, int):
+        return struct.pack("<bBH", 2, 0, value)
+    if isinstance(value, float):
+        return struct.pack("<bBf", 4, 0, value)
+    if all(isinstance(item, int) for item in value):
+        return struct.pack(f"<bBB{len(value)}H", 2, 1, len(value), *value)
+    cells = [_cell(str(item)) for item in value]
+    width = max((len(cell) for cell in cells), default=1)
+    return struct.pack("<bBBB", -1, 2, width, len(cells)) + b"".join(cell.ljust(width) for cell in cells)
+
+
+def _cell(text: str) -> bytes:
+    """Return a text of 1 to MAX_TEXT letters: its length is one byte, and some readers fail at zero."""
+    return (text[:MAX_TEXT] or " ").encode("ascii", "replace")
 
 
 def write_c3d(file: Path, take: Take) -> None:
-    """Write joint centres and markers, resampled to equal frame times where the cameras stuttered."""
+    """Write joint centres and markers, resampled to equal frame times."""
     atomic_write(file, c3d_bytes(take))
 
 
 def c3d_bytes(take: Take) -> bytes:
-    """Give a take as the bytes of a C3D file."""
+    """Return a take as the bytes of a C3D file."""
     even = evenly_timed(take)
     points = points_of(even)
     rate_hz = 1.0 / frame_period_s(even.seconds)
     largest_mm = float(np.abs(points.point_m).max(initial=0.0)) * MM_PER_M
-    # Data are floats, which the minus says; its size would scale them if they were made integers.
+    # Negative: the data are floats. Its magnitude would scale them as integers.
     scale = -max(largest_mm / 32000.0, 0.01)
     n_blocks = len(parameter_bytes(_groups(take, points, rate_hz, scale, 0))) // BLOCK
     data_block = 2 + n_blocks
@@ -44,21 +90,21 @@ def c3d_bytes(take: Take) -> bytes:
     return _header(points, rate_hz, scale, data_block) + parameters + _frames(points).astype("<f4").tobytes()
 
 
-def _header(points: Points, rate_hz: float, scale: float, data_block: int) -> bytes:
-    """Give the first block."""
+def _header(points: PointTable, rate_hz: float, scale: float, data_block: int) -> bytes:
+    """Return the first block."""
     n_frames, n_points = points.valid.shape
-    counts = struct.pack("<BB5H", 2, 0x50, n_points, 0, 1, min(n_frames, MOST), 10)
+    counts = struct.pack("<BB5H", 2, 0x50, n_points, 0, 1, min(n_frames, MAX_WORD), 10)
     return (counts + struct.pack("<fHHf", scale, data_block, 1, rate_hz)).ljust(BLOCK, b"\0")
 
 
-def _frames(points: Points) -> Floats:
-    """Give four numbers a point, (N, P, 4)."""
+def _frames(points: PointTable) -> Floats:
+    """Return four numbers a point, (N, P, 4)."""
     fourth = np.where(points.valid, np.where(points.measured, BOTH_CAMERAS, 0), UNSEEN)
     return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2)
 
 
-def _groups(take: Take, points: Points, rate_hz: float, scale: float, data_block: int) -> Groups:
-    """Give what the file says of itself; `take`: as it was recorded, before it was resampled."""
+def _groups(take: Take, points: PointTable, rate_hz: float, scale: float, data_block: int) -> Groups:
+    """Return the parameters; take: as recorded, before resampling."""
     n_frames, n_points = points.valid.shape
     info = take.info
     point = {
@@ -66,17 +112,17 @@ def _groups(take: Take, points: Points, rate_hz: float, scale: float, data_block
         "SCALE": scale,
         "RATE": rate_hz,
         "DATA_START": data_block,
-        "FRAMES": min(n_frames, MOST),
+        "FRAMES": min(n_frames, MAX_WORD),
         "LONG_FRAMES": float(n_frames),
         "UNITS": "mm",
         "X_SCREEN": "+X",
         "Y_SCREEN": "+Y",
         **_listed("LABELS", points.names),
-        **_listed("DESCRIPTIONS", points.words),
+        **_listed("DESCRIPTIONS", points.descriptions),
     }
     trial = {
         "ACTUAL_START_FIELD": [1, 0],
-        "ACTUAL_END_FIELD": [n_frames & MOST, n_frames >> 16],
+        "ACTUAL_END_FIELD": [n_frames & MAX_WORD, n_frames >> 16],
         "CAMERA_RATE": rate_hz,
         "DATE": info.recorded[:10],
     }
@@ -101,6 +147,6 @@ def _groups(take: Take, points: Points, rate_hz: float, scale: float, data_block
 
 
 def _listed(name: str, texts: Sequence[str]) -> dict[str, Sequence[str]]:
-    """Give texts as NAME, NAME2, ... of at most MAX_TEXTS each."""
+    """Return texts as NAME, NAME2, ... of at most MAX_TEXTS each."""
     starts = range(0, max(len(texts), 1), MAX_TEXTS)
     return {f"{name}{k if k > 1 else ''}": texts[start : start + MAX_TEXTS] for k, start in enumerate(starts, 1)}

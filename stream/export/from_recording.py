@@ -1,67 +1,40 @@
-"""From a recording of the stream back to poses and a take, which every export starts from."""
+"""Poses and takes from a recording of the stream."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from calibration.subject import Subject
-from capture.wire import MalformedMessageError
+from calibration.subject.subject import Subject
+from capture.sockets.wire import MalformedMessageError
+from config.arrays import Floats
 from config.errors import FileFormatError
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from config.markers import MarkerSet
 from database.contacts import CONTACT_JOINTS
-from database.kinematics import charted
-from database.rotations import Floats, matrix_from_quaternion
-from database.skeleton import Skeleton
-from reconstruct.pose import Pose, State
-from stream.codec import decode
-from stream.export.even import markers_at
-from stream.export.take import MarkerTracks, Take, TakeInfo, rising, take_from_poses
-from stream.messages import PoseMessage, RigMessage, SkeletonMessage
+from database.geometry.kinematics import charted
+from database.geometry.rotations import matrix_from_quaternion
+from database.geometry.skeleton import Skeleton
+from reconstruct.pose import Pose
+from stream.export.resampling import markers_at
+from stream.export.take import MarkerTracks, Take, TakeInfo, increasing, take_from_poses
+from stream.protocol.codec import decode
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.recording.recording import Recording
 
-LEAF_SHARE = 0.5  # of its own bone's way from the parent goes a leaf on where nobody said how far
+LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown
 EVERY = 100  # poses between two reports of progress
 Progress = Callable[[int, int | None], None]
-
-
-class Recorded(Protocol):
-    """What is asked of a recording; `stream.recording.Recording` is one."""
-
-    @property
-    def file(self) -> Path:
-        """Give where it is."""
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Give what is known of the recording."""
-
-    @property
-    def skeleton(self) -> SkeletonMessage:
-        """Give its skeleton."""
-
-    @property
-    def rig(self) -> RigMessage | None:
-        """Give its cameras."""
-
-    @property
-    def poses(self) -> Sequence[PoseMessage]:
-        """Give its poses in the order in which they were published."""
-
-    def payloads(self) -> Iterable[tuple[int, bytes]]:
-        """Give all messages as published."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedMotion:
     """One performer's poses of a recording.
 
-    subject: name and skeleton, no markers; poses: as they were published, at their own times; marker_names: of the poses' points;
-    up: the world's up direction as far as known, (3,); note: what was left out of the recording, in words, or empty.
+    subject: name and skeleton, no markers; poses: as published, at their own times; marker_names: of the poses' points; up: the
+    world's up direction, (3,), None if unknown; note: what was left out of the recording, for the user, or empty.
     """
 
     subject: Subject
@@ -72,20 +45,15 @@ class RecordedMotion:
     note: str
 
     def take(self, poses: Sequence[Pose] | None = None) -> Take:
-        """Give these poses, or others instead (smoothed ones), as a take."""
+        """Return the poses, or others instead (smoothed ones), as a take."""
         chosen = self.poses if poses is None else poses
         return take_from_poses(self.subject.skeleton, chosen, self.marker_names, self.info)
 
 
-def take_from_recording(recording: Recorded) -> Take:
-    """Give the longest motion of one performer of a recording. Raises FileFormatError: there is none."""
-    return motion_from_recording(recording).take()
+def motion_from_recording(recording: Recording, progress: Progress = lambda done, total: None) -> RecordedMotion:
+    """Return the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or other joints.
 
-
-def motion_from_recording(recording: Recorded, progress: Progress = lambda done, total: None) -> RecordedMotion:
-    """Give the longest run of poses of one session and skeleton. Raises FileFormatError: no poses, or of another body.
-
-    progress: called with poses read and poses in all.
+    progress: called with the number of poses read, and of all poses.
     """
     read, n_damaged = _read(recording, progress)
     runs = [list(run) for _, run in groupby(read, key=lambda pose: (pose.session, pose.hash))]
@@ -108,8 +76,8 @@ def motion_from_recording(recording: Recorded, progress: Progress = lambda done,
     return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, note)
 
 
-def _read(recording: Recorded, progress: Progress) -> tuple[list[PoseMessage], int]:
-    """Give the poses that can be read, and how many cannot."""
+def _read(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
+    """Return the poses that can be read, and the number of those that cannot."""
     found, total = [], len(recording.poses)
     for n in range(total):
         with suppress(MalformedMessageError):
@@ -120,7 +88,7 @@ def _read(recording: Recorded, progress: Progress) -> tuple[list[PoseMessage], i
 
 
 def _changes(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
-    """Say what is left out where session or skeleton change."""
+    """Describe what is left out where session or skeleton change."""
     if len(runs) == 1:
         return ""
     total, changes = sum(len(run) for run in runs), "once" if len(runs) == 2 else f"{len(runs) - 1} times"
@@ -130,7 +98,7 @@ def _changes(runs: list[list[PoseMessage]], chosen: list[PoseMessage]) -> str:
     )
 
 
-def _skeleton_message(recording: Recorded, wanted: str) -> SkeletonMessage:
+def _skeleton_message(recording: Recording, wanted: str) -> SkeletonMessage:
     """Find the skeleton of a hash."""
     if recording.skeleton.hash == wanted:
         return recording.skeleton
@@ -143,7 +111,7 @@ def _skeleton_message(recording: Recorded, wanted: str) -> SkeletonMessage:
 
 
 def _subject(message: SkeletonMessage) -> Subject:
-    """Give the performer as the skeleton message knows him: without markers."""
+    """Return the performer of a skeleton message, without markers."""
     if set(message.names) != set(JOINTS):
         odd = sorted(set(message.names) ^ set(JOINTS))
         raise FileFormatError(f"the recording is of a body with other joints ({', '.join(odd[:4])}); expected {N_JOINTS} as here")
@@ -159,12 +127,12 @@ def _subject(message: SkeletonMessage) -> Subject:
 
 
 def _order(message: SkeletonMessage) -> list[int]:
-    """Give where each of our joints is in the message."""
+    """Return the index of each of our joints in the message."""
     return [message.names.index(joint) for joint in JOINTS]
 
 
 def default_tails_m(offsets_m: Floats) -> Floats:
-    """Give where bones end if nobody said it: at their first child, a leaf half its own bone farther on, (J, 3) [m]."""
+    """Return the ends of the bones if they are unknown: at the first child, for a leaf half of the bone before, (J, 3) [m]."""
     tails_m = LEAF_SHARE * offsets_m
     for joint in reversed(range(1, N_JOINTS)):
         tails_m[PARENTS[joint]] = offsets_m[joint]
@@ -172,7 +140,7 @@ def default_tails_m(offsets_m: Floats) -> Floats:
 
 
 def _poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[Pose]:
-    """Give poses as the reconstruction made them, as far as the stream tells."""
+    """Return the poses of messages, as far as the messages contain them."""
     order = _order(skeleton)
     if any(len(message.rotations_xyzw) != len(order) for message in messages):
         raise FileFormatError(
@@ -185,7 +153,7 @@ def _poses(messages: Sequence[PoseMessage], skeleton: SkeletonMessage) -> list[P
 
 
 def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTracks:
-    """Give measured markers at the times the poses are for: predicted poses are ahead of what was measured with them."""
+    """Return measured markers at the times of the poses: predicted poses are ahead of their measurements."""
     column = {name: m for m, name in enumerate(names)}
     point_m, valid = np.zeros((len(messages), len(names), 3)), np.zeros((len(messages), len(names)), bool)
     for n, message in enumerate(messages):
@@ -195,7 +163,7 @@ def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTr
     tracks = MarkerTracks(names, point_m, valid)
     if not any(message.predicted_ns for message in messages):
         return tracks
-    kept = rising([message.t_capture_ns for message in messages])
+    kept = increasing([message.t_capture_ns for message in messages])
     first_ns = messages[0].t_capture_ns
     own_s = np.array([messages[n].t_capture_ns - first_ns for n in kept]) * 1e-9
     wanted_s = np.array([_time_ns(message) - first_ns for message in messages]) * 1e-9
@@ -203,19 +171,19 @@ def _points(messages: Sequence[PoseMessage], names: tuple[str, ...]) -> MarkerTr
 
 
 def _time_ns(message: PoseMessage) -> int:
-    """Give the time a pose is for."""
+    """Return the time of a pose."""
     return message.t_capture_ns + message.predicted_ns
 
 
 def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points: MarkerTracks) -> Pose:
-    """Give one pose at the time it is for."""
+    """Return one pose."""
     readings = {marker.name: marker for marker in message.markers}
     known = [readings.get(name) for name in points.names]
     return Pose(
         index=n,
         t_capture_ns=_time_ns(message),
         skew_ns=message.skew_ns,
-        state=State(message.state),
+        state=message.state,
         rotvec=rotvec,
         root_m=np.array(message.root_m),
         joint_source=message.joint_source[order],

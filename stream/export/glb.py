@@ -1,7 +1,7 @@
 """GLB: glTF 2.0 in one file, a skinned body made from the skeleton's proportions and its motion.
 
-The nodes carry our joint names (VRM bones), the rest pose is the T-pose standing at the origin, each frame is a key at its own
-time, the hips' translation is the way through the world. Lost frames have no keys; `extras` tells where they were.
+The nodes have our joint names (VRM bones), the rest pose is the T-pose standing at the origin, each frame is a key at its own
+time, the hips' translation is the motion through the world. Lost frames have no keys; `extras` lists them.
 """
 
 from pathlib import Path
@@ -10,12 +10,22 @@ import numpy as np
 
 from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS, PARENTS
-from stream.export.body_mesh import BodyMesh, body_mesh
-from stream.export.gltf import ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER, Document, Tree, animation, joint_nodes
-from stream.export.gltf_take import extras_of, keys_of, quaternions_of, standing_places_m
+from stream.export.gltf import (
+    ARRAY_BUFFER,
+    ELEMENT_ARRAY_BUFFER,
+    GltfDocument,
+    Tree,
+    animation,
+    extras_of,
+    joint_nodes,
+    keys_of,
+    quaternions_of,
+    standing_positions_m,
+)
+from stream.export.mesh.mesh import BodyMesh, body_mesh
 from stream.export.take import Take
 
-SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB, of unpainted wood
+SKIN_COLOR = (0.48, 0.40, 0.33, 1.0)  # linear RGB
 ROUGHNESS = 0.6
 BODY = N_JOINTS  # the node of the mesh, after those of the joints
 
@@ -29,46 +39,46 @@ def write_glb(file: Path, take: Take) -> None:
 
 
 def glb_bytes(take: Take) -> bytes:
-    """Give a take as the bytes of a GLB file."""
+    """Return a take as the bytes of a GLB file."""
     keys = keys_of(take)
-    document = Document()
-    rest = standing_places_m(take.skeleton)
+    document = GltfDocument()
+    rest = standing_positions_m(take.skeleton)
     mesh = body_mesh(JOINTS, PARENTS, take.skeleton.offsets_m)
     body = {"name": "body", "mesh": 0, "skin": 0}
-    turns = {joint: quaternions_of(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
+    rotations = {joint: quaternions_of(keys.rotations[:, joint]) for joint in range(N_JOINTS)}
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0, BODY]}],
         "nodes": [*joint_nodes(JOINTS, PARENTS, rest), body],
         "materials": [_material()],
         "meshes": [_mesh(document, mesh, rest)],
         "skins": [_skin(document, rest)],
-        "animations": [animation(document, take.info.session or "motion", keys.seconds, turns, keys.root_m)],
+        "animations": [animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
         "extras": extras_of(take),
     }
     return document.binary()
 
 
 def _material() -> Tree:
-    """Give a neutral, matt material."""
+    """Return a neutral, matt material."""
     surface = {"baseColorFactor": list(SKIN_COLOR), "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
     return {"name": "body", "pbrMetallicRoughness": surface}
 
 
-def _mesh(document: Document, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
-    """Store the body where the T-pose stands."""
-    numbers = np.uint16 if len(mesh.vertices_m) < 0xFFFF else np.uint32
+def _mesh(document: GltfDocument, mesh: BodyMesh, rest_m: np.ndarray) -> Tree:
+    """Store the body in the standing T-pose."""
+    dtype = np.uint16 if len(mesh.vertices_m) < 0xFFFF else np.uint32
     attributes = {
         "POSITION": document.accessor((mesh.vertices_m + rest_m[0]).astype(np.float32), ARRAY_BUFFER, limits=True),
         "NORMAL": document.accessor(mesh.normals.astype(np.float32), ARRAY_BUFFER),
         "JOINTS_0": document.accessor(mesh.joints, ARRAY_BUFFER),
         "WEIGHTS_0": document.accessor(mesh.weights, ARRAY_BUFFER),
     }
-    faces = document.accessor(mesh.faces.ravel().astype(numbers), ELEMENT_ARRAY_BUFFER)
+    faces = document.accessor(mesh.faces.ravel().astype(dtype), ELEMENT_ARRAY_BUFFER)
     return {"name": "body", "primitives": [{"attributes": attributes, "indices": faces, "material": 0}]}
 
 
-def _skin(document: Document, rest_m: np.ndarray) -> Tree:
-    """Store, column by column, what takes the rest pose to each joint's frame: joints are not turned in it."""
+def _skin(document: GltfDocument, rest_m: np.ndarray) -> Tree:
+    """Store the transforms from the rest pose to each joint's frame, in column order: translations alone."""
     inverse = np.tile(np.eye(4, dtype=np.float32), (N_JOINTS, 1, 1))
     inverse[:, 3, :3] = -rest_m
     return {

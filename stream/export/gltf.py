@@ -1,4 +1,4 @@
-"""glTF 2.0 binary: a small writer of nodes, one animation and buffers, as GLB and VRMA files need them.
+"""glTF 2.0 binary: a small writer of nodes, one animation and buffers, and what GLB and VRMA have in common of a take.
 
 Khronos Group, glTF 2.0 specification: 12 bytes of header, a JSON chunk padded with spaces, a binary chunk padded with zeros.
 """
@@ -6,13 +6,18 @@ Khronos Group, glTF 2.0 specification: 12 bytes of header, a JSON chunk padded w
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from importlib import metadata
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from database.rotations import Floats
+from config.arrays import Floats
+from config.errors import FileFormatError
+from database.geometry.rotations import quaternion_from_matrix
+from database.geometry.skeleton import Skeleton
+from stream.export.take import Take, software_version
 
 MAGIC, JSON_CHUNK, BINARY_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
@@ -21,20 +26,23 @@ TYPES = {1: "SCALAR", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
 Tree = dict[str, Any]
 
 
-class Document:
-    """A glTF document being put together: its JSON tree and its one buffer."""
+class GltfDocument:
+    """A glTF document under construction: its JSON tree and its one buffer."""
 
     def __init__(self) -> None:
-        self.tree: Tree = {"asset": {"version": "2.0", "generator": _generator()}, "scene": 0}
+        self.tree: Tree = {
+            "asset": {"version": "2.0", "generator": f"duocap {software_version()}".removesuffix(" source")},
+            "scene": 0,
+        }
         self._views: list[Tree] = []
         self._accessors: list[Tree] = []
         self._buffer = bytearray()
 
     def accessor(self, values: NDArray[Any], target: int | None = None, limits: bool = False) -> int:
-        """Store values, (N,) or (N, components), and give the number of their accessor.
+        """Store values, (N,) or (N, components); return the number of their accessor.
 
-        target: ARRAY_BUFFER or ELEMENT_ARRAY_BUFFER for vertices and faces; limits: with minimum and maximum, which times and
-        positions must have.
+        target: ARRAY_BUFFER or ELEMENT_ARRAY_BUFFER for vertices and faces; limits: with minimum and maximum, required for
+        times and positions.
         """
         rows = np.ascontiguousarray(values).reshape(len(values), -1)
         content = rows.astype(rows.dtype.newbyteorder("<")).tobytes()
@@ -53,7 +61,7 @@ class Document:
         return len(self._accessors) - 1
 
     def binary(self) -> bytes:
-        """Give the whole file."""
+        """Return the whole file."""
         tree = dict(self.tree)
         if self._accessors:
             tree |= {"accessors": self._accessors, "bufferViews": self._views, "buffers": [{"byteLength": len(self._buffer)}]}
@@ -64,36 +72,28 @@ class Document:
         return struct.pack("<III", MAGIC, 2, 12 + len(chunks)) + chunks
 
 
-def _generator() -> str:
-    """Name this program with its version, if it is installed as a package."""
-    try:
-        return f"duocap {metadata.version('duocap')}"
-    except metadata.PackageNotFoundError:
-        return "duocap"
-
-
 def _chunk(kind: int, content: bytes) -> bytes:
-    """Give a chunk with its length and kind before it."""
+    """Return a chunk with its length and kind before it."""
     return struct.pack("<II", len(content), kind) + content
 
 
-def joint_nodes(names: Sequence[str], parents: Sequence[int], places_m: Floats) -> list[Tree]:
-    """Give one node a joint, in order, with translations from the parent; places_m: joints of the rest pose, (J, 3) [m]."""
+def joint_nodes(names: Sequence[str], parents: Sequence[int], positions_m: Floats) -> list[Tree]:
+    """Return one node a joint, in order, with translations from the parent; positions_m: of the rest pose, (J, 3) [m]."""
     nodes: list[Tree] = []
     for joint, (name, parent) in enumerate(zip(names, parents, strict=True)):
-        offset = places_m[joint] - (places_m[parent] if parent >= 0 else 0.0)
+        offset = positions_m[joint] - (positions_m[parent] if parent >= 0 else 0.0)
         children = [child for child, above in enumerate(parents) if above == joint]
         nodes.append({"name": name, "translation": offset.tolist()} | ({"children": children} if children else {}))
     return nodes
 
 
-def animation(document: Document, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root_m: Floats) -> Tree:
-    """Give an animation with a key at each time: node 0 moves, nodes turn; linear between the keys.
+def animation(document: GltfDocument, name: str, seconds: Floats, rotations_xyzw: Mapping[int, Floats], root_m: Floats) -> Tree:
+    """Return an animation with a key at each time: translation of node 0, rotations of nodes; linear between the keys.
 
-    seconds: rising also as float32, (N,); rotations_xyzw: node -> (N, 4); root_m: (N, 3) [m].
+    seconds: increasing also as float32, (N,); rotations_xyzw: node -> (N, 4); root_m: (N, 3) [m].
     """
     times = document.accessor(seconds.astype(np.float32), limits=True)
-    tracks = [(0, "translation", root_m), *((node, "rotation", turns) for node, turns in rotations_xyzw.items())]
+    tracks = [(0, "translation", root_m), *((node, "rotation", xyzw) for node, xyzw in rotations_xyzw.items())]
     samplers, channels = [], []
     for number, (node, path, values) in enumerate(tracks):
         samplers.append({"input": times, "output": document.accessor(values.astype(np.float32)), "interpolation": "LINEAR"})
@@ -102,10 +102,65 @@ def animation(document: Document, name: str, seconds: Floats, rotations_xyzw: Ma
 
 
 def continuous(quaternions: Floats) -> Floats:
-    """Give the same rotations with signs chosen so that no two neighbours are on opposite sides: (N, ..., 4) -> same.
+    """Return the same rotations with signs such that neighbours have a positive inner product, (N, ..., 4).
 
-    q and -q are one rotation, but what a program interpolates between them need not be.
+    q and -q are one rotation, but programs may interpolate between them the long way.
     """
     steps = (quaternions[1:] * quaternions[:-1]).sum(axis=-1, keepdims=True)
     signs = np.where(steps < 0.0, -1.0, 1.0)
     return np.concatenate([quaternions[:1], quaternions[1:] * np.cumprod(signs, axis=0)])
+
+
+@dataclass(frozen=True, slots=True)
+class SampledKeys:
+    """The frames that are not lost, at their own times.
+
+    seconds: increasing also as float32, (K,); rotations: local, from the T-pose, (K, J, 3, 3); root_m: of the hips, (K, 3) [m].
+    """
+
+    seconds: Floats
+    rotations: Floats
+    root_m: Floats
+
+
+def keys_of(take: Take) -> SampledKeys:
+    """Return the frames that become keys: players interpolate over lost frames, and repeat the first and last key outside.
+
+    Raises FileFormatError: every frame is lost.
+    """
+    kept = np.flatnonzero(~take.lost)
+    if not len(kept):
+        raise FileFormatError(f"no motion to write: all {len(take)} frames are lost; check the report or the calibration first")
+    short = take.seconds[kept].astype(np.float32)
+    kept = kept[np.concatenate([[True], np.diff(short) > 0])]
+    return SampledKeys(take.seconds[kept], take.local_rotations()[kept], take.root_m[kept])
+
+
+def quaternions_of(rotations: Floats) -> Floats:
+    """Return quaternions xyzw without changes of sign over time: (K, 3, 3) -> (K, 4)."""
+    return continuous(quaternion_from_matrix(rotations))
+
+
+def standing_positions_m(skeleton: Skeleton) -> Floats:
+    """Return the joints of the T-pose standing on the ground at the origin, (J, 3) [m]."""
+    rest = skeleton.rest_positions_m()
+    return rest - [0.0, float((rest + skeleton.tails_m)[:, 1].min()), 0.0]
+
+
+def extras_of(take: Take) -> Tree:
+    """Return `extras`: the origin of the take, its units, and the tracking state of each span of frames."""
+    info, seconds = take.info, take.seconds
+    spans = []
+    for state, frames in groupby(range(len(take)), key=lambda frame: take.states[frame]):
+        run = list(frames)
+        spans.append({"state": state.value, "from_s": round(seconds[run[0]], 6), "to_s": round(seconds[run[-1]], 6)})
+    tracked = sum(state.value == "tracking" for state in take.states) / len(take)
+    origin = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
+    return {
+        **{name: text for name, text in origin.items() if text},
+        "units": "m",
+        "floor_known": info.floor_known,
+        "frames": len(take),
+        "tracked": round(tracked, 6),
+        "states": spans,
+    }

@@ -1,26 +1,28 @@
-"""A take: the poses of a whole recording as arrays, which every export starts from."""
+"""A take: the poses of a recording as arrays, which every export starts from; parts of it, and the same motion on the spot."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 
 import numpy as np
 from numpy.typing import NDArray
 
-from database.kinematics import forward
-from database.rotations import Floats, matrix_from_rotvec
-from database.skeleton import REFERENCE, Skeleton
-from reconstruct.pose import Pose, State
+from config.arrays import Floats
+from config.errors import DuocapError
+from database.geometry.kinematics import forward
+from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.skeleton import REFERENCE, Skeleton
+from reconstruct.pose import Pose, TrackingState
 
-COUNTED_GAP = 4.5  # medians, up to which the number of missing frames is told by the length of the gap
+MAX_GAP = 4.5  # median periods, up to which the number of missing frames follows from the length of a gap
 
 
 @dataclass(frozen=True, slots=True)
 class TakeInfo:
-    """Where a take comes from, for the files that can say so; what is unknown is empty.
+    """The origin of a take, for formats that can store it; unknown items are empty.
 
-    subject: the performer; session: the run, as in the stream's messages; recorded: when, ISO 8601; source: what it was made
-    from, such as the name of a recording; floor_known: the world has Y up and its floor at 0.
+    subject: the performer; session: the run, as in the stream's messages; recorded: time, ISO 8601; source: such as the name of a
+    recording; floor_known: the world has Y up and its floor at 0.
     """
 
     subject: str = ""
@@ -31,7 +33,7 @@ class TakeInfo:
 
 
 def software_version() -> str:
-    """Give the version of the installed package, for files that say what wrote them."""
+    """Return the version of the installed package, "source" if it is not installed."""
     try:
         return metadata.version("duocap")
     except metadata.PackageNotFoundError:
@@ -40,7 +42,7 @@ def software_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class MarkerTracks:
-    """Markers as they were measured, triangulated from both views.
+    """The measured markers, triangulated from both views.
 
     names: M; point_m: (N, M, 3) [m] world, zero where not measured; valid: measured, (N, M).
     """
@@ -62,14 +64,14 @@ class MarkerTracks:
 class Take:
     """The motion of one performer.
 
-    seconds: time from the first frame, rising, (N,) [s]; states: (N,) `State`; rotvec: charted as in
-    `database.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
-    markers: as measured at the same times, None where nobody kept them.
+    seconds: time from the first frame, rising, (N,) [s]; states: (N,) `TrackingState`; rotvec: charted as in
+    `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
+    markers: as measured at the same times, None if they are unknown.
     """
 
     skeleton: Skeleton
     seconds: Floats
-    states: tuple[State, ...]
+    states: tuple[TrackingState, ...]
     rotvec: Floats
     root_m: Floats
     markers: MarkerTracks | None = None
@@ -88,26 +90,26 @@ class Take:
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """Mark the frames whose pose means nothing, (N,)."""
-        return np.array([state == State.LOST for state in self.states], bool)
+        """The frames without a valid pose, (N,)."""
+        return np.array([state == TrackingState.LOST for state in self.states], bool)
 
     def positions_m(self) -> Floats:
-        """Give all joint positions, (N, J, 3) [m] world."""
+        """Return all joint positions, (N, J, 3) [m] world."""
         return forward(self.skeleton, self.rotvec, self.root_m)[1]
 
     def local_rotations(self) -> Floats:
-        """Give each joint's rotation relative to its parent, L_j = reference_j exp([r_j]x), (N, J, 3, 3)."""
+        """Return each joint's rotation relative to its parent, L_j = reference_j exp([r_j]x), (N, J, 3, 3)."""
         return np.asarray(REFERENCE @ matrix_from_rotvec(self.rotvec))
 
 
 def take_from_poses(
     skeleton: Skeleton, poses: Sequence[Pose], marker_names: Sequence[str] = (), info: TakeInfo = TakeInfo()
 ) -> Take:
-    """Collect poses into a take; one that repeats the time stamp before it is left out.
+    """Return poses as a take; poses with a repeated or earlier time stamp are left out.
 
-    marker_names: of the subject, in the order of the poses' markers; without them the take has no markers.
+    marker_names: in the order of the poses' markers; without them the take has no markers.
     """
-    kept = rising([pose.t_capture_ns for pose in poses])
+    kept = increasing([pose.t_capture_ns for pose in poses])
     stamps = np.array([poses[i].t_capture_ns for i in kept], np.int64)
     return Take(
         skeleton=skeleton,
@@ -120,15 +122,15 @@ def take_from_poses(
     )
 
 
-def rising(stamps_ns: Sequence[int]) -> list[int]:
-    """Give the indices of the time stamps that are later than all before them."""
+def increasing(stamps_ns: Sequence[int]) -> list[int]:
+    """Return the indices of the time stamps that are larger than all before them."""
     stamps = np.array(stamps_ns, np.int64)
     latest = np.maximum.accumulate(stamps) if len(stamps) else stamps
     return [i for i in range(len(stamps)) if i == 0 or stamps[i] > latest[i - 1]]
 
 
 def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
-    """Collect where markers were triangulated."""
+    """Return the triangulated markers of poses."""
     point_m, valid = np.zeros((len(poses), len(names), 3)), np.zeros((len(poses), len(names)), bool)
     for n, pose in enumerate(poses):
         if len(pose.point_m):
@@ -138,9 +140,42 @@ def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
 
 
 def frame_period_s(seconds: Floats) -> float:
-    """Give the time between frames: gaps of a few periods count as so many, longer silences not at all."""
+    """Return the mean time between frames [s]: short gaps count as several periods, long ones are left out."""
     gaps = np.diff(seconds)
     if not len(gaps):
         return 1.0 / 30.0
-    gaps = gaps[gaps < COUNTED_GAP * np.median(gaps)]
+    gaps = gaps[gaps < MAX_GAP * np.median(gaps)]
     return float(gaps.sum() / np.maximum(np.round(gaps / np.median(gaps)), 1.0).sum())
+
+
+def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
+    """Return the frames between two times since the first frame [s]; the part begins at 0.
+
+    Raises DuocapError: there are no frames between them.
+    """
+    kept = np.flatnonzero((take.seconds >= from_s - 1e-9) & (take.seconds <= to_s + 1e-9))
+    if not len(kept):
+        end_s = float(take.seconds[-1]) if len(take) else 0.0
+        asked = f"from {from_s:g} s on" if np.isinf(to_s) else f"from {from_s:g} to {to_s:g} s"
+        raise DuocapError(f"nothing is left {asked}; the recording is {end_s:.2f} s long, choose other times")
+    markers = take.markers
+    if markers is not None:
+        markers = MarkerTracks(markers.names, markers.point_m[kept], markers.valid[kept])
+    return replace(
+        take,
+        seconds=take.seconds[kept] - take.seconds[kept[0]],
+        states=tuple(take.states[n] for n in kept),
+        rotvec=take.rotvec[kept],
+        root_m=take.root_m[kept],
+        markers=markers,
+    )
+
+
+def in_place(take: Take) -> Take:
+    """Remove the horizontal motion of the hips, for engines that move a character themselves; heights stay."""
+    horizontal_m = take.root_m * (1.0, 0.0, 1.0)
+    markers = take.markers
+    if markers is not None:
+        point_m = np.where(markers.valid[..., None], markers.point_m - horizontal_m[:, None], 0.0)
+        markers = replace(markers, point_m=point_m)
+    return replace(take, root_m=take.root_m - horizontal_m, markers=markers)

@@ -1,15 +1,15 @@
 """TRC, the marker table of OpenSim: joint centres, then measured markers, in millimetres, world frame, time in seconds.
 
-One row a frame at its own time; the rates in the header are that of whole gaps between frames. What is not known in a frame is
-"nan": blank cells are gaps as well, but OpenSim refuses a row whose last cell is blank.
+One row a frame at its own time; the rates in the header are by `frame_period_s`. Unknown values are "nan": blank cells would be
+gaps as well, but OpenSim refuses a row whose last cell is blank.
 """
 
 import re
 from pathlib import Path
 
+from config.arrays import Floats
 from config.files import atomic_write
-from database.rotations import Floats
-from stream.export.points import Points, ascii_text, points_of
+from stream.export.points import PointTable, ascii_text, points_of
 from stream.export.take import Take, frame_period_s, software_version
 
 MM_PER_M = 1000.0
@@ -21,7 +21,7 @@ def write_trc(file: Path, take: Take) -> None:
 
 
 def trc_text(take: Take, name: str) -> str:
-    """Give a take as the text of a TRC file called `name`."""
+    """Return a take as the text of a TRC file called `name`."""
     points = points_of(take)
     rate, count = f"{1.0 / frame_period_s(take.seconds):.6g}", len(take)
     fields = {
@@ -46,24 +46,24 @@ def trc_text(take: Take, name: str) -> str:
 
 
 def _origin(take: Take) -> list[str]:
-    """Give what is known of the take's origin, behind the file's name: OpenSim takes no more fields than it knows below."""
+    """Return the take's origin for the first line, after the file's name: OpenSim accepts no further fields below."""
     info = take.info
     known = {"subject": info.subject, "session": info.session, "recorded": info.recorded, "source": info.source}
     return [f"duocap={software_version()}", *(f"{key}={_cell(text)}" for key, text in known.items() if _cell(text))]
 
 
 def _cell(text: str) -> str:
-    """Give a text that ends no cell and no line."""
+    """Return a text without white space, in ASCII."""
     return re.sub(r"\s+", "_", ascii_text(text).strip())
 
 
-def _rows(seconds: Floats, points: Points) -> list[str]:
-    """Give one line a frame."""
+def _rows(seconds: Floats, points: PointTable) -> list[str]:
+    """Return one line a frame."""
     rows = []
-    for number, (second, places, valid) in enumerate(zip(seconds, points.point_m * MM_PER_M, points.valid, strict=True), 1):
+    for number, (second, positions, valid) in enumerate(zip(seconds, points.point_m * MM_PER_M, points.valid, strict=True), 1):
         cells = [
             f"{x:.4f}\t{y:.4f}\t{z:.4f}" if known else "nan\tnan\tnan"
-            for (x, y, z), known in zip(places.tolist(), valid, strict=True)
+            for (x, y, z), known in zip(positions.tolist(), valid, strict=True)
         ]
         rows.append("\t".join([str(number), f"{second:.6f}", *cells]))
     return rows

@@ -1,39 +1,41 @@
-"""A level take from cameras whose floor is unknown: turned by the T-pose's up direction and by where feet stand."""
+"""A level take from a rig whose floor is unknown: rotated by the T-pose's up direction and by the standing feet."""
 
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from config.arrays import Floats
 from config.joints import JOINT_INDEX
-from database.rotations import Floats, matrix_from_rotvec, rotation_between, rotvec_from_matrix
-from database.skeleton import REFERENCE
+from database.geometry.rotations import matrix_from_rotvec, rotation_between, rotvec_from_matrix
+from database.geometry.skeleton import REFERENCE
 from stream.export.take import Take
 
 STANDING_M_S = 0.25
 PATCH_M = 0.1
 FLOOR_SIGMA_M = 0.03
-TILT_SIGMA_RAD = 0.08  # how far a T-pose's up direction may be off
-TRUNK_SIGMA_RAD = 0.2  # how far the trunk of somebody who stands or walks may lean
+TILT_SIGMA_RAD = 0.08  # of a T-pose's up direction
+TRUNK_SIGMA_RAD = 0.2  # of the lean of the trunk while standing or walking
 UP = (0.0, 1.0, 0.0)
 
 
 def upright(take: Take, up: ArrayLike | None = None) -> Take:
-    """Turn a take whose floor is unknown so that it is level, with the lowest joint of all frames at 0.
+    """Rotate a take whose floor is unknown so that it is level, with the lowest joint of all frames at 0.
 
-    up: the world's up direction as the T-pose has it, (3,); None: as the performer's trunk mostly has it. Either tells it to
-    some degrees only; where the feet stand during the take tells it better. Heading and horizontal place are left as they are.
+    up: the world's up direction by the T-pose, (3,); None: by the mean direction of the performer's trunk. Either is accurate to
+    some degrees only and is refined by the positions of the standing feet. Heading and horizontal position are kept.
     """
     sigma_rad = TRUNK_SIGMA_RAD if up is None else TILT_SIGMA_RAD
-    turned = _turned(take, rotation_between(trunk_up(take) if up is None else up, UP))
-    turned = _turned(turned, rotation_between(floor_normal(standing_points_m(turned), sigma_rad), UP))
-    lowest = turned.positions_m()[~turned.lost, :, 1].min(initial=np.inf)
-    level = _moved(turned, np.eye(3), np.array([0.0, -lowest, 0.0])) if np.isfinite(lowest) else turned
+    level = _rotated(take, rotation_between(trunk_up(take) if up is None else up, UP))
+    level = _rotated(level, rotation_between(floor_normal(standing_points_m(level), sigma_rad), UP))
+    lowest_m = level.positions_m()[~level.lost, :, 1].min(initial=np.inf)
+    if np.isfinite(lowest_m):
+        level = _moved(level, np.eye(3), np.array([0.0, -lowest_m, 0.0]))
     return replace(level, info=replace(level.info, floor_known=True))
 
 
 def trunk_up(take: Take) -> Floats:
-    """Give the direction in which the chest mostly lies above the hips, by iterated means that bends pull little at, (3,)."""
+    """Return the mean direction from hips to chest, (3,), by iteratively reweighted means that reduce the weight of bends."""
     positions_m = take.positions_m()[~take.lost]
     if not len(positions_m):
         return np.array(UP)
@@ -41,19 +43,19 @@ def trunk_up(take: Take) -> Floats:
     trunk = trunk / np.maximum(np.linalg.norm(trunk, axis=1, keepdims=True), 1e-9)
     mean = np.median(trunk, axis=0)
     for _ in range(10):
-        away_rad = np.linalg.norm(trunk - mean, axis=1)
-        mean = np.average(trunk, axis=0, weights=1.0 / (1.0 + (away_rad / TRUNK_SIGMA_RAD) ** 2))
+        angle_rad = np.linalg.norm(trunk - mean, axis=1)
+        mean = np.average(trunk, axis=0, weights=1.0 / (1.0 + (angle_rad / TRUNK_SIGMA_RAD) ** 2))
         mean = mean / np.linalg.norm(mean)
     return np.asarray(mean)
 
 
-def _turned(take: Take, R: Floats) -> Take:
-    """Turn a take about the origin."""
+def _rotated(take: Take, R: Floats) -> Take:
+    """Rotate a take about the origin."""
     return _moved(take, R, np.zeros(3))
 
 
 def _moved(take: Take, R: Floats, t_m: Floats) -> Take:
-    """Move a take: x becomes R x + t."""
+    """Transform a take: x becomes R x + t."""
     rotvec = take.rotvec.copy()
     rotvec[:, 0] = rotvec_from_matrix(REFERENCE[0].T @ R @ REFERENCE[0] @ matrix_from_rotvec(take.rotvec[:, 0]))
     markers = take.markers
@@ -64,7 +66,7 @@ def _moved(take: Take, R: Floats, t_m: Floats) -> Take:
 
 
 def standing_points_m(take: Take) -> Floats:
-    """Give where feet stand still: the balls of both feet in frames in which they hardly move, (S, 3) [m]."""
+    """Return the positions of the balls of the feet in frames in which they hardly move, (S, 3) [m]."""
     if len(take) < 3:
         return np.zeros((0, 3))
     feet = take.positions_m()[:, [JOINT_INDEX["leftToes"], JOINT_INDEX["rightToes"]]]
@@ -74,10 +76,10 @@ def standing_points_m(take: Take) -> Floats:
 
 
 def floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> Floats:
-    """Fit a nearly level plane y = c + a x + b z to standing feet and give its normal, (3,).
+    """Return the normal of a nearly level plane y = c + a x + b z fitted to standing feet, (3,).
 
-    The slopes are a priori normal with `tilt_sigma_rad`, so that feet in one place leave the floor level; each patch of 10 cm
-    counts once, however long somebody stood on it; feet in the air pull little (Cauchy weights).
+    The slopes have a normal prior with `tilt_sigma_rad`, so that feet in one position leave the floor level; each patch of 10 cm
+    counts once; Cauchy weights reduce the influence of feet in the air.
     """
     if not len(points_m):
         return np.array([0.0, 1.0, 0.0])

@@ -1,8 +1,8 @@
 """VRMA: motion for any VRM avatar, glTF 2.0 with the extension VRMC_vrm_animation 1.0 (VRM Consortium), no mesh.
 
-The nodes stand in the VRM T-pose, unturned and unscaled, facing +Z, hips at their height above the ground, by which players
-scale the way of the hips. `upperNeck` is no VRM bone and players pass over the turns of such nodes; so the head takes
-it over: head and neck point as they did, the head's joint moves as if neck and upper neck were one bone.
+The nodes are in the VRM T-pose, without rotation and scale, facing +Z, with the hips at their height above the ground, by which
+players scale the motion of the hips. `upperNeck` is no VRM bone, and players ignore the rotations of such nodes; so it is folded
+into the head: head and neck keep their orientations, the head's joint moves as if neck and upper neck were one bone.
 """
 
 from pathlib import Path
@@ -11,8 +11,7 @@ import numpy as np
 
 from config.files import atomic_write
 from config.joints import JOINTS, PARENTS, VRM_BONE
-from stream.export.gltf import Document, animation, joint_nodes
-from stream.export.gltf_take import extras_of, keys_of, quaternions_of, standing_places_m
+from stream.export.gltf import GltfDocument, animation, extras_of, joint_nodes, keys_of, quaternions_of, standing_positions_m
 from stream.export.take import Take
 
 EXTENSION = "VRMC_vrm_animation"
@@ -28,18 +27,18 @@ def write_vrma(file: Path, take: Take) -> None:
 
 
 def vrma_bytes(take: Take) -> bytes:
-    """Give a take as the bytes of a VRMA file."""
+    """Return a take as the bytes of a VRMA file."""
     keys = keys_of(take)
-    document = Document()
+    document = GltfDocument()
     parents = [_kept_parent(joint) for joint in KEPT]
-    rest = standing_places_m(take.skeleton)[list(KEPT)]
-    turns = {node: quaternions_of(_folded(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
+    rest = standing_positions_m(take.skeleton)[list(KEPT)]
+    rotations = {node: quaternions_of(_folded(keys.rotations, joint)) for node, joint in enumerate(KEPT)}
     names = [JOINTS[joint] for joint in KEPT]
     bones = {VRM_BONE[name]: {"node": node} for node, name in enumerate(names)}
     document.tree |= {
         "scenes": [{"name": take.info.subject or "duocap", "nodes": [0]}],
         "nodes": joint_nodes(names, parents, rest),
-        "animations": [animation(document, take.info.session or "motion", keys.seconds, turns, keys.root_m)],
+        "animations": [animation(document, take.info.session or "motion", keys.seconds, rotations, keys.root_m)],
         "extensionsUsed": [EXTENSION],
         "extensions": {EXTENSION: {"specVersion": "1.0", "humanoid": {"humanBones": bones}}},
         "extras": extras_of(take),
@@ -48,7 +47,7 @@ def vrma_bytes(take: Take) -> bytes:
 
 
 def _kept_parent(joint: int) -> int:
-    """Give the node of the nearest joint above that is a VRM bone, -1 for the root."""
+    """Return the node of the nearest joint above that is a VRM bone, -1 for the root."""
     above = PARENTS[joint]
     while above >= 0 and above not in KEPT:
         above = PARENTS[above]
@@ -56,8 +55,8 @@ def _kept_parent(joint: int) -> int:
 
 
 def _folded(rotations: np.ndarray, joint: int) -> np.ndarray:
-    """Give a joint's rotation relative to the nearest VRM bone above, (K, 3, 3): joints left out are taken over."""
-    turn, above = rotations[:, joint], PARENTS[joint]
+    """Return a joint's rotation relative to the nearest VRM bone above, (K, 3, 3)."""
+    rotation, above = rotations[:, joint], PARENTS[joint]
     while above >= 0 and above not in KEPT:
-        turn, above = rotations[:, above] @ turn, PARENTS[above]
-    return np.asarray(turn)
+        rotation, above = rotations[:, above] @ rotation, PARENTS[above]
+    return np.asarray(rotation)

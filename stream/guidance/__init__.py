@@ -1,1 +1,4 @@
-"""The page that guides a calibration: what the cameras see, what is needed yet, and what came out."""
+"""The page that guides a user through a calibration before live cameras.
+
+In: advice, the cameras' pictures, the quality report. Out: a viser page (`page`), its HTML (`html`) and its pictures (`picture`).
+"""

@@ -2,14 +2,15 @@
 
 import logging
 
-from capture.preview import PreviewSubscriber
-from capture.preview_picture import Image, Preview, Wish
-from capture.wire import MalformedMessageError
+from capture.process.preview import PreviewSubscriber
+from capture.process.preview_image import Preview, PreviewRequest
+from capture.sockets.wire import MalformedMessageError
+from config.arrays import Image
 
 log = logging.getLogger(__name__)
 
 
-class CameraEye:
+class CameraPreview:
     """Looks at one camera while it is open; call it from one thread.
 
     newest: the last preview and its picture, BGR, None where none has come since something else was wished for.
@@ -17,11 +18,11 @@ class CameraEye:
 
     def __init__(self) -> None:
         self.newest: tuple[Preview, Image] | None = None
-        self._wish = Wish()
+        self._wish = PreviewRequest()
         self._subscriber: PreviewSubscriber | None = None
         self._address = ""
 
-    def look(self, address: object, wish: Wish) -> None:
+    def look(self, address: object, wish: PreviewRequest) -> None:
         """Look at a camera whose previews are at an address; not at all where that is none."""
         text = address if isinstance(address, str) else ""
         if text != self._address:
@@ -32,7 +33,7 @@ class CameraEye:
             except MalformedMessageError as error:
                 log.debug("%s", error)
         elif self._subscriber is not None and wish != self._wish:
-            self._subscriber.want(wish)
+            self._subscriber.request(wish)
         self._wish = wish
 
     def turn(self) -> bool:

@@ -1,95 +1,95 @@
-"""Where the viewer's tracks come from; here the running stream, heard as any client would."""
+"""Where the viewer's tracks come from: the protocol of all feeds, and the live stream as one."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from capture.endpoints import KeySettings
-from stream.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
-from stream.subscriber import Subscriber
-from stream.viewer.history import History
-from stream.viewer.player import Span
-from stream.viewer.track import Track
+from capture.sockets.endpoints import KeySettings
+from stream.protocol.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
+from stream.publish.subscriber import Subscriber
+from stream.viewer.history import PoseHistory
+from stream.viewer.player import TimeSpan
+from stream.viewer.track import ViewerTrack
 
 SILENT_NS = 1_500_000_000
 
 
 class Feed(Protocol):
-    """What the app plays."""
+    """What the app shows."""
 
     @property
-    def tracks(self) -> Sequence[Track]:
+    def tracks(self) -> Sequence[ViewerTrack]:
         """The performances, one or two."""
 
     @property
-    def span(self) -> Span:
-        """What can be shown of them."""
+    def span(self) -> TimeSpan:
+        """The time that can be shown."""
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Take what has come, waiting at most timeout_ms; tell whether tracks were exchanged for others."""
+        """Read what has come, waiting at most timeout_ms; return whether the tracks were replaced."""
 
     def close(self) -> None:
-        """Let go of sockets and files."""
+        """Close sockets and files."""
 
 
 class LiveFeed:
     """The stream at one address.
 
     keep_s: how much of it is kept [s]; keys: as the settings have them; offset_ns: the publisher's clock less ours, 0 on one
-    machine; assign it once it is known.
+    machine; set it once it is known.
     """
 
     def __init__(self, address: str, keep_s: float, keys: KeySettings | None = None) -> None:
         self.address, self._keep_s = address, keep_s
         self._subscriber = Subscriber(address, keys=keys)
         self._skeleton: SkeletonMessage | None = None
-        self.track = self._next = Track(address, History(keep_s))
-        self._t_heard_ns: int | None = None
+        self.track = self._next = ViewerTrack(address, PoseHistory(keep_s))
+        self._t_pose_ns: int | None = None
         self.offset_ns = 0
 
     @property
-    def tracks(self) -> Sequence[Track]:
-        """The one performance on the stream; the last one after its end."""
+    def tracks(self) -> Sequence[ViewerTrack]:
+        """The one performance on the stream; after its end, the last one."""
         return (self.track,)
 
     @property
-    def span(self) -> Span:
-        """What is kept; it grows."""
-        return Span(self.track.history.begin_s, self.track.history.end_s, grows=True)
+    def span(self) -> TimeSpan:
+        """The time that is kept; it grows."""
+        return TimeSpan(self.track.history.begin_s, self.track.history.end_s, grows=True)
 
     def poll(self, timeout_ms: int, now_ns: int) -> bool:
-        """Take what has come; the first pose of another session begins a new track."""
-        renewed = False
-        for message in self._subscriber.heard(timeout_ms):
-            renewed |= self.take(message, now_ns)
-        return renewed
+        """Read what has come, waiting at most timeout_ms; return whether a new session has begun."""
+        replaced = False
+        for message in self._subscriber.receive(timeout_ms):
+            replaced |= self.add(message, now_ns)
+        return replaced
 
     def is_silent(self, now_ns: int) -> bool:
-        """Tell whether no pose has come for a while."""
-        return self._t_heard_ns is None or now_ns - self._t_heard_ns > SILENT_NS
+        """Return whether no pose has come for a while."""
+        return self._t_pose_ns is None or now_ns - self._t_pose_ns > SILENT_NS
 
     def close(self) -> None:
         """Close the socket."""
         self._subscriber.close()
 
-    def take(self, message: Message, now_ns: int) -> bool:
-        """Take one message into the track of its session; tell whether that is another one than before."""
+    def add(self, message: Message, now_ns: int) -> bool:
+        """Add one message to the track of its session; return whether its pose is the first of a new session."""
         if isinstance(message, SkeletonMessage):
             self._skeleton = message
-            self._next.take(message, 0)
+            self._next.add(message, 0)
             return False
         if message.session != self._next.session:
-            self._next = Track(self.address, History(self._keep_s), message.session, self._skeleton)
-        t_ns = _when(message, now_ns + self.offset_ns)
-        self._next.take(message, t_ns, now_ns + self.offset_ns)
+            self._next = ViewerTrack(self.address, PoseHistory(self._keep_s), message.session, self._skeleton)
+        t_received_ns = now_ns + self.offset_ns
+        self._next.add(message, _publish_time_ns(message, t_received_ns), t_received_ns)
         if not isinstance(message, PoseMessage):
             return False
-        self._t_heard_ns = now_ns
-        renewed, self.track = self._next is not self.track, self._next
-        return renewed
+        self._t_pose_ns = now_ns
+        replaced, self.track = self._next is not self.track, self._next
+        return replaced
 
 
-def _when(message: Message, now_ns: int) -> int:
-    """Give the publisher's time of a message: even, whenever it is heard."""
+def _publish_time_ns(message: Message, now_ns: int) -> int:
+    """Return when a message was published, on the publisher's clock, which does not jitter as the time of receipt does."""
     if isinstance(message, PoseMessage):
         return message.t_publish_ns
     return message.t_ns if isinstance(message, EventMessage | StatusMessage) else now_ns

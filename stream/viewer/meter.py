@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream.latency import TOTAL, Quantiles, Receipt, latency_of, quantiles, stages_of
-from stream.messages import PoseMessage, StatusMessage
+from stream.protocol.latency import TOTAL, Quantiles, Receipt, latency_of, quantiles, stages_of
+from stream.protocol.messages import PoseMessage, StatusMessage
 
 PERIOD_S = 1.0
 MAX_SAMPLES = 3600
@@ -14,11 +14,11 @@ MS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MeterSample:
     """The figures of about one second that ended at t_s.
 
-    poses_hz; latency_ms: p50, p95, p99 by stage; total_ms: the same from the grab of the picture to here; cameras_hz: by name;
-    skew_ms, residual_mm: medians, None where unknown; n_missed: poses that never came, since the beginning.
+    poses_hz; latency_ms: p50, p95, p99 by stage; total_ms: the same from capture to receipt; cameras_hz: by name;
+    skew_ms, residual_mm: medians, None where unknown; n_missed: poses that were lost on the way, since the beginning.
     """
 
     t_s: float
@@ -33,19 +33,20 @@ class Sample:
 
 @dataclass(slots=True)
 class Meter:
-    """Turn poses and status into samples."""
+    """Compute samples from poses and status messages."""
 
-    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
+    samples: deque[MeterSample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
     _poses: list[Receipt] = field(default_factory=list)
     _begin_s: float = 0.0
     _cameras_hz: dict[str, float] = field(default_factory=dict)
 
-    def status(self, status: StatusMessage) -> None:
-        """Note the rates of the cameras."""
-        self._cameras_hz = camera_rates(status)
+    def add_status(self, status: StatusMessage) -> None:
+        """Note the frame rates of the cameras: as the status has them, else as each camera reports."""
+        rates = {name: status.rates_hz.get(name, status.camera(name).get("fps")) for name in status.cameras}
+        self._cameras_hz = {name: float(rate) for name, rate in rates.items() if isinstance(rate, int | float)}
 
-    def pose(self, pose: PoseMessage, t_received_ns: int | None, t_s: float, n_missed: int) -> None:
-        """Take a pose of time t_s, received at t_received_ns on the publisher's clock, None if that is not known."""
+    def add_pose(self, pose: PoseMessage, t_received_ns: int | None, t_s: float, n_missed: int) -> None:
+        """Add a pose of time t_s; t_received_ns: time of receipt on the publisher's clock, None if unknown."""
         if self._poses and t_s - self._begin_s >= PERIOD_S:
             self.samples.append(self._sample(t_s, n_missed))
             self._poses.clear()
@@ -53,14 +54,14 @@ class Meter:
             self._begin_s = t_s
         self._poses.append(Receipt(pose, t_received_ns))
 
-    def _sample(self, t_s: float, n_missed: int) -> Sample:
-        """Sum up the poses since the last sample."""
+    def _sample(self, t_s: float, n_missed: int) -> MeterSample:
+        """Return the figures of the poses since the last sample."""
         poses = [receipt.pose for receipt in self._poses]
         stages_ms = latency_of(self._poses, 0.0).stages_ms
-        # Cameras that are silent leave poses that only hold the last one; their age is all there is to say.
+        # Poses that only repeat the last one while the cameras are silent have no stages; their age is all that is known.
         total_ms = stages_ms.pop(TOTAL, None) or quantiles([stages_of(receipt)[TOTAL] for receipt in self._poses])
         residuals_mm = [1e3 * m.residual for pose in poses for m in pose.markers if m.residual is not None]
-        return Sample(
+        return MeterSample(
             t_s=t_s,
             poses_hz=len(poses) / max(t_s - self._begin_s, 1e-3),
             latency_ms=stages_ms,
@@ -70,13 +71,3 @@ class Meter:
             n_missed=n_missed,
             cameras_hz=self._cameras_hz,
         )
-
-
-def camera_rates(status: StatusMessage) -> dict[str, float]:
-    """Give each camera's frames a second, as far as the status tells."""
-    rates = {}
-    for name in status.cameras:
-        value = status.rates_hz.get(name, status.cameras[name].get("fps"))
-        if isinstance(value, int | float):
-            rates[name] = float(value)
-    return rates

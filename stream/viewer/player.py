@@ -1,4 +1,4 @@
-"""Where on the time axis the viewer is: play, pause, scrub, speed, loop and the live edge; time is passed in."""
+"""The time that the viewer shows: play, pause, scrub, speed, loop and the live edge; elapsed time is passed in."""
 
 from dataclasses import dataclass, replace
 
@@ -7,23 +7,23 @@ EDGE_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """What can be shown: from begin_s to end_s [s]; grows: more is coming at the end."""
+class TimeSpan:
+    """The time that can be shown, from begin_s to end_s [s]; grows: more is coming at the end."""
 
     begin_s: float
     end_s: float
     grows: bool = False
 
     def clamped(self, t_s: float) -> float:
-        """Give the moment of the span that is nearest."""
+        """Return the nearest time within the span."""
         return min(max(t_s, self.begin_s), self.end_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
-    """A place in time and how it moves.
+class Playhead:
+    """A time and how it moves.
 
-    cursor_s: what is shown [s]; live: held at the end of a span that grows; loop: begin again at the end of one that does not.
+    cursor_s: what is shown [s]; live: kept at the end of a span that grows; loop: begin again at the end of one that does not.
     """
 
     cursor_s: float = 0.0
@@ -32,8 +32,8 @@ class Player:
     speed: float = 1.0
     loop: bool = True
 
-    def step(self, dt_s: float, span: Span) -> "Player":
-        """Let dt_s >= 0 pass [s]; the cursor never leaves the span."""
+    def step(self, dt_s: float, span: TimeSpan) -> "Playhead":
+        """Advance by dt_s >= 0 [s]; the cursor never leaves the span."""
         if self.live and span.grows:
             return replace(self, cursor_s=span.end_s)
         if not self.playing:
@@ -43,8 +43,8 @@ class Player:
             return replace(self, cursor_s=cursor_s, live=False)
         return self._at_end(cursor_s, span)
 
-    def _at_end(self, cursor_s: float, span: Span) -> "Player":
-        """Go on where the end was reached: with what comes, from the beginning again, or not at all."""
+    def _at_end(self, cursor_s: float, span: TimeSpan) -> "Playhead":
+        """Go on from the end: live, from the beginning again, or not at all."""
         length_s = span.end_s - span.begin_s
         if span.grows:
             return replace(self, cursor_s=span.end_s, live=True)
@@ -52,29 +52,29 @@ class Player:
             return replace(self, cursor_s=span.clamped(span.begin_s + (cursor_s - span.end_s) % length_s), live=False)
         return replace(self, cursor_s=span.end_s, playing=False, live=False)
 
-    def paused(self) -> "Player":
-        """Stand still, also while more comes."""
+    def paused(self) -> "Playhead":
+        """Stop, also while more comes."""
         return replace(self, playing=False, live=False)
 
-    def resumed(self, span: Span) -> "Player":
-        """Play from here, or from the beginning if this is the end of what there will be."""
+    def resumed(self, span: TimeSpan) -> "Playhead":
+        """Play from here, or from the beginning if this is the end of a span that does not grow."""
         at_end = not span.grows and self.cursor_s >= span.end_s
         return replace(self, playing=True, cursor_s=span.begin_s if at_end else self.cursor_s)
 
-    def scrubbed(self, t_s: float, span: Span) -> "Player":
-        """Show another moment; play on from there if it played. The very end of a span that grows is the live edge."""
+    def scrubbed(self, t_s: float, span: TimeSpan) -> "Playhead":
+        """Go to another time and play on if it was playing; the end of a span that grows is the live edge."""
         if span.grows and t_s >= span.end_s - EDGE_S:
             return self.at_edge(span)
         return replace(self, cursor_s=span.clamped(t_s), live=False)
 
-    def at_edge(self, span: Span) -> "Player":
-        """Show what comes, as it comes."""
+    def at_edge(self, span: TimeSpan) -> "Playhead":
+        """Go to the live edge."""
         return replace(self, cursor_s=span.end_s, playing=True, live=span.grows)
 
-    def at_speed(self, speed: float) -> "Player":
-        """Play at another speed, kept between 0.1 and 4."""
+    def at_speed(self, speed: float) -> "Playhead":
+        """Play at another speed, kept between MIN_SPEED and MAX_SPEED."""
         return replace(self, speed=min(max(speed, MIN_SPEED), MAX_SPEED))
 
-    def looping(self, loop: bool) -> "Player":
-        """Begin again at the end, or do not."""
+    def looping(self, loop: bool) -> "Playhead":
+        """Begin again at the end, or stop there."""
         return replace(self, loop=loop)

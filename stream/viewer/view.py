@@ -1,4 +1,4 @@
-"""What the panels are shown and how they answer: a snapshot of the app a few times a second, and orders back to it."""
+"""What passes between the app and its panels: a snapshot of the app several times a second, and actions back to it."""
 
 import queue
 from collections.abc import Callable, Sequence
@@ -7,23 +7,21 @@ from typing import Protocol
 
 import viser
 
-from stream.viewer.player import Player, Span
-from stream.viewer.track import Track
-
-Order = Callable[[], None]
+from stream.viewer.player import Playhead, TimeSpan
+from stream.viewer.track import ViewerTrack
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The app at one moment.
+class AppSnapshot:
+    """The app at one time.
 
     live: a stream, not recordings; silent: no pose has come for a while; waiting: none has ever come; address: of the stream;
-    budget_ms: what the latency should keep to; recording: the file that is being recorded, "" if none.
+    budget_ms: of the latency; recording: the file that is being recorded, "" if none.
     """
 
-    tracks: Sequence[Track]
-    span: Span
-    player: Player
+    tracks: Sequence[ViewerTrack]
+    span: TimeSpan
+    player: Playhead
     live: bool
     silent: bool
     waiting: bool
@@ -33,39 +31,33 @@ class View:
 
     @property
     def cursor_s(self) -> float:
-        """What is shown [s]."""
+        """Time that is shown [s]."""
         return self.player.cursor_s
 
 
 class Panel(Protocol):
-    """One block of controls or figures in a tab of the page. period_s: how often `update` is wanted."""
+    """One block of controls or figures in a tab of the page. period_s: how often `update` is wanted [s]."""
 
     period_s: float
 
     def build(self, gui: viser.GuiApi) -> None:
-        """Make the widgets, once, in the container that is open."""
+        """Create the widgets, once, in the container that is open."""
 
-    def update(self, view: View) -> None:
-        """Bring the widgets to the app's state; only what changed is sent."""
+    def update(self, view: AppSnapshot) -> None:
+        """Update the widgets to the app's state; only what has changed is sent."""
 
 
-class Orders:
-    """Orders of the page, given in any thread, carried out in the app's own."""
+class PageActions:
+    """Actions of the page: put in from any thread, run in the app's."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
-    def give(self, order: Order) -> None:
-        """Have an order carried out soon."""
-        self._queue.put(order)
+    def put(self, action: Callable[[], None]) -> None:
+        """Have an action run soon."""
+        self._queue.put(action)
 
-    def carry_out(self) -> None:
-        """Carry out what was ordered."""
+    def run(self) -> None:
+        """Run the actions that wait."""
         while not self._queue.empty():
             self._queue.get()()
-
-
-def set_html(handle: viser.GuiHtmlHandle, content: str) -> None:
-    """Show other content, sending nothing if it is the same."""
-    if handle.content != content:
-        handle.content = content

@@ -1,1 +1,1 @@
-"""VMC, the Virtual Motion Capture protocol: OSC over UDP beside the stream."""
+"""VMC: poses as OSC over UDP, for avatars. In: the published messages (output). Out: datagrams (composer, sender)."""

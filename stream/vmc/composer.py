@@ -1,70 +1,116 @@
 """Poses as VMC: root, bones, state and time, in that order, as OSC bundles.
 
-Our axes become Unity's (`stream.axes`): performers face +Z in both, their left is at +X here and -X there.
-The root stays at the origin and the hips carry the motion, as SlimeVR sends it: some receivers ignore the root. State and time
-come last, since receivers that gather a frame end it with either.
+Unity's axes: left-handed, Y up, facing +Z. Ours are mirrored in x, p = (-x, y, z), which reverses the sense of rotations about y
+and z, q = (x, -y, -z, w). The root stays at the origin and the hips carry the motion, as SlimeVR sends it: some receivers ignore
+the root. State and time come last, since receivers that collect a frame end it with either.
+
+A joint without a bone (upperNeck) is folded exactly into the bone above: over a chain of joints a, b, c below the last joint with
+a bone, L = L_a L_b L_c and t = o_a + L_a (o_b + L_b o_c), so that all other joints keep their positions.
 """
 
-from stream.axes import UNITY
-from stream.messages import PoseMessage, SkeletonMessage
-from stream.vmc.bones import folded, product, sent_bones
-from stream.vmc.datagrams import Datagrams, MessageForm
-from stream.vmc.level import LEVEL, Placement
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.arrays import Floats
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.vmc.datagrams import Datagrams, MessageForm
+from stream.vmc.placement import AT_RIG, Position, Quaternion, ReceiverPlacement, product, rotated
+
+UPPER_CHEST = "upperChest"
 TRANSFORM = "fffffff"
 ROOT_FORM = MessageForm("/VMC/Ext/Root/Pos", ("root",), TRANSFORM)
 STATE_FORM = MessageForm("/VMC/Ext/OK", (), "iiii")
 TIME_FORM = MessageForm("/VMC/Ext/T", (), "f")
-LOADED = 1
-CALIBRATED = 3
-NORMAL_MODE = 0
-GOOD, BAD = 1, 0
+LOADED, CALIBRATED, NORMAL_MODE = 1, 3, 0
 
 
-def state_numbers(tracked: bool) -> tuple[int, int, int, int]:
-    """Give the numbers of /VMC/Ext/OK: model loaded, calibrated, normal mode, and whether the performer is tracked."""
-    return LOADED, CALIBRATED, NORMAL_MODE, GOOD if tracked else BAD
+def unity_positions(position_m: ArrayLike) -> Floats:
+    """Convert positions or offsets to Unity's axes, (..., 3) [m]."""
+    return np.asarray(position_m, float) * [-1.0, 1.0, 1.0] + 0.0  # no negative zeros
+
+
+def unity_quaternions(xyzw: ArrayLike) -> Floats:
+    """Convert rotations to Unity's axes, (..., 4), both x, y, z, w."""
+    return np.asarray(xyzw, float) * [1.0, -1.0, -1.0, 1.0] + 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bone:
+    """A bone that is sent. name: of Unity's HumanBodyBones; chain: joints from below its parent bone to its own."""
+
+    name: str
+    chain: tuple[int, ...]
+
+
+def sent_bones(skeleton: SkeletonMessage, upper_chest: bool = True) -> tuple[Bone, ...]:
+    """Return the bones of a skeleton, parent first; upper_chest: the receiver has that bone."""
+    bone_of = [skeleton.humanoid.get(name) for name in skeleton.names]
+    sent = [bone is not None and (upper_chest or bone != UPPER_CHEST) for bone in bone_of]
+    bones = []
+    for joint, bone in enumerate(bone_of):
+        if sent[joint] and bone is not None:
+            chain = [joint]
+            while (parent := skeleton.parents[chain[0]]) >= 0 and not sent[parent]:
+                chain.insert(0, parent)
+            bones.append(Bone(bone[:1].upper() + bone[1:], tuple(chain)))  # leftUpperArm of VRM 1.0 is LeftUpperArm in Unity
+    return tuple(bones)
+
+
+def folded(
+    chain: Sequence[int], offsets_m: Sequence[Position], rotations_xyzw: Sequence[Quaternion]
+) -> tuple[Position, Quaternion]:
+    """Return the local transform (position, rotation) of a chain of joints."""
+    position, rotation = offsets_m[chain[0]], rotations_xyzw[chain[0]]
+    for joint in chain[1:]:
+        step = rotated(rotation, offsets_m[joint])
+        position = (position[0] + step[0], position[1] + step[1], position[2] + step[2])
+        rotation = product(rotation, rotations_xyzw[joint])
+    return position, rotation
 
 
 class Heartbeat:
-    """State and time alone, for as long as there is no pose to send."""
+    """State and time alone, while there is no pose to send."""
 
     def __init__(self) -> None:
         self._datagrams = Datagrams((STATE_FORM, TIME_FORM))
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
-        """Give what to send, valid until the next call."""
-        self._datagrams.put(0, *state_numbers(tracked))
-        self._datagrams.put(1, seconds)
-        return self._datagrams.buffers
+        """Return what to send, valid until the next call. seconds: since the start."""
+        return _with_state(self._datagrams, 0, tracked, seconds)
 
 
 class Composer:
-    """Compose the poses of one skeleton; a value is written into datagrams that were encoded once.
+    """Compose the poses of one skeleton: numbers are written into datagrams that were encoded once.
 
     upper_chest: the receiver has that bone.
     """
 
     def __init__(self, skeleton: SkeletonMessage, upper_chest: bool = True) -> None:
-        self.bones = sent_bones(skeleton, upper_chest)
-        forms = [MessageForm("/VMC/Ext/Bone/Pos", (bone.name,), TRANSFORM) for bone in self.bones]
+        self._bones = sent_bones(skeleton, upper_chest)
+        forms = [MessageForm("/VMC/Ext/Bone/Pos", (bone.name,), TRANSFORM) for bone in self._bones]
         self._datagrams = Datagrams([ROOT_FORM, *forms, STATE_FORM, TIME_FORM])
         self._datagrams.put(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-        self._offsets: list[list[float]] = UNITY.positions(skeleton.offsets_m).tolist()
+        self._offsets: list[list[float]] = unity_positions(skeleton.offsets_m).tolist()
 
-    def put_pose(self, pose: PoseMessage, placement: Placement = LEVEL) -> None:
+    def put_pose(self, pose: PoseMessage, placement: ReceiverPlacement = AT_RIG) -> None:
         """Write a pose, placed in the receiver's world."""
-        rotations: list[list[float]] = UNITY.quaternions(pose.rotations_xyzw).tolist()
-        root = product(placement.turn_xyzw, pose.rotations_xyzw[0].tolist())
-        rotations[0] = UNITY.quaternions(root).tolist()
-        offsets = [UNITY.positions(placement.place(pose.root_m)).tolist(), *self._offsets[1:]]
-        for number, bone in enumerate(self.bones):
-            place, turn = folded(bone.chain, offsets, rotations)
-            self._datagrams.put(1 + number, *place, *turn)
+        rotations: list[list[float]] = unity_quaternions(pose.rotations_xyzw).tolist()
+        rotations[0] = unity_quaternions(product(placement.rotation_xyzw, pose.rotations_xyzw[0].tolist())).tolist()
+        offsets = [unity_positions(placement.position(pose.root_m)).tolist(), *self._offsets[1:]]
+        for number, bone in enumerate(self._bones):
+            position, rotation = folded(bone.chain, offsets, rotations)
+            self._datagrams.put(1 + number, *position, *rotation)
 
     def datagrams(self, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
-        """Give the last pose with the state and the time since the start [s], valid until the next call."""
-        n_bones = len(self.bones)
-        self._datagrams.put(1 + n_bones, *state_numbers(tracked))
-        self._datagrams.put(2 + n_bones, seconds)
-        return self._datagrams.buffers
+        """Return the last pose with state and time, valid until the next call. seconds: since the start."""
+        return _with_state(self._datagrams, 1 + len(self._bones), tracked, seconds)
+
+
+def _with_state(datagrams: Datagrams, number: int, tracked: bool, seconds: float) -> tuple[bytearray, ...]:
+    """Write state and time, whose messages are `number` and the next; return the datagrams."""
+    datagrams.put(number, LOADED, CALIBRATED, NORMAL_MODE, int(tracked))
+    datagrams.put(number + 1, seconds)
+    return datagrams.buffers

@@ -1,7 +1,7 @@
-"""OSC datagrams whose numbers change and whose text does not: encoded once by python-osc, then patched in place.
+"""OSC datagrams with constant text and changing numbers: encoded once by python-osc, then written in place.
 
-Encoding a pose anew takes python-osc some 0.2 ms; writing the numbers into what it made takes a tenth of that. VMC's
-receivers test types strictly: numbers are `f`, or `i` where the protocol says int, never `d` or `h`.
+Encoding a pose takes python-osc 0.2 ms; writing the numbers into encoded datagrams takes a tenth of that. VMC's receivers test
+types strictly: numbers are `f`, or `i` where the protocol says int, never `d` or `h`.
 """
 
 import struct
@@ -19,14 +19,14 @@ SIZE_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageForm:
-    """A message whose last arguments change. text: what stands before them, sent as `s`; numbers: their types, such as "fff"."""
+    """A message whose last arguments change. text: arguments before them, sent as `s`; numbers: their types, such as "fff"."""
 
     address: str
     text: tuple[str, ...]
     numbers: str
 
-    def built(self) -> OscMessage:
-        """Encode it with zeros for numbers."""
+    def encoded(self) -> OscMessage:
+        """Encode the message with zeros for the numbers."""
         builder = OscMessageBuilder(self.address)
         for text in self.text:
             builder.add_arg(text, "s")
@@ -42,40 +42,40 @@ class Datagrams:
     """
 
     def __init__(self, forms: Sequence[MessageForm]) -> None:
-        self._places: list[tuple[int, int, struct.Struct]] = []
+        self._slots: list[tuple[int, int, struct.Struct]] = []
         groups = _groups(forms)
         self.buffers = tuple(bytearray(_bundle(group)) for group in groups)
         for number, group in enumerate(groups):
             end = BUNDLE_HEADER_BYTES
             for form in group:
-                end += SIZE_BYTES + form.built().size
+                end += SIZE_BYTES + form.encoded().size
                 numbers = struct.Struct(">" + form.numbers)
-                self._places.append((number, end - numbers.size, numbers))
+                self._slots.append((number, end - numbers.size, numbers))
 
     def put(self, message: int, *values: float) -> None:
         """Write the numbers of a message."""
-        datagram, offset, numbers = self._places[message]
+        datagram, offset, numbers = self._slots[message]
         numbers.pack_into(self.buffers[datagram], offset, *values)
 
 
 def _groups(forms: Sequence[MessageForm]) -> list[list[MessageForm]]:
-    """Split messages, in their order, into as few bundles as fit."""
+    """Split messages, in order, into as few bundles as possible."""
     groups: list[list[MessageForm]] = []
-    room = 0
+    n_free = 0
     for form in forms:
-        size = SIZE_BYTES + form.built().size
+        size = SIZE_BYTES + form.encoded().size
         assert BUNDLE_HEADER_BYTES + size <= MAX_DATAGRAM_BYTES
-        if size > room:
+        if size > n_free:
             groups.append([])
-            room = MAX_DATAGRAM_BYTES - BUNDLE_HEADER_BYTES
+            n_free = MAX_DATAGRAM_BYTES - BUNDLE_HEADER_BYTES
         groups[-1].append(form)
-        room -= size
+        n_free -= size
     return groups
 
 
 def _bundle(forms: Sequence[MessageForm]) -> bytes:
-    """Encode messages as one bundle that counts at once."""
+    """Encode messages as one bundle to be applied immediately."""
     builder = OscBundleBuilder(IMMEDIATELY)
     for form in forms:
-        builder.add_content(form.built())
+        builder.add_content(form.encoded())
     return bytes(builder.build().dgram)

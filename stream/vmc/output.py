@@ -1,45 +1,44 @@
-"""VMC beside the stream: every published pose, at most 200 a second, and the last believed one while there is none.
+"""VMC as an output of the stream: every tracked pose, at most 200 a second, and the last one again while there is none.
 
-The performer counts as tracked while poses in state tracking come. Poses that are coasting or lost are not shown: the receiver
-holds what it has, is told so in /VMC/Ext/OK, and is reminded of both several times a second.
+The performer counts as tracked while tracked poses come. Coasting and lost poses are not sent: the last tracked pose is repeated
+several times a second, with the state in /VMC/Ext/OK.
 """
 
-from stream.messages import Message, PoseMessage, RigMessage, SkeletonMessage
+from reconstruct.pose import TrackingState
+from stream.protocol.messages import Message, PoseMessage, RigMessage, SkeletonMessage
 from stream.vmc.composer import Composer, Heartbeat
-from stream.vmc.level import Placement, placement_of
-from stream.vmc.sender import Sender
-from stream.vmc.target import VmcTarget
+from stream.vmc.placement import ReceiverPlacement, placement_of
+from stream.vmc.sender import Sender, VmcTarget
 
 MIN_PERIOD_NS = 5_000_000
-HOLD_PERIOD_NS = 100_000_000
+REPEAT_PERIOD_NS = 100_000_000
 STALE_NS = 500_000_000
-TRACKING = "tracking"
 
 
 class VmcOutput:
     """Send what is published to one receiver. Raises VmcError for a host that cannot be found.
 
-    n_skipped: poses that were overtaken by newer ones before they were due.
+    n_skipped: poses that were replaced by newer ones before they were due.
     """
 
     def __init__(self, target: VmcTarget) -> None:
         self.target = target
-        self.sender = Sender(target)
+        self._sender = Sender(target)
         self.n_skipped = 0
         self._composer: Composer | None = None
         self._heartbeat = Heartbeat()
         self._skeleton: SkeletonMessage | None = None
         self._rig: RigMessage | None = None
-        self._placement: Placement | None = None
+        self._placement: ReceiverPlacement | None = None
         self._waiting: PoseMessage | None = None
         self._t_begin_ns: int | None = None
         self._t_sent_ns = self._t_tracked_ns = -STALE_NS
         self._has_pose = self._tracked = False
 
-    def take(self, message: Message, payload: bytes, t_ns: int) -> None:
-        """Take one published message; t_ns: when it was published."""
+    def write(self, message: Message, payload: bytes, t_ns: int) -> None:
+        """Handle one message, published at t_ns."""
         if isinstance(message, PoseMessage):
-            self._take_pose(message, t_ns)
+            self._write_pose(message, t_ns)
         elif isinstance(message, RigMessage):
             self._rig, self._placement = message, None
         elif isinstance(message, SkeletonMessage) and (self._skeleton is None or message.hash != self._skeleton.hash):
@@ -47,22 +46,22 @@ class VmcOutput:
             self._placement, self._has_pose = None, False
 
     def serve(self, t_ns: int) -> None:
-        """Send a pose that had to wait, or remind the receiver of the last one."""
+        """Send the pose that waits if it is due, or repeat the last one."""
         if self._waiting is not None and t_ns - self._t_sent_ns >= MIN_PERIOD_NS:
             self._send(self._waiting, t_ns)
-        elif t_ns - self._t_sent_ns >= HOLD_PERIOD_NS:
+        elif t_ns - self._t_sent_ns >= REPEAT_PERIOD_NS:
             self._tracked = self._tracked and t_ns - self._t_tracked_ns < STALE_NS
             self._send(None, t_ns)
 
     def close(self) -> None:
         """Close the socket."""
-        self.sender.close()
+        self._sender.close()
 
-    def _take_pose(self, pose: PoseMessage, t_ns: int) -> None:
-        """Send a pose now if it is believed and the receiver can take it, else note that there is none."""
+    def _write_pose(self, pose: PoseMessage, t_ns: int) -> None:
+        """Send a tracked pose if it is due; report the loss of tracking at once."""
         if self._skeleton is None or pose.hash != self._skeleton.hash:
             return
-        was_tracked, self._tracked = self._tracked, pose.state == TRACKING
+        was_tracked, self._tracked = self._tracked, pose.state is TrackingState.TRACKING
         if not self._tracked:
             self._waiting = None
             if was_tracked:
@@ -75,7 +74,7 @@ class VmcOutput:
             self._send(pose, t_ns)
 
     def _send(self, pose: PoseMessage | None, t_ns: int) -> None:
-        """Send a new pose, or again the last one, if any, with the present state."""
+        """Send a new pose, or the last one again if there is one, with the present state."""
         if pose is not None:
             assert self._composer is not None and self._skeleton is not None
             if self._placement is None:
@@ -85,5 +84,5 @@ class VmcOutput:
         if self._t_begin_ns is None:
             self._t_begin_ns = t_ns
         source = self._composer if self._has_pose and self._composer is not None else self._heartbeat
-        self.sender.send(source.datagrams(self._tracked, (t_ns - self._t_begin_ns) * 1e-9), t_ns)
+        self._sender.send(source.datagrams(self._tracked, (t_ns - self._t_begin_ns) * 1e-9), t_ns)
         self._t_sent_ns = t_ns

@@ -14,19 +14,19 @@ MIN_BONE_M = 0.01
 
 
 def to_blender(place: tuple[float, float, float]) -> Vector:
-    """Give a place or an offset in Blender's axes [m]."""
+    """Return a place or an offset in Blender's axes [m]."""
     x, y, z = place
     return Vector((x, -z, y))
 
 
 def rotation_to_blender(xyzw: tuple[float, float, float, float]) -> Quaternion:
-    """Give a rotation in Blender's axes and order."""
+    """Return a rotation in Blender's axes and order."""
     x, y, z, w = xyzw
     return Quaternion((w, x, -z, y))
 
 
 def rest_places(skeleton: Skeleton) -> list[Vector]:
-    """Give where the joints are in the T-pose, the hips at their offset from the origin."""
+    """Return where the joints are in the T-pose, the hips at their offset from the origin."""
     places: list[Vector] = []
     for parent, offset in zip(skeleton.parents, skeleton.offsets_m, strict=True):
         origin = places[parent] if parent >= 0 else Vector((0, 0, 0))
@@ -35,7 +35,7 @@ def rest_places(skeleton: Skeleton) -> list[Vector]:
 
 
 def bone_tail(skeleton: Skeleton, joint: int, places: list[Vector]) -> Vector:
-    """Give where a bone ends: at its only or first child, or straight on from its parent."""
+    """Return where a bone ends: at its only or first child, or straight on from its parent."""
     children = [child for child, parent in enumerate(skeleton.parents) if parent == joint]
     tail = places[children[0]] if children else places[joint]
     if (tail - places[joint]).length >= MIN_BONE_M:
@@ -64,7 +64,7 @@ def make_armature(skeleton: Skeleton) -> bpy.types.Object:
 
 
 def bone_of(armature: bpy.types.Object, skeleton: Skeleton, joint: int) -> bpy.types.PoseBone | None:
-    """Give the bone of a joint: by its own name or its VRM name, in any spelling of upper and lower case."""
+    """Return the bone of a joint: by its own name or its VRM name, in any spelling of upper and lower case."""
     wanted = {skeleton.names[joint].lower(), skeleton.humanoid.get(skeleton.names[joint], "").lower()} - {""}
     return next((bone for bone in armature.pose.bones if bone.name.lower() in wanted), None)
 
@@ -91,7 +91,7 @@ def apply_pose(armature: bpy.types.Object, skeleton: Skeleton, pose: Pose) -> No
 
 
 def hips_ratio(armature: bpy.types.Object, skeleton: Skeleton) -> float:
-    """Give how high the armature's hips are above its left foot, relative to the performer's."""
+    """Return how high the armature's hips are above its left foot, relative to the performer's."""
     named = {bone: joint for joint, bone in enumerate(skeleton.names)}
     hips, foot = bone_of(armature, skeleton, 0), bone_of(armature, skeleton, named.get("leftFoot", 0))
     if hips is None or foot is None:

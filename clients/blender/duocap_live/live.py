@@ -70,7 +70,7 @@ def stop() -> None:
 
 
 def current() -> Live | None:
-    """Give the connection, None if there is none."""
+    """Return the connection, None if there is none."""
     return _live
 
 

@@ -51,7 +51,7 @@ class Client:
         self._socket.close()
 
     def latest(self, timeout_s: float = 1.0) -> Pose | None:
-        """Give the newest pose whose skeleton is known, waiting up to timeout_s for one; None if none came."""
+        """Return the newest pose whose skeleton is known, waiting up to timeout_s for one; None if none came."""
         deadline = time.monotonic() + timeout_s
         while True:
             pose = self._drain()
@@ -62,7 +62,7 @@ class Client:
                 return None
 
     def poses(self) -> Iterator[tuple[Skeleton, Pose]]:
-        """Give the newest pose again and again, with its skeleton; for ever."""
+        """Return the newest pose again and again, with its skeleton; for ever."""
         while True:
             pose = self.latest(PATIENCE_S)
             if pose is not None and self.skeleton is not None:

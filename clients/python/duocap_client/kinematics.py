@@ -9,7 +9,7 @@ Quaternion = tuple[float, float, float, float]  # x, y, z, w
 
 
 def product(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Give the rotation b followed by a."""
+    """Return the rotation b followed by a."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
     return (
@@ -34,7 +34,7 @@ def rotated(q: Quaternion, v: Vector) -> Vector:
 def global_transforms(
     parents: Sequence[int], offsets_m: Sequence[Vector], root_m: Vector, rotations_xyzw: Sequence[Quaternion]
 ) -> list[tuple[Vector, Quaternion]]:
-    """Give place [m] and orientation of every joint: G_j = G_parent L_j, p_j = p_parent + G_parent offset_j."""
+    """Return place [m] and orientation of every joint: G_j = G_parent L_j, p_j = p_parent + G_parent offset_j."""
     if len(rotations_xyzw) != len(parents):
         raise ValueError(f"{len(rotations_xyzw)} rotations for {len(parents)} joints")
     placed: list[tuple[Vector, Quaternion]] = []

@@ -29,11 +29,11 @@ class Skeleton:
     subject: str
 
     def joint_positions(self, pose: Pose) -> dict[str, Vector]:
-        """Give where every joint is in the world [m]."""
+        """Return where every joint is in the world [m]."""
         return {name: place for name, (place, _) in self.joint_transforms(pose).items()}
 
     def joint_transforms(self, pose: Pose) -> dict[str, tuple[Vector, Quaternion]]:
-        """Give place [m] and orientation of every joint in the world."""
+        """Return place [m] and orientation of every joint in the world."""
         if pose.hash != self.hash:
             raise ValueError(f"the pose belongs to skeleton {pose.hash}, this is {self.hash}; wait for the new skeleton")
         placed = global_transforms(self.parents, self.offsets_m, pose.root_m, pose.rotations_xyzw)
@@ -94,7 +94,7 @@ def decode(payload: bytes) -> tuple[str, Skeleton | Pose | dict[str, Any]]:
 
 
 def _skeleton(content: dict[str, Any]) -> Skeleton:
-    """Give a skeleton."""
+    """Return a skeleton."""
     parents = tuple(content["parents"])
     offsets_m = tuple(_vector(row) for row in content["offsets_m"])
     names = tuple(content["names"])
@@ -104,7 +104,7 @@ def _skeleton(content: dict[str, Any]) -> Skeleton:
 
 
 def _pose(content: dict[str, Any]) -> Pose:
-    """Give a pose."""
+    """Return a pose."""
     rotations = tuple(struct.iter_unpack("<4f", content["rotations_xyzw"]))
     confidence = tuple(value for (value,) in struct.iter_unpack("<f", content["confidence"]))
     return Pose(
@@ -126,7 +126,7 @@ def _pose(content: dict[str, Any]) -> Pose:
 
 
 def _marker(content: dict[str, Any]) -> Marker:
-    """Give a marker; `measured` came later than the rest of the schema."""
+    """Return a marker; `measured` came later than the rest of the schema."""
     measured = content.get("measured")
     return Marker(
         content["name"],
@@ -138,6 +138,6 @@ def _marker(content: dict[str, Any]) -> Marker:
 
 
 def _vector(values: list[float]) -> Vector:
-    """Give three numbers."""
+    """Return three numbers."""
     x, y, z = values
     return float(x), float(y), float(z)

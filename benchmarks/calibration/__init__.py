@@ -1,0 +1,1 @@
+"""Calibrations against known truth and against OpenCV, on rendered and on real views."""

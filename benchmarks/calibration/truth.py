@@ -1,0 +1,110 @@
+"""A scene as a solution: at the truth, for the Cramer-Rao bound, and fitted from there, for tests."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.calibration.scene import Scene
+from calibration.camera import Camera, Rig
+from calibration.quality.world_error import distance_errors, remeasure
+from calibration.solve.adjust import adjust, normal_equations, shared_covariance
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, residual_px
+from calibration.solve.solution import LensModel, RigSolution
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+
+TRUE_LENS = LensModel(("k1", "k2"), square=True)
+STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
+
+
+def observations(scene: Scene) -> CornerObservations:
+    """Return the corners of all views as arrays."""
+    V, N = len(scene.pairs), len(scene.board)
+    px, weight = np.zeros((2, V, N, 2)), np.zeros((2, V, N))
+    for v, pair in enumerate(scene.pairs):
+        for side, view in enumerate(pair.views):
+            if view is not None:
+                px[side, v], weight[side, v] = view.corners_px, view.seen / scene.noise_px**2
+    return CornerObservations(scene.board.points_m, px, weight)
+
+
+def lens_of(scene: Scene) -> LensModel:
+    """Return the model of the scene's lenses."""
+    return STRONG_LENS if scene.adversity == "strong lens" else TRUE_LENS
+
+
+def state_of(rig: Rig, board_to_world: Floats) -> BundleState:
+    """Return a rig and the board's poses as the state of an adjustment; the left camera is the world."""
+    lenses = np.zeros((2, 9))
+    for c, camera in enumerate(rig.cameras):
+        K = camera.matrix
+        lenses[c, :4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
+        lenses[c, 4 : 4 + len(camera.distortions)] = camera.distortions
+    return BundleState(
+        lenses, rig.right.rotation, rig.right.translation, matrix_from_rotvec(board_to_world[:, :3]), board_to_world[:, 3:]
+    )
+
+
+def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
+    """Return a state as a solution. covariance: of the shared parameters, (2 n + 6, 2 n + 6)."""
+    seen = observations(scene)
+    cameras = []
+    for c, camera in enumerate(scene.truth.cameras):
+        fx, fy, cx, cy = state.intrinsics[c, :4]
+        R, t = (np.eye(3), np.zeros(3)) if c == 0 else (state.rotation, state.translation)
+        matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+        cameras.append(Camera(camera.name, camera.size, matrix, state.intrinsics[c, 4:].copy(), R.copy(), t.copy()))
+    used = seen.weight > 0
+    residual = np.where(used[..., None], residual_px(state, seen), 0.0)
+    sigma = np.zeros((2, 9))
+    n = lens.n_free
+    relative = np.zeros((6, 6))
+    if covariance is None:
+        sigma[:] = (np.abs(lens.directions).sum(axis=1) > 0) * 1.0
+    else:
+        for c in range(2):
+            own = lens.directions @ covariance[c * n : c * n + n, c * n : c * n + n] @ lens.directions.T
+            sigma[c] = np.sqrt(np.diag(own))
+        relative = covariance[2 * n :, 2 * n :]
+    rms = float(np.sqrt((residual**2).sum() / max(used.sum(), 1)))
+    places = np.concatenate([rotvec_from_matrix(state.board_rotation), state.board_translation], axis=1)
+    return RigSolution(
+        scene.board,
+        Rig(cameras[0], cameras[1], rms),
+        scene.pairs,
+        places,
+        residual,
+        used,
+        np.full(2, scene.noise_px),
+        (lens.coefficients, lens.coefficients),
+        {lens.name: rms},
+        sigma,
+        relative,
+    )
+
+
+def at_truth(scene: Scene) -> RigSolution:
+    """Return the truth as if it were a solution."""
+    return solution_of(scene, state_of(scene.truth, scene.board_to_world), lens_of(scene))
+
+
+def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
+    """Fit the scene from the truth, all corners weighted equally, with the noise of the residuals."""
+    lens = lens or lens_of(scene)
+    state = state_of(scene.truth, scene.board_to_world)
+    state = replace(state, intrinsics=state.intrinsics * (np.abs(lens.directions).sum(axis=1) > 0))
+    seen, freedom = observations(scene), FreeParameters((lens, lens))
+    fit = adjust(state, seen, freedom)
+    solution = solution_of(scene, fit.state, lens, shared_covariance(normal_equations(fit.state, seen, freedom)))
+    r = solution.residual_px[solution.used]
+    free = r.size - 2 * lens.n_free - 6 - 6 * len(scene.pairs)
+    return replace(solution, sigma_px=np.full(2, max(float(np.sqrt((r**2).sum() / free)), 1e-3)))
+
+
+def world_off(truth: Rig, rig: Rig, points_m: Floats) -> float:
+    """Return the largest relative error of a distance between points that `truth` sees and `rig` measures; inf without points.
+
+    points_m: (N, 3) [m] in the world of `truth`.
+    """
+    errors = np.abs(distance_errors(points_m, remeasure(points_m, truth, rig)))
+    return float(errors.max()) if len(errors) else float("inf")

@@ -1,0 +1,1 @@
+"""Detection in images against OpenCV's functions, and the delays of network cameras."""

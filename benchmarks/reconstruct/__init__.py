@@ -1,0 +1,1 @@
+"""Search and local model against other libraries; the real recording without a truth."""

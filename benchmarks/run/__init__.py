@@ -1,0 +1,1 @@
+"""Whole live runs: latency, faults, an hour on end, two machines."""

@@ -1,0 +1,299 @@
+"""Faults of cameras, cables and processes in a live run: frames lost, and time to recover.
+
+    python -m benchmarks.run.faults [--times 10] [--only unplugged,frozen] [--size 640x480] [--database DB] [--json F]
+
+Two servers in their own processes play a rendered performance as MJPEG over HTTP; supervisor, camera processes and
+reconstruction are those of `duocap run`. A fault of the right camera (or of what its name says) lasts some seconds. Recovered
+means tracked by both cameras for half a second; the time counts from the end of the fault, for killed processes from the kill.
+Poses: those published from the beginning of the fault to recovery, by state; lost: frames due in that time without a tracked
+pose.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from benchmarks.report import parser_of, write_json
+from benchmarks.run.looped_scene import LoopedScene, looped_scene
+from calibration.formats.rig_toml import read_rig
+from calibration.subject.subject import read_subject
+from capture.process.plan import CameraPlan
+from capture.recording.sink import VideoSink
+from config.settings import CAMERAS, Settings, StreamSettings
+from database.default import default_database, default_database_path
+from reconstruct.pose import TrackingState
+from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
+from stream.publish.subscriber import Subscriber
+from tests.support.camera_server import MjpegProcess, Play, encoded
+from tests.support.ports import free_address
+from tools.run.cameras import camera_plan
+from tools.run.live import reconstruction_plan
+from tools.run.supervisor import Supervisor, new_session
+
+MOVED_PX = 12
+READY_S, SETTLED_S, GIVE_UP_S = 180.0, 0.5, 40.0
+QUIET_S = 1.5  # between two faults
+LONG_QUIET_S = 7.0  # before a process is killed: a run ends when one dies within 5 s of being ready, four times
+ASLEEP_S = 8
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One fault. poses: by `seen_as`; lost: frames without a tracked pose; recover_s: None: never; events: their texts."""
+
+    poses: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    recover_s: float | None = None
+    events: list[str] = field(default_factory=list)
+
+
+class Bench:
+    """A live run to which faults are done."""
+
+    def __init__(self, stack: ExitStack, scene: LoopedScene, database: Path, folder: Path) -> None:
+        self.scene, self.folder = scene, folder
+        moved = tuple(encoded(np.roll(_decoded(jpeg), MOVED_PX, axis=0)) for jpeg in scene.jpegs[1])
+        plays = [Play(scene.jpegs[0], scene.fps), Play(scene.jpegs[1], scene.fps, moved=moved)]
+        self.servers = [stack.enter_context(MjpegProcess(play)) for play in plays]
+        address = free_address()
+        settings = replace(Settings(), stream=StreamSettings(address=address, service="", preview=False))
+        session = new_session()
+        rig, subject = read_rig(scene.rig), read_subject(scene.subject)
+        left, right = (_camera(server.url, camera, settings) for camera, server in enumerate(self.servers))
+        plan = reconstruction_plan(rig, subject, database, settings, session, scene.fps)
+        self._poses: list[tuple[float, PoseMessage]] = []
+        self._events: list[str] = []
+        self.status: StatusMessage | None = None
+        self._subscriber = Subscriber(address, ("pose", "status", "event"))
+        stack.callback(self._subscriber.close)
+        self.run = stack.enter_context(Supervisor((left, right), plan, session, lambda text: None))
+        self.run.wait_ready(READY_S)
+        self.run.start()
+
+    def step(self) -> None:
+        """Receive messages and let the supervisor work."""
+        for message in self._subscriber.receive(5):
+            if isinstance(message, PoseMessage):
+                self._poses.append((time.perf_counter(), message))
+            elif isinstance(message, EventMessage):
+                self._events.append(message.text)
+            elif isinstance(message, StatusMessage):
+                self.status = message
+        self.run.turn(0)
+
+    def run_for(self, seconds: float) -> None:
+        """Step for a time."""
+        end_s = time.perf_counter() + seconds
+        while time.perf_counter() < end_s:
+            self.step()
+
+    def steady_since(self, begin_s: float) -> float | None:
+        """Return the time, at or after begin_s, since which poses are tracked by both cameras; None if they are not now."""
+        since = None
+        for t_s, pose in self._poses:
+            if t_s >= begin_s:
+                since = (since or t_s) if seen_as(pose) == "both" else None
+        return since
+
+    def measure(self, begin: Callable[["Bench"], None], end: Callable[["Bench"], None], hold_s: float) -> Outcome:
+        """Begin a fault, end it after hold_s, and wait for recovery."""
+        self.run_for(QUIET_S if hold_s else LONG_QUIET_S)
+        self._poses.clear()
+        self._events.clear()
+        t_begin_s = time.perf_counter()
+        begin(self)
+        self.run_for(hold_s)
+        t_end_s = time.perf_counter() if hold_s else t_begin_s
+        end(self)
+        recovered = None
+        while time.perf_counter() - t_end_s < GIVE_UP_S:
+            self.step()
+            since = self.steady_since(t_end_s)
+            if since is not None and self._poses[-1][0] - since > SETTLED_S:
+                recovered = since
+                break
+        self.run_for(0.3)
+        until_s = recovered if recovered is not None else time.perf_counter()
+        poses = Counter(seen_as(pose) for t_s, pose in self._poses if t_s <= until_s)
+        due = round((until_s - t_begin_s) * self.scene.fps)
+        lost = max(0, due - poses["both"] - poses["one"])
+        return Outcome(poses, lost, None if recovered is None else recovered - t_end_s, list(self._events))
+
+
+def seen_as(pose: PoseMessage) -> str:
+    """Return whether a pose is tracked by both cameras, by one, coasting or lost."""
+    if pose.state is not TrackingState.TRACKING:
+        return str(pose.state)
+    return "both" if len({camera for marker in pose.markers for camera in marker.cameras}) == 2 else "one"
+
+
+def _decoded(jpeg: bytes) -> np.ndarray:
+    """Return the image of a JPEG."""
+    image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    return np.asarray(image)
+
+
+def _camera(url: str, camera: int, settings: Settings) -> CameraPlan:
+    """Plan a camera that can be recorded."""
+    plan = camera_plan(url, camera, settings, None)
+    assert isinstance(plan, CameraPlan)
+    return replace(plan, sinks=(partial(VideoSink, CAMERAS[camera]),))
+
+
+def nothing(bench: Bench) -> None:
+    """Do nothing."""
+
+
+def server(**faults: object) -> Callable[[Bench], None]:
+    """Return a fault of the right camera."""
+    return lambda bench: bench.servers[1].set(**faults)
+
+
+def unplug(bench: Bench) -> None:
+    """Take the right camera away."""
+    bench.servers[1].set(refuse=True)
+
+
+def unplug_both(bench: Bench) -> None:
+    """Take both cameras away."""
+    for one in bench.servers:
+        one.set(refuse=True)
+
+
+def plug_both(bench: Bench) -> None:
+    """Put both cameras back."""
+    for one in bench.servers:
+        one.set(refuse=False)
+
+
+def kill(name: str) -> Callable[[Bench], None]:
+    """Return a fault that kills a process."""
+
+    def work(bench: Bench) -> None:
+        process = bench.run.children[name].process
+        assert process is not None
+        process.kill()
+
+    return work
+
+
+def sleep(bench: Bench) -> None:
+    """Stop every process of the run, this one included, as a suspend of the machine does."""
+    pids = [str(child.process.pid) for child in bench.run.children.values() if child.process is not None] + [str(os.getpid())]
+    script = f"kill -STOP {' '.join(pids)}; sleep {ASLEEP_S}; kill -CONT {' '.join(pids)}"
+    subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True)
+    end_s = time.perf_counter() + 0.6 * ASLEEP_S
+    while time.perf_counter() < end_s:
+        bench.step()
+
+
+def fill_disk(bench: Bench) -> None:
+    """Record, then limit the size of the camera processes' files."""
+    folder = Path(tempfile.mkdtemp(dir=bench.folder))
+    bench.run.record(str(folder))
+    bench.run_for(1.5)
+    for child in bench.run.cameras:
+        assert child.process is not None and child.process.pid is not None
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
+def empty_disk(bench: Bench) -> None:
+    """Lift the limit and stop recording."""
+    for child in bench.run.cameras:
+        assert child.process is not None and child.process.pid is not None
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    bench.run.record("")
+
+
+FAULTS: dict[str, tuple[Callable[[Bench], None], Callable[[Bench], None], float]] = {
+    "unplugged": (unplug, server(refuse=False), 2.0),
+    "stalled": (server(stalled=True), server(stalled=False), 2.0),
+    "frozen": (server(frozen=True), server(frozen=False), 2.0),
+    "black": (server(black=True), server(black=False), 2.5),
+    "overexposed": (server(overexposed=True), server(overexposed=False), 2.5),
+    "half rate": (server(half_rate=True), server(half_rate=False), 5.0),
+    "moved": (server(moved=True), server(moved=False), 10.0),
+    "both unplugged": (unplug_both, plug_both, 2.0),
+    "camera killed": (kill("right"), nothing, 0.0),
+    "reconstruction killed": (kill("reconstruction"), nothing, 0.0),
+    "disk full": (fill_disk, empty_disk, 2.0),
+    "asleep": (sleep, nothing, 0.01),
+}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run and print a table."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--only", default=",".join(FAULTS))
+    parser.add_argument("--size", default="640x480")
+    parser.add_argument("--database", type=Path)
+    arguments = parser.parse_args(given)
+    width, _, height = arguments.size.partition("x")
+    if arguments.database is None:
+        default_database()
+    database = arguments.database or default_database_path()
+    found: dict[str, list[Outcome]] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        bench = Bench(stack, looped_scene((int(width), int(height)), database, folder), database, folder)
+        bench.run_for(6.0)
+        memory = memory_mb(bench)
+        print(row("fault", "times", "both", "one", "coasting", "lost", "frames lost", "recover s: median", "worst"))
+        for name in arguments.only.split(","):
+            found[name] = [bench.measure(*FAULTS[name]) for _ in range(arguments.times)]
+            show(name, found[name])
+        after = memory_mb(bench)
+        print(
+            "MB of each process, first and last: " + ", ".join(f"{name} {memory[name]:.0f} {after[name]:.0f}" for name in after)
+        )
+    write_json(arguments.json, {"faults": found, "memory_mb": [memory, after]})
+    return 0
+
+
+def row(*cells: object) -> str:
+    """Lay out one row."""
+    widths = (24, 6, 7, 7, 9, 7, 12, 19, 7)
+    return "".join(
+        f"{cell!s:<{w}}" if k == 0 else f"{cell!s:>{w}}" for k, (cell, w) in enumerate(zip(cells, widths, strict=True))
+    )
+
+
+def show(name: str, outcomes: list[Outcome]) -> None:
+    """Print medians of one fault, and the events of the first time."""
+    times = sorted(outcome.recover_s if outcome.recover_s is not None else np.inf for outcome in outcomes)
+    poses = [round(float(np.median([outcome.poses[key] for outcome in outcomes]))) for key in ("both", "one", "coasting", "lost")]
+    lost = round(float(np.median([outcome.lost for outcome in outcomes])))
+    print(row(name, len(outcomes), *poses, lost, f"{np.median(times):.2f}", f"{times[-1]:.2f}"))
+    for text in dict.fromkeys(text for outcome in outcomes[:1] for text in outcome.events):
+        print(f"    {text}")
+    sys.stdout.flush()
+
+
+def memory_mb(bench: Bench) -> dict[str, float]:
+    """Return the resident memory of each process."""
+    figures = {}
+    for name, child in bench.run.children.items():
+        assert child.process is not None
+        lines = Path(f"/proc/{child.process.pid}/status").read_text(encoding="utf-8").splitlines()
+        figures[name] = next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
+    return figures
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())

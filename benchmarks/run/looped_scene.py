@@ -1,0 +1,60 @@
+"""A rendered performance that ends as it begins, so that it can be played for hours without a jump."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.formats.rig_toml import write_rig
+from calibration.subject.subject import write_subject
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.performer import Performer, continuous, performer_from_scene
+from config.settings import Settings
+from database.builtin import demo_performance
+from database.clips import Clip
+from database.geometry.rotations import matrix_from_rotvec
+from tests.support.camera_server import encoded
+from tools.demo.demo import SCENE, DemoScene, demo_subject
+
+BEGIN_S, REACH_S = 2.0, 3.0  # of the demo: from the T-pose into the first moves, and back
+SKEW_S = 0.005  # by which the right camera is later, as one that is not synchronised
+
+
+@dataclass(frozen=True, slots=True)
+class LoopedScene:
+    """Both cameras' images of one round, and the files a run needs."""
+
+    jpegs: tuple[tuple[bytes, ...], tuple[bytes, ...]]
+    rig: Path
+    subject: Path
+    fps: float
+
+    @property
+    def round_s(self) -> float:
+        """Duration of a round."""
+        return len(self.jpegs[0]) / self.fps
+
+
+def looped_scene(size: tuple[int, int], database: Path, folder: Path, reach_s: float = REACH_S) -> LoopedScene:
+    """Calibrate the performer, draw a round and write the files into a folder; reach_s: seconds of the performance."""
+    scene = replace(SCENE, width_px=size[0], height_px=size[1], skew_ms=1e3 * SKEW_S)
+    performer = performer_from_scene(scene, demo_performance(scene.fps, BEGIN_S + reach_s + 1.0))
+    subject = demo_subject(DemoScene(performer, performer.duration_s), database, Settings())
+    rig, person = folder / "rig.toml", folder / "subject.toml"
+    write_rig(rig, performer.rig)
+    write_subject(person, subject)
+    going = _round(performer, reach_s)
+    n_frames = going.clip.n_frames - 2
+    cameras = [SimulatedCamera(scene, camera, going) for camera in (0, 1)]
+    left, right = (tuple(encoded(camera.frame_at(k).image) for k in range(n_frames)) for camera in cameras)
+    return LoopedScene((left, right), rig, person, scene.fps)
+
+
+def _round(performer: Performer, reach_s: float) -> Performer:
+    """Return the performer going forth and back, slow at the ends and never faster than the motion; two poses more."""
+    fps = performer.scene.fps
+    n_frames = round(np.pi * reach_s * fps)
+    phase = 2.0 * np.pi * np.arange(n_frames + 2) / n_frames
+    rotvec, root = performer.poses_at(BEGIN_S + 0.5 * reach_s * (1.0 - np.cos(phase)))
+    clip = Clip("round", performer.clip.skeleton, fps, np.ascontiguousarray(rotvec), np.ascontiguousarray(root))
+    return replace(performer, clip=clip, quaternions=continuous(matrix_from_rotvec(clip.rotvec)))

@@ -1,0 +1,90 @@
+"""The processes of a run as seen from outside: processor time and memory of each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import psutil
+
+MB = 1e-6
+ROLES = ("reconstruction", "left", "right")  # in the order in which the supervisor starts them
+
+
+@dataclass(slots=True)
+class Watched:
+    """One process; a camera that is started again keeps its name.
+
+    cpu_before_s: of those it replaced; samples: seconds, CPU seconds, RSS and USS [MB].
+    """
+
+    name: str
+    process: psutil.Process
+    n_restarts: int = 0
+    cpu_before_s: float = 0.0
+    samples: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def sample(self, t_s: float) -> None:
+        """Take a sample, unless the process has ended."""
+        try:
+            with self.process.oneshot():
+                times = self.process.cpu_times()
+                rss = self.process.memory_info().rss
+                uss = getattr(self.process.memory_full_info(), "uss", rss)
+        except psutil.Error:
+            return
+        self.samples.append((t_s, self.cpu_before_s + times.user + times.system, rss * MB, uss * MB))
+
+    def cpu_percent(self, from_s: float, to_s: float) -> float:
+        """Return the share of one core between two times, NaN without samples."""
+        seen = [sample for sample in self.samples if from_s <= sample[0] <= to_s]
+        if len(seen) < 2 or seen[-1][0] <= seen[0][0]:
+            return float("nan")
+        return 100.0 * (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
+
+    def growth_mb_h(self, from_s: float) -> float:
+        """Return the slope of its own memory (USS) from a time on [MB an hour], NaN for fewer than four samples."""
+        seen = np.array([sample for sample in self.samples if sample[0] >= from_s])
+        if len(seen) < 4:
+            return float("nan")
+        return float(np.polyfit(seen[:, 0] / 3600.0, seen[:, 3], 1)[0])
+
+
+class Processes:
+    """The processes of `duocap run`, and others given by name."""
+
+    def __init__(self, supervisor: int, others: dict[str, int]) -> None:
+        self._supervisor = psutil.Process(supervisor)
+        self.watched = {name: Watched(name, psutil.Process(pid)) for name, pid in others.items()}
+        self.watched["supervisor"] = Watched("supervisor", self._supervisor)
+
+    def sample(self, t_s: float) -> None:
+        """Sample all of them, new ones included."""
+        self._recognise()
+        for watched in self.watched.values():
+            watched.sample(t_s)
+
+    def _recognise(self) -> None:
+        """Name the supervisor's children in the order of their start; a later one replaces one that has ended."""
+        try:
+            children = sorted(self._supervisor.children(), key=lambda child: child.create_time())
+        except psutil.Error:
+            return
+        known = {watched.process for watched in self.watched.values()}
+        for child in children:
+            if child in known or not _is_spawned(child):
+                continue
+            name = next((role for role in ROLES if role not in self.watched), "")
+            if name:
+                self.watched[name] = Watched(name, child)
+                continue
+            gone = [watched for watched in self.watched.values() if watched.name in ROLES and not watched.process.is_running()]
+            if gone:
+                gone[0].process, gone[0].n_restarts = child, gone[0].n_restarts + 1
+                gone[0].cpu_before_s = gone[0].samples[-1][1] if gone[0].samples else 0.0
+
+
+def _is_spawned(process: psutil.Process) -> bool:
+    """Return whether it is a process of the run, not the resource tracker."""
+    try:
+        return any("spawn_main" in word for word in process.cmdline())
+    except psutil.Error:
+        return False

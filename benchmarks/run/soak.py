@@ -1,0 +1,369 @@
+"""`duocap run` for an hour from two network cameras at 60 Hz: its cost, growth of memory, latency of poses.
+
+    python -m benchmarks.run.soak [--minutes 60] [--size 640x480] [--faults] [--database DB] [--json F]
+
+Two servers in their own processes play a rendered performance as MJPEG over HTTP, the right one 5 ms later, with timestamps of
+a clock that is 80 ppm fast; the left one sends none. The run is the command itself, headless. With --faults one camera has a
+fault in every minute but the first. CPU is in percent of one core.
+"""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import parser_of, write_json
+from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
+from benchmarks.run.processes import Processes
+from reconstruct.pose import TrackingState
+from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
+from stream.publish.subscriber import Subscriber
+from tests.support.camera_server import MjpegProcess, Play
+from tests.support.ports import free_address
+
+ROOT = Path(__file__).resolve().parents[2]
+MS = 1e-6
+TURN_MS = 5
+SAMPLE_S = 10.0
+READY_S = 600.0
+WARM_S = 120.0  # until memory has its usual size
+DRIFT_PPM = 80.0
+FAULT_S = 5.0
+OURS = ("supervisor", "left", "right", "reconstruction")
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"stalled": True},
+    {"jitter_s": 0.02},
+    {"refuse": True},
+    {"drop": 0.3},
+    {"black": True},
+    {"half_rate": True},
+    {"corrupt": 0.3},
+    {"frozen": True},
+    {"overexposed": True},
+)
+
+
+@dataclass(slots=True)
+class Minute:
+    """Messages of a minute. latencies_ms: by stage and `total`, from capture to publishing."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    latencies_ms: dict[str, "array[float]"] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    longest_gap_ms: float = 0.0
+
+    def percentiles(self, stage: str = "total") -> list[float]:
+        """Return p50, p95, p99 [ms]."""
+        found = self.latencies_ms.get(stage)
+        return np.percentile(np.frombuffer(found, float), [50, 95, 99]).tolist() if found else [math.nan] * 3
+
+    @property
+    def tracked(self) -> float:
+        """Share of the poses that were tracked."""
+        return self.states["tracking"] / max(self.states.total(), 1)
+
+
+class MinuteListener:
+    """Receives the stream, minute by minute. whole: all of it."""
+
+    def __init__(self, address: str) -> None:
+        self._subscriber = Subscriber(address, ("pose", "status", "event"))
+        self.minute = Minute()
+        self.status: StatusMessage | None = None
+        self.whole = Minute()
+        self._t_last_ns = 0
+
+    def listen(self) -> None:
+        """Take the messages that have come."""
+        for message in self._subscriber.receive(TURN_MS):
+            if isinstance(message, PoseMessage):
+                for minute in (self.minute, self.whole):
+                    self._add(message, minute)
+                self._t_last_ns = message.t_publish_ns
+            elif isinstance(message, StatusMessage):
+                self.status = message
+            elif isinstance(message, EventMessage):
+                self.minute.events.append(message.text)
+
+    def next_minute(self) -> Minute:
+        """Return the minute that ends, and begin the next."""
+        ended, self.minute = self.minute, Minute()
+        return ended
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._subscriber.close()
+
+    def _add(self, pose: PoseMessage, minute: Minute) -> None:
+        """Count one pose; only tracked ones have a latency."""
+        minute.states[str(pose.state)] += 1
+        if self._t_last_ns:
+            minute.longest_gap_ms = max(minute.longest_gap_ms, (pose.t_publish_ns - self._t_last_ns) * MS)
+        if pose.state is TrackingState.TRACKING:
+            stages = {**pose.latency_ns, "total": pose.t_publish_ns - pose.t_capture_ns}
+            for stage, value_ns in stages.items():
+                minute.latencies_ms.setdefault(stage, array("d")).append(value_ns * MS)
+
+
+def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
+    """Start both cameras."""
+    t0_s = time.perf_counter()
+    left, right = scene.jpegs
+    return [
+        MjpegProcess(Play(left, scene.fps, t0_s=t0_s, seed=1)),
+        MjpegProcess(Play(right, scene.fps, t0_s=t0_s + SKEW_S, seed=2, stamps=True, drift_ppm=DRIFT_PPM)),
+    ]
+
+
+def started(scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path) -> subprocess.Popen[str]:
+    """Start `duocap run`."""
+    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject), "--headless"]
+    words += ["--set", f"stream.address={address}", "--set", "stream.service="]
+    words += [] if database is None else ["--database", str(database)]
+    with log.open("w", encoding="utf-8") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tools.launch", *words],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=os.name != "nt",
+        )
+
+
+class FaultSwitch:
+    """Switches faults on and off: each for some seconds in every minute but the first, at one camera, then at the other."""
+
+    def __init__(self, servers: Sequence[MjpegProcess]) -> None:
+        self._servers, self._on, self._n = servers, False, 0
+
+    def step(self, t_s: float) -> str:
+        """Switch what is due; return the fault when it begins."""
+        due = t_s >= 60.0 and 30.0 <= t_s % 60.0 < 30.0 + FAULT_S
+        if due == self._on:
+            return ""
+        self._on = due
+        fault, side = FAULTS[self._n % len(FAULTS)], self._n // len(FAULTS) % 2
+        if due:
+            self._servers[side].set(**fault)
+            return f"{('left', 'right')[side]}: {next(iter(fault))}"
+        self._servers[side].set(**{name: 0.0 if isinstance(value, float) else False for name, value in fault.items()})
+        self._n += 1
+        return ""
+
+
+def offsets_of(status: StatusMessage | None) -> dict[str, float]:
+    """Return the figures of a status on the cameras' time offset."""
+    if status is None:
+        return {}
+    tables = {"": status.calibration, "skew_": status.skew_ns, **{f"{name}_": table for name, table in status.cameras.items()}}
+    found = {f"{name}{key}": value for name, table in tables.items() for key, value in table.items()}
+    return {key: float(value) for key, value in found.items() if ("offset" in key or "skew" in key) and _is_number(value)}
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """All figures of a run. rows: one a minute."""
+
+    minutes: float
+    rows: list[dict[str, Any]]
+    heard: Minute
+    processes: Processes
+    drops: dict[str, int]
+    offsets: dict[str, float]
+    report: list[str]
+    log_bytes: int
+
+
+def soak(scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool) -> Soak:
+    """Run, and print a line a minute."""
+    log, address = folder / "run.log", free_address()
+    servers = servers_of(scene)
+    heard = MinuteListener(address)
+    run = started(scene, [server.url for server in servers], address, database, log)
+    try:
+        processes = Processes(run.pid, {"server left": _pid(servers[0]), "server right": _pid(servers[1]), "soak": os.getpid()})
+        _wait_for_poses(heard, run, log)
+        faults = FaultSwitch(servers) if with_faults else None
+        rows = _minutes(minutes, heard, processes, run, log, faults)
+        report = _end(run)
+    finally:
+        if run.poll() is None:
+            run.kill()
+        heard.close()
+        for server in servers:
+            server.stop()
+    status = heard.status
+    drops: dict[str, int] = dict(status.drops) if status is not None else {}
+    return Soak(minutes, rows, heard.whole, processes, drops, offsets_of(status), report, log.stat().st_size)
+
+
+def _pid(server: MjpegProcess) -> int:
+    """Return a server's process."""
+    assert server.process.pid is not None
+    return server.process.pid
+
+
+def _wait_for_poses(heard: MinuteListener, run: subprocess.Popen[str], log: Path) -> None:
+    """Listen until the performer is tracked, and forget what was before."""
+    until_s = time.monotonic() + READY_S
+    while heard.whole.states["tracking"] < 10:
+        heard.listen()
+        if run.poll() is not None or time.monotonic() > until_s:
+            raise SystemExit("no pose came:\n" + log.read_text(encoding="utf-8")[-2000:])
+    heard.whole, heard.minute = Minute(), Minute()
+
+
+def _minutes(
+    minutes: float, heard: MinuteListener, processes: Processes, run: subprocess.Popen[str], log: Path, faults: FaultSwitch | None
+) -> list[dict[str, Any]]:
+    """Listen and sample until the time is over or the run ends; give the rows."""
+    t0_s, rows, n_samples = time.monotonic(), list[dict[str, Any]](), 0
+    before: dict[str, Any] = {"drops": dict(heard.status.drops) if heard.status is not None else {}}
+    while run.poll() is None:
+        heard.listen()
+        t_s = time.monotonic() - t0_s
+        if faults is not None and (fault := faults.step(t_s)):
+            print(f"    fault: {fault}", flush=True)
+        if t_s >= n_samples * SAMPLE_S:
+            processes.sample(t_s)
+            n_samples += 1
+        if t_s >= 60.0 * (len(rows) + 1):
+            rows.append(_row(len(rows) + 1, heard, processes, log, rows[-1] if rows else before))
+            print(row_line(rows[-1]), flush=True)
+        if t_s >= 60.0 * minutes:
+            break
+    return rows
+
+
+def _row(number: int, heard: MinuteListener, processes: Processes, log: Path, before: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of the minute that ends now."""
+    minute, status = heard.next_minute(), heard.status
+    from_s, to_s = 60.0 * (number - 1) - 1.0, 60.0 * number + 1.0
+    drops: dict[str, int] = dict(status.drops) if status is not None else {}
+    return {
+        "minute": number,
+        "poses": minute.states.total(),
+        "tracked": minute.tracked,
+        "states": dict(minute.states),
+        "latency_ms": minute.percentiles(),
+        "longest_gap_ms": minute.longest_gap_ms,
+        "drops": drops,
+        "new_drops": {name: count - before.get("drops", {}).get(name, 0) for name, count in drops.items()},
+        "cpu_percent": {name: watched.cpu_percent(from_s, to_s) for name, watched in processes.watched.items()},
+        "rss_mb": {name: watched.samples[-1][2] for name, watched in processes.watched.items() if watched.samples},
+        "uss_mb": {name: watched.samples[-1][3] for name, watched in processes.watched.items() if watched.samples},
+        "offsets": offsets_of(status),
+        "events": minute.events,
+        "log_bytes": log.stat().st_size,
+    }
+
+
+def _end(run: subprocess.Popen[str]) -> list[str]:
+    """End the run as Ctrl-C does; give its report."""
+    if run.poll() is None:
+        run.send_signal(getattr(signal, "CTRL_C_EVENT", signal.SIGINT))
+    try:
+        out, _ = run.communicate(timeout=20.0)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        out, _ = run.communicate()
+    return out.splitlines()
+
+
+def row_line(row: dict[str, Any]) -> str:
+    """Return the line of a minute."""
+    p50, p95, p99 = row["latency_ms"]
+    new = ", ".join(f"{count} {name}" for name, count in row["new_drops"].items() if count) or "none"
+    cpu = " ".join(f"{row['cpu_percent'].get(name, math.nan):.0f}" for name in OURS)
+    memory = " ".join(f"{row['uss_mb'].get(name, math.nan):.1f}" for name in OURS)
+    return (
+        f"{row['minute']:4d} min  {row['poses']:5d} poses {100.0 * row['tracked']:5.1f} %  latency {p50:.1f} {p95:.1f} {p99:.1f} "
+        f"ms  gap {row['longest_gap_ms']:.0f} ms  dropped {new}  CPU {cpu} %  USS {memory} MB"
+    )
+
+
+def summary(found: Soak) -> str:
+    """Return the figures of the whole run for a person."""
+    heard, end_s = found.heard, 60.0 * found.minutes + 1.0
+    warm_s = min(WARM_S, 0.25 * end_s)
+    lines = [
+        f"{heard.states.total()} poses in {found.minutes:g} min, {100.0 * heard.tracked:.2f} % tracked, {dict(heard.states)}"
+    ]
+    lines.append(f"longest time between two poses {heard.longest_gap_ms:.0f} ms; the run wrote {found.log_bytes} bytes of log")
+    lines.append("dropped: " + (", ".join(f"{count} {name}" for name, count in found.drops.items()) or "nothing"))
+    lines.append("time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"))
+    lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
+    lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
+    lines.append(
+        f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}{'restarts':>9}"
+    )
+    for name, watched in found.processes.watched.items():
+        first = next((sample for sample in watched.samples if sample[0] >= warm_s), watched.samples[0])
+        last = watched.samples[-1]
+        lines.append(
+            f"    {name:<20}{watched.cpu_percent(0.0, end_s):8.1f}{first[2]:11.1f}{last[2]:8.1f}{first[3]:11.1f}{last[3]:9.1f}"
+            f"{watched.growth_mb_h(warm_s):8.2f}{watched.n_restarts:9d}"
+        )
+    lines.append(f"(first: {warm_s:.0f} s after the first pose; the slope is that of USS from there on)")
+    return "\n".join([*lines, "report of the run:", *(f"    {line}" for line in found.report)])
+
+
+def as_json(found: Soak) -> dict[str, Any]:
+    """Return all figures as plain values."""
+    watched = found.processes.watched
+    return {
+        "minutes": found.minutes,
+        "rows": found.rows,
+        "latency_ms": {stage: found.heard.percentiles(stage) for stage in found.heard.latencies_ms},
+        "states": dict(found.heard.states),
+        "drops": found.drops,
+        "samples": {name: one.samples for name, one in watched.items()},
+        "growth_mb_h": {name: one.growth_mb_h(WARM_S) for name, one in watched.items()},
+        "report": found.report,
+        "log_bytes": found.log_bytes,
+    }
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run and print."""
+    from database.default import default_database, default_database_path
+
+    parser = parser_of(__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--size", default="640x480", help="of the images (default 640x480)")
+    parser.add_argument("--faults", action="store_true", help="a camera has a fault in every minute but the first")
+    parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
+    options = parser.parse_args(given)
+    default_database()
+    width, height = (int(number) for number in options.size.split("x"))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        scene = looped_scene((width, height), options.database or default_database_path(), folder)
+        size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
+        print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
+        found = soak(scene, options.minutes, options.database, folder, options.faults)
+    print(summary(found))
+    write_json(options.json, as_json(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

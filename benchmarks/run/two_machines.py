@@ -1,0 +1,218 @@
+"""Two machines as two network namespaces: camera node and reconstruction apart, with delay and loss between them.
+
+    python -m benchmarks.run.two_machines [--delay-ms 20] [--loss 0.01] [--jitter-ms 0] [--seconds 30]
+        [--nodes left|both] [--json F]
+
+Needs root on Linux. The demo's performance is rendered to videos first; the node plays the left one at the far end of a wire
+that delays every frame by `delay-ms` each way and loses a share `loss` each way, with keys, under a monotonic clock that is
+1000 s ahead; run and right camera are at this end. What comes out is compared with the truth, clocks too. The same with
+`--delay-ms 0 --loss 0` is for comparison. Cameras, wire and solver share this machine's cores.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from benchmarks.report import parser_of, write_json
+from benchmarks.run.namespaces import CLOCK_OFFSET_S, NODE_HOST, ROOT, RUN_HOST, Machines, two_machines, unavailable_reason
+from capture.clock import now_ns
+from capture.sockets.endpoints import key_settings
+from capture.sockets.keys import CLIENT, CLIENTS, PUBLISHER, SERVERS, add_public_key, make_pairs
+from config.settings import CAMERAS, CaptureSettings, Settings, StreamSettings
+from database.builtin import demo_performance
+from database.default import default_database, default_database_path
+from stream.protocol.messages import EventMessage, PoseMessage, SkeletonMessage, StatusMessage
+from stream.publish.subscriber import Subscriber
+from tools.demo.demo import SCENE, demo_subject, show
+from tools.demo.report import demo_report
+from tools.run.cameras import camera_plan
+from tools.run.run import LiveRun, planned
+from tools.run.supervisor import Supervisor, new_session
+from tools.simulate import simulate
+
+READY_S = 180.0
+SETTLE_S = 1.0
+MS = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of a run. Clock: estimate minus truth [ms], mean and worst over the run, and the stated bound [ms]."""
+
+    frames: int
+    poses: int
+    tracked_share: float
+    error_mm: tuple[float, float, float]
+    latency_ms: dict[str, tuple[float, ...]]
+    drops: dict[str, int]
+    unsent: int
+    silences: int
+    clock_error_ms: tuple[float, float]
+    clock_bound_ms: float
+    rtt_ms: float
+    clock_track_ms: list[float]
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    arguments = parsed(given)
+    if arguments.inside is not None:
+        figures = measured(arguments.inside, arguments.seconds, arguments.nodes == "both")
+        print(json.dumps(asdict(figures)))
+        return 0
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))  # nodes and namespaces go in any case
+    if reason := unavailable_reason():
+        print(f"cannot play two machines here: {reason}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="two-machines-") as name:
+        folder = Path(name)
+        prepare(folder, arguments.seconds)
+        with two_machines(arguments.delay_ms, arguments.loss, arguments.jitter_ms) as machines:
+            figures = both(machines, folder, arguments)
+    show_figures(figures, arguments)
+    write_json(arguments.json, figures)
+    return 0
+
+
+def parsed(given: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--delay-ms", type=float, default=20.0, help="each way")
+    parser.add_argument("--jitter-ms", type=float, default=0.0, help="mean, from the node to the run; a quarter of it back")
+    parser.add_argument("--loss", type=float, default=0.01, help="share of frames, each way")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--nodes", choices=("left", "both"), default="left")
+    parser.add_argument("--inside", type=Path, default=None, help=argparse.SUPPRESS)
+    return parser.parse_args(given)
+
+
+def prepare(folder: Path, seconds: float) -> None:
+    """Render the videos, make the database, and keys for two machines that know each other."""
+    print(f"rendering {seconds:g} s of two cameras", file=sys.stderr)
+    default_database()
+    simulate(SCENE, folder / "videos", clip=demo_performance(SCENE.fps, seconds))
+    run_keys, node_keys = make_pairs(folder / "run"), make_pairs(folder / "node")
+    add_public_key(folder / "run", CLIENTS, "node", node_keys[CLIENT])
+    add_public_key(folder / "node", SERVERS, RUN_HOST, run_keys[PUBLISHER])
+
+
+def both(machines: Machines, folder: Path, arguments: argparse.Namespace) -> Figures:
+    """Start the nodes at their machine and the run at its own; return the figures of the run."""
+    sides = CAMERAS if arguments.nodes == "both" else ("left",)
+    nodes = []
+    for side in sides:
+        words = ["--camera", side, "--source", str(folder / "videos" / f"{side}.avi"), "--connect", RUN_HOST]
+        launch = [sys.executable, "-m", "tools.launch", "node", *words, "--set", f"stream.keys={folder / 'node'}"]
+        nodes.append(subprocess.Popen(machines.at_node(*launch), cwd=ROOT))
+    try:
+        inside = ["-m", "benchmarks.run.two_machines", "--inside", str(folder), "--seconds", str(arguments.seconds)]
+        run = machines.at_run(sys.executable, *inside, "--nodes", arguments.nodes)
+        done = subprocess.run(run, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=600)
+    finally:
+        for node in nodes:
+            end(node)
+    content: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return Figures(**content)
+
+
+def end(node: "subprocess.Popen[bytes]") -> None:
+    """End a node as its user would; `unshare`, its parent, ignores signals."""
+    for process in psutil.Process(node.pid).children(recursive=True)[-1:]:
+        process.send_signal(signal.SIGINT)
+    try:
+        node.wait(10)
+    except subprocess.TimeoutExpired:
+        node.kill()
+        node.wait()
+
+
+def measured(folder: Path, seconds: float, both_nodes: bool) -> Figures:
+    """Run and compare with the truth; at the run's machine."""
+    settings = Settings(
+        stream=StreamSettings(keys=str(folder / "run"), preview=False),
+        capture=CaptureSettings(f"tcp://{RUN_HOST}:5572", f"tcp://{RUN_HOST}:5573"),
+    )
+    stage, database, session = show(seconds), default_database_path(), new_session()
+    subject = demo_subject(stage, database, settings)
+    right = "node" if both_nodes else str(folder / "videos" / "right.avi")
+    what = LiveRun(("node", right), stage.performer.rig, subject, database)
+    left_plan, right_plan = (camera_plan(source, camera, settings, None) for camera, source in enumerate(what.cameras))
+    plan, entrance = planned(settings, what, session)
+    tell = partial(print, file=sys.stderr)
+    subscriber = Subscriber(settings.stream.address, ("",), key_settings(settings.stream))
+    with Supervisor((left_plan, right_plan), plan, session, tell, entrance) as run:
+        run.wait_ready(READY_S, READY_S)
+        heard = list(subscriber.receive(2000))
+        t_start_ns = run.start()
+        times_ns = [0] * len(heard)
+        t_ended_ns = 0
+        while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * 1e9:
+            new = subscriber.receive(10)
+            heard += new
+            times_ns += [now_ns()] * len(new)
+            run.turn(0)
+            t_ended_ns = t_ended_ns or (now_ns() if run.ended else 0)
+        counts = [child.counts for child in run.cameras]
+    subscriber.close()
+    skeleton = next(message for message in heard if isinstance(message, SkeletonMessage))
+    received = [(m, t) for m, t in zip(heard, times_ns, strict=True) if isinstance(m, PoseMessage)]
+    frames = (round(seconds * SCENE.fps), round(seconds * SCENE.fps))
+    report = demo_report(
+        skeleton,
+        [pose for pose, _ in received],
+        lambda times_s: stage.performer.joints_at(times_s)[1],
+        t_start_ns,
+        frames,
+        (counts[0]["frames"], counts[1]["frames"]),
+        [t for _, t in received],
+    )
+    statuses = [m for m in heard if isinstance(m, StatusMessage) and "clock_offset_ns" in m.cameras["left"]]
+    track = [(float(s.cameras["left"]["clock_offset_ns"]) - CLOCK_OFFSET_S * 1e9) * MS for s in statuses]
+    last = statuses[-1].cameras["left"]
+    return Figures(
+        frames=frames[0],
+        poses=report.poses,
+        tracked_share=report.tracked_share,
+        error_mm=report.error_mm,
+        latency_ms={name: tuple(values) for name, values in report.latency_ms.items()},
+        drops=dict(statuses[-1].drops),
+        unsent=counts[0].get("unsent", 0),
+        silences=sum(isinstance(m, EventMessage) and "no pairs" in m.text for m in heard),
+        clock_error_ms=(float(np.mean(np.abs(track))), float(np.max(np.abs(track)))),
+        clock_bound_ms=float(last["clock_error_ns"]) * MS,
+        rtt_ms=float(last["rtt_ns"]) * MS,
+        clock_track_ms=track,
+    )
+
+
+def show_figures(figures: Figures, arguments: argparse.Namespace) -> None:
+    """Print for a person."""
+    print(
+        f"wire: {arguments.delay_ms:g} ms and {100 * arguments.loss:g} % loss each way, jitter {arguments.jitter_ms:g} ms; "
+        f"node at {NODE_HOST}: {arguments.nodes}, {arguments.seconds:g} s"
+    )
+    mean, median, p95 = figures.error_mm
+    print(f"poses {figures.poses} of {figures.frames} frames, tracked {100 * figures.tracked_share:.1f} %")
+    print(f"joint error: mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
+    print(f"drops: {figures.drops}; not sent for a full line: {figures.unsent}; silences over 0.1 s: {figures.silences}")
+    for name, (p50, p95, p99) in figures.latency_ms.items():
+        print(f"latency {name:>10}: p50 {p50:7.2f} ms  p95 {p95:7.2f}  p99 {p99:7.2f}")
+    mean, worst = figures.clock_error_ms
+    print(f"clock offset against the truth of {CLOCK_OFFSET_S} s: mean |error| {mean:.3f} ms, worst {worst:.3f}")
+    print(f"bound that is told: {figures.clock_bound_ms:.2f} ms; round trip {figures.rtt_ms:.2f} ms")
+    print("clock error second by second [ms]: " + " ".join(f"{error:+.2f}" for error in figures.clock_track_ms))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Malformed messages, noise and mutations of real ones, against every decoder and every listening socket.
+
+    python -m benchmarks.stream.fuzz [--messages 100000] [--seed 1] [--only NAME]... [--json F]
+
+For each: messages a second, numbers accepted and refused, and the memory of the process when warm (after a tenth of the
+messages, or a second) and at the end. A socket that ends connections (the publisher) or takes only well-formed frames (raw TCP)
+gets fewer messages than were sent. Anything but acceptance or refusal ends the run with its traceback.
+"""
+
+import gc
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from time import monotonic, perf_counter
+
+import msgpack
+import psutil
+
+from benchmarks.report import parser_of, write_json
+from benchmarks.stream.fuzz_messages import malformed_messages
+from benchmarks.stream.fuzz_samples import BLOBS, JOURNAL, ORDERS, PREVIEWS, REPORTS, SESSION, STREAM, TUNING, recording_bytes
+from benchmarks.stream.fuzz_sockets import SOCKETS
+from capture.process.control import Report, SyncOrder, TuneOrder, decode_order, decode_report
+from capture.process.preview_image import decode_preview
+from capture.sockets.wire import MalformedMessageError, decode_blobs, field_of, unpacked_map
+from capture.sources.jpeg import announced_size
+from config.errors import DuocapError
+from config.settings import Settings
+from reconstruct.process.journal import JournalEntry, read_journal
+from stream.protocol.codec import decode
+from stream.publish.tuning import REQUESTS, TuningState, answer
+from stream.recording.recorder import RecordingError
+from stream.recording.recording import recording_of
+
+LAST_TURN = bytes(msgpack.packb({"t_ns": 1400, "turn": 1, "blobs": 0}))
+QUIET_S = 2.0  # without messages after the sender has ended
+WARM_S = 1.0
+COLUMNS = f"{'target':20s} {'sent':>8s} {'taken':>8s} {'/s':>7s} {'accepted':>9s} {'refused':>8s} {'MB warm':>8s} {'MB end':>7s}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one target. per_second: messages taken; memory is resident [MB]."""
+
+    target: str
+    sent: int
+    per_second: float
+    accepted: int
+    refused: int
+    warm_mb: float
+    end_mb: float
+
+    def __str__(self) -> str:
+        """Return a line of the table."""
+        return (
+            f"{self.target:20s} {self.sent:8d} {self.accepted + self.refused:8d} {self.per_second:7.0f} "
+            f"{self.accepted:9d} {self.refused:8d} {self.warm_mb:8.1f} {self.end_mb:7.1f}"
+        )
+
+
+def _report(payload: bytes) -> Report:
+    """Return the report of a message of the fuzzer's session."""
+    return decode_report(payload, SESSION)
+
+
+def _journal(payload: bytes) -> list[object]:
+    """Return what one entry of a journal says, its topic before it."""
+    topic, _, data = payload.partition(b" ")
+    entry = JournalEntry(topic.decode("latin-1"), 1300, data)
+    return list(read_journal([entry, JournalEntry("turn", 1400, LAST_TURN)]))
+
+
+def _recording(data: bytes) -> None:
+    """Open a recording and read all of it."""
+    try:
+        recording = recording_of(data, Path("fuzz.mcap"))
+    except RecordingError as error:
+        raise MalformedMessageError(str(error)) from error
+    for pose in recording.poses:
+        assert pose.hash
+    assert recording.skeleton is not None and len(list(recording.payloads())) >= len(recording.poses)
+
+
+def _preview(payload: bytes) -> None:
+    """Decode a preview, and its picture as far as libjpeg says nothing on standard error."""
+    announced_size(decode_preview(payload).jpeg)
+
+
+def _tuning(payload: bytes) -> None:
+    """Answer a request about the cameras; a well-formed one may still be refused with a message."""
+    content = unpacked_map(payload)
+    request = field_of(content, "request", str)
+    if request not in REQUESTS:
+        raise MalformedMessageError("no request about cameras")
+    try:
+        answer(_TUNING_STATE, request, content)
+    except MalformedMessageError:
+        raise
+    except DuocapError as error:
+        assert str(error)
+    assert all(isinstance(ask.order, TuneOrder | SyncOrder) for ask in _TUNING_STATE.asks())
+
+
+_TUNING_STATE = TuningState(Settings())  # of cameras without names: nothing is ever saved
+DECODERS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {
+    "stream messages": (decode, STREAM),
+    "blobs": (decode_blobs, BLOBS),
+    "orders": (decode_order, ORDERS),
+    "reports": (_report, REPORTS),
+    "journal": (_journal, JOURNAL),
+    "recordings": (_recording, (recording_bytes(),)),
+    "previews": (_preview, PREVIEWS),
+    "tuning": (_tuning, TUNING),
+}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--messages", type=int, default=100_000, help="to each target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=[*DECODERS, *SOCKETS], help="targets, otherwise all")
+    options = parser.parse_args(given)
+    print(COLUMNS)
+    found = []
+    for name in options.only or [*DECODERS, *SOCKETS]:
+        fuzz = fuzz_decoder if name in DECODERS else fuzz_socket
+        figures = fuzz(name, options.messages, options.seed)
+        found.append(figures)
+        print(figures, flush=True)
+    write_json(options.json, found)
+    return 0
+
+
+def fuzz_decoder(name: str, n_messages: int, seed: int) -> Figures:
+    """Give a decoder n messages."""
+    decoder, real = DECODERS[name]
+    messages = malformed_messages(real, seed)
+    n_warm = n_messages // 10
+    accepted = _accepted(decoder, islice(messages, n_warm))
+    warm_mb, begin = memory_mb(), perf_counter()
+    accepted += _accepted(decoder, islice(messages, n_messages - n_warm))
+    rate = (n_messages - n_warm) / (perf_counter() - begin)
+    return Figures(name, n_messages, rate, accepted, n_messages - accepted, warm_mb, memory_mb())
+
+
+def _accepted(decoder: Callable[[bytes], object], messages: Iterator[bytes]) -> int:
+    """Return the number of messages that a decoder accepts. Raises anything but a refusal."""
+    accepted = 0
+    for message in messages:
+        try:
+            decoder(message)
+            accepted += 1
+        except MalformedMessageError:
+            pass
+    return accepted
+
+
+def fuzz_socket(name: str, n_messages: int, seed: int) -> Figures:
+    """Let another process send n messages to a socket of ours."""
+    listen, send = SOCKETS[name]
+    target = listen()
+    sender = multiprocessing.get_context("spawn").Process(target=send, args=(target.address, n_messages, seed), daemon=True)
+    sender.start()
+    taken, warm_mb = (0, 0), 0.0
+    first, last = 0.0, monotonic()
+    while sender.is_alive() or monotonic() - last < QUIET_S:
+        now_taken = target.turn()
+        if now_taken != taken:
+            taken, last = now_taken, monotonic()
+            first = first or last
+        if not warm_mb and first and (sum(taken) > n_messages // 10 or monotonic() - first > WARM_S):
+            warm_mb = memory_mb()
+    sender.join()
+    end_mb = memory_mb()
+    target.close()
+    return Figures(name, n_messages, sum(taken) / max(last - first, 1e-3), *taken, warm_mb, end_mb)
+
+
+def memory_mb() -> float:
+    """Return the resident memory of this process."""
+    gc.collect()
+    return float(psutil.Process().memory_info().rss / 1e6)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

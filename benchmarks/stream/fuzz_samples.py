@@ -1,0 +1,151 @@
+"""A real message of every kind, which the fuzzer changes: stream, blobs, orders, reports, previews and requests."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import msgpack
+import numpy as np
+
+from capture.clock import OffsetMethod
+from capture.packets import Blobs, Frame
+from capture.process.control import (
+    EventOrder,
+    RecordOrder,
+    Report,
+    ReportKind,
+    StartOrder,
+    SyncOrder,
+    TuneOrder,
+    decode_order,
+    encode_order,
+    encode_report,
+)
+from capture.process.preview_image import PreviewKind, PreviewRequest, encode_preview, make_preview
+from capture.sockets.wire import SentBlobs, decode_blobs, encode_blobs
+from reconstruct.pose import TrackingState
+from reconstruct.process.journal import JournalWriter
+from stream.protocol.codec import encode
+from stream.protocol.messages import (
+    CameraReading,
+    EventMessage,
+    MarkerReading,
+    PoseMessage,
+    RigMessage,
+    SkeletonMessage,
+    StatusMessage,
+)
+from stream.recording.recorder import Recorder
+
+SESSION = "6f1c5d2a9b3e"
+_HASH = "0123456789abcdef"
+_POINTS = np.arange(18.0).reshape(9, 2)
+_MARKERS = tuple(
+    MarkerReading(name, (0.1 * n, 1.0, -0.2), 0.004 if n else None, (0, 1), (0.1 * n, 1.0, -0.19) if n else None)
+    for n, name in enumerate(("chest", "left_hand", "right_hand"))
+)
+_CAMERA = CameraReading(
+    "left", (640, 480), np.diag([600.0, 610.0, 1.0]), np.zeros(5), np.array([0.1, 0.2, 0.3]), np.array([0.0, -1.0, 3.0])
+)
+
+SKELETON = SkeletonMessage(
+    hash=_HASH,
+    names=("hips", "spine", "leftUpperLeg"),
+    parents=(-1, 0, 0),
+    offsets_m=np.array([[0, 0, 0], [0, 0.1, 0.02], [0.09, -0.05, 0]]),
+    rest_xyzw=np.tile([0.0, 0, 0, 1], (3, 1)),
+    humanoid={"hips": "hips"},
+    markers=tuple(marker.name for marker in _MARKERS),
+    subject="somebody",
+    tails_m=np.array([[0, 0.1, 0], [0, 0.1, 0], [0, -0.4, 0]]),
+)
+POSE = PoseMessage(
+    hash=_HASH,
+    session=SESSION,
+    seq=41,
+    t_capture_ns=9_000_000_000_123,
+    t_publish_ns=9_000_004_000_456,
+    skew_ns=-2_000_000,
+    state=TrackingState.TRACKING,
+    root_m=(0.125, 1.0, -2.5),
+    rotations_xyzw=np.tile(np.array([0, 0.6, 0, -0.8], np.float32), (3, 1)),
+    joint_source=np.array([0, 1, 2], np.uint8),
+    confidence=np.array([1, 0.5, 0.25], np.float32),
+    contacts=("leftFoot",),
+    markers=_MARKERS,
+    latency_ns={"detect": 1_500_000, "solve": 900_000},
+)
+STATUS = StatusMessage(SESSION, 5, "tracking", {"pose": 59.9}, {"late": 1}, {"median": -2e6}, {"x": 0.4}, {"left": {"fps": 60.0}})
+EVENT = EventMessage(SESSION, 6, "camera", "the left camera is silent")
+RIG = RigMessage(SESSION, (_CAMERA, replace(_CAMERA, name="right")), False, (0.0, 1.0, 0.0))
+
+STREAM = tuple(encode(message) for message in (SKELETON, RIG, POSE, POSE, STATUS, EVENT))
+BLOBS = (encode_blobs(SentBlobs(Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1]), 1100, 1200)),)
+ORDERS = tuple(
+    encode_order(order)
+    for order in (
+        StartOrder(2**50, "tcp://127.0.0.1:5", 9_000_000),
+        EventOrder("news"),
+        TuneOrder({"detector.k_sigma": 5.5, "camera.exposure": "auto", "relearn": 1}),
+        RecordOrder("/takes/walk 1"),
+        SyncOrder(OffsetMethod.FLASH, -3.5),
+    )
+)
+REPORTS = (
+    encode_report(Report(ReportKind.BEAT, SESSION, "text", {"frames": 7, "skipped": -1})),
+    encode_report(Report(ReportKind.ASK, SESSION, "left", {}, {"order": "tune", "text": "", "detector.k_sigma": 5.5})),
+    encode_report(
+        Report(ReportKind.READY, SESSION, "", {"width": 640}, {"preview": "tcp://127.0.0.1:5", "stamp": "driver", "gain": 1.5})
+    ),
+)
+JOURNAL = tuple(
+    entry.topic.encode() + b" " + entry.data
+    for entries in (
+        JournalWriter().turn([(decode_blobs(BLOBS[0]), 1300)], 1400),
+        JournalWriter().order(decode_order(ORDERS[-1]), 5),
+    )
+    for entry in entries
+)
+QUESTIONS = tuple(
+    bytes(msgpack.packb({"schema": 1, "id": 7, **rest}))
+    for rest in (
+        {"request": "clock", "t0_ns": 2**50},
+        {"request": "record", "on": True, "name": "walk 1"},
+        {"request": "record", "on": False, "name": None},
+        {"request": "info"},
+    )
+)
+TUNING = tuple(
+    bytes(msgpack.packb({"schema": 1, "id": 8, **rest}))
+    for rest in (
+        {"request": "tune", "camera": "left", "values": {"detector.k_sigma": 5.0, "camera.exposure": "-6"}},
+        {
+            "request": "tune",
+            "camera": "",
+            "values": {"detector.mode": "dark", "detector.min_area_px": None, "background": "learn"},
+        },
+        {"request": "sync", "way": "jump", "offset_ms": None},
+        {"request": "sync", "way": "", "offset_ms": -12.5},
+        {"request": "save_tuned"},
+        {"request": "settings"},
+    )
+)
+_FRAME = Frame(1, 7, 1000, np.random.default_rng(0).integers(0, 255, (48, 64, 3)).astype(np.uint8))
+_SEEN = Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1])
+PREVIEWS = tuple(
+    encode_preview(make_preview(_FRAME, _SEEN, request))
+    for request in (PreviewRequest(), PreviewRequest(PreviewKind.FOREGROUND, (8, 8, 32, 32)))
+)
+REQUESTS = (b"\x01pose ", b"\x01", b"\x01skeleton ", b"\x00pose ", b"\x01status")
+
+
+def recording_bytes() -> bytes:
+    """Return the file of a small recording, the same at every call."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder(Path(folder) / "real.mcap", {"subject": "somebody", "session": SESSION})
+        with recorder._changed:  # its thread finds all messages at once and makes one chunk of them, however busy the machine
+            for number, payload in enumerate(STREAM):
+                recorder.write(payload, number)
+            recorder.finish()
+        recorder.close()
+        return recorder.file.read_bytes()

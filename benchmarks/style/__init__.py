@@ -1,0 +1,1 @@
+"""Learned styles: objective, synthesis, held-out joints, keyframes, and what they cost a live frame."""

@@ -1,0 +1,280 @@
+"""Why no board was found: what pictures show instead of the board that was asked for, in one line."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.board.charuco import MarkerDetections, find_charuco, find_markers
+from calibration.board.chessboard import chessboard_grids, find_chessboard, grid_steps, square_contrast
+from calibration.board.corner_fit import are_crossings, fit_corners
+from calibration.board.find import grey_picture, without_board
+from calibration.board.pattern import MARKER_SHARE, SIDES, Board, board_dictionary, is_ambiguous, light_squares
+from config.arrays import Floats, Image
+
+MAX_IMAGES = 4
+WORK_WIDTH = 960
+DARK, BRIGHT = 45.0, 225.0  # grey levels
+MIN_MARKERS = 4
+MIN_SIDES = (5, 3)  # smaller grids of dark and light squares are found in anything
+AT_EDGE = 1.3  # squares from a side of the picture within which a board may go on outside it
+
+# Of each kind the one that boards are printed with; those of 50 and 250 hold the same markers to begin with.
+COMMON = (
+    *("DICT_4X4_100", "DICT_5X5_100", "DICT_6X6_100", "DICT_7X7_100", "DICT_ARUCO_ORIGINAL", "DICT_ARUCO_MIP_36h12"),
+    *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
+)
+CLEAR = 8  # markers that leave no doubt
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherChessboard:
+    """A chessboard of any size: its inner corners, more and fewer, whether it may go on outside the picture, and its blur."""
+
+    columns: int
+    rows: int
+    at_edge: bool
+    blur_px: float
+
+
+def detect_chessboard(grey: Image) -> _OtherChessboard | None:
+    """Return the largest chessboard in a picture, (H, W), whatever its size; None if there is none."""
+    scale = min(1.0, WORK_WIDTH / grey.shape[1])
+    small = grey if scale == 1.0 else cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    best: tuple[Floats, float] | None = None
+    for seed, flags in (((3, 3), 0), ((4, 3), cv2.CALIB_CB_EXHAUSTIVE | cv2.CALIB_CB_NORMALIZE_IMAGE)):
+        found, corners, meta = cv2.findChessboardCornersSBWithMeta(small, seed, cv2.CALIB_CB_LARGER | flags)
+        if not found or meta is None or len(corners) != meta.size:
+            continue
+        grid = np.asarray(corners, float).reshape(*meta.shape[:2], 2)
+        blur_px = _squares_blur(small, grid)
+        if blur_px is not None and (best is None or grid.size > best[0].size):
+            best = grid, blur_px
+    if best is None:
+        return None
+    grid, blur_px = best
+    step = np.linalg.norm(grid_steps(grid), axis=2).max()
+    limit = np.array(small.shape[::-1]) - 1.0
+    rim = min(grid.min(), (limit - grid.reshape(-1, 2).max(axis=0)).min())
+    sides = sorted(grid.shape[:2], reverse=True)
+    return _OtherChessboard(sides[0], sides[1], bool(rim < AT_EDGE * step), blur_px / scale)
+
+
+def _squares_blur(grey: Image, grid: Floats) -> float | None:
+    """Return the blur of a grid of squares, (rows, columns, 2) [px]; None if it is not one."""
+    rows, columns = grid.shape[:2]
+    if max(rows, columns) < MIN_SIDES[0] or min(rows, columns) < MIN_SIDES[1]:
+        return None
+    contrast, agree = square_contrast(grey, grid)
+    x, y = (grid[:, -1] - grid[:, 0]).mean(axis=0), (grid[-1] - grid[0]).mean(axis=0)
+    turned = x[0] * y[1] - x[1] * y[0] < 0.0
+    board = Board("chessboard", columns, rows, 0.01)
+    light = light_squares(board, contrast < 0.0)
+    fit = fit_corners(grey, grid.reshape(-1, 2), grid_steps(grid), board, light)
+    same = are_crossings(fit, light).mean()
+    if agree < 0.8 or (same < 0.5 and not turned):
+        return None
+    return float(np.median(fit.blur_px, axis=0).max())
+
+
+def detect_dictionary(grey: Image) -> tuple[str, MarkerDetections]:
+    """Return the dictionary that most markers in a picture, (H, W), are of, the smallest of equals, and those markers."""
+    best = ("", MarkerDetections(np.zeros(0, int), np.zeros((0, 4, 2))))
+    for name in COMMON:
+        markers = find_markers(grey, cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, name)))
+        if len(markers.ids) > len(best[1].ids):
+            best = name, markers
+        if len(best[1].ids) >= CLEAR:
+            break
+    name, markers = best
+    return (name.replace("_100", "_50") if len(markers.ids) and markers.ids.max() < 50 else name), markers
+
+
+def charuco_layout(markers: MarkerDetections) -> tuple[int, int] | None:
+    """Return the inner corners of the ChArUco board that markers fit, with as many rows as were seen; None if they fit none."""
+    if len(markers.ids) < 6:
+        return None
+    found = []
+    for columns in range(SIDES[0], 25):
+        for light_first in (False, True):
+            row, column = _squares_of(markers.ids, columns + 1, light_first)
+            if np.ptp(row) < 1:
+                continue
+            points = np.column_stack([column, row]).astype(float)
+            H, inlier = cv2.findHomography(markers.corners_px.mean(axis=1), points, cv2.RANSAC, 0.25)
+            if H is not None:
+                found.append((int(inlier.sum()), columns, int(row[inlier.ravel() > 0].max())))
+    best = max(found, default=(0, 0, 0), key=lambda each: each[0])
+    return (best[1], best[2]) if best[0] >= max(6, 0.7 * len(markers.ids)) else None
+
+
+def _squares_of(ids: NDArray[np.int_], across: int, light_first: bool) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Return row and column of the light squares by number, of a board of `across` squares a row, (M,) each."""
+    row, column = np.divmod(np.arange(across * (2 * (int(ids.max()) + 1) // across + 2)), across)
+    light = (row + column) % 2 == int(not light_first)
+    return row[light][ids], column[light][ids]
+
+
+def why_no_board(images: Sequence[Image], board: Board) -> str:
+    """Return why `find_board` finds nothing in pictures, and what to do: one line without a full stop.
+
+    images: (H, W) or (H, W, 3) each; a few of them, evenly spaced, are looked at, and what most of them show is reported.
+    """
+    if not len(images):
+        return "there are no pictures"
+    chosen = [images[k] for k in np.unique(np.linspace(0, len(images) - 1, min(MAX_IMAGES, len(images))).astype(int))]
+    reasons = Counter(_reason(grey_picture(image), board) for image in chosen)
+    specific = Counter({reason: n for reason, n in reasons.items() if reason.specific})
+    reason, n = (specific or reasons).most_common(1)[0]
+    return reason.text if n == len(chosen) or not specific else f"in {n} of {len(chosen)} pictures looked at, {reason.text}"
+
+
+def board_note(board: Board) -> str:
+    """Return a warning about a board that looks the same upside down; empty for any other."""
+    if not is_ambiguous(board):
+        return ""
+    return (
+        f"a chessboard of {board.columns}x{board.rows} inner corners looks the same upside down: hold it upright always, "
+        f"or print one with an odd and an even number, such as {board.columns}x{board.rows + (1 if board.rows < 40 else -1)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a picture shows no board. specific: something else is seen, rather than nothing at all."""
+
+    text: str
+    specific: bool
+
+
+def _reason(grey: Image, board: Board) -> _Reason:
+    """Return what one picture shows."""
+    if text := _charuco_message(grey, board) if board.kind == "charuco" else _chessboard_message(grey, board):
+        return _Reason(text, True)
+    if text := _light_message(grey):
+        return _Reason(text, False)
+    if board.kind == "chessboard" and (text := _blur_message(grey, board)):
+        return _Reason(text, True)
+    nothing = f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
+    return _Reason(nothing, False)
+
+
+def _light_message(grey: Image) -> str:
+    """Return whether a picture is too dark or too bright to show anything; empty if not."""
+    low, high = np.percentile(grey, (2.0, 98.0))
+    if high < DARK:
+        return "no board is to be seen, the pictures are too dark: more light, or a longer exposure"
+    if low > BRIGHT or np.mean(grey >= 254) > 0.6:
+        return "no board is to be seen, the pictures are overexposed: less light, or a shorter exposure"
+    return ""
+
+
+def _chessboard_message(grey: Image, board: Board) -> str:
+    """Return what is seen where a chessboard was expected; empty if nothing."""
+    name, markers = detect_dictionary(grey)
+    if len(markers.ids) >= MIN_MARKERS:
+        seen_name = _charuco_name(name, markers)
+        return (
+            f"a board with markers ({seen_name}) is seen where a plain chessboard was expected: {_option(name, markers, board)}"
+        )
+    found = find_chessboard(grey, board)
+    if found is not None:
+        another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
+        return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else ""
+    seen = detect_chessboard(grey)
+    if seen is None:
+        return ""
+    columns, rows = seen.columns, seen.rows
+    if {columns, rows} == {board.columns - 1, board.rows - 1}:
+        return (
+            f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: count where "
+            f"four squares meet, not the squares, and give --board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}"
+        )
+    if seen.blur_px > 3.5:
+        return f"the board is too blurred, its edges are {seen.blur_px:.0f} px wide: hold it still, focus, more light"
+    fits = min(columns, rows) <= min(board.columns, board.rows) and max(columns, rows) <= max(board.columns, board.rows)
+    if seen.at_edge and fits:
+        size = f"{board.columns}x{board.rows}"
+        return f"only {columns}x{rows} of the board's {size} inner corners are in view: keep the whole board in the picture"
+    part = ", or show the whole board if a part of it is covered" if fits else ""
+    return (
+        f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: give "
+        f"--board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}{part}"
+    )
+
+
+def _blur_message(grey: Image, board: Board) -> str:
+    """Return whether a board shows up in a smaller picture, where blur matters less; empty if not."""
+    for scale in (0.5, 0.25):
+        small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        if detect_chessboard(small) is not None or any(True for _ in chessboard_grids(small, board.columns, board.rows)):
+            return "a board is seen only when the picture is made smaller, so it is too blurred: hold it still, focus, more light"
+    return ""
+
+
+def _charuco_message(grey: Image, board: Board) -> str:
+    """Return what is seen where a ChArUco board was expected; empty if nothing."""
+    expected = find_markers(grey, board_dictionary(board), sharpen=True)
+    mirrored = find_markers(np.ascontiguousarray(grey[:, ::-1]), board_dictionary(board))
+    if len(mirrored.ids) >= MIN_MARKERS and len(mirrored.ids) > 2 * len(expected.ids):
+        return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off"
+    if len(expected.ids) >= MIN_MARKERS:
+        return _layout_message(grey, board, expected)
+    name, markers = detect_dictionary(grey)
+    if len(markers.ids) >= MIN_MARKERS and name != board.dictionary:
+        return f"markers of {name} are seen where {board.dictionary} was expected: {_option(name, markers, board)}"
+    seen = detect_chessboard(grey)
+    if seen is not None and not len(expected.ids):
+        if seen.blur_px > 1.5:
+            return f"squares are seen but no markers, the edges are {seen.blur_px:.0f} px wide: hold the board still, focus"
+        return (
+            f"squares are seen ({seen.columns}x{seen.rows} inner corners) but no markers: for a plain chessboard give "
+            f"--board chessboard:{seen.columns}x{seen.rows}:{1e3 * board.square_m:g}, else hold the board nearer"
+        )
+    if len(expected.ids) and not _light_message(grey):
+        return f"only {len(expected.ids)} of the board's markers can be read: hold it nearer, flat, and in focus"
+    return ""
+
+
+def _layout_message(grey: Image, board: Board, markers: MarkerDetections) -> str:
+    """Return why a board whose markers are seen was not found; empty if that is unknown."""
+    twice = len(markers.ids) - len(np.unique(markers.ids))
+    if twice >= MIN_MARKERS:
+        return "two boards with the same markers are in the picture: leave only one in view"
+    seen = charuco_layout(markers)
+    if seen is not None and seen[0] != board.columns:
+        return (
+            f"a ChArUco board of {seen[0]} inner corners a row is seen where {board.columns}x{board.rows} were expected: "
+            f"give --board {_board_text(board.dictionary, seen, board)}"
+        )
+    needed = (board.columns + 1) * (board.rows + 1) // 2
+    if markers.ids.max() >= needed:
+        rows = seen[1] if seen else "more"
+        return f"a ChArUco board of {board.columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected"
+    if find_charuco(grey, board, markers) is not None:
+        return ""
+    return (
+        f"{len(markers.ids)} of the board's {needed} markers are seen but no corners: show more of it, nearer, flat and in focus"
+    )
+
+
+def _charuco_name(name: str, markers: MarkerDetections) -> str:
+    """Return the dictionary and size of a board by its markers."""
+    seen = charuco_layout(markers)
+    return f"{name}, {seen[0]}x{seen[1]} inner corners or more" if seen else name
+
+
+def _option(name: str, markers: MarkerDetections, board: Board) -> str:
+    """Return the option that names the board whose markers are seen."""
+    return f"give --board {_board_text(name, charuco_layout(markers), board)}"
+
+
+def _board_text(name: str, seen: tuple[int, int] | None, board: Board) -> str:
+    """Return a board's name from what was seen of it, with the sizes that were expected."""
+    columns, rows = seen or (board.columns, board.rows)
+    square_mm = 1e3 * board.square_m
+    marker_mm = 1e3 * board.marker_m or MARKER_SHARE * square_mm
+    return f"charuco:{columns}x{rows}:{square_mm:g}:{marker_mm:g}:{name}"

@@ -1,0 +1,92 @@
+"""The floor in a rig's frame, and the rig transformed to a world that stands on it.
+
+That world is right-handed, in metres, Y up, the floor at y = 0; its origin is where the board, the markers or the walk were, and
++Z is where a performer's rest pose faces: towards the cameras, unless a board's edge or the long arm of an L-frame determines it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.quality.report import Finding
+from config.arrays import Floats
+
+FloorMethod = Literal["board", "markers", "walk"]
+NOWHERE = np.zeros((0, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A floor in the frame of the rig it was found with.
+
+    up: unit normal away from the ground, (3,); origin_m: a point of the floor, (3,) [m]; ahead: unit vector in the floor that
+    becomes +Z, (3,); by: the method; scale: factor for the rig's lengths; tilt_sigma_rad, height_sigma_m: standard deviations,
+    height at the origin; residual_mm: RMS of what touched it; touching_m: that, (T, 3) [m]; above_m: other points seen, which
+    should be above it, (P, 3) [m]; size_ratio: length in the rig over true length of what is measured on the floor, NaN where
+    unknown; size_sigma: its standard deviation; one_camera: found by one camera alone; findings: on how it was found; figures: by
+    name with its unit.
+    """
+
+    up: Floats
+    origin_m: Floats
+    ahead: Floats
+    by: FloorMethod
+    tilt_sigma_rad: float
+    height_sigma_m: float
+    residual_mm: float
+    touching_m: Floats
+    above_m: Floats = field(default_factory=lambda: NOWHERE)
+    scale: float = 1.0
+    size_ratio: float = float("nan")
+    size_sigma: float = float("nan")
+    one_camera: bool = False
+    findings: tuple[Finding, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rotation(self) -> Floats:
+        """From the rig's frame to the world, (3, 3): its rows are X, Y and Z in the rig's frame."""
+        return np.stack([np.cross(self.up, self.ahead), self.up, self.ahead])
+
+    def to_world(self, points_m: Floats) -> Floats:
+        """Transform points to the world: (..., 3) rig [m] -> (..., 3) [m]."""
+        return np.asarray(self.scale * (points_m - self.origin_m) @ self.rotation.T)
+
+
+def floored(rig: Rig, floor: Floor) -> Rig:
+    """Return the rig in the world that stands on the floor."""
+    left = _on_floor(rig.left, floor)
+    right = left if rig.is_monocular else _on_floor(rig.right, floor)
+    return replace(rig, left=left, right=right, floor_known=True)
+
+
+def _on_floor(camera: Camera, floor: Floor) -> Camera:
+    """Return a camera in the world: with p_rig = M' p_world / s + o, x_camera s = R M' p_world + s (R o + t)."""
+    rotation = np.ascontiguousarray(camera.rotation @ floor.rotation.T)
+    translation = floor.scale * (camera.rotation @ floor.origin_m + camera.translation)
+    return replace(camera, rotation=rotation, translation=translation)
+
+
+def up_of_images(rig: Rig) -> Floats:
+    """Return the mean of the cameras' image up directions, (3,), unit, in the rig's frame."""
+    up = -(rig.left.rotation[1] + rig.right.rotation[1])
+    return np.asarray(up / max(float(np.linalg.norm(up)), 1e-12))
+
+
+def along_floor(direction: Floats, up: Floats) -> Floats:
+    """Return the component of a direction within the floor as a unit vector, (3,); any such vector if there is none."""
+    part = direction - up * (up @ direction)
+    length = float(np.linalg.norm(part))
+    if length < 1e-6:
+        part = np.eye(3)[int(np.argmin(np.abs(up)))]
+        part = part - up * (up @ part)
+        length = float(np.linalg.norm(part))
+    return np.asarray(part / length)
+
+
+def to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:
+    """Return the direction along the floor from a point to the middle between the cameras, (3,), unit."""
+    return along_floor(0.5 * (rig.left.center_m + rig.right.center_m) - origin_m, up)

@@ -1,0 +1,178 @@
+"""The quality report on a floor: its accuracy, and whether world, cameras and performer stand on it plausibly."""
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.floor.frame import Floor, FloorMethod, floored
+from calibration.quality.report import Finding, Grade, QualityReport, graded
+from config.arrays import Floats
+
+TILT_DEG = (0.7, 2.0)  # standard deviation up to which a floor is good, and poor
+HEIGHT_MM = (15.0, 60.0)
+RESIDUAL_MM = {"board": (3.0, 15.0), "markers": (8.0, 30.0), "walk": (15.0, 40.0)}
+ROLL_DEG, LOWEST_CAMERA_M, HIGHEST_CAMERA_M = 45.0, 0.02, 4.0
+SIZE_PERCENT = (1.0, 4.0)
+MAX_RESCALED_PERCENT = 20.0
+REACH_M = (0.3, 15.0)
+HIGHEST_POINT_M = ((0.9, 2.4), (0.5, 3.2))  # of a performer who walks: good, and poor
+STANDING_PERCENT = (90.0, 70.0)  # of the frames in which the lowest marker is that of a standing foot
+BELOW_PERCENT = (2.0, 10.0)
+AGAIN = {
+    "board": "lay the board flat on the floor, nearer to the cameras and whole in both pictures",
+    "markers": "use more markers, spread over where the performer will be, nearer to the cameras",
+    "walk": "walk longer, to and fro and across the view, feet always in view of both cameras",
+}
+TAKEN_FOR = {
+    "board": "is it face up, and on the floor, not on a table or a wall?",
+    "markers": "do they lie on the floor, not on a table or a wall?",
+    "walk": "something else was taken for it; walk longer, feet in view of both cameras, and only walk",
+}
+HOW_HIGH = "say how high the markers of a standing foot are: --subject subject.toml, or --height MM of the lowest"
+
+
+def floor_report(rig: Rig, floor: Floor) -> QualityReport:
+    """Judge a floor found in a rig's frame."""
+    world = floored(rig, floor)
+    cameras = world.cameras[: 1 if world.is_monocular else 2]
+    findings = [_accuracy(floor), _residual(floor)]
+    for camera in cameras:
+        findings += [_height(camera, floor.by), *_upright(camera)]
+    findings += [*_one_camera(rig, floor), *_reach(world), *_size(floor), *_performer(floor), *_below(floor), *_standing(floor)]
+    findings += floor.findings
+    heights = {f"{camera.name}_height_m": float(camera.center_m[1]) for camera in cameras}
+    figures = {
+        "tilt_sigma_deg": float(np.degrees(floor.tilt_sigma_rad)),
+        "height_sigma_mm": 1e3 * floor.height_sigma_m,
+        "residual_mm": floor.residual_mm,
+        "size_bias_percent": 100.0 * (floor.size_ratio - 1.0),
+        **heights,
+        **floor.figures,
+    }
+    return QualityReport(tuple(findings), figures)
+
+
+def _accuracy(floor: Floor) -> Finding:
+    """Judge the standard deviations of height and tilt."""
+    tilt, height = float(np.degrees(floor.tilt_sigma_rad)), 1e3 * floor.height_sigma_m
+    grade = max(graded(tilt, TILT_DEG), graded(height, HEIGHT_MM))
+    text = f"the floor is known to {height:.1f} mm in height and {tilt:.2f} degrees in tilt"
+    assumed = floor.figures.get("assumed_mm", 0.0)
+    fix = HOW_HIGH if assumed > 0.8 * height and graded(tilt, TILT_DEG) is Grade.PASS else AGAIN[floor.by]
+    return Finding(grade, text, "" if grade is Grade.PASS else fix)
+
+
+def _residual(floor: Floor) -> Finding:
+    """Judge how flat what lies on the floor is."""
+    grade = graded(floor.residual_mm, RESIDUAL_MM[floor.by])
+    what = {"board": "the board's corners are", "markers": "the markers are", "walk": "feet at rest are"}[floor.by]
+    text = f"{what} {floor.residual_mm:.1f} mm from where the floor would have them (RMS)"
+    return Finding(grade, text, "" if grade is Grade.PASS else AGAIN[floor.by])
+
+
+def _height(camera: Camera, by: FloorMethod) -> Finding:
+    """Judge the height of a camera."""
+    height = float(camera.center_m[1])
+    if height < LOWEST_CAMERA_M:
+        fix = TAKEN_FOR[by]
+        return Finding(Grade.FAIL, f"{camera.title} would be {100 * -height:.0f} cm under the floor", fix)
+    if height > HIGHEST_CAMERA_M:
+        fix = "is that so? if not, the floor or the rig's scale is wrong"
+        return Finding(Grade.POOR, f"{camera.title} would be {height:.2f} m above the floor", fix)
+    return Finding(Grade.PASS, f"{camera.title} is {height:.2f} m above the floor")
+
+
+def roll_and_pitch_deg(camera: Camera) -> tuple[float, float]:
+    """Return a camera's rotation about its axis, and how far it looks down, in a world with Y up [degrees]."""
+    up: Floats = camera.rotation[:, 1]
+    return float(np.degrees(np.arctan2(-up[0], -up[1]))), float(np.degrees(np.arcsin(np.clip(-up[2], -1.0, 1.0))))
+
+
+def _upright(camera: Camera) -> list[Finding]:
+    """Judge whether up in the world is up in a camera's picture."""
+    roll, pitch = roll_and_pitch_deg(camera)
+    if abs(pitch) > 75.0:
+        return [Finding(Grade.POOR, f"{camera.title} would look straight {'down' if pitch > 0 else 'up'}", "is that so?")]
+    if abs(roll) <= ROLL_DEG:
+        return []
+    how = "upside down" if abs(roll) > 135.0 else "on its side"
+    fix = "if it does not stand so, the floor is wrong: it may be a wall, a table's side, or its mirror image"
+    return [Finding(Grade.POOR, f"{camera.title} would stand {how}, turned by {roll:.0f} degrees", fix)]
+
+
+def _one_camera(rig: Rig, floor: Floor) -> list[Finding]:
+    """Judge a board that one camera saw: nothing checks the size of its squares, on which the camera's height depends."""
+    if not floor.one_camera:
+        return []
+    if rig.is_monocular:
+        return [Finding(Grade.PASS, "one camera: all lengths are as true as the board's squares")]
+    text = "one camera alone saw the board: nothing checks the size of its squares"
+    return [Finding(Grade.POOR, text, "lay it where both cameras see it whole, or nearer to them")]
+
+
+def _reach(world: Rig) -> list[Finding]:
+    """Judge how far from the origin the cameras are."""
+    middle = 0.5 * (world.left.center_m + world.right.center_m)
+    distance = float(np.linalg.norm(middle))
+    if REACH_M[0] <= distance <= REACH_M[1]:
+        return []
+    text = f"the cameras would be {distance:.2f} m from the origin"
+    return [Finding(Grade.POOR, text, "is that so? if not, the rig's scale is wrong")]
+
+
+def _size(floor: Floor) -> list[Finding]:
+    """Judge the scale."""
+    if not np.isfinite(floor.size_ratio):
+        return []
+    bias, sigma = 100.0 * (floor.size_ratio - 1.0), 100.0 * floor.size_sigma
+    what = "the board" if floor.by == "board" else "the distance of the markers"
+    side = "large" if bias > 0 else "small"
+    if floor.scale != 1.0:
+        grade = Grade.PASS if abs(bias) <= MAX_RESCALED_PERCENT else Grade.POOR
+        text = f"{what} came out {abs(bias):.2f} % too {side}, and the rig was rescaled to it"
+        return [Finding(grade, text, "" if grade is Grade.PASS else "that is much: is its size what you said?")]
+    grade = graded(max(abs(bias) - 2.0 * sigma, 0.0), SIZE_PERCENT)
+    text = f"{what} comes out {abs(bias):.2f} % (+-{sigma:.2f}) too {side} in this rig"
+    fix = "measure it with a ruler; if it is what you said, the rig's scale is wrong: calibrate it again, or --rescale"
+    return [Finding(grade, text, "" if grade is Grade.PASS else fix)]
+
+
+def _performer(floor: Floor) -> list[Finding]:
+    """Judge how high the highest markers of a performer are."""
+    highest = floor.scale * floor.figures.get("highest_m", float("nan"))
+    if not np.isfinite(highest):
+        return []
+    (low, high), (lowest, highest_possible) = HIGHEST_POINT_M
+    grade = Grade.PASS if low <= highest <= high else Grade.POOR if lowest <= highest <= highest_possible else Grade.FAIL
+    fix = "a performer's markers are 1 to 2.4 m high: the floor or the rig's scale is wrong"
+    return [
+        Finding(grade, f"the performer's highest markers are {highest:.2f} m above the floor", "" if grade is Grade.PASS else fix)
+    ]
+
+
+def _below(floor: Floor) -> list[Finding]:
+    """Judge how much of what was seen lies below the floor."""
+    below = floor.figures.get("below_percent", float("nan"))
+    if not np.isfinite(below):
+        return []
+    grade = graded(below, BELOW_PERCENT)
+    if grade is Grade.PASS:
+        return []
+    return [
+        Finding(
+            grade,
+            f"{below:.1f} % of all points would lie below the floor",
+            "does the floor mirror the markers? if not, it is too high",
+        )
+    ]
+
+
+def _standing(floor: Floor) -> list[Finding]:
+    """Judge in how many frames of a walk a foot stands on the floor: of a walking person, in all."""
+    standing = floor.figures.get("standing_percent", float("nan"))
+    if not np.isfinite(standing):
+        return []
+    grade = graded(-standing, (-STANDING_PERCENT[0], -STANDING_PERCENT[1]))
+    if grade is Grade.PASS:
+        return []
+    text = f"a foot stands on this floor in {standing:.0f} % of the moments only"
+    return [Finding(grade, text, "walk, do not jump or kneel: --from and --to name the seconds of the walk")]

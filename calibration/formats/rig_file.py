@@ -1,0 +1,131 @@
+"""Rig files of any program: the format is recognised, read into a rig of two cameras (or one), and written."""
+
+from pathlib import Path
+
+from calibration.camera import Rig
+from calibration.formats.camera_file import CameraFile, ReadOptions, rig_of
+from calibration.formats.easymocap import easymocap_folder, easymocap_texts, read_easymocap
+from calibration.formats.opencv import opencv_files, opencv_text, read_opencv
+from calibration.formats.qualisys import qualisys_text, read_qualisys
+from calibration.formats.rig_toml import (
+    CAMERA_TABLES,
+    caliscope_text,
+    read_camera_tables,
+    read_monocular_rig,
+    read_tables,
+    write_rig,
+)
+from calibration.formats.rig_toml import read_rig as read_native
+from config.errors import FileFormatError
+from config.files import atomic_write
+
+FORMATS = ("toml", "caliscope", "opencv", "easymocap", "qualisys")
+STORED = (".yml", ".yaml", ".xml")
+QUALISYS = (".qca.txt", ".qca", ".txt")
+PLAIN = ReadOptions()
+EXPECTED = "a TOML (duocap, aniposelib, Pose2Sim, caliscope), OpenCV's YAML or XML, EasyMocap's folder or Qualisys' .qca.txt"
+
+
+def read_rig(path: str | Path, options: ReadOptions = PLAIN) -> Rig:
+    """Read a rig of two cameras from a file or folder of any known program.
+
+    Raises FileFormatError: unreadable, unknown, not two cameras, or implausible ones.
+    """
+    path = Path(path)
+    if options == PLAIN and path.suffix.lower() == ".toml" and _is_ours(path):
+        return read_native(path)
+    rig = read_cameras(path, options)
+    if rig.is_monocular:
+        raise FileFormatError(
+            f"{path}: one camera, {rig.left.name}; expected two: calibrate them together with `duocap calibrate rig`"
+        )
+    return rig
+
+
+def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:
+    """Read the one or two cameras of a file or folder; a single one is both sides of the rig.
+
+    Raises FileFormatError: unreadable, unknown, more than two cameras and none named, or implausible ones.
+    """
+    return rig_of(str(path), read_camera_file(path, options), options)
+
+
+def read_one_camera(path: str | Path, which: int) -> Rig:
+    """Read the left (0) or right (1) camera of a file of one or two, as a rig of one camera.
+
+    Raises FileFormatError: unreadable, unknown, no such camera, or an implausible one.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".toml" and _is_ours(path):
+        return read_monocular_rig(path, CAMERA_TABLES[which])
+    rig = read_cameras(path)
+    camera = rig.cameras[which]
+    return Rig(camera, camera, rig.error_px, rig.floor_known, rig.grade)
+
+
+def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:
+    """Read all cameras of a file or folder as they are in it. Raises FileFormatError: unreadable or unknown."""
+    folder = easymocap_folder(path)
+    if folder is not None:
+        return read_easymocap(folder, options)
+    name = path.name.lower()
+    if name.endswith(QUALISYS) or _begins_with(path, b"<calibration"):
+        return read_qualisys(path)
+    if name.endswith(STORED) or (path.is_dir() and opencv_files(path) != [path]):
+        return read_opencv(path, options)
+    if name.endswith(".toml") or path.is_file():
+        return read_camera_tables(path)
+    what = "is a folder without a calibration in it" if path.is_dir() else "no such file"
+    raise FileFormatError(f"{path}: {what}; expected {EXPECTED}")
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a TOML file names its cameras as duocap does."""
+    return any(name in read_tables(path) for name in CAMERA_TABLES)
+
+
+def _begins_with(path: Path, tag: bytes) -> bool:
+    """Return whether the beginning of a file contains an XML tag."""
+    try:
+        with path.open("rb") as stream:
+            return tag in stream.read(500)
+    except OSError:
+        return False
+
+
+def format_of(path: Path) -> str:
+    """Return the format for a file's name. Raises FileFormatError: there is none."""
+    name = path.name.lower()
+    if name.endswith(".toml"):
+        return "toml"
+    if name.endswith(STORED):
+        return "opencv"
+    if name.endswith(QUALISYS):
+        return "qualisys"
+    if not path.suffix:
+        return "easymocap"
+    raise FileFormatError(f"{path}: no known calibration file ends so; expected {EXPECTED}, or give --format")
+
+
+def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
+    """Write a rig in one of FORMATS, completely or not at all, and return the files written.
+
+    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written.
+    """
+    if form == "easymocap":
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise FileFormatError(f"{path}: cannot be made; choose a name in an existing folder that you may write to") from error
+        texts = {path / name: text for name, text in easymocap_texts(rig).items()}
+    elif form == "toml":
+        write_rig(path, rig)
+        return [path]
+    elif form == "opencv":
+        suffix = path.suffix.lower() if path.suffix.lower() in STORED else ".yml"
+        texts = {path: opencv_text(rig, suffix)}
+    else:
+        texts = {path: caliscope_text(rig) if form == "caliscope" else qualisys_text(rig)}
+    for file, text in texts.items():
+        atomic_write(file, text)
+    return list(texts)

@@ -1,0 +1,202 @@
+"""rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with `floor_known` and `verdict` of our own in `[metadata]`.
+
+Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[,
+k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m]; `[metadata]` with `adjusted`, `error`
+[px]. Files of other programs may have other table names and any number of cameras.
+"""
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from calibration.camera import MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
+from calibration.formats.camera_file import CameraFile
+from config.arrays import Floats
+from config.errors import FileFormatError, reason
+from config.files import atomic_write
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+
+CAMERA_TABLES = ("cam_0", "cam_1")
+# A rotation goes vector -> matrix -> vector; rounding away the last bits gives back the digits that were read.
+ROTATION_DECIMALS = 14
+
+
+def read_tables(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file. Raises FileFormatError: no such file, or not TOML."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(
+            f"{path}: cannot read the rig ({reason(error)}); give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+
+
+def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
+    """Read one camera of a rig.toml, of one or of two cameras, as a rig of one camera.
+
+    table: `cam_0` or `cam_1`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
+    type or implausible.
+    """
+    tables = read_tables(path)
+    if not isinstance(tables.get(table), dict):
+        listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
+        raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
+    camera = camera_from_table(f"{path}: [{table}]", tables[table])
+    return Rig(camera, camera, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+
+
+def read_rig(path: str | Path) -> Rig:
+    """Read a rig of two cameras.
+
+    Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong type or implausible.
+    """
+    tables = read_tables(path)
+    found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
+    for name in CAMERA_TABLES:
+        if name not in found:
+            listed = ", ".join(f"[{table}]" for table in found) or "no camera"
+            raise FileFormatError(
+                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
+            )
+    if len(found) > 2:
+        raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
+    left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
+    rig = Rig(left, right, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    check_baseline(str(path), rig)
+    return rig
+
+
+def write_rig(path: str | Path, rig: Rig) -> None:
+    """Write a rig, a single camera as `[cam_0]` only; the file is complete or, on any failure, as it was before.
+
+    Raises FileFormatError: the folder cannot be written to.
+    """
+    metadata: dict[str, Any] = {"adjusted": False, "floor_known": rig.floor_known}
+    if not math.isnan(rig.error_px):
+        metadata["error"] = float(rig.error_px)
+    if rig.grade:
+        metadata["verdict"] = rig.grade
+    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
+    tables = {name: camera_table(camera) for name, camera in zip(CAMERA_TABLES, cameras, strict=False)}
+    text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
+    atomic_write(Path(path), text)
+
+
+def camera_table(camera: Camera) -> dict[str, Any]:
+    """Return the TOML table of a camera."""
+    return {
+        "name": camera.name,
+        "size": list(camera.size),
+        "matrix": camera.matrix.tolist(),
+        "distortions": camera.distortions.tolist(),
+        "rotation": (np.round(rotvec_from_matrix(camera.rotation), ROTATION_DECIMALS) + 0.0).tolist(),
+        "translation": camera.translation.tolist(),
+    }
+
+
+def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
+    """Check one camera's table and turn it into a Camera."""
+    if table.get("fisheye"):
+        raise FileFormatError(
+            f"{where} is a fisheye camera; expected the pinhole model with k1, k2, p1, p2[, k3]: calibrate again"
+        )
+    size = _numbers(where, table, "size", ((2,),))
+    if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
+        raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table['size']}")
+    camera = Camera(
+        name=str(table.get("name", where.rpartition("[")[2].rstrip("]"))),
+        size=(int(size[0]), int(size[1])),
+        matrix=_numbers(where, table, "matrix", ((3, 3),)),
+        distortions=_numbers(where, table, "distortions", ((4,), (5,))),
+        rotation=matrix_from_rotvec(_numbers(where, table, "rotation", ((3,),))),
+        translation=_numbers(where, table, "translation", ((3,),)),
+    )
+    check_camera(where, camera)
+    return camera
+
+
+def _numbers(where: str, table: dict[str, Any], key: str, shapes: tuple[tuple[int, ...], ...]) -> Floats:
+    """Return `table[key]` as finite floats of one of the shapes."""
+    wanted = " or ".join(" x ".join(str(n) for n in shape) for shape in shapes)
+    if key not in table:
+        raise FileFormatError(f"{where} lacks {key}; expected {wanted} numbers")
+    flat = _flat(table[key])
+    try:
+        array = np.array(table[key], float)
+    except (ValueError, TypeError):
+        array = np.empty(0)
+    if array.shape not in shapes or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in flat):
+        raise FileFormatError(f"{where} {key} must be {wanted} numbers, got {table[key]!r}")
+    if not np.all(np.isfinite(array)):
+        raise FileFormatError(f"{where} {key} holds a number that is not finite: {table[key]!r}; calibrate again")
+    return array
+
+
+def _flat(value: object) -> list[object]:
+    """Return the leaves of nested lists."""
+    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list) else [value]
+
+
+def metadata_of(where: str, table: object) -> tuple[float, bool, str]:
+    """Return error [px], floor_known and grade, with defaults for missing keys."""
+    if not isinstance(table, dict):
+        raise FileFormatError(f"{where} must be a table, got {table!r}")
+    error, floor = table.get("error", float("nan")), table.get("floor_known", False)
+    if isinstance(error, bool) or not isinstance(error, int | float) or error < 0:
+        raise FileFormatError(f"{where} error must be the reprojection RMS in pixels, got {error!r}")
+    if not isinstance(floor, bool):
+        raise FileFormatError(f"{where} floor_known must be true or false, got {floor!r}")
+    grade = table.get("verdict", "")
+    if not isinstance(grade, str):
+        raise FileFormatError(f"{where} verdict must be a word such as pass or poor, got {grade!r}")
+    return float(error), floor, grade
+
+
+OURS = "metadata"
+
+
+def read_camera_tables(path: Path) -> CameraFile:
+    """Read all cameras in the file's order: tables with a matrix, or those within `[cameras]` (caliscope).
+
+    Raises FileFormatError: no such file, no camera in it, or an incomplete one.
+    """
+    tables = read_tables(path)
+    within = tables.get("cameras")
+    named = dict(within) if isinstance(within, dict) else {k: v for k, v in tables.items() if k != OURS}
+    found = {name: table for name, table in named.items() if isinstance(table, dict) and "matrix" in table}
+    if not found:
+        raise FileFormatError(f"{path}: no camera in it; expected a table for each, such as [cam_0], with a matrix")
+    error_px, floor_known, grade = metadata_of(f"{path}: [metadata]", tables.get(OURS, {}))
+    cameras = tuple(_camera(f"{path}: [{name}]", name, table) for name, table in found.items() if not table.get("ignore"))
+    return CameraFile(cameras, error_px, floor_known, grade)
+
+
+def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
+    """Return one camera; caliscope's rotation may be a matrix, and its images may be rotated."""
+    if table.get("rotation_count"):
+        raise FileFormatError(
+            f"{where} turns its images by {90 * table['rotation_count']} degrees; expected images as they are taken"
+        )
+    table = {"name": str(table.get("name") or name), **{key: value for key, value in table.items() if key != "name"}}
+    if np.shape(table.get("rotation", ())) == (3, 3):
+        table["rotation"] = rotvec_from_matrix(np.array(table["rotation"], float)).tolist()
+    if np.shape(table.get("distortions", ())) == (1, 5):
+        table["distortions"] = table["distortions"][0]
+    return camera_from_table(where, table)
+
+
+def caliscope_text(rig: Rig) -> str:
+    """Return the text of caliscope's camera_array.toml, `[cameras.N]`."""
+    cameras = {}
+    for n, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
+        cameras[str(n)] = {"cam_id": n, "rotation_count": 0, "ignore": False, **camera_table(camera)}
+        if np.isfinite(rig.error_px):
+            cameras[str(n)]["error"] = float(rig.error_px)
+    known = {"error": float(rig.error_px)} if np.isfinite(rig.error_px) else {}
+    return tomli_w.dumps({"cameras": cameras, OURS: {"floor_known": rig.floor_known, **known}})

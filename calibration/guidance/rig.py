@@ -1,0 +1,365 @@
+"""Guidance of somebody who moves a board before one camera or two: which views are kept, what is missing yet, what to do next.
+
+A view is kept while the board is held still, sharp and unlike all that were kept. Enough is known when both cameras saw it
+together often enough, all over their pictures, near and far, and leaning to all four sides.
+
+The words that guide somebody with a board, as that person sees things: pictures are not mirrored.
+
+How a board lies in a picture, told before anything is calibrated: where, how large, how much tilted and to which side.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView, ViewPair
+from calibration.guidance.advice import Advice, Requirement, by_need
+from calibration.solve.board_pose import unique_homography
+from config.arrays import Floats
+from config.settings import CAMERAS
+
+GOOD = "good, taken"
+SAME = "move or turn it a little"
+HOLD = "hold still"
+BLURRED = "hold still: it is blurred; more light helps"
+NOTHING = "show the board to the cameras"
+BOTH = "both cameras must see it"
+ENOUGH = "that is enough"
+LEANS = ("top edge", "bottom edge", "left edge", "right edge")
+PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower left", "bottom", "lower right")
+
+
+def both_words(side: str) -> str:
+    """Say that a camera does not see the board."""
+    return f"{BOTH}: the {side} one does not"
+
+
+def depth_words(near: bool) -> str:
+    """Ask to come nearer, or to go farther away."""
+    return "come nearer: only far views so far" if near else "go farther away: only near views so far"
+
+
+def lean_words(side: str) -> str:
+    """Ask for a tilt. side: one of LEANS, as it is seen in the picture."""
+    return f"tilt more: lean the {side} towards the cameras"
+
+
+def place_words(place: str, side: str) -> str:
+    """Ask for a part of a picture. side: left or right, empty for a lone camera."""
+    return f"show it in the {place} of the {side + ' ' if side else ''}picture"
+
+
+GUESSED_FOCAL = 0.9  # of a picture's width, before a calibration: tilts come out a little wrong, their sides do not
+MIN_CORNERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ViewShape:
+    """A board in one picture.
+
+    middle: of its corners, share of the picture's width and height, (2,); size: side of a square as large as the board, share of
+    the side of a square as large as the picture; lean: by how much depth shrinks to the right and downwards, (2,): tangents of
+    the tilt, positive where the right edge or the bottom edge is nearer to the camera; turn_rad: of its rows in the picture.
+    """
+
+    middle: Floats
+    size: float
+    lean: Floats
+    turn_rad: float
+
+    def distance(self, other: "ViewShape") -> float:
+        """Tell how different another view is: 1 is just enough to learn something from both."""
+        turn = abs((self.turn_rad - other.turn_rad + np.pi) % (2.0 * np.pi) - np.pi)
+        moved = float(np.abs(self.middle - other.middle).max()) / 0.08
+        leant = float(np.abs(np.arctan(self.lean) - np.arctan(other.lean)).max()) / 0.16
+        return float(max(moved, leant, abs(np.log(self.size / other.size)) / 0.15, turn / 0.35))
+
+
+def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
+    """Tell how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
+
+    The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
+    """
+    seen = view.seen
+    if view.n_seen < MIN_CORNERS:
+        return None
+    plane = board.points_m[seen, :2] / board.square_m
+    focal = GUESSED_FOCAL * size[0]
+    rays = (view.corners_px[seen] - 0.5 * np.array(size, float)) / focal
+    H = unique_homography(plane, rays)
+    if H is None:
+        return None
+    normal = np.cross(H[:, 0], H[:, 1])
+    if abs(normal[2]) < 1e-9:
+        return None
+    right, down = board.columns - 1.0, board.rows - 1.0
+    corners = H @ np.array([[0.0, right, right, 0.0], [0.0, 0.0, down, down], [1.0, 1.0, 1.0, 1.0]])
+    outline = (corners[:2] / corners[2]).T * focal
+    across = outline[1] - outline[0]
+    area_px = abs(_area(outline))
+    return ViewShape(
+        middle=view.corners_px[seen].mean(axis=0) / np.array(size, float),
+        size=float(np.sqrt(area_px / (size[0] * size[1]))),
+        lean=normal[:2] / normal[2],
+        turn_rad=float(np.arctan2(across[1], across[0])),
+    )
+
+
+def _area(outline: Floats) -> float:
+    """Return the signed area of a polygon, (N, 2)."""
+    x, y = outline.T
+    return float(0.5 * (x * np.roll(y, -1) - y * np.roll(x, -1)).sum())
+
+
+COLUMNS, ROWS = 8, 6  # cells of a picture
+CELL_CORNERS = 2  # so many corners make a cell known
+ENOUGH_VIEWS, MAX_VIEWS = 14, 60
+ENOUGH_COVER = 0.6  # of the cells
+ENOUGH_DEPTH = 1.6  # nearest over farthest, by the board's size in the picture
+ENOUGH_LEAN, LEAN_VIEWS = 0.27, 2.0  # tangent of 15 degrees, that often to each of four sides
+NEAR_SIZE = 0.42  # of the picture's side: a board that was ever so large was near
+STILL_NS, WINDOW_NS, LONG_NS = 150_000_000, 500_000_000, 1_000_000_000  # the last: for a machine that looks seldom
+STILL_PX_S = 12.0  # in a picture 640 wide: a fifth of a pixel while the other camera's shutter is 16 ms late
+MAX_BLUR_PX = 2.2  # likewise
+REST_NS = 500_000_000  # between two views that are kept
+WIDTH_PX = 640.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptView:
+    """A pair of views that was kept, and how the board lay in each picture."""
+
+    pair: ViewPair
+    shapes: tuple[ViewShape | None, ViewShape | None]
+
+
+class Stillness:
+    """How fast a board moves in one camera's picture, from its last half second."""
+
+    def __init__(self) -> None:
+        self._past: deque[BoardView] = deque()
+
+    def step(self, view: BoardView | None) -> tuple[float, float]:
+        """Take the newest view; give its speed [px/s] and how far it moved since the view before [px], NaN where unknown."""
+        if view is None:
+            self._past.clear()
+            return np.nan, np.nan
+        while len(self._past) > 1 and not 0 < view.t_ns - self._past[0].t_ns <= WINDOW_NS:
+            self._past.popleft()
+        if self._past and not 0 < view.t_ns - self._past[0].t_ns <= LONG_NS:
+            self._past.popleft()
+        speed, moved = np.nan, np.nan
+        if self._past:
+            moved = _apart_px(view, self._past[-1])
+            span_ns = view.t_ns - self._past[0].t_ns
+            if span_ns >= STILL_NS:
+                speed = max(_apart_px(view, other) for other in self._past) / (span_ns * 1e-9)
+        self._past.append(view)
+        return float(speed), float(moved)
+
+
+class RigGuide:
+    """What was seen of a board so far; call `add` for every moment, in order.
+
+    sizes: of the pictures, one or two cameras [px]; stills: the pictures are single ones, not a film: nothing is said of motion.
+    """
+
+    def __init__(self, board: Board, sizes: Sequence[tuple[int, int]], stills: bool = False) -> None:
+        self.board, self.sizes, self._stills = board, tuple(sizes), stills
+        self.kept: list[KeptView] = []
+        self._corners = [np.zeros((ROWS, COLUMNS)) for _ in sizes]
+        self._stillness = [Stillness() for _ in sizes]
+        self._kept_ns: int | None = None
+
+    @property
+    def pairs(self) -> tuple[ViewPair, ...]:
+        """The views that were kept."""
+        return tuple(kept.pair for kept in self.kept)
+
+    @property
+    def n_shared(self) -> int:
+        """Count the kept views that all cameras share."""
+        return sum(all(shape is not None for shape in kept.shapes[: len(self.sizes)]) for kept in self.kept)
+
+    @property
+    def cover(self) -> tuple[Floats, ...]:
+        """How well each cell of each picture is covered, (ROWS, COLUMNS) 0..1."""
+        return tuple(np.minimum(corners / CELL_CORNERS, 1.0) for corners in self._corners)
+
+    def add(self, left: BoardView | None, right: BoardView | None = None) -> Advice:
+        """Take what both cameras see of the board at one moment, None for nothing; give what to do."""
+        views = (left, right)[: len(self.sizes)]
+        speeds = [still.step(view) for still, view in zip(self._stillness, views, strict=True)]
+        shapes = tuple(
+            None if view is None else view_shape(view, self.board, size) for view, size in zip(views, self.sizes, strict=True)
+        )
+        seen = [n for n, shape in enumerate(shapes) if shape is not None]
+        if not seen:
+            return self._advice(NOTHING)
+        if any(not self._is_still(speeds[n][0], n) for n in seen):
+            return self._advice(HOLD)
+        if any(self._is_blurred(views[n], n) for n in seen):
+            return self._advice(BLURRED)
+        missing = [n for n in range(len(views)) if n not in seen]
+        t_ns = max(view.t_ns for view in views if view is not None)
+        if missing and not self._opens(views, seen):
+            return self._advice(both_words(CAMERAS[missing[0]]) if self.n_shared else BOTH)
+        if not self._is_new(shapes, seen, views) or not self._rested(t_ns):
+            return self._advice(self._urgent() or SAME, good=True)
+        self._keep(views, shapes, [moved for _, moved in speeds], t_ns)
+        return self._advice(self._urgent() or GOOD, good=True, taken=True)
+
+    def _is_still(self, speed_px_s: float, camera: int) -> bool:
+        """Return whether the board is held still; not yet where that is unknown."""
+        return self._stills or speed_px_s <= STILL_PX_S * self.sizes[camera][0] / WIDTH_PX
+
+    def _is_blurred(self, view: BoardView | None, camera: int) -> bool:
+        """Return whether a view's edges are too wide to be measured; one that does not say is taken for sharp."""
+        return view is not None and view.blur_px > MAX_BLUR_PX * max(self.sizes[camera][0] / WIDTH_PX, 1.0)
+
+    def _rested(self, t_ns: int) -> bool:
+        """Return whether the last view was kept long enough ago."""
+        return self._stills or self._kept_ns is None or not 0 <= t_ns - self._kept_ns < REST_NS
+
+    def _opens(self, views: Sequence[BoardView | None], seen: Sequence[int]) -> bool:
+        """Return whether a view of one camera alone shows where nothing was seen yet: the lens is learned from it all the
+        same.
+        """
+        for n in seen:
+            view = views[n]
+            if view is not None and int(((_cells(view, self.sizes[n]) > 0) & (self._corners[n] == 0)).sum()) >= 2:
+                return True
+        return False
+
+    def _is_new(self, shapes: Sequence[ViewShape | None], seen: Sequence[int], views: Sequence[BoardView | None]) -> bool:
+        """Return whether a view is unlike all that were kept, in some camera, or shows new parts of a picture."""
+        if len(self.kept) >= MAX_VIEWS:
+            return False
+        alike = [kept for kept in self.kept if all((kept.shapes[n] is not None) == (n in seen) for n in range(len(self.sizes)))]
+        return all(max(_distance(shapes[n], kept.shapes[n]) for n in seen) >= 1.0 for kept in alike) or self._opens(views, seen)
+
+    def _keep(
+        self,
+        views: Sequence[BoardView | None],
+        shapes: Sequence[ViewShape | None],
+        moved_px: Sequence[float],
+        t_ns: int,
+    ) -> None:
+        """Keep a view."""
+        known = [
+            None if view is None or shape is None else replace(view, moved_px=float("nan") if self._stills else moved)
+            for view, shape, moved in zip(views, shapes, moved_px, strict=True)
+        ]
+        for n, view in enumerate(known):
+            if view is not None:
+                self._corners[n] += _cells(view, self.sizes[n])
+        both = (*known, None)[:2]
+        self.kept.append(KeptView(ViewPair(*both), ((*shapes, None)[0], (*shapes, None)[1])))
+        self._kept_ns = t_ns
+
+    def _urgent(self) -> str:
+        """Say what is needed most."""
+        views, *others = self.needs()
+        for need in (*by_need(others), views):
+            if need.have < 1.0 and need.words:
+                return need.words
+        return ENOUGH if self.done else ""
+
+    def needs(self) -> tuple[Requirement, ...]:
+        """Return all that is needed, and how much of it there is."""
+        views = Requirement("views", self.n_shared / ENOUGH_VIEWS, self._more_words(), f"{self.n_shared} of {ENOUGH_VIEWS}")
+        return (views, *(self._cover_need(n) for n in range(len(self.sizes))), self._depth_need(), self._lean_need())
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is needed."""
+        return all(need.have >= 1.0 for need in self.needs())
+
+    @property
+    def depths(self) -> tuple[float, float]:
+        """Size of the board in the picture, farthest and nearest of what was kept, share of its side; 0 before the first."""
+        sizes = [shape.size for kept in self.kept for shape in kept.shapes if shape is not None]
+        return (min(sizes), max(sizes)) if sizes else (0.0, 0.0)
+
+    def leans(self) -> Floats:
+        """Return how often the board leant to each of LEANS, counted so far as needed, by the camera that saw least, (4,)."""
+        by_camera = []
+        for n in range(len(self.sizes)):
+            leans = np.array([kept.shapes[n].lean for kept in self.kept if kept.shapes[n] is not None]).reshape(-1, 2)  # type: ignore[union-attr]
+            sides = np.column_stack([-leans[:, 1], leans[:, 1], -leans[:, 0], leans[:, 0]])
+            by_camera.append(np.clip(sides / ENOUGH_LEAN, 0.0, 1.0).round(2).sum(axis=0))
+        return np.asarray(np.min(by_camera, axis=0))
+
+    def _more_words(self) -> str:
+        """Ask for more views of any kind, once all else is there."""
+        return "turn and move it a little further" if self.kept else ""
+
+    def _cover_need(self, camera: int) -> Requirement:
+        """Say how much of a picture was covered, and where nothing was."""
+        cover = self.cover[camera]
+        share = float(cover.mean())
+        side = CAMERAS[camera] if len(self.sizes) > 1 else ""
+        name = f"{side} picture" if side else "picture"
+        return Requirement(name, share / ENOUGH_COVER, place_words(_emptiest(cover), side), f"{100 * share:.0f} %")
+
+    def _depth_need(self) -> Requirement:
+        """Say how far near and far views are apart."""
+        far, near = self.depths
+        ratio = near / far if far > 0.0 else 1.0
+        have = float(np.log(max(ratio, 1.0)) / np.log(ENOUGH_DEPTH))
+        return Requirement("near and far", have, depth_words(near < NEAR_SIZE) if self.kept else "", f"{ratio:.1f} times")
+
+    def _lean_need(self) -> Requirement:
+        """Say to which sides the board leant."""
+        leans = np.minimum(self.leans() / LEAN_VIEWS, 1.0)
+        side = LEANS[int(np.argmin(leans))]
+        figure = f"{int((leans >= 1.0).sum())} of 4 sides"
+        return Requirement(
+            "tilt", float(leans.mean()) if leans.min() < 1.0 else 1.0, lean_words(side) if self.kept else "", figure
+        )
+
+    def _advice(self, words: str, good: bool = False, taken: bool = False) -> Advice:
+        """Put together what to tell."""
+        done = self.done
+        shared = self.n_shared
+        views = f"{shared} view" + ("" if shared == 1 else "s")
+        if len(self.sizes) > 1:
+            lone = len(self.kept) - shared
+            counts = f"{views} by both cameras" + (f", {lone} by one" if lone else "")
+        else:
+            counts = views
+        return Advice(ENOUGH if done else words, good or done, taken, self.needs(), counts, done, self.cover)
+
+
+def _apart_px(view: BoardView, other: BoardView) -> float:
+    """Return the root mean square distance between the corners that two views share [px], NaN where they share none."""
+    both = view.seen & other.seen
+    if not both.any():
+        return float("nan")
+    return float(np.sqrt(((view.corners_px[both] - other.corners_px[both]) ** 2).sum(axis=1).mean()))
+
+
+def _distance(one: ViewShape | None, other: ViewShape | None) -> float:
+    """Return how different two views are."""
+    return np.inf if one is None or other is None else one.distance(other)
+
+
+def _cells(view: BoardView, size: tuple[int, int]) -> Floats:
+    """Count a view's corners by cell of the picture, (ROWS, COLUMNS)."""
+    at = view.corners_px[view.seen] / np.array(size, float) * [COLUMNS, ROWS]
+    column, row = np.clip(at.astype(np.int64), 0, [COLUMNS - 1, ROWS - 1]).T
+    counts = np.zeros((ROWS, COLUMNS))
+    np.add.at(counts, (row, column), 1.0)
+    return counts
+
+
+def _emptiest(cover: NDArray[np.float64]) -> str:
+    """Return the part of a picture, of 3 x 3, where least was covered; of alike ones a corner, where lenses bend most."""
+    rows, columns = np.array_split(np.arange(ROWS), 3), np.array_split(np.arange(COLUMNS), 3)
+    shares = [float(cover[np.ix_(r, c)].mean()) for r in rows for c in columns]
+    order = (0, 2, 6, 8, 1, 7, 3, 5, 4)
+    return PLACES[min(order, key=lambda n: (round(shares[n], 3), order.index(n)))]

@@ -1,0 +1,238 @@
+"""What each view of a calibration says of the rig: covariances, agreement of the views, and score tests of other explanations.
+
+Everything is linear around the solution. Each view gives information about the shared parameters, its own board pose eliminated
+(Schur complement). From these follow the covariance, how well the views agree beyond the noise of corners, and, by score tests
+(Rao 1948), by how much the residuals would shrink, and the rig change, if something fixed were free: a lens coefficient, the
+board's flatness, the cameras' poses from some view on.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from calibration.quality.world_error import N_LENS
+from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, jacobian
+from calibration.solve.solution import INTRINSICS, LensModel, RigSolution
+from config.arrays import Floats
+
+ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)
+RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
+MIN_INFORMATION = 1e-8  # of what places tell of a number on average: less is rounding, as of a camera that did not see the board
+MIN_SIGMA_PX = 1e-3
+MIN_SPREAD = 0.5  # of the noise: as well as places may be believed to agree
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Information of V views on G parameters: one or two lenses (9 each), the right camera's pose (6), the board's form (4).
+
+    information: (V, G, G), in units of the corner noise; score: (V, G), gradient of the log-likelihood at the solution; free: (G,
+    m), the directions that were free in the solution; n_rig: how many of the G are the rig's.
+    """
+
+    information: Floats
+    score: Floats
+    free: Floats
+    n_rig: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Something that was fixed, were it free. f_statistic: about 1 where nothing speaks for it.
+
+    step: change of all parameters, (G,); extra: change of what was fixed.
+    """
+
+    f_statistic: float
+    step: Floats
+    extra: Floats
+
+
+def evidence_of(solution: RigSolution) -> Evidence:
+    """Return the information and scores of a solution's views."""
+    monocular = solution.rig.is_monocular
+    n_cameras = 1 if monocular else 2
+    weight = _weights(solution)[:n_cameras]
+    seen = CornerObservations(solution.board.points_m, np.zeros((*weight.shape, 2)), weight)
+    freedom = FreeParameters((ALL,) * n_cameras, relative=not monocular, form=True)
+    shared, pose = jacobian(_state(solution), seen, freedom)
+    J = np.concatenate([shared, pose], axis=-1).swapaxes(0, 1)
+    G, V = freedom.n_shared, weight.shape[1]
+    J = J.reshape(V, -1, G + 6)
+    w = np.repeat(weight.swapaxes(0, 1).reshape(V, -1), 2, axis=1)
+    r = solution.residual_px[:n_cameras].swapaxes(0, 1).reshape(V, -1)
+    H = J.swapaxes(1, 2) @ (J * w[..., None])
+    b = (J * (w * r)[..., None]).sum(axis=1)
+    inverse = np.linalg.pinv(H[:, G:, G:], hermitian=True)
+    mixed = H[:, :G, G:] @ inverse
+    information = H[:, :G, :G] - mixed @ H[:, G:, :G]
+    score = b[:, :G] - (mixed @ b[:, G:, None])[..., 0]
+    return Evidence(information, score, _free(solution, G), N_LENS if monocular else 2 * N_LENS + 6)
+
+
+def covariance_of(evidence: Evidence, spread: float = 1.0, unmodelled: Floats | None = None) -> Floats:
+    """Return the covariance of the G parameters for independent noise of the corners, (G, G); undetermined ones come out huge.
+
+    spread: factor on the variance of that noise; unmodelled: directions that were fixed but may be otherwise, each as long as its
+    standard deviation, (G, e).
+    """
+    D = evidence.free if unmodelled is None else np.concatenate([evidence.free, unmodelled], axis=1)
+    prior = np.zeros(D.shape[1])
+    prior[evidence.free.shape[1] :] = 1.0
+    return np.asarray(D @ _inverse(D.T @ evidence.information.sum(axis=0) @ D / spread + np.diag(prior)) @ D.T)
+
+
+def disagreement(evidence: Evidence, extra: Floats | None = None) -> float:
+    """Return by how much the views differ from each other, in variances expected from the noise of corners; 1 where they agree.
+
+    The gain in residuals if each view had a rig of its own, over the number of directions that it determines. extra: directions
+    besides those of the solution that all views share, (G, e).
+    """
+    gained, spare = misfit(evidence, extra)
+    return gained / spare if spare > 0 else 1.0
+
+
+def downweight_misfits(evidence: Evidence) -> Evidence:
+    """Reduce the weight of views that fit worse than noise explains, each by its own misfit.
+
+    A board that moved between two pictures spoils its view only; that must not look like a camera that was moved.
+    """
+    gained, directions = _misfits(evidence, None)
+    weight = 1.0 / np.maximum(gained / np.maximum(directions, 1), 1.0)
+    return replace(evidence, information=evidence.information * weight[:, None, None], score=evidence.score * weight[:, None])
+
+
+def clustered_covariance(evidence: Evidence) -> Floats:
+    """Return the covariance of the G parameters from the scatter of the views, whatever its cause, (G, G) (White 1980; by view).
+
+    Needs many more views than parameters; with fewer it comes out too small.
+    """
+    D = evidence.free
+    inverse = _inverse(D.T @ evidence.information.sum(axis=0) @ D)
+    score = _scores_at_optimum(evidence, None) @ D
+    n = len(score)
+    return np.asarray(n / max(n - 1, 1) * D @ inverse @ (score.T @ score) @ inverse @ D.T)
+
+
+def misfit(evidence: Evidence, extra: Floats | None = None) -> tuple[float, int]:
+    """Return the gain in residuals if each view had a rig of its own, and the gain expected from noise alone."""
+    gained, directions = _misfits(evidence, extra)
+    shared = evidence.free.shape[1] + (0 if extra is None else extra.shape[1])
+    return float(gained.sum()), int(directions.sum()) - shared
+
+
+def _misfits(evidence: Evidence, extra: Floats | None) -> tuple[Floats, NDArray[np.intp]]:
+    """Return each view's gain by a rig of its own, (V,), and how many directions it determines, (V,)."""
+    gained, directions = np.zeros(len(evidence.score)), np.zeros(len(evidence.score), np.intp)
+    shared = np.linalg.norm(evidence.free, axis=1) > 0
+    if extra is not None:
+        shared = shared | (np.linalg.norm(extra, axis=1) > 0)
+    centred = _scores_at_optimum(evidence, extra)
+    usual = np.diag(evidence.information.mean(axis=0))[shared]
+    for v, score in enumerate(centred[:, shared]):
+        gained[v], directions[v] = _gain_of_own_rig(evidence.information[v][np.ix_(shared, shared)], score, usual)
+    return gained, directions
+
+
+def alternative(evidence: Evidence, extra: Floats) -> Alternative:
+    """Free directions that were fixed, (G, e): how much better the views would fit, and how the rig would change."""
+    D, total = evidence.free, evidence.information.sum(axis=0)
+    both = np.concatenate([D, extra], axis=1)
+    score = both.T @ _scores_at_optimum(evidence, None).sum(axis=0)
+    inverse = _inverse(both.T @ total @ both)
+    step = inverse @ score
+    gained = float(score @ step)
+    spread = max(disagreement(evidence, extra), MIN_SPREAD)
+    return Alternative(gained / max(extra.shape[1], 1) / spread, np.asarray(both @ step), step[D.shape[1] :])
+
+
+def fixed_lens_directions(evidence: Evidence, camera: int) -> Floats:
+    """Return the directions of a camera's lens that were fixed in the solution, (G, e)."""
+    own = np.zeros((len(evidence.free), N_LENS))
+    own[camera * N_LENS : (camera + 1) * N_LENS] = np.eye(N_LENS)
+    D = evidence.free[camera * N_LENS : (camera + 1) * N_LENS]
+    outside = scipy.linalg.null_space(D.T) if D.any() else np.eye(N_LENS)
+    return np.asarray(own @ outside)
+
+
+def board_form(evidence: Evidence) -> Floats:
+    """Return the directions of the board's form: stretch, two curvatures and twist, (G, 4)."""
+    return np.asarray(np.eye(len(evidence.free))[:, evidence.n_rig :])
+
+
+def camera_moved_at(evidence: Evidence, view: int) -> Alternative:
+    """Let the right camera have another pose from a view on; extra: change of that pose, (6,)."""
+    late = np.zeros(len(evidence.score), bool)
+    late[view:] = True
+    G = len(evidence.free)
+    pose = np.eye(G)[:, evidence.n_rig - 6 : evidence.n_rig]
+    total, after = evidence.information.sum(axis=0), evidence.information[late].sum(axis=0)
+    D = evidence.free
+    S = np.block([[D.T @ total @ D, D.T @ after @ pose], [pose.T @ after @ D, pose.T @ after @ pose]])
+    score = np.concatenate([np.zeros(D.shape[1]), pose.T @ _scores_at_optimum(evidence, None)[late].sum(axis=0)])
+    step = _inverse(S) @ score
+    gained = float(score @ step)
+    apart, spare = misfit(evidence)
+    spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
+    return Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :])
+
+
+def _scores_at_optimum(evidence: Evidence, extra: Floats | None) -> Floats:
+    """Return each view's score after the step that all share: (V, G)."""
+    both = evidence.free if extra is None else np.concatenate([evidence.free, extra], axis=1)
+    step = _inverse(both.T @ evidence.information.sum(axis=0) @ both) @ (both.T @ evidence.score.sum(axis=0))
+    return np.asarray(evidence.score - evidence.information @ (both @ step))
+
+
+def _gain_of_own_rig(information: Floats, score: Floats, usual: Floats) -> tuple[float, int]:
+    """Return s' S^+ s and the number of directions that count: what a view hardly determines is left out."""
+    counts = np.diag(information) > MIN_INFORMATION * usual
+    information, score = information[counts][:, counts], score[counts]
+    scale = 1.0 / np.sqrt(np.diag(information))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    real = values > RANK
+    along = vectors[:, real].T @ (scale * score)
+    return float((along**2 / values[real]).sum()), int(real.sum())
+
+
+def _inverse(H: Floats) -> Floats:
+    """Invert a symmetric matrix of unlike scales; undetermined directions come out huge, not infinite."""
+    if not len(H):
+        return H
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
+    return np.asarray((vectors / np.maximum(values, 1e-13)) @ vectors.T * np.outer(scale, scale))
+
+
+def _weights(solution: RigSolution) -> Floats:
+    """Return the weight of each corner, (2, V, N) [px^-2], as in the adjustment."""
+    if solution.weight is not None:
+        return np.where(solution.used, solution.weight, 0.0)
+    sigma = np.maximum(solution.sigma_px, MIN_SIGMA_PX)
+    return np.asarray(solution.used / sigma[:, None, None] ** 2)
+
+
+def _state(solution: RigSolution) -> BundleState:
+    """Return the solution as a state of the adjustment."""
+    return replace(bundle_state(solution.rig, solution.board_to_world), form=solution.board_form)
+
+
+def _free(solution: RigSolution, n_columns: int) -> Floats:
+    """Return the directions that were free in the solution: lenses, relative pose, and the board's form."""
+    columns = []
+    eye = np.eye(n_columns)
+    for c in range(1 if solution.rig.is_monocular else 2):
+        if solution.fixed_intrinsics:
+            break
+        sigma, K, at = solution.intrinsic_sigma[c], solution.rig.cameras[c].matrix, c * N_LENS
+        tied = K[0, 0] == K[1, 1] and np.isclose(sigma[0], sigma[1], rtol=1e-9)
+        columns += [eye[at] + eye[at + 1]] if tied else [eye[at], eye[at + 1]]
+        columns += [eye[at + k] for k in (2, 3) if sigma[k] > 0]
+        columns += [eye[at + INTRINSICS.index(name)] for name in solution.lenses[c]]
+    if not solution.rig.is_monocular:
+        columns += list(eye[2 * N_LENS : 2 * N_LENS + 6])
+    if solution.form_was_free:
+        columns += list(eye[-N_FORM:])
+    return np.stack(columns, axis=1) if columns else np.zeros((n_columns, 0))

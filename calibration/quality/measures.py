@@ -1,0 +1,185 @@
+"""What a solved calibration measures in millimetres and degrees (edges of squares, tilts, distances), and checks that it is
+physically possible.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, Camera
+from calibration.quality.report import Finding, Grade
+from calibration.solve.solution import RigSolution
+from calibration.triangulate import triangulate
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec
+
+ASPECT = (0.05, 0.2)  # relative difference of fx and fy that is unusual, and that no camera has
+OFF_CENTER = (0.15, 0.35)  # of the picture's length: distance of the principal point that is unusual, and impossible
+SIDEWAYS = 0.3  # of the baseline, on the wrong side: the cameras are exchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Sides of squares as both cameras measure them, along the board's rows and down its columns [m].
+
+    mean_m, sigma_m: of all lengths; true_m: mean of their components along the board's sides, which noise does not lengthen, and
+    true_sigma_m: of one; n: how many.
+    """
+
+    mean_m: float
+    sigma_m: float
+    true_m: float
+    true_sigma_m: float
+    n: int
+
+
+def edges_of(solution: RigSolution) -> Edges:
+    """Triangulate the corners that both cameras saw, and measure the sides of the squares."""
+    board, shared = solution.board, solution.used[0] & solution.used[1]
+    points = np.full((*shared.shape, 3), np.nan)
+    if shared.any() and not solution.rig.is_monocular:
+        px = [corners_px(solution, side)[shared] for side in (0, 1)]
+        points[shared] = triangulate(solution.rig, px[0], px[1])[0]
+    grid = points.reshape(len(points), board.rows, board.columns, 3)
+    R = matrix_from_rotvec(solution.board_to_world[:, :3])
+    lengths, parts = [], []
+    for axis, column in ((2, 0), (1, 1)):
+        sides = np.diff(grid, axis=axis)
+        parts.append(np.einsum("vrci,vi->vrc", sides, R[:, :, column]).ravel())
+        lengths.append(np.linalg.norm(sides, axis=-1).ravel())
+    length, part = np.concatenate(lengths), np.concatenate(parts)
+    length, part = length[np.isfinite(length)], part[np.isfinite(part)]
+    if not len(length):
+        return Edges(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+    return Edges(float(length.mean()), float(length.std()), float(part.mean()), float(part.std()), len(length))
+
+
+def corners_px(solution: RigSolution, side: int) -> Floats:
+    """Return the measured corners of a camera, (V, N, 2) raw [px], zero where not seen."""
+    out = np.zeros((*solution.used.shape[1:], 2))
+    for v, pair in enumerate(solution.pairs):
+        view = pair.views[side]
+        if view is not None:
+            out[v, view.seen] = view.corners_px[view.seen]
+    return out
+
+
+def view_rms_px(solution: RigSolution) -> Floats:
+    """Return the RMS of each view by camera, (2, V) [px], NaN where a camera did not see it."""
+    n = solution.used.sum(axis=2)
+    squares = (solution.residual_px**2).sum(axis=(2, 3))
+    return np.asarray(np.where(n > 0, np.sqrt(squares / np.maximum(n, 1)), np.nan))
+
+
+def depth_ratio(solution: RigSolution, side: int) -> float:
+    """Return the distance of the farthest over that of the nearest corner that a camera saw."""
+    depths = board_points_m(solution, side)[..., 2][solution.used[side]]
+    return float(np.percentile(depths, 98) / max(np.percentile(depths, 2), 1e-6)) if len(depths) else 1.0
+
+
+def tilts_rad(solution: RigSolution, side: int) -> Floats:
+    """Return the angle of each board that a camera saw from facing it squarely, (V',) [rad]."""
+    seen = solution.used[side].any(axis=1)
+    camera = solution.rig.cameras[side]
+    normals = matrix_from_rotvec(solution.board_to_world[seen, :3])[:, :, 2] @ camera.rotation.T
+    middles = board_points_m(solution, side)[seen].mean(axis=1)
+    cosines = (normals * middles).sum(axis=1) / np.maximum(np.linalg.norm(middles, axis=1), 1e-9)
+    return np.asarray(np.arccos(np.clip(cosines, -1.0, 1.0)))
+
+
+def board_points_m(solution: RigSolution, side: int) -> Floats:
+    """Return the board's corners in a camera's frame, (V, N, 3) [m]."""
+    R, t = matrix_from_rotvec(solution.board_to_world[:, :3]), solution.board_to_world[:, 3:]
+    world = solution.board.points_m @ np.swapaxes(R, 1, 2) + t[:, None]
+    return solution.rig.cameras[side].to_camera(world)
+
+
+def sanity_findings(solution: RigSolution) -> list[Finding]:
+    """Check what must hold whatever the pixels say."""
+    monocular = solution.rig.is_monocular
+    findings = [
+        finding
+        for camera in solution.rig.cameras[: 1 if monocular else 2]
+        for finding in (_lens(camera), _folds(camera))
+        if finding
+    ]
+    findings += _boards(solution)
+    if not monocular:
+        findings += _sides(solution)
+    return findings
+
+
+def _lens(camera: Camera) -> Finding | None:
+    """Check focal lengths and principal point."""
+    K, size = camera.matrix, np.array(camera.size)
+    side = float(size.max())
+    fx, fy = float(K[0, 0]), float(K[1, 1])
+    who = f"{camera.title}'s"
+    if not all(FOCAL_RANGE[0] <= focal / side <= FOCAL_RANGE[1] for focal in (fx, fy)):
+        text = f"{who} focal length came out as {fx:.0f} x {fy:.0f} px, which no lens has for pictures {side:.0f} px long"
+        return Finding(Grade.FAIL, text, "take views with the board tilted, near and far")
+    aspect = abs(fx / fy - 1.0)
+    off = float((np.abs(K[:2, 2] - 0.5 * (size - 1.0)) / side).max())
+    if aspect > ASPECT[1] or off > OFF_CENTER[1]:
+        text = f"{who} lens came out as no lens is: fx/fy = {fx / fy:.2f}, its axis {off * side:.0f} px off the picture's middle"
+        return Finding(Grade.FAIL, text, "take views with the board tilted, near and far, all over the picture")
+    if aspect > ASPECT[0] or off > OFF_CENTER[0]:
+        text = f"{who} lens is unusual: fx/fy = {fx / fy:.2f}, its axis {off * side:.0f} px off the picture's middle"
+        return Finding(Grade.POOR, text, "were the pictures cut or stretched? add views all over the picture, the board tilted")
+    return None
+
+
+def _folds(camera: Camera) -> Finding | None:
+    """Check that the lens model is monotonic out to the picture's corners."""
+    k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
+    corners = np.array(
+        [(0, 0), (camera.size[0] - 1, 0), (0, camera.size[1] - 1), (camera.size[0] - 1, camera.size[1] - 1)], float
+    )
+    # Radius in the distorted picture that the model must reach while it still grows.
+    reach = float(np.linalg.norm((corners - camera.matrix[:2, 2]) / camera.focal_px, axis=1).max())
+    r = np.linspace(0.0, 3.0 * reach, 600)
+    bent = r * (1.0 + r**2 * (k1 + r**2 * (k2 + r**2 * k3)))
+    folds = np.flatnonzero(np.diff(bent) <= 0.0)
+    limit = float(bent[folds[0]]) if len(folds) else float(bent[-1])
+    if limit >= 0.98 * reach:
+        return None
+    share = 100.0 * limit / reach
+    text = f"{camera.title}'s lens model folds back {share:.0f} % of the way to the picture's corners"
+    fix = "add views with the board in the corners of its picture"
+    return Finding(Grade.FAIL if share < 75.0 else Grade.POOR, text, fix)
+
+
+def _boards(solution: RigSolution) -> list[Finding]:
+    """Check that every board is in front of the cameras that saw it, and faces them."""
+    findings = []
+    R = matrix_from_rotvec(solution.board_to_world[:, :3])
+    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+        seen = solution.used[side].any(axis=1)
+        points = board_points_m(solution, side)[seen]
+        behind = int((points[..., 2] <= 0.0).any(axis=1).sum())
+        if behind:
+            text = f"{behind} of {int(seen.sum())} boards came out behind {camera.title}: a mirrored solution"
+            findings.append(Finding(Grade.FAIL, text, "take more views with the board tilted more"))
+            continue
+        normals = R[seen][:, :, 2] @ camera.rotation.T
+        backs = int(((normals * points.mean(axis=1)).sum(axis=1) <= 0.0).sum())
+        if backs:
+            text = f"{backs} of {int(seen.sum())} boards show {camera.title} their back"
+            findings.append(Finding(Grade.FAIL, text, "are its pictures mirrored? switch that off in its settings"))
+    return findings
+
+
+def _sides(solution: RigSolution) -> list[Finding]:
+    """Check where the right camera stands, seen from the left one."""
+    rig, (low, high) = solution.rig, BASELINE_RANGE_M
+    if rig.baseline_m < 1e-4:
+        text = "both cameras came out in one place: their pictures are the same"
+        return [Finding(Grade.FAIL, text, "give the pictures of the left and of the right camera")]
+    if not low <= rig.baseline_m <= high:
+        text = f"the cameras came out {rig.baseline_m:.3g} m apart, expected {low:g} to {high:g} m"
+        return [Finding(Grade.FAIL, text, "is the square size right, and do both pictures of a view show the same moment?")]
+    to_right = rig.left.rotation @ (rig.right.center_m - rig.left.center_m)
+    if to_right[0] < -SIDEWAYS * rig.baseline_m:
+        text = f"the left camera stands {-1e3 * to_right[0]:.0f} mm to the right of the right one: they are exchanged"
+        return [Finding(Grade.FAIL, text, "give them in the other order")]
+    return []

@@ -1,0 +1,62 @@
+"""The quality report on a calibration: pass, poor or fail, the findings behind the grade, and figures."""
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+class Grade(enum.IntEnum):
+    """How good a calibration is; the worst finding decides."""
+
+    PASS = 0
+    POOR = 1
+    FAIL = 2
+
+    @property
+    def word(self) -> str:
+        """The grade as it is printed."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked: its grade, what was found, and what to do about it."""
+
+    grade: Grade
+    text: str
+    fix: str = ""
+
+    @property
+    def line(self) -> str:
+        """The finding in one line."""
+        return f"{self.text}: {self.fix}" if self.fix else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class QualityReport:
+    """Findings on a calibration. figures: by name with its unit, such as reprojection_px."""
+
+    findings: tuple[Finding, ...]
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def grade(self) -> Grade:
+        """The worst of the findings' grades."""
+        return max((finding.grade for finding in self.findings), default=Grade.PASS)
+
+    @property
+    def lines(self) -> list[str]:
+        """The grade, then the findings, the worst first."""
+        ordered = sorted(self.findings, key=lambda finding: -finding.grade)
+        return [f"verdict: {self.grade.word}", *(f"  {finding.grade.word:<4} {finding.line}" for finding in ordered)]
+
+
+def graded(value: float, limits: tuple[float, float]) -> Grade:
+    """Grade a figure that is better the smaller it is: pass and poor up to the limits; fail beyond them, or if it is NaN."""
+    return Grade.PASS if value <= limits[0] else Grade.POOR if value <= limits[1] else Grade.FAIL
+
+
+def join_reports(reports: Sequence[QualityReport]) -> QualityReport:
+    """Return the findings and figures of several reports as one."""
+    figures = {name: value for report in reports for name, value in report.figures.items()}
+    return QualityReport(tuple(finding for report in reports for finding in report.findings), figures)

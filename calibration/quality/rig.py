@@ -1,0 +1,135 @@
+"""The quality report on a rig: is the world that it measures right where the performer moves, and if not, why?
+
+A small pixel error proves little: it can come with a world that is 30 % off. What decides is how wrong distances in the
+performer's volume may be (`calibration.quality.world_error`): three sigma of what the views leave open, widened by how much they
+disagree with each other, and the change of the world if a better explanation of the residuals were true
+(`calibration.quality.evidence`).
+"""
+
+import numpy as np
+
+from calibration.depth import depth_sigma_m, performer_distance_m, volume_points_m
+from calibration.quality.evidence import clustered_covariance, covariance_of, disagreement, evidence_of
+from calibration.quality.findings import (
+    coverage_findings,
+    form_findings,
+    pixel_findings,
+    size_findings,
+    tilt_findings,
+    view_findings,
+)
+from calibration.quality.measures import sanity_findings
+from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
+from calibration.quality.suspects import Suspect, suspects_of, unmodelled_directions
+from calibration.quality.world_error import error_derivatives
+from calibration.solve.solution import RigSolution
+from config.arrays import Floats
+from config.settings import CAMERAS
+
+PASS_ERROR, FAIL_ERROR = 0.02, 0.15  # relative error of distances: what a pass promises, and what is of no use
+SIGMAS = 3.0
+MARKER_PX = 0.2  # noise of a marker's centre, to illustrate depth
+NARROW = 0.08  # baseline over the performer's distance, below which any calibration is weak
+DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras are better moved apart
+TOO_DEEP_M = 0.020  # and beyond which they are too near: more than markers are off their nominal positions on a body
+SCATTERED = 1.5  # variances by which views differ, beyond which their own scatter is looked at too
+AGREED = 3.0  # variances by which views may differ without a finding
+REMARK_ERROR = 0.005  # change of distances up to which a suspect is a remark
+HOLD_STILL = "hold the board still for each view, and leave the cameras alone"
+
+
+def rig_report(solution: RigSolution, distance_m: float | None = None) -> QualityReport:
+    """Judge a calibration. distance_m: of the performer, by default where a body fits into the pictures."""
+    distance = performer_distance_m(solution.rig) if distance_m is None else distance_m
+    points = volume_points_m(solution.rig, distance)
+    sanity = QualityReport(tuple(sanity_findings(solution)), _plain_figures(solution) | {"distance_m": distance})
+    views = [judge(solution) for judge in (view_findings, pixel_findings, size_findings, form_findings, tilt_findings)]
+    parts = [sanity, *views, coverage_findings(solution, points)]
+    return join_reports(parts if sanity.grade is Grade.FAIL else [_world(solution, distance, points), *parts])
+
+
+def _plain_figures(solution: RigSolution) -> dict[str, float]:
+    """Return the figures that need no computation."""
+    figures = {f"focal_{name}_px": camera.focal_px for name, camera in zip(CAMERAS, solution.rig.cameras, strict=True)}
+    if not solution.rig.is_monocular:
+        figures["baseline_mm"] = 1e3 * solution.rig.baseline_m
+    return figures
+
+
+def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> QualityReport:
+    """Judge how wrong distances in the performer's volume may be, what speaks against the solution, and its depth noise."""
+    if len(points_m) < 4:
+        text = f"the two cameras hardly see the same at {distance_m:.1f} m"
+        fix = "turn them towards the performer, or say where one stands with --distance"
+        return QualityReport((Finding(Grade.FAIL, text, fix),))
+    evidence = evidence_of(solution)
+    derivatives = error_derivatives(solution.rig, points_m)
+    n = derivatives.shape[1]
+    spread = max(disagreement(evidence), 1.0)
+    covariance = covariance_of(evidence, spread, unmodelled_directions(solution, evidence))[:n, :n]
+    sigmas = _sigmas(derivatives, covariance)
+    if spread > SCATTERED:
+        sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
+    suspects = suspects_of(solution, evidence, derivatives)
+    shift = float(np.max([0.0, *(suspect.error for suspect in suspects)]))  # NaN where one of them is
+    error = SIGMAS * float(sigmas.max()) + shift
+    mean = derivatives.mean(axis=0)
+    figures = {
+        "world_off_percent": 100.0 * error,
+        "world_sigma_percent": 100.0 * float(sigmas.max()),
+        "scale_sigma_percent": 100.0 * float(np.sqrt(max(mean @ covariance @ mean, 0.0))),
+        "world_shift_percent": 100.0 * shift,
+        "disagreement": spread,
+    }
+    findings = [_world_finding(error, spread, distance_m, suspects, solution), *map(_suspect_finding, suspects)]
+    if spread > AGREED and not suspects:
+        text = f"the views differ from each other {np.sqrt(spread):.1f} times as much as their noise explains"
+        findings.append(Finding(Grade.POOR if error > 0.5 * PASS_ERROR else Grade.PASS, text, HOLD_STILL))
+    world = QualityReport(tuple(findings), figures)
+    return world if solution.rig.is_monocular else join_reports([world, _depth(solution, distance_m)])
+
+
+def _percent(share: float) -> str:
+    """Return a share as text, such as `0.35 %`."""
+    return f"{100.0 * share:.2g} %" if share < 0.995 else "more than 100 %"
+
+
+def _sigmas(derivatives: Floats, covariance: Floats) -> Floats:
+    """Return the standard deviation of each relative distance error, (P,)."""
+    return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", derivatives, covariance, derivatives), 0.0)))
+
+
+def _world_finding(error: float, spread: float, distance_m: float, suspects: list[Suspect], solution: RigSolution) -> Finding:
+    """Judge the largest error of a distance."""
+    monocular = solution.rig.is_monocular
+    what = "the size of things seen" if monocular else "distances"
+    text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_percent(error)}"
+    if error <= PASS_ERROR:
+        return Finding(Grade.PASS, text)
+    if suspects and suspects[0].error > 0.3 * error:
+        fix = suspects[0].fix
+    elif spread > 2.0 * AGREED:
+        fix = HOLD_STILL
+    elif monocular:
+        fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of the picture"
+    elif solution.rig.baseline_m < NARROW * distance_m:
+        fix = "move the cameras apart, and add views: tilted up to 45 degrees, near and far, into the corners of both pictures"
+    else:
+        fix = "add views: tilted up to 45 degrees to all sides, near and far, into the corners of both pictures"
+    return Finding(graded(error, (PASS_ERROR, FAIL_ERROR)), text, fix)
+
+
+def _suspect_finding(suspect: Suspect) -> Finding:
+    """Judge an explanation that speaks against the solution."""
+    grade = graded(suspect.error, (REMARK_ERROR, FAIL_ERROR))
+    return Finding(grade, f"{suspect.text}, which would change distances by {_percent(suspect.error)}", suspect.fix)
+
+
+def _depth(solution: RigSolution, distance_m: float) -> QualityReport:
+    """Report the depth noise of a marker."""
+    depth_m = depth_sigma_m(solution.rig, distance_m, MARKER_PX)
+    text = f"at {distance_m:.1f} m, {MARKER_PX:g} px is {1e3 * depth_m:.3g} mm"
+    wanted_m = solution.rig.baseline_m * depth_m / DEEP_M
+    fix = f"move the cameras apart, to about {wanted_m:.2g} m, or closer to the performer" if depth_m > DEEP_M else ""
+    grade = Grade.POOR if depth_m > TOO_DEEP_M else Grade.PASS
+    return QualityReport((Finding(grade, text, fix),), {"depth_mm": 1e3 * depth_m})

@@ -1,0 +1,89 @@
+"""How wrong a world is: the error of distances between points that one rig sees and another measures, and its derivatives.
+
+A world may be rotated or translated and is none the worse; distances count. An error of 0.02 means that some two points in the
+performer's volume are measured 2 % too near to each other or too far apart.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Camera, Rig
+from calibration.triangulate import triangulate
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec
+
+N_LENS = 9  # fx, fy, cx, cy, k1, k2, p1, p2, k3
+N_PAIR = 2 * N_LENS + 6  # left lens, right lens, rotation and translation of the right camera
+SHORTEST = 0.3  # of the largest distance: shorter ones do not count
+LENS_STEPS = np.array([1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-5, 1e-5, 1e-4])  # the first four times the focal length
+POSE_STEP = 1e-5  # [rad, m]
+
+
+def point_pairs(points_m: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs of points whose distance counts, as two lists of indices."""
+    i, j = np.triu_indices(len(points_m), 1)
+    d = np.linalg.norm(points_m[i] - points_m[j], axis=1)
+    far = d >= SHORTEST * d.max() if len(d) else np.zeros(0, bool)
+    return i[far], j[far]
+
+
+def remeasure(points_m: Floats, true_rig: Rig, rig: Rig) -> Floats:
+    """Return where `rig` puts the points that `true_rig` sees, (N, 3) [m]; the depth is given to a single camera."""
+    if true_rig.is_monocular:
+        x = true_rig.left.to_camera(points_m)
+        return np.asarray(rig.left.rays(true_rig.left.project(points_m)) * x[:, 2:])
+    px = [camera.project(points_m) for camera in true_rig.cameras]
+    return triangulate(rig, px[0], px[1])[0]
+
+
+def distance_errors(points_m: Floats, measured_m: Floats) -> Floats:
+    """Return the relative error of the distance of every pair that counts, signed, (P,)."""
+    i, j = point_pairs(points_m)
+    true = np.linalg.norm(points_m[i] - points_m[j], axis=1)
+    return np.asarray(np.linalg.norm(measured_m[i] - measured_m[j], axis=1) / true - 1.0)
+
+
+def error_derivatives(rig: Rig, points_m: Floats) -> Floats:
+    """Return the derivatives of the relative distance errors by the rig's parameters, (P, 24), or (P, 9) for a single camera.
+
+    In the order: left lens, right lens (fx, fy, cx, cy, k1, k2, p1, p2, k3 each), rotation of the right camera (a small vector
+    from the left) and its translation, the left camera being the world.
+    """
+    n = N_LENS if rig.is_monocular else N_PAIR
+    out = np.empty((len(point_pairs(points_m)[0]), n))
+    for column in range(n):
+        step = np.zeros(n)
+        step[column] = _step_size(rig, column)
+        ahead, back = (distance_errors(points_m, remeasure(points_m, rig, perturb(rig, sign * step))) for sign in (1.0, -1.0))
+        out[:, column] = (ahead - back) / (2.0 * step[column])
+    return out
+
+
+def _step_size(rig: Rig, column: int) -> float:
+    """Return the step for the central difference by one of the rig's parameters."""
+    if column < 2 * N_LENS:
+        camera = rig.cameras[column // N_LENS]
+        return float(LENS_STEPS[column % N_LENS]) * (camera.focal_px if column % N_LENS < 4 else 1.0)
+    return POSE_STEP
+
+
+def perturb(rig: Rig, step: Floats) -> Rig:
+    """Return the rig with its parameters changed by `step`, (24,) or (9,), in the order of `error_derivatives`."""
+    left = _with_lens(rig.left, step[:N_LENS])
+    if rig.is_monocular:
+        return Rig(left, left)
+    right = _with_lens(rig.right, step[N_LENS : 2 * N_LENS])
+    rotation = matrix_from_rotvec(step[-6:-3]) @ right.rotation
+    return Rig(left, replace(right, rotation=rotation, translation=right.translation + step[-3:]))
+
+
+def _with_lens(camera: Camera, step: Floats) -> Camera:
+    """Return a camera with its nine intrinsics changed by `step`, (9,)."""
+    matrix = camera.matrix.copy()
+    matrix[0, 0] += step[0]
+    matrix[1, 1] += step[1]
+    matrix[0, 2] += step[2]
+    matrix[1, 2] += step[3]
+    return replace(camera, matrix=matrix, distortions=camera.intrinsics[4:] + step[4:])

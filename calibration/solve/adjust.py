@@ -1,0 +1,280 @@
+"""Levenberg-Marquardt for the bundle adjustment, and its robust form.
+
+The board's poses are eliminated by the Schur complement (Triggs et al. 2000, section 6): what all views share is a system of some
+25 unknowns, each pose one of six. Robust: noise by camera from the median distance of the corners (of two-dimensional normal
+noise it is 1.1774 sigma), weights after Huber 1964, far corners left out.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from calibration.solve.equations import (
+    BundleState,
+    CornerObservations,
+    FreeParameters,
+    Views,
+    apply_step,
+    jacobian,
+    residual_px,
+    subset,
+)
+from config.arrays import Floats
+
+MAX_STEPS = 60
+FIRST_DAMPING = 1e-7
+MAX_DAMPING = 1e12
+MIN_GAIN = 1e-9  # of the cost in one step
+FLOOR = 1e-12  # keeps the equations of a pose that nothing was seen of from being singular
+MEDIAN_DISTANCE = 1.1774  # of a two-dimensional normal, in sigmas
+HUBER = 3.0  # distance in sigmas from which a corner has less weight
+OUTLIER_SIGMAS = 6.0  # and from which it has none
+MIN_SIGMA_PX = 0.02  # lowest estimate of the noise
+ROUNDS = 4
+BAD_VIEW, BAD_VIEW_PX = 8.0, 1.0  # a view farther off than so many times the median, and than this, is left out
+MIN_USED = 0.6  # of a view's corners
+LAG_SHARE = 0.29  # standard deviation of the lag between two free-running cameras, as a share of the frame time
+MIN_MOTION_PX, MIN_MOVING = 2.0, 10  # from so many views in motion the lag is estimated
+ORDINARY = 1.25  # factor by which a view is noisier than its camera by chance
+
+
+@dataclass(frozen=True, slots=True)
+class IntrinsicsPrior:
+    """Prior knowledge of the intrinsics: mean and inverse variance, both (C, 9), weight 0 where there is none."""
+
+    mean: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEquations:
+    """The normal equations: of the shared parameters (G, G), between them and each pose (V, G, 6), of each pose (V, 6, 6)."""
+
+    shared: Floats
+    mixed: Floats
+    pose: Floats
+    shared_gradient: Floats
+    pose_gradient: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFit:
+    """The result: state, cost (half the weighted sum of squares), whether it converged, and the number of steps."""
+
+    state: BundleState
+    cost: float
+    converged: bool
+    n_steps: int
+
+
+def adjust(
+    state: BundleState,
+    seen: CornerObservations,
+    freedom: FreeParameters,
+    prior: IntrinsicsPrior | None = None,
+    max_steps: int = MAX_STEPS,
+    smallest_gain: float = MIN_GAIN,
+) -> BundleFit:
+    """Minimise the cost from a state on, until a step gains less than a share of it; the cost never rises."""
+    damping, cost, n = FIRST_DAMPING, bundle_cost(state, seen, prior), 0
+    for n in range(1, max_steps + 1):
+        normal = normal_equations(state, seen, freedom, prior)
+        while True:
+            tried = apply_step(state, freedom, *_step(normal, damping))
+            new_cost = bundle_cost(tried, seen, prior)
+            if new_cost <= cost or damping > MAX_DAMPING:
+                break
+            damping *= 10.0
+        if not new_cost <= cost:
+            return BundleFit(state, cost, True, n)
+        gain, state, cost, damping = cost - new_cost, tried, new_cost, max(damping / 10.0, 1e-12)
+        if gain <= smallest_gain * cost + 1e-14:
+            return BundleFit(state, cost, True, n)
+    return BundleFit(state, cost, False, n)
+
+
+def bundle_cost(state: BundleState, seen: CornerObservations, prior: IntrinsicsPrior | None = None) -> float:
+    """Return half the weighted sum of squares of residuals and prior; infinite where the state is impossible."""
+    if not (state.intrinsics[:, :2] > 0).all():
+        return float("inf")
+    residual = residual_px(state, seen)
+    used = seen.weight > 0
+    cost = 0.5 * float(seen.weight[used] @ (residual[used] ** 2).sum(axis=1))
+    if prior is not None:
+        cost += 0.5 * float((prior.weight * (state.intrinsics - prior.mean) ** 2).sum())
+    return cost
+
+
+def normal_equations(
+    state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
+) -> NormalEquations:
+    """Return J' W J and J' W r, blockwise."""
+    G, (_, V, _) = freedom.n_shared, seen.weight.shape
+    J_shared, J_pose = jacobian(state, seen, freedom)
+    J = np.concatenate([J_shared, J_pose], axis=-1).swapaxes(0, 1).reshape(V, -1, G + 6)
+    residual = residual_px(state, seen)
+    counts = (seen.weight > 0) & np.isfinite(residual).all(axis=-1)  # not what lies behind a camera
+    root = np.sqrt(np.repeat(np.where(counts, seen.weight, 0.0).swapaxes(0, 1).reshape(V, -1), 2, axis=1))
+    r = np.where(counts[..., None], residual, 0.0).swapaxes(0, 1).reshape(V, -1) * root
+    J = J * root[..., None]
+    H, b = J.swapaxes(1, 2) @ J, (J * r[..., None]).sum(axis=1)
+    shared, gradient = H[:, :G, :G].sum(axis=0), b[:, :G].sum(axis=0)
+    if prior is not None:
+        column = 0
+        for c, lens in enumerate(freedom.lenses):
+            S, at = lens.directions, slice(column, column + lens.n_free)
+            shared[at, at] += (S * prior.weight[c][:, None]).T @ S
+            gradient[at] += S.T @ (prior.weight[c] * (prior.mean[c] - state.intrinsics[c]))
+            column += lens.n_free
+    return NormalEquations(shared, H[:, :G, G:], H[:, G:, G:], gradient, b[:, G:])
+
+
+def eliminate_poses(normal: NormalEquations, damping: float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """Return the Schur complement (G, G), its right side (G,), and pose^-1 [mixed', gradient], (V, 6, G + 1)."""
+    diagonal = damping * np.einsum("vii->vi", normal.pose) + FLOOR
+    pose = normal.pose + np.einsum("vi,ij->vij", diagonal, np.eye(normal.pose.shape[1]))
+    both = np.concatenate([normal.mixed.swapaxes(1, 2), normal.pose_gradient[..., None]], axis=2)
+    solved = np.linalg.solve(pose, both)
+    S = normal.shared - (normal.mixed @ solved[..., :-1]).sum(axis=0)
+    return S, normal.shared_gradient - (normal.mixed @ solved[..., -1:]).sum(axis=0)[:, 0], solved
+
+
+def shared_covariance(normal: NormalEquations) -> Floats:
+    """Return the covariance of the shared parameters, the poses unknown too, (G, G); undetermined directions come out huge."""
+    S, _, _ = eliminate_poses(normal)
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(S), 1e-300))
+    values, vectors = scipy.linalg.eigh(S * np.outer(scale, scale))
+    inverse = (vectors / np.maximum(values, 1e-15)) @ vectors.T
+    return np.asarray(inverse * np.outer(scale, scale))
+
+
+def _step(normal: NormalEquations, damping: float) -> tuple[Floats, Floats]:
+    """Solve the damped equations: shared (G,) and poses (V, 6)."""
+    S, right, solved = eliminate_poses(normal, damping)
+    S = S + np.diag(np.diag(normal.shared) * damping + FLOOR)
+    try:
+        shared = scipy.linalg.cho_solve(scipy.linalg.cho_factor(S), right) if len(right) else right
+    except scipy.linalg.LinAlgError:
+        shared = scipy.linalg.lstsq(S, right)[0]
+    return shared, solved[..., -1] - solved[..., :-1] @ shared
+
+
+@dataclass(frozen=True, slots=True)
+class RobustFit:
+    """The adjusted state, the observations with their final weights, the corners seen and in use, and the noise by camera.
+
+    mask, used: (C, V, N); sigma_px: (C,).
+    """
+
+    state: BundleState
+    seen: CornerObservations
+    mask: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    sigma_px: Floats
+
+    def at(self, views: Views) -> "RobustFit":
+        """Return some of the views, by index or mask."""
+        state, seen = subset(self.state, views), self.seen.at(views)
+        return replace(self, state=state, seen=seen, mask=self.mask[:, views], used=self.used[:, views])
+
+    @property
+    def unweighted(self) -> CornerObservations:
+        """The observations as they came: weight 1 where a corner was seen."""
+        return replace(self.seen, weight=self.mask.astype(float))
+
+
+def adjust_robustly(
+    state: BundleState,
+    seen: CornerObservations,
+    freedom: FreeParameters,
+    prior: IntrinsicsPrior | None = None,
+    motion_px: Floats | None = None,
+) -> RobustFit:
+    """Alternate adjustment and estimation of noise and weights until the noise changes little.
+
+    seen: with weight 1 where a corner was seen and 0 elsewhere; motion_px: of the board between pictures, by camera (C, V), 0
+    where it was still or both cameras expose together.
+    """
+    mask = seen.weight > 0
+    weighed, sigma, used = robust_weights(state, seen, mask, freedom, motion_px)
+    fit = adjust(state, weighed, freedom, prior)
+    for _ in range(ROUNDS - 1):
+        before = sigma
+        weighed, sigma, used = robust_weights(fit.state, seen, mask, freedom, motion_px)
+        fit = adjust(fit.state, weighed, freedom, prior)
+        if np.abs(sigma / before - 1.0).max() < 1e-3:
+            break
+    return RobustFit(fit.state, weighed, mask, used, sigma)
+
+
+def robust_weights(
+    state: BundleState, seen: CornerObservations, mask: NDArray[np.bool_], freedom: FreeParameters, motion_px: Floats | None
+) -> tuple[CornerObservations, Floats, NDArray[np.bool_]]:
+    """Return the observations with robust weights [px^-2], sigma (C,) and which corners are in use, (C, V, N)."""
+    distance = np.where(mask, np.linalg.norm(residual_px(state, seen), axis=-1), 0.0)
+    motion = np.zeros(mask.shape[:2]) if motion_px is None else motion_px
+    still = mask & (LAG_SHARE * motion < 0.5)[..., None]
+    sigma = np.array([noise_px(d[m], freedom, m) for d, m in zip(distance, still if still.any() else mask, strict=True)])
+    spread = view_noise_px(distance, mask, sigma, motion)[..., None]
+    relative = distance / spread
+    used = mask & (relative < OUTLIER_SIGMAS)
+    weight = np.where(used, np.minimum(1.0, HUBER / np.maximum(relative, 1e-9)) / spread**2, 0.0)
+    return replace(seen, weight=weight), sigma, used
+
+
+def view_noise_px(distance: Floats, mask: NDArray[np.bool_], sigma_px: Floats, motion_px: Floats) -> Floats:
+    """Return the expected noise of each view, (C, V) [px]: its camera's, and more where the view as a whole does not fit.
+
+    A board that moved while two cameras took it one after the other, or was bent by a hand, is off as a whole; so is a view of a
+    moving board, by as much as the others in motion show.
+    """
+    own = np.zeros(mask.shape[:2])
+    for c, v in zip(*np.nonzero(mask.any(axis=2)), strict=True):
+        own[c, v] = np.median(distance[c, v, mask[c, v]]) / MEDIAN_DISTANCE
+    if not np.isfinite(own).all():
+        own = np.where(np.isfinite(own), own, sigma_px[:, None])
+    more = np.maximum(own**2 - (ORDINARY * sigma_px[:, None]) ** 2, 0.0)
+    moving = motion_px > MIN_MOTION_PX
+    share = LAG_SHARE
+    if moving.sum() >= MIN_MOVING:  # a lag along the epipolar line is not seen, hence twice
+        excess = 2.0 * (own**2 - sigma_px[:, None] ** 2)[moving]
+        share = float(np.sqrt(np.clip(np.median(excess / motion_px[moving] ** 2), 0.0, LAG_SHARE**2)))
+    return np.asarray(np.sqrt(sigma_px[:, None] ** 2 + np.maximum(more, (share * motion_px) ** 2)))
+
+
+def noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_]) -> float:
+    """Estimate the noise of a coordinate from the corners' distances, corrected for the degrees of freedom."""
+    if not len(distance) or not np.isfinite(distance).all():
+        return 0.5 if not len(distance) else max(float(np.median(distance)), MIN_SIGMA_PX)
+    numbers = 2.0 * len(distance)
+    per_camera = (freedom.n_shared + 6.0 * int(mask.any(axis=1).sum())) / len(freedom.lenses)
+    left = max(numbers - per_camera, 0.25 * numbers)
+    return max(float(np.median(distance)) / MEDIAN_DISTANCE * float(np.sqrt(numbers / left)), MIN_SIGMA_PX)
+
+
+def inflate_noise(fit: RobustFit, freedom: FreeParameters) -> CornerObservations:
+    """Return the observations with lower weights where the residuals are larger than the weights say, for realistic covariances.
+
+    The noise is that of most corners; boards that bend and cameras that are not synchronised make whole views inconsistent.
+    """
+    squares = float((fit.seen.weight * np.where(fit.used, (residual_px(fit.state, fit.seen) ** 2).sum(axis=-1), 0.0)).sum())
+    left = 2.0 * float(fit.used.sum()) - freedom.n_shared - 6.0 * fit.seen.n_views
+    return replace(fit.seen, weight=fit.seen.weight / max(1.0, squares / max(left, 1.0)))
+
+
+def view_distances_px(fit: RobustFit) -> Floats:
+    """Return the median distance of each view's corners from their predictions, (V,) [px], of the worse camera."""
+    distance = np.linalg.norm(residual_px(fit.state, fit.unweighted), axis=-1)
+    out = np.zeros(fit.mask.shape[:2])
+    for c, v in zip(*np.nonzero(fit.mask.any(axis=2)), strict=True):
+        out[c, v] = np.median(distance[c, v, fit.mask[c, v]])
+    return np.asarray(out.max(axis=0))
+
+
+def good_views(fit: RobustFit) -> NDArray[np.bool_]:
+    """Return which views fit about as well as the others, (V,)."""
+    off = view_distances_px(fit)
+    share = fit.used.sum(axis=(0, 2)) / np.maximum(fit.mask.sum(axis=(0, 2)), 1)
+    return np.asarray((off <= max(BAD_VIEW * float(np.median(off)), BAD_VIEW_PX)) & (share >= MIN_USED))

@@ -1,0 +1,119 @@
+"""Checks of the views of a board before, and of the rig after it is solved for; each fault is one line."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView
+from calibration.camera import FOCAL_RANGE, title
+from calibration.solve.adjust import RobustFit, view_distances_px
+from calibration.solve.board_pose import MIN_CORNERS
+from config.arrays import Floats
+from config.errors import CalibrationError
+
+MIN_VIEWS = 4  # of one camera whose lens is not known
+MIN_SHARED = 3  # views of both cameras
+GOOD_VIEWS = 20
+OUTSIDE_PX = 1.0  # a corner may lie this far outside the picture
+SAME_PX = 1.0  # views are the same within this
+PARALLEL_RAD = np.radians(5.0)
+MAX_OFF = 0.01  # of the longer side: median distance of corners that are not those of the board
+UNKNOWN_FOCAL = 0.2  # relative sigma
+
+
+def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int], name: str) -> None:
+    """Raise CalibrationError: corners that do not fit the board or the picture, or that are not finite."""
+    for view in views:
+        where = f"{title(name)}, {view.name or 'a view'}"
+        if view.corners_px.shape != (len(board), 2) or view.seen.shape != (len(board),):
+            raise CalibrationError(
+                f"{where}: {len(view.corners_px)} corners; the board {board.text} has {len(board)}: give the board that was seen"
+            )
+        px = view.corners_px[view.seen]
+        if not np.isfinite(px).all():
+            raise CalibrationError(f"{where}: a corner's place is not a finite number: find the corners again")
+        if len(px) and not ((px >= -OUTSIDE_PX) & (px <= np.array(size) + OUTSIDE_PX - 1.0)).all():
+            far = px[np.abs(px - 0.5 * np.array(size)).max(axis=1).argmax()]
+            raise CalibrationError(
+                f"{where}: a corner at ({far[0]:.0f}, {far[1]:.0f}) lies outside pictures of {size[0]}x{size[1]}: "
+                f"are all pictures of this camera of one size?"
+            )
+
+
+def check_enough(views: Sequence[BoardView], name: str) -> None:
+    """Raise CalibrationError: too few views to calibrate a camera, or all the same."""
+    useful = [view for view in views if view.n_seen >= MIN_CORNERS]
+    if len(useful) < MIN_VIEWS:
+        raise CalibrationError(
+            f"{title(name)}: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at least {MIN_VIEWS} are needed "
+            f"and {GOOD_VIEWS} are good: hold it nearer, farther, in every corner of the picture and tilted to all sides"
+        )
+    if all(_same(useful[0], view) for view in useful[1:]):
+        raise CalibrationError(
+            f"{title(name)}: all {len(useful)} views show the board in one place; move it and tilt it between pictures"
+        )
+
+
+def check_shared(n_shared: int) -> None:
+    """Raise CalibrationError: too few views of both cameras."""
+    if n_shared < MIN_SHARED:
+        raise CalibrationError(
+            f"both cameras see the board together {n_shared} time{'' if n_shared == 1 else 's'}; at least {MIN_SHARED} are "
+            f"needed, {GOOD_VIEWS} are good: hold it where both see all of it, and check that left and right pictures belong "
+            f"together"
+        )
+
+
+def check_fits(fit: RobustFit, size: tuple[int, int], name: str, board: Board) -> None:
+    """Raise CalibrationError: the corners are not those of a flat board of this kind."""
+    off = float(np.median(view_distances_px(fit)))
+    if off > MAX_OFF * max(size):
+        raise CalibrationError(
+            f"{title(name)}: corners are {off:.1f} px off any place of the board {board.text}, expected below 1 px: "
+            f"give the board that was seen, its corners row by row, flat and in pictures that are not mirrored"
+        )
+
+
+def check_tilt(normals: Floats, name: str, focal_sigma: float) -> None:
+    """Raise CalibrationError: views too alike in tilt to determine the focal length, or it came out with an absurd uncertainty.
+
+    normals: of the boards in the camera's frame, (V, 3); focal_sigma: relative.
+    """
+    mean = normals.mean(axis=0)
+    spread = float(np.degrees(np.arccos(np.clip(normals @ (mean / max(np.linalg.norm(mean), 1e-12)), -1.0, 1.0)).max()))
+    if np.radians(spread) < PARALLEL_RAD or focal_sigma > UNKNOWN_FOCAL:
+        raise CalibrationError(
+            f"{title(name)}: its focal length cannot be told, all views hold the board within {spread:.0f} degrees of one tilt "
+            f"(sigma of the focal length {100 * min(focal_sigma, 9.99):.0f} %): tilt the board by 20 to 45 degrees, to all sides"
+        )
+
+
+def check_intrinsics(intrinsics: Floats, size: tuple[int, int], name: str, board: Board) -> None:
+    """Raise CalibrationError: an impossible lens."""
+    side, (fx, fy, cx, cy) = max(size), intrinsics[:4]
+    if not all(FOCAL_RANGE[0] * side <= focal <= FOCAL_RANGE[1] * side for focal in (fx, fy)):
+        raise CalibrationError(
+            f"{title(name)}: a focal length of {fx:.0f} x {fy:.0f} px came out, expected {FOCAL_RANGE[0] * side:.0f} to "
+            f"{FOCAL_RANGE[1] * side:.0f} px for pictures {side} px long: is the board {board.text}, flat and tilted?"
+        )
+    if not (-0.25 * size[0] <= cx <= 1.25 * size[0] and -0.25 * size[1] <= cy <= 1.25 * size[1]):
+        raise CalibrationError(
+            f"{title(name)}: the optical axis came out at ({cx:.0f}, {cy:.0f}), far outside the picture of {size[0]}x{size[1]}: "
+            f"were the pictures cropped? Take more views, tilted to all sides"
+        )
+
+
+def check_sides(centre_m: Floats, names: tuple[str, str]) -> None:
+    """Raise CalibrationError: the right camera is to the left of the left one. centre_m: of the right camera, (3,)."""
+    if centre_m[0] < -0.5 * np.linalg.norm(centre_m):
+        raise CalibrationError(
+            f"the camera given as right ({names[1]}) stands {-100 * centre_m[0]:.1f} cm to the left of the one given as left "
+            f"({names[0]}): left and right are swapped, exchange them; or both cameras mirror their pictures: switch that off"
+        )
+
+
+def _same(first: BoardView, second: BoardView) -> bool:
+    """Return whether two views show the board in the same position of the picture."""
+    both = first.seen & second.seen
+    return bool(both.any()) and bool(np.abs(first.corners_px[both] - second.corners_px[both]).max() < SAME_PX)

@@ -1,0 +1,166 @@
+"""Choose the cameras' lens models, and whether the board is flat, by cross-validation.
+
+k-fold over views of the whole adjustment, both cameras in it: a wrong lens model shows sooner in how the two pictures contradict
+each other than in either alone. Of all models the simplest is taken that is within one standard error of the best (Breiman et al.
+1984), the error of the difference taken view by view.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibration.solve.adjust import IntrinsicsPrior, adjust
+from calibration.solve.board_pose import refine_board_poses, view_costs
+from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, subset
+from calibration.solve.solution import LEVELS, LensModel
+from config.arrays import Floats
+
+FOLDS = 5
+VIEWS_FOR_SPREAD = 10  # with fewer, held-out views cannot show that a lens model is too simple: it is not chosen but given
+VIEWS_FOR_FORM = 8  # with fewer, the board is taken to be flat
+VIEWS_PER_PARAMETER = 0.8  # that a model needs
+STEPS = 12
+ENOUGH_GAIN = 1e-6  # of the cost, when models are compared
+
+Lenses = tuple[LensModel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LensChoice:
+    """The chosen free parameters, the state fitted with them, and the held-out error of each choice by name [px]."""
+
+    freedom: FreeParameters
+    state: BundleState
+    held_out_px: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What was tried: the squared held-out error of each view (V,) [px^2] and the fitted state, by choice."""
+
+    seen: CornerObservations
+    prior: IntrinsicsPrior
+    errors_px2: dict[FreeParameters, Floats] = field(default_factory=dict)
+    states: dict[FreeParameters, BundleState] = field(default_factory=dict)
+
+    def run(self, freedom: FreeParameters, start: BundleState) -> None:
+        """Fit with these free parameters and measure the held-out error, once."""
+        if freedom in self.states:
+            return
+        form = start.form if freedom.form else np.zeros(N_FORM)
+        state = replace(start, intrinsics=restrict(start.intrinsics, freedom.lenses), form=form)
+        self.states[freedom] = adjust(state, self.seen, freedom, self.prior, STEPS, ENOUGH_GAIN).state
+        self.errors_px2[freedom] = held_out_errors(self.states[freedom], self.seen, freedom, self.prior)
+
+    def as_good(self, freedom: FreeParameters) -> bool:
+        """Return whether a choice is within one standard error of the best tried; of few views, whether it is the best."""
+        best = min(self.errors_px2.values(), key=lambda errors: float(errors.mean()))
+        more = self.errors_px2[freedom] - best
+        if len(more) < VIEWS_FOR_SPREAD:
+            return bool(more.mean() <= 0.0)
+        return bool(more.mean() <= more.std(ddof=1) / np.sqrt(len(more)))
+
+
+def choose_lenses(
+    state: BundleState,
+    seen: CornerObservations,
+    prior: IntrinsicsPrior,
+    freedom: FreeParameters,
+) -> LensChoice:
+    """Choose what is free: the form of the board, each camera's distortion coefficients, pixels that are not square.
+
+    First, with the richest lenses, form and pixels; then the simplest level of coefficients that serves all cameras; then fewer
+    for each alone. Otherwise coefficients would make up for what is wrong elsewhere. state, seen: of one or two cameras, weights
+    final; freedom: what else is free.
+    """
+    trial, C = _Trial(seen, prior), seen.n_cameras
+    seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
+    possible = [level for level in LEVELS if level == LEVELS[0] or (3 + len(level)) * VIEWS_PER_PARAMETER <= seen_by]
+    if seen_by < VIEWS_FOR_SPREAD:
+        possible = [level for level in possible if "k3" not in level][-1:]
+    base = replace(freedom, lenses=_same(possible[-1], C), form=False)
+    trial.run(base, state)
+    if seen.n_views >= VIEWS_FOR_FORM:
+        base = _enrich(trial, base, replace(base, form=True))
+    base = _enrich(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
+    rungs = [replace(base, lenses=_same(level, C, base.lenses[0].square)) for level in possible]
+    for richer, rung in zip(rungs[::-1], rungs[-2::-1], strict=False):
+        trial.run(rung, trial.states[richer])
+    now = next((rung for rung in rungs if trial.as_good(rung)), base)
+    for c in range(C):
+        now = _simplify(trial, now, c, possible if C > 1 else possible[:0])
+    held_out_px = {_describe(tried): float(np.sqrt(2.0 * errors.mean())) for tried, errors in trial.errors_px2.items()}
+    return LensChoice(now, trial.states[now], held_out_px)
+
+
+def held_out_errors(state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior) -> Floats:
+    """Return the weighted mean squared error of each view [px^2] when the cameras are fitted to the others, (V,).
+
+    A held-out view's own board pose is fitted to it: six parameters against two for every corner of either camera.
+    """
+    fold = np.arange(seen.n_views) % min(FOLDS, seen.n_views)
+    out = np.empty(seen.n_views)
+    for k in range(int(fold.max()) + 1):
+        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        fitted = adjust(subset(state, train), seen.at(train), freedom, prior, STEPS, ENOUGH_GAIN).state
+        poses = subset(state, test)
+        tested = replace(fitted, board_rotation=poses.board_rotation, board_translation=poses.board_translation)
+        left_out = seen.at(test)
+        out[test] = view_costs(refine_board_poses(tested, left_out)[0], left_out) / np.maximum(
+            left_out.weight.sum(axis=(0, 2)), 1e-300
+        )
+    return out
+
+
+def restrict(intrinsics: Floats, lenses: Lenses) -> Floats:
+    """Set the intrinsics that models do not have to their defaults: (C, 9)."""
+    out = intrinsics.copy()
+    for c, lens in enumerate(lenses):
+        out[c, 4:][~lens.directions[4:].any(axis=1)] = 0.0
+        if lens.square:
+            out[c, :2] = out[c, :2].mean()
+    return out
+
+
+def _enrich(trial: _Trial, now: FreeParameters, more: FreeParameters) -> FreeParameters:
+    """Take more parameters if the present ones are not as good."""
+    trial.run(more, trial.states[now])
+    return now if trial.as_good(now) else more
+
+
+def _simplify(trial: _Trial, now: FreeParameters, camera: int, levels: Sequence[tuple[str, ...]]) -> FreeParameters:
+    """Return one camera with a simpler model for as long as that is as good: square pixels, then fewer coefficients."""
+    lens = now.lenses[camera]
+    below = levels[: levels.index(lens.coefficients)] if levels else ()
+    simpler = [LensModel(level, lens.square) for level in reversed(below)]
+    if not lens.square and len(now.lenses) > 1:
+        now = _simpler_if_as_good(trial, now, _replace_lens(now, camera, replace(lens, square=True)))
+    for model in simpler:
+        lower = _replace_lens(now, camera, replace(model, square=now.lenses[camera].square))
+        if _simpler_if_as_good(trial, now, lower) is now:
+            break
+        now = lower
+    return now
+
+
+def _simpler_if_as_good(trial: _Trial, now: FreeParameters, simpler: FreeParameters) -> FreeParameters:
+    """Return the simpler choice if it is as good."""
+    trial.run(simpler, trial.states[now])
+    return simpler if trial.as_good(simpler) else now
+
+
+def _same(level: tuple[str, ...], n_cameras: int, square: bool = True) -> Lenses:
+    """Return the same model for every camera."""
+    return (LensModel(level, square),) * n_cameras
+
+
+def _replace_lens(freedom: FreeParameters, camera: int, lens: LensModel) -> FreeParameters:
+    """Return the choice with one camera's model replaced."""
+    return replace(freedom, lenses=(*freedom.lenses[:camera], lens, *freedom.lenses[camera + 1 :]))
+
+
+def _describe(freedom: FreeParameters) -> str:
+    """Return what is free as text, the lens once if all are the same."""
+    lenses = freedom.lenses[:1] if len(set(freedom.lenses)) == 1 else freedom.lenses
+    return " | ".join(lens.name for lens in lenses) + ("; form of the board" if freedom.form else "")

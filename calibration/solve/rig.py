@@ -1,0 +1,196 @@
+"""Solve for a rig of two cameras, or for one, from views of a board: lens models, intrinsics, relative pose, covariances."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView, ViewPair
+from calibration.camera import Camera, Rig, title
+from calibration.solve.adjust import IntrinsicsPrior, RobustFit, good_views, inflate_noise, view_distances_px
+from calibration.solve.board_pose import MIN_CORNERS, refine_board_poses
+from calibration.solve.checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
+from calibration.solve.equations import N_FORM, FreeParameters, residual_px
+from calibration.solve.initial import (
+    MAX_BAD_SHARE,
+    adjust_unmirrored,
+    determines_pose,
+    initial_lens,
+    initial_state,
+    motion_px,
+    observations,
+    solve_single_camera,
+)
+from calibration.solve.lens_choice import choose_lenses
+from calibration.solve.solution import DroppedPair, DropReason, RigSolution, describe_dropped
+from calibration.solve.start import as_camera, weak_prior
+from calibration.solve.uncertainty import board_form, uncertainty_at
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.settings import CAMERAS
+from database.geometry.rotations import rotvec_from_matrix
+
+Size = tuple[int, int]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Adjustment:
+    """An adjustment under way.
+
+    fit: what was found; freedom, prior: of its parameters; pairs: the views it rests on; motion_px: of the board in them, (C, V)
+    or None; held_out_px: as in `RigSolution`; dropped: pairs that were left out.
+    """
+
+    fit: RobustFit
+    freedom: FreeParameters
+    prior: IntrinsicsPrior
+    pairs: tuple[ViewPair, ...]
+    motion_px: Floats | None = None
+    held_out_px: Mapping[str, float] = field(default_factory=dict)
+    dropped: tuple[DroppedPair, ...] = ()
+
+
+def solve_rig(
+    board: Board,
+    pairs: Sequence[ViewPair],
+    sizes: tuple[Size, Size],
+    *,
+    intrinsics: tuple[Camera, Camera] | None = None,
+    intrinsic_sigma: Floats | None = None,
+    solve_offset: bool = False,
+    progress: Progress = lambda message: None,
+) -> RigSolution:
+    """Solve for two cameras; the world is the left camera's frame.
+
+    sizes: width and height of each camera's pictures; intrinsics: of an earlier calibration, kept fixed, or with intrinsic_sigma
+    (2, 9) a first guess with these standard deviations; solve_offset: estimate by how much the right camera's timestamps are
+    late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
+
+    Raises CalibrationError: too few or too similar views, corners that do not fit the pictures, cameras swapped, an absurd lens.
+    """
+    _check_input(board, pairs, sizes, intrinsics)
+    seen = observations(board, pairs, solve_offset)
+    lenses = []
+    for c, name in enumerate(CAMERAS):
+        progress(f"solving for {title(name)} alone")
+        lenses.append(initial_lens(board, seen.of_camera(c), sizes[c], c, intrinsics, intrinsic_sigma))
+    progress("solving for both cameras together")
+    state, kept, dropped = initial_state(lenses, seen, pairs)
+    freedom = FreeParameters(tuple(lens.lens for lens in lenses), offset=solve_offset)
+    mean, weight = (np.concatenate([getattr(lens.prior, name) for lens in lenses]) for name in ("mean", "weight"))
+    prior, used = IntrinsicsPrior(mean, weight), tuple(pairs[v] for v in kept)
+    motion = None if solve_offset else motion_px(used)
+    fit = adjust_unmirrored(state, seen.at(kept), freedom, prior, motion)
+    found = _Adjustment(fit, freedom, prior, used, motion, dropped=dropped)
+    if intrinsics is None:
+        progress("choosing the lens models by views left out")
+        found = _with_chosen_lenses(found)
+    found = _without_outliers(found)
+    state = found.fit.state
+    check_sides(-state.rotation.T @ state.translation, CAMERAS)
+    for c, name in enumerate(CAMERAS):
+        check_intrinsics(state.intrinsics[c], sizes[c], name, board)
+    return _solution(board, sizes, CAMERAS, found, intrinsics is not None)
+
+
+def solve_camera(board: Board, views: Sequence[BoardView], size: Size, *, name: str = "left") -> RigSolution:
+    """Solve for one camera alone: a rig of one camera, whose frame is the world. Raises CalibrationError as `solve_rig` does."""
+    check_views(board, views, size, name)
+    usable = [view for view in views if determines_pose(board, view)]
+    check_enough(usable, name)
+    pairs = tuple(ViewPair(view, None) for view in usable)
+    single = solve_single_camera(board, observations(board, pairs, False).of_camera(0), size, name)
+    freedom = FreeParameters((single.lens,), relative=False)
+    found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size), pairs))
+    found = _without_outliers(found)
+    check_intrinsics(found.fit.state.intrinsics[0], size, name, board)
+    return _solution(board, (size, size), (name, name), found, False)
+
+
+def _check_input(
+    board: Board, pairs: Sequence[ViewPair], sizes: tuple[Size, Size], intrinsics: tuple[Camera, Camera] | None
+) -> None:
+    """Raise CalibrationError if the views cannot be solved from."""
+    for c, name in enumerate(CAMERAS):
+        views = [view for pair in pairs if (view := pair.views[c]) is not None]
+        check_views(board, views, sizes[c], name)
+        if intrinsics is None:
+            check_enough([view for view in views if determines_pose(board, view)], name)
+        elif intrinsics[c].size != tuple(sizes[c]):
+            known, size = intrinsics[c].size, sizes[c]
+            raise CalibrationError(
+                f"{title(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
+                f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
+            )
+    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= MIN_CORNERS]
+    check_shared(sum(determines_pose(board, left) and determines_pose(board, right) for left, right in seen))
+
+
+def _with_chosen_lenses(found: _Adjustment) -> _Adjustment:
+    """Choose the lens models by the views that fit, and adjust with them."""
+    fit = found.fit
+    good = fit.at(good_views(fit))
+    choice = choose_lenses(good.state, good.seen, found.prior, found.freedom)
+    state = replace(choice.state, board_rotation=fit.state.board_rotation, board_translation=fit.state.board_translation)
+    state = refine_board_poses(state, fit.seen)[0]
+    fit = adjust_unmirrored(state, fit.unweighted, choice.freedom, found.prior, found.motion_px)
+    return replace(found, fit=fit, freedom=choice.freedom, held_out_px=choice.held_out_px)
+
+
+def _without_outliers(found: _Adjustment) -> _Adjustment:
+    """Leave out views that fit far worse than the others, and adjust again. Raises CalibrationError: too many do."""
+    n_all, n_before = len(found.pairs), len(found.dropped)
+    for _ in range(4):
+        good = good_views(found.fit)
+        if good.all():
+            break
+        off = view_distances_px(found.fit)
+        usual = float(np.median(off))
+        outliers = [DroppedPair(found.pairs[v], DropReason.OUTLIER, float(off[v]), usual) for v in np.flatnonzero(~good)]
+        pairs, dropped = tuple(found.pairs[v] for v in np.flatnonzero(good)), (*found.dropped, *outliers)
+        if len(pairs) < (1.0 - MAX_BAD_SHARE) * n_all or len(pairs) < 3:
+            raise CalibrationError(
+                f"{len(dropped) - n_before} of {n_all} views of the board contradict the others: was the board flat and still, "
+                f"did no camera move, and do left and right pictures belong together? ({describe_dropped(dropped[n_before])})"
+            )
+        part, motion = found.fit.at(good), None if found.motion_px is None else found.motion_px[:, good]
+        fit = adjust_unmirrored(part.state, part.unweighted, found.freedom, found.prior, motion)
+        found = replace(found, fit=fit, pairs=pairs, motion_px=motion, dropped=dropped)
+    return found
+
+
+def _solution(
+    board: Board, sizes: tuple[Size, Size], names: tuple[str, str], found: _Adjustment, fixed_intrinsics: bool
+) -> RigSolution:
+    """Put the result together with its covariances."""
+    fit, freedom = found.fit, found.freedom
+    state, C, V = fit.state, fit.seen.n_cameras, len(found.pairs)
+    uncertainty = uncertainty_at(state, inflate_noise(fit, freedom), freedom, found.prior)
+    poses = [(np.eye(3), np.zeros(3)), (state.rotation, state.translation)]
+    cameras = [as_camera(names[c], sizes[c], state.intrinsics[c], *poses[c]) for c in range(C)]
+    residual, used, weight = np.zeros((2, V, len(board), 2)), np.zeros((2, V, len(board)), bool), np.zeros((2, V, len(board)))
+    residual[:C], used[:C] = np.where(fit.used[..., None], residual_px(state, fit.seen), 0.0), fit.used
+    weight[:C] = fit.seen.weight
+    models = [lens.coefficients for lens in freedom.lenses]
+    return RigSolution(
+        board=board,
+        rig=Rig(cameras[0], cameras[-1], float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1)))),
+        pairs=found.pairs,
+        board_to_world=np.hstack([rotvec_from_matrix(state.board_rotation), state.board_translation]),
+        residual_px=residual,
+        used=used,
+        sigma_px=np.array([*fit.sigma_px, *([0.0] if C == 1 else [])]),
+        lenses=(models[0], models[-1]),
+        held_out_px=found.held_out_px,
+        intrinsic_sigma=uncertainty.intrinsic_sigma,
+        relative_covariance=uncertainty.relative_covariance,
+        fixed_intrinsics=fixed_intrinsics,
+        dropped=found.dropped,
+        offset_s=state.offset_s if freedom.offset else float("nan"),
+        offset_sigma_s=uncertainty.offset_sigma_s,
+        form=board_form(fit, freedom, found.prior),
+        board_form=state.form if freedom.form else np.zeros(N_FORM),
+        weight=weight,
+    )

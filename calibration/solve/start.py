@@ -1,0 +1,154 @@
+"""Initial values: the focal length in closed form, and the relative pose of the cameras on which most views agree.
+
+Focal length: Zhang 2000, section 3.1, with square pixels and the principal point in the middle of the picture.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Camera
+from calibration.solve.adjust import IntrinsicsPrior, adjust
+from calibration.solve.board_pose import MIN_CORNERS, candidate_poses, homography, view_costs
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, subset
+from calibration.solve.solution import LensModel
+from config.arrays import Floats
+from database.geometry.rotations import geodesic_rad
+
+FOCALS, N_FOCALS = (0.4, 6.0), 10  # of the longer side: the range tried where the closed form fails
+GOOD_START_PX = 1.0  # error up to which a start is good
+START_STEPS = 12
+CENTRE_SIGMA = 0.1  # of the longer side: standard deviation of the principal point from the middle of the picture
+K_SIGMA = (1.0, 3.0, 0.02, 0.02, 10.0)  # k1, k2, p1, p2, k3: weak, for what the views do not determine
+AGREE_RAD, AGREE_SHARE = 0.05, 0.05  # views agree on the relative pose within: rotation, and share of the board's distance
+
+
+@dataclass(frozen=True, slots=True)
+class PoseCandidates:
+    """One camera and the board poses as it alone sees them, both of each view, the better first (2 V), and their costs."""
+
+    state: BundleState
+    costs: Floats
+
+
+def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
+    """Return nine intrinsics and a pose as a Camera."""
+    fx, fy, cx, cy = intrinsics[:4]
+    matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+    return Camera(name, size, matrix, intrinsics[4:].copy(), rotation.copy(), translation.copy())
+
+
+def weak_prior(size: tuple[int, int]) -> IntrinsicsPrior:
+    """Return what is known of any camera's lens: its axis goes roughly through the middle of the picture."""
+    mean, weight = np.zeros((1, 9)), np.zeros((1, 9))
+    mean[0, 2:4] = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
+    weight[0, 2:4] = (CENTRE_SIGMA * max(size)) ** -2
+    weight[0, 4:] = np.array(K_SIGMA) ** -2.0
+    return IntrinsicsPrior(mean, weight)
+
+
+def undistort_pixels(intrinsics: Floats, px: Floats) -> Floats:
+    """Return undistorted, normalised image points: (9,), (..., 2) [px] -> (..., 2)."""
+    return as_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
+
+
+def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[int, int]) -> float:
+    """Return the focal length from the homographies of all views, NaN if undetermined: px (V, N, 2), weight (V, N)."""
+    centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
+    coefficient, constant = [], []
+    for corners, w in zip(px, weight, strict=True):
+        if (w > 0).sum() < MIN_CORNERS:
+            continue
+        h1, h2, _ = homography(points_m[:, :2], (corners - centre) / scale, w).T
+        norm = np.linalg.norm(h1[:2]) * np.linalg.norm(h2[:2])
+        coefficient += [(h1[:2] @ h2[:2]) / norm, (h1[:2] @ h1[:2] - h2[:2] @ h2[:2]) / norm]
+        constant += [h1[2] * h2[2] / norm, (h1[2] ** 2 - h2[2] ** 2) / norm]
+    a, b = np.array(coefficient), np.array(constant)
+    inverse_square = -float(a @ b) / max(float(a @ a), 1e-300)  # a / f^2 + b = 0 for every view
+    return scale / np.sqrt(inverse_square) if inverse_square > 0 else float("nan")
+
+
+def pose_candidates(intrinsics: Floats, seen: CornerObservations) -> PoseCandidates:
+    """Return the board poses as one camera with known intrinsics sees them."""
+    return PoseCandidates(*candidate_poses(intrinsics, seen, undistort_pixels(intrinsics, seen.px[0])))
+
+
+def initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensModel) -> PoseCandidates:
+    """Find a camera's intrinsics and the board poses without prior knowledge: seen is of one camera, views it sees, weight 1.
+
+    The closed form's focal length is tried first. Where noise spoils it (small boards, far away), or it leads to a bad fit, a
+    range of focal lengths is tried, and those at which the poses fit best are adjusted.
+    """
+    closed = closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    tried = [_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
+    if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
+        focals = np.geomspace(*FOCALS, N_FOCALS) * max(size)
+        costs = [float(np.median(pose_candidates(_pinhole(f, size), seen).costs[: seen.n_views])) for f in focals]
+        tried += [_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
+    return min(tried, key=lambda start: start[0])[1]
+
+
+def _from_focal(
+    focal_px: float, seen: CornerObservations, size: tuple[int, int], lens: LensModel
+) -> tuple[float, PoseCandidates]:
+    """Adjust from a focal length, first without distortion, with new candidate poses each time; return the typical cost too."""
+    prior, views, now = weak_prior(size), np.arange(seen.n_views), pose_candidates(_pinhole(focal_px, size), seen)
+    for model in (LensModel(), lens):
+        state = subset(now.state, views)
+        fit = adjust(state, cap_weights(state, seen), FreeParameters((model,), relative=False), prior, START_STEPS)
+        now = pose_candidates(fit.state.intrinsics[0], seen)
+    return float(np.median(now.costs[: seen.n_views])), now
+
+
+def _pinhole(focal_px: float, size: tuple[int, int]) -> Floats:
+    """Return the nine intrinsics of a camera without distortion whose axis goes through the middle of the picture."""
+    return np.array([focal_px, focal_px, 0.5 * (size[0] - 1), 0.5 * (size[1] - 1), 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def cap_weights(state: BundleState, seen: CornerObservations) -> CornerObservations:
+    """Return the observations with less weight on views that fit far worse than most."""
+    costs = view_costs(state, seen)
+    typical = np.median(costs[np.isfinite(costs)]) if np.isfinite(costs).any() else 1.0
+    share = np.minimum(1.0, 9.0 * typical / np.maximum(costs, 1e-300))
+    return replace(seen, weight=seen.weight * np.where(np.isfinite(costs), share, 0.0)[None, :, None])
+
+
+def vote_relative_pose(
+    left: PoseCandidates, right: PoseCandidates, shared: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.bool_]]:
+    """Find the relative pose of the cameras on which most views agree, and which of the left camera's two poses belongs to it.
+
+    shared: which views both cameras see, (V,) bool. Every pairing of a left with a right pose of one view votes. Returns rotation
+    (3, 3) and translation (3,) of the right camera, the index of the left camera's pose (V,), 0 or 1, and whether it agrees (V,).
+    """
+    V = len(shared)
+    views = np.flatnonzero(shared)
+    R, t, distance, ok = [], [], [], []
+    for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        i, j = views + a * V, views + b * V
+        rotation = right.state.board_rotation[j] @ np.swapaxes(left.state.board_rotation[i], 1, 2)
+        R.append(rotation)
+        t.append(right.state.board_translation[j] - (rotation @ left.state.board_translation[i][..., None])[..., 0])
+        distance.append(np.linalg.norm(left.state.board_translation[i], axis=1))
+        ok.append(np.isfinite(left.costs[i]) & np.isfinite(right.costs[j]))
+    Rs, ts, distances, oks = np.stack(R), np.stack(t), np.stack(distance), np.stack(ok)  # (4, S, ...)
+    flat_R, flat_t = Rs.reshape(-1, 3, 3), ts.reshape(-1, 3)
+    angle = geodesic_rad(flat_R[:, None, None], Rs[None])  # (4 S, 4, S)
+    shift = np.linalg.norm(flat_t[:, None, None] - ts[None], axis=-1) / distances[None]
+    gap = np.where(oks[None], np.minimum((angle / AGREE_RAD) ** 2 + (shift / AGREE_SHARE) ** 2, 8.0), 8.0)
+    score = gap.min(axis=1).sum(axis=1)
+    winner = int(np.argmin(np.where(oks.ravel(), score, np.inf)))
+    pairing, nearest = gap[winner].argmin(axis=0), gap[winner].min(axis=0)
+    choice = np.zeros(V, np.intp)
+    choice[views] = pairing // 2
+    agrees = np.zeros(V, bool)
+    agrees[views] = nearest < 8.0
+    own = Rs[pairing, np.arange(len(views))][nearest < 8.0], ts[pairing, np.arange(len(views))][nearest < 8.0]
+    return _mean_rotation(own[0]), np.asarray(np.median(own[1], axis=0)), choice, agrees
+
+
+def _mean_rotation(rotations: Floats) -> Floats:
+    """Return the rotation nearest to all: (S, 3, 3) -> (3, 3)."""
+    U, _, Vt = np.linalg.svd(rotations.sum(axis=0))
+    return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)

@@ -1,0 +1,1 @@
+"""A performer's skeleton and marker offsets, from T-poses and movement; subject.toml."""

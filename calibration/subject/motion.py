@@ -1,0 +1,317 @@
+"""Lengths and marker offsets refined over a range of motion: a joint that bends tells where it is, which a T-pose cannot.
+
+In one pose a bone that is longer by a centimetre and a marker that sits a centimetre further back look alike; when the joint
+between them turns they do not. Frames of free movement, spread over its poses, join the T-poses as takes of their own
+(`subject_adjust`), each with its own root and pose, the pose expected where the estimator had it. The estimator held it with
+lengths that are now better, so whoever has the recording tracks it anew and refines once more: poses and offsets in turn.
+
+Whether movement that a subject was refined over bears the refinement out: if not it is told, and the T-pose's fit is kept.
+
+The movement must not contradict the T-pose. Lengths and marker places after it lie within what was known of them before; the
+T-pose's own markers still fit; no length ends at the bounds of what people are; and markers of frames that were not used for
+the refinement lie nearer to the refined body than to the one before, each body posed as well as it can be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.quality.report import Finding, Grade
+from calibration.subject.adjust import AdjustedSubject, MarkerPriors, PoseMarkers, SubjectProblem, SubjectState, adjust
+from calibration.subject.fit import MOST_OFF_M, SubjectFit, by_joint, length_sigmas
+from calibration.subject.model import PosedBody, fixed_space, place, skeleton_of
+from calibration.subject.quality import at_bounds
+from calibration.subject.subject import Subject
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.joints import JOINTS, N_JOINTS
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.skeleton import REFERENCE, Skeleton
+
+N_CHOSEN = 60
+N_HELD_OUT = 20
+HELD_OUT = 0.25  # at least this share of the frames is left aside, to judge by
+LEAST_FRAMES = 20
+LEAST_MARKERS = 5
+LEAST_BEND_RAD = 0.35  # over the movement, for a joint to tell anything
+SKIN_M = 0.006  # how far markers move on skin and cloth
+WORTH = 20.0  # independent frames that a movement is worth: skin, cloth and the estimator err alike for long
+OUTLIER_SIGMAS = 4.0
+ROUNDS = 3
+FIXED_M = 1e-5  # how far markers may be from places that are held
+
+# How far a joint may be from where the estimator had it, standard deviation by axis [rad]: x forward bend, y twist, z sideways.
+# Wide: what the estimator errs in, it errs in all the time, and a narrow expectation would write that into the lengths.
+ESTIMATE_RAD = {
+    "UpperLeg": (0.45, 0.35, 0.35),
+    "LowerLeg": (0.60, 0.15, 0.15),
+    "Foot": (0.35, 0.45, 0.25),
+    "Shoulder": (0.20, 0.25, 0.30),
+    "UpperArm": (0.75, 0.75, 0.75),
+    "LowerArm": (0.45, 0.75, 0.60),
+    "Hand": (0.45, 0.30, 0.35),
+    "spine": (0.18, 0.18, 0.18),
+    "chest": (0.18, 0.18, 0.18),
+    "upperChest": (0.18, 0.18, 0.18),
+    "neck": (0.25, 0.25, 0.25),
+    "head": (0.30, 0.30, 0.30),
+}
+SIGMA_RAD = np.array([by_joint(name, ESTIMATE_RAD) for name in JOINTS])
+
+
+@dataclass(frozen=True, slots=True)
+class MotionFrame:
+    """One frame of free movement: markers as in `TPose`, and the pose the estimator gave it.
+
+    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,).
+    """
+
+    point_m: Floats
+    valid: NDArray[np.bool_]
+    covariance_m2: Floats
+    rotvec: Floats
+    root_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedSubject:
+    """A subject refined over movement.
+
+    before_mm, after_mm: median distance of markers from where the body has them, before as the estimator posed it, after in the
+    poses found with the body; far_mm: after, of every marker, (M,); held_out: that in frames left aside, as `misfit`, before
+    and after, which alone compares bodies; bent: joints that bent enough to tell lengths.
+    """
+
+    subject: Subject
+    fit: SubjectFit
+    n_frames: int
+    before_mm: float
+    after_mm: float
+    far_mm: Floats
+    held_out: tuple[float, float]
+    bent: tuple[str, ...]
+
+
+def refine(fit: SubjectFit, frames: Sequence[MotionFrame]) -> RefinedSubject:
+    """Refine a fitted subject over frames of movement.
+
+    Raises CalibrationError: too few frames that show enough markers, or none in which anything bends.
+    """
+    usable = [frame for frame in frames if int(frame.valid.sum()) >= LEAST_MARKERS]
+    if len(usable) < LEAST_FRAMES:
+        raise CalibrationError(
+            f"only {len(usable)} frames of the movement show {LEAST_MARKERS} markers or more, at least {LEAST_FRAMES} are "
+            "needed; move for some seconds in view of both cameras"
+        )
+    poses = np.stack([resting(frame.rotvec) for frame in usable])
+    bent = bending_joints(poses)
+    if not bent:
+        raise CalibrationError(
+            "nothing bends in the movement, which tells no lengths; bend elbows, knees, hips and shoulders for some seconds"
+        )
+    chosen = spread_rows(poses, min(N_CHOSEN, int((1.0 - HELD_OUT) * len(poses))))
+    aside = np.setdiff1d(np.arange(len(poses)), chosen)[:: max(1, (len(poses) - len(chosen)) // N_HELD_OUT)]
+    takes = tuple(_take(usable[row], poses[row], len(chosen)) for row in chosen)
+    problem = replace(fit.problem, takes=fit.problem.takes + takes)
+    start = SubjectState(
+        fit.adjusted.state.y,
+        fit.adjusted.state.offset_m,
+        fit.adjusted.state.rotvec + tuple(take.expected.copy() for take in takes),
+        fit.adjusted.state.root_m + tuple(take.root_m.copy() for take in takes),
+    )
+    n_still = len(fit.problem.takes)
+    before_mm = _median_mm(problem, [_placed(problem, start, row) for row in range(len(problem.takes))], n_still)
+    problem, adjusted = _without_outliers(problem, start)
+    refined = _refined_fit(fit, problem, adjusted)
+    far_mm, after_mm = _far_mm(problem, adjusted, n_still), _median_mm(problem, adjusted.placed, n_still)
+    held_out = tuple(_take(usable[row], poses[row], 1) for row in aside[:N_HELD_OUT])
+    misfits = (misfit(fit.subject, held_out), misfit(refined.subject, held_out))
+    return RefinedSubject(refined.subject, refined, len(takes), before_mm, after_mm, far_mm, misfits, bent)
+
+
+def misfit(subject: Subject, takes: Sequence[PoseMarkers]) -> float:
+    """Return how far markers lie from a given body, posed as well as it can be, median in standard deviations of cameras and
+    skin.
+
+    Not in millimetres: along the line of sight the cameras' own errors would drown everything.
+    """
+    worn = MarkerPriors(subject.joint, subject.offset_m, np.full(len(subject.joint), FIXED_M))
+    problem = SubjectProblem(fixed_space(subject.skeleton), worn, tuple(takes))
+    far = []
+    for take, body in zip(problem.takes, adjust(problem, max_steps=10).placed, strict=True):
+        e = (body.marker_m - take.point_m)[take.valid]
+        far.append(np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2[take.valid]), e))
+    return float(np.sqrt(np.median(np.concatenate(far)) / 3.0))
+
+
+def resting(rotvec: Floats) -> Floats:
+    """Return a charted pose as rotation vectors from the rest pose, (J, 3) [rad]; the root's is as it is."""
+    return rotvec_from_matrix(REFERENCE @ matrix_from_rotvec(rotvec))
+
+
+def bending_joints(poses: Floats) -> tuple[str, ...]:
+    """Name the joints that turn enough over the movement to tell lengths, by geodesic spread from their middle pose."""
+    names = []
+    for joint in range(1, N_JOINTS):
+        R = matrix_from_rotvec(poses[:, joint])
+        away = np.linalg.norm(rotvec_from_matrix(R[len(R) // 2].T @ R), axis=1)
+        if np.percentile(away, 95) > LEAST_BEND_RAD:
+            names.append(JOINTS[joint])
+    return tuple(names)
+
+
+def spread_rows(poses: Floats, count: int) -> NDArray[np.int64]:
+    """Choose rows whose poses are far from each other, the farthest from those chosen first: (N, J, 3) -> (count,) in order."""
+    flat = poses[:, 1:].reshape(len(poses), -1)
+    rows = [0]
+    distance = np.linalg.norm(flat - flat[0], axis=1)
+    while len(rows) < min(count, len(flat)):
+        rows.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.linalg.norm(flat - flat[rows[-1]], axis=1))
+    return np.array(sorted(rows), np.int64)
+
+
+def _take(frame: MotionFrame, pose: Floats, n_frames: int) -> PoseMarkers:
+    """Expect the pose the estimator gave, in one of so many frames."""
+    fewer = max(1.0, n_frames / WORTH)
+    covariance = fewer * (frame.covariance_m2 + SKIN_M**2 * np.eye(3))
+    return PoseMarkers(frame.point_m, frame.valid, covariance, pose, np.sqrt(fewer) * SIGMA_RAD, frame.root_m)
+
+
+def _without_outliers(problem: SubjectProblem, start: SubjectState) -> tuple[SubjectProblem, AdjustedSubject]:
+    """Adjust, leave out markers far from where everything else has them (wrong labels), and adjust again."""
+    adjusted = adjust(problem, start, max_steps=15)
+    for _ in range(ROUNDS - 1):
+        takes = []
+        for take, body in zip(problem.takes, adjusted.placed, strict=True):
+            e = body.marker_m - take.point_m
+            far2 = np.einsum("mi,mij,mj->m", e, np.linalg.inv(take.covariance_m2), e)
+            takes.append(replace(take, valid=take.valid & (far2 < OUTLIER_SIGMAS**2)))
+        if all(np.array_equal(new.valid, old.valid) for new, old in zip(takes, problem.takes, strict=True)):
+            break
+        problem = replace(problem, takes=tuple(takes))
+        adjusted = adjust(problem, adjusted.state, max_steps=15)
+    return problem, adjusted
+
+
+def _placed(problem: SubjectProblem, state: SubjectState, row: int) -> PosedBody:
+    """Place the body of one take."""
+    vectors, _ = problem.space.vectors(state.y)
+    return place(vectors, state.offset_m, problem.worn.joint, state.rotvec[row], state.root_m[row])
+
+
+def _median_mm(problem: SubjectProblem, placed: Sequence[PosedBody], first: int) -> float:
+    """Return the median distance of the markers of takes from `first` on from where the body has them."""
+    distances = [
+        np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
+        for take, body in zip(problem.takes[first:], placed[first:], strict=True)
+    ]
+    return 1e3 * float(np.median(np.concatenate(distances)))
+
+
+def _refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSubject) -> SubjectFit:
+    """Put the refined subject together; what is said of the T-pose stays, and what is known of lengths that were kept."""
+    old = fit.subject
+    seen = np.any([take.valid for take in problem.takes], axis=0)
+    offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
+    up = adjusted.placed[0].G[0][:, 1].copy()
+    subject = replace(old, offset_m=offset, up=up)
+    if not problem.space.n_parameters:
+        return SubjectFit(subject, adjusted, problem, fit.measured, seen)
+    found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)
+    skeleton = Skeleton(old.skeleton.name, found.offsets_m.copy(), found.tails_m.copy())
+    sigma_m, measured = length_sigmas(problem.space, adjusted)
+    return SubjectFit(replace(subject, skeleton=skeleton, length_sigma_m=sigma_m), adjusted, problem, measured, seen)
+
+
+def _far_mm(problem: SubjectProblem, adjusted: AdjustedSubject, first: int) -> Floats:
+    """Return every marker's median distance from where the body has it, over the takes from `first` on that show it, (M,)."""
+    far = np.full((len(problem.takes), len(problem.worn.joint)), np.nan)
+    for row in range(first, len(problem.takes)):
+        take, body = problem.takes[row], adjusted.placed[row]
+        far[row, take.valid] = np.linalg.norm(body.marker_m - take.point_m, axis=1)[take.valid]
+    seen = np.isfinite(far).any(axis=0)
+    result = np.zeros(far.shape[1])
+    result[seen] = 1e3 * np.nanmedian(far[:, seen], axis=0)
+    return result
+
+
+WORSE = 1.1  # times as far as before, in frames not used for the refinement
+FAR_MM = 15.0  # poor: in poses that are free, skin and cloth leave less
+LENGTH_SIGMAS = 3.5
+MOVED_SIGMAS, MOVED_M = 4.0, 0.07  # by how much the place of a marker may change: of where they are worn, and at most
+ODD = 6.0  # standard deviations of chi-square; up to 4.3 in good movement
+FIX = "did a marker slip between the T-pose and the movement? record both anew, or leave --motion out"
+
+
+def movement_findings(still: SubjectFit, refined: RefinedSubject) -> tuple[list[Finding], bool]:
+    """Judge a refinement; give what was found, and whether it is kept instead of the T-pose's fit.
+
+    still: the fit to the T-poses alone.
+    """
+    against = objections(still, refined)
+    if against:
+        text = f"the movement does not bear out the T-pose, whose fit is kept: {'; '.join(against)}"
+        return [Finding(Grade.POOR, text, FIX)], False
+    worst = int(np.argmax(refined.far_mm))
+    name = still.subject.markers.names[worst]
+    text = (
+        f"{refined.n_frames} frames of movement fit: in others markers lie {refined.held_out[0]:.2f} -> "
+        f"{refined.held_out[1]:.2f} times as far from the body as cameras and skin explain"
+    )
+    far = refined.far_mm[worst] > FAR_MM
+    text += f"; {name} {refined.far_mm[worst]:.0f} mm" if far else ""
+    fix = f"does {name} sit firmly, is it told from its neighbours?" if far else ""
+    return [Finding(Grade.POOR if far else Grade.PASS, text, fix)], True
+
+
+def objections(still: SubjectFit, refined: RefinedSubject) -> list[str]:
+    """Say what speaks against a refinement, nothing if it may be kept."""
+    found = [*_held_out(refined), *_lengths(still, refined.fit), *_bounds(still, refined.fit)]
+    return [*found, *_places(still, refined.fit), *_tposes(still, refined.fit)]
+
+
+def _held_out(refined: RefinedSubject) -> list[str]:
+    """Look at the frames that were not used."""
+    before, after = refined.held_out
+    if after <= WORSE * before:
+        return []
+    return [f"in frames left aside markers lie {before:.2f} -> {after:.2f} times as far off as cameras and skin explain"]
+
+
+def _lengths(still: SubjectFit, fit: SubjectFit) -> list[str]:
+    """Find bones that changed more than the T-pose leaves open."""
+    sigma = still.subject.length_sigma_m
+    if sigma is None or not still.problem.space.n_parameters:
+        return []
+    was, now = (np.linalg.norm(f.subject.skeleton.offsets_m, axis=1) for f in (still, fit))
+    off = np.abs(now - was) / np.maximum(sigma[0], 1e-3)
+    joint = int(np.argmax(off))
+    if off[joint] < LENGTH_SIGMAS:
+        return []
+    return [f"the bone that ends at {JOINTS[joint]} would go from {1e3 * was[joint]:.0f} to {1e3 * now[joint]:.0f} mm"]
+
+
+def _bounds(still: SubjectFit, fit: SubjectFit) -> list[str]:
+    """Find lengths that only the movement drove to the bounds of what people are."""
+    new = [joint for joint in at_bounds(fit) if joint not in at_bounds(still)]
+    return [f"the bone that ends at {JOINTS[joint]} would be as long or short as nobody's in the database" for joint in new[:1]]
+
+
+def _places(still: SubjectFit, fit: SubjectFit) -> list[str]:
+    """Find markers that went far on the body, or off it."""
+    moved = np.linalg.norm(fit.subject.offset_m - still.subject.offset_m, axis=1)
+    nominal = np.linalg.norm(fit.subject.offset_m - fit.subject.markers.offset_m, axis=1)
+    may = np.minimum(MOVED_SIGMAS * still.problem.worn.sigma_m, MOVED_M)
+    bad = np.flatnonzero(still.seen & ((moved > may) | (nominal > MOST_OFF_M)))
+    return [f"{still.subject.markers.names[m]} would sit {1e3 * moved[m]:.0f} mm from where the T-pose has it" for m in bad[:1]]
+
+
+def _tposes(still: SubjectFit, fit: SubjectFit) -> list[str]:
+    """Look at whether the refined body still explains the T-poses."""
+    n = len(still.problem.takes)
+    freedom = np.array([max(3 * int(take.valid.sum()) - 6, 1) for take in still.problem.takes])
+    rise = (fit.adjusted.cost_of_take[:n] - still.adjusted.cost_of_take) / np.sqrt(2.0 * freedom)
+    return ["the T-pose's own markers would fit far worse"] if float(rise.max()) > ODD else []

@@ -1,0 +1,149 @@
+"""A picture of a subject: skeleton and markers from the front and from the side, how well lengths are known, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.quality.picture import INK, LEFT, MEASURED, QUIET, new_figure, report_panel, save_figure, style
+from calibration.quality.report import QualityReport
+from calibration.subject.fit import TakesFit
+from calibration.subject.quality import BoneLength, lengths_of
+from config.arrays import Floats
+from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAVES = ("head", "leftHand", "rightHand", "leftToes", "rightToes")
+LABEL_M = (0.34, 0.048)  # room that the name of a marker takes
+SIGMAS_DRAWN = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A side to look from: which axes of the body run across and up, and which way across."""
+
+    title: str
+    across: int
+    sign: float
+    named: bool
+
+    def flat(self, x: Floats) -> Floats:
+        """Return places in the picture, (..., 3) -> (..., 2) [m]."""
+        return np.stack([self.sign * x[..., self.across], x[..., 1]], axis=-1)
+
+
+FRONT = _View("from the front: the performer's left is on the right", 0, 1.0, True)
+SIDE = _View("from the performer's left", 2, -1.0, False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A body with its hips at the origin, turned to face +z [m].
+
+    joint, end: of bones, (J, 3); marker, nominal: where markers were found and where the set has them, (M, 3).
+    """
+
+    joint: Floats
+    end: Floats
+    marker: Floats
+    nominal: Floats
+
+
+def draw_subject(found: TakesFit, report: QualityReport, path: str | Path) -> Path:
+    """Draw a fitted subject to a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    import matplotlib
+
+    with matplotlib.rc_context(style()):
+        figure = new_figure(13.0, 9.4)
+        body = _body(found)
+        _draw_view(figure.add_axes((0.04, 0.34, 0.44, 0.61)), found, body, FRONT)
+        _draw_view(figure.add_axes((0.50, 0.34, 0.22, 0.61)), found, body, SIDE)
+        _draw_lengths(figure.add_axes((0.80, 0.42, 0.18, 0.50)), lengths_of(found.fit))
+        n_moving = len(found.fit.problem.takes) - len(found.used)
+        title = f"{found.fit.subject.name}, {len(found.used)} take{'' if len(found.used) == 1 else 's'}"
+        title += f" and {n_moving} frames of movement" if n_moving else ""
+        report_panel(figure.add_axes((0.04, 0.02, 0.94, 0.26)), report, title, 140)
+    return save_figure(figure, path)
+
+
+def _body(found: TakesFit) -> _Drawn:
+    """Return the body of the first take in its own frame."""
+    fit = found.fit
+    (G, p), subject = fit.pose, fit.subject
+    joint = subject.joint
+    end = p + np.einsum("jik,jk->ji", G, subject.skeleton.tails_m)
+    marker, nominal = (p[joint] + np.einsum("mij,mj->mi", G[joint], o) for o in (subject.offset_m, subject.markers.offset_m))
+    return _Drawn(*((x - p[0]) @ G[0] for x in (p, end, marker, nominal)))
+
+
+def _draw_view(ax: Axes, found: TakesFit, body: _Drawn, view: _View) -> None:
+    """Draw bones, how well each is known, markers and the way each came from its nominal place."""
+    fit = found.fit
+    kept = not fit.problem.space.n_parameters
+    sigma = fit.subject.length_sigma_m
+    bones = [(PARENTS[j], body.joint[PARENTS[j]], body.joint[j], 0, j) for j in range(1, N_JOINTS)]
+    bones += [(JOINT_INDEX[n], body.joint[JOINT_INDEX[n]], body.end[JOINT_INDEX[n]], 1, JOINT_INDEX[n]) for n in LEAVES]
+    for _, begin, end, row, j in bones:
+        a, b = view.flat(begin), view.flat(end)
+        known = kept or bool(fit.measured[row, j])
+        ax.plot(
+            *zip(a, b, strict=True), color=LEFT if known else QUIET, lw=3.0 if known else 2.0, solid_capstyle="round", zorder=3
+        )
+        if sigma is not None:
+            _halo(ax, b, SIGMAS_DRAWN * float(sigma[row, j]), LEFT if known else QUIET)
+    found_at, nominal = view.flat(body.marker), view.flat(body.nominal)
+    for m in range(len(found_at)):
+        ax.plot(*zip(nominal[m], found_at[m], strict=True), color=MEASURED, lw=1.3, zorder=4)
+        ax.plot(*found_at[m], "o", ms=5.5, mfc=MEASURED if fit.seen[m] else "white", mec=MEASURED, zorder=5)
+    if view.named:
+        _names(ax, fit.subject.markers.names, found_at)
+    ax.set_title(view.title)
+    ax.set_aspect("equal")
+    ax.margins(0.12)
+    ax.grid(True)
+    ax.set_xlabel("m from the hips" if view.named else "m from the hips, front to the left")
+
+
+def _halo(ax: Axes, middle: Floats, radius_m: float, color: str) -> None:
+    """Draw how far the end of a bone may be off."""
+    from matplotlib.patches import Circle
+
+    ax.add_patch(Circle((float(middle[0]), float(middle[1])), radius_m, color=color, alpha=0.16, lw=0, zorder=1))
+
+
+def _names(ax: Axes, names: tuple[str, ...], places: Floats) -> None:
+    """Write the markers' names beside them, each on the outer side and below those that are in its way."""
+    written: list[Floats] = []
+    for m in np.lexsort((places[:, 0], -places[:, 1])):
+        outward = 1.0 if places[m, 0] >= 0 else -1.0
+        at = places[m] + [0.03 * outward, 0.03]
+        middle = at + [0.5 * LABEL_M[0] * outward, 0.0]
+        while any((np.abs(middle - other) < LABEL_M).all() for other in written):
+            at, middle = at - [0.0, 0.5 * LABEL_M[1]], middle - [0.0, 0.5 * LABEL_M[1]]
+        written.append(middle)
+        side = "left" if outward > 0 else "right"
+        ax.text(float(at[0]), float(at[1]), names[m], size=7, color="0.3", ha=side, va="center", zorder=6)
+
+
+def _draw_lengths(ax: Axes, lengths: list[BoneLength]) -> None:
+    """Draw how well each length is known."""
+    ax.set_title("lengths [mm]")
+    if not lengths:
+        ax.set_axis_off()
+        ax.text(0.0, 0.9, "kept from before", color=INK)
+        return
+    rows = np.arange(len(lengths))
+    sigma = [1e3 * length.sigma_m for length in lengths]
+    ax.barh(rows, sigma, color=[LEFT if length.measured else QUIET for length in lengths], height=0.62)
+    for row, length in enumerate(lengths):
+        ax.text(sigma[row] + 0.6, row, f"{1e3 * length.length_m:.0f} +- {sigma[row]:.0f}", va="center", size=8, color=INK)
+    ax.set_yticks(rows, [length.name for length in lengths])
+    ax.set_xlim(0.0, 1.5 * max(sigma))
+    ax.invert_yaxis()
+    ax.set_xlabel("standard deviation [mm], drawn twofold as halos;\nblue: measured, grey: from people of that size", size=7.5)
+    ax.tick_params(length=0)

@@ -1,0 +1,145 @@
+"""A subject: one performer's skeleton and where the markers sit on it; subject.toml.
+
+subject.toml: a performer's skeleton and marker offsets, written after the T-pose and read by every session.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+from numpy.typing import NDArray
+
+from config.arrays import Floats
+from config.errors import FileFormatError, reason
+from config.files import atomic_write
+from config.joints import JOINTS, N_JOINTS
+from config.markers import MarkerSet, marker_set_from_tables
+from database.geometry.skeleton import Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A calibrated performer.
+
+    skeleton: bone lengths; markers: the set worn (offset_m there is nominal); offset_m: calibrated place of every marker
+    in its joint's frame, (M, 3) [m]; residual_mm: marker residual of the T-pose fit, (M,);
+    up: the world's up direction as seen in the T-pose, (3,); length_sigma_m: how well each length is known, as standard
+    deviations of the skeleton's offsets and tails, (2, J) [m], None where nobody knows.
+    """
+
+    name: str
+    skeleton: Skeleton
+    markers: MarkerSet
+    offset_m: Floats
+    residual_mm: Floats
+    up: Floats
+    length_sigma_m: Floats | None = None
+
+    @property
+    def joint(self) -> NDArray[np.int64]:
+        """Inboard joint of each marker, (M,)."""
+        return self.markers.joint
+
+
+SCHEMA = "duocap-subject-1"
+PARTS = ("offsets", "tails")
+
+
+def write_subject(path: Path, subject: Subject) -> None:
+    """Write a subject, whole or not at all."""
+    skeleton, markers = subject.skeleton, subject.markers
+    tables: dict[str, Any] = {}
+    for m, name in enumerate(markers.names):
+        tables[name] = {"joint": JOINTS[markers.joint[m]], "torso": bool(markers.torso[m])}
+        if markers.has_color[m]:
+            tables[name]["color_rgb"] = _numbers(markers.color_rgb[m])
+        tables[name]["nominal_offset_m"] = _numbers(markers.offset_m[m])
+        tables[name]["offset_m"] = _numbers(subject.offset_m[m])
+        tables[name]["residual_mm"] = round(float(subject.residual_mm[m]), 3)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": subject.name,
+        "units": "m",
+        "up": _numbers(subject.up),
+        "skeleton": {
+            "name": skeleton.name,
+            "offsets": {name: _numbers(skeleton.offsets_m[j]) for j, name in enumerate(JOINTS)},
+            "tails": {name: _numbers(skeleton.tails_m[j]) for j, name in enumerate(JOINTS)},
+        },
+        "markers": tables,
+    }
+    if subject.length_sigma_m is not None:
+        document["skeleton"]["length_sigma_mm"] = {
+            part: {name: round(1e3 * float(sigma[j]), 2) for j, name in enumerate(JOINTS)}
+            for part, sigma in zip(PARTS, subject.length_sigma_m, strict=True)
+        }
+    atomic_write(path, tomli_w.dumps(document))
+
+
+def _numbers(values: Floats) -> list[float]:
+    """Return plain floats that TOML can hold."""
+    return [float(value) for value in values]
+
+
+def read_subject(path: Path) -> Subject:
+    """Read a subject.
+
+    Raises FileFormatError: not such a file, another schema, joints missing, or lengths that are not those of a person in metres.
+    """
+    try:
+        document = tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(
+            f"{path}: cannot read the subject ({reason(error)}); make it with `duocap calibrate subject`"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+    if document.get("schema") != SCHEMA:
+        came = document.get("schema", "no schema")
+        raise FileFormatError(
+            f"{path}: a subject has schema {SCHEMA!r}, this has {came!r}; make it anew with `duocap calibrate subject`"
+        )
+    try:
+        return _subject(path, document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path}: damaged subject ({error!r}); make it anew with `duocap calibrate subject`") from error
+
+
+def _subject(path: Path, document: dict[str, Any]) -> Subject:
+    """Turn a checked document into arrays."""
+    tables = document["markers"]
+    plain = {
+        name: {key: table[key] for key in ("joint", "torso", "color_rgb") if key in table}
+        | {"offset_m": table["nominal_offset_m"]}
+        for name, table in tables.items()
+    }
+    markers: MarkerSet = marker_set_from_tables(str(path), plain)
+    parts = [_vectors(document["skeleton"][part]) for part in PARTS]
+    skeleton = Skeleton(str(document["skeleton"]["name"]), *parts)
+    offset = np.array([table["offset_m"] for table in tables.values()], float).reshape(-1, 3)
+    residual = np.array([table["residual_mm"] for table in tables.values()], float)
+    if not (np.isfinite(offset).all() and 0.5 < skeleton.height_m < 2.6):
+        raise ValueError(f"a height of {skeleton.height_m:.2f} m")
+    sigma_m = _length_sigma_m(document["skeleton"].get("length_sigma_mm"))
+    return Subject(str(document["name"]), skeleton, markers, offset, residual, np.array(document["up"], float), sigma_m)
+
+
+def _length_sigma_m(tables: dict[str, Any] | None) -> Floats | None:
+    """Return how well the lengths are known, (2, J) [m]; None where the file does not say."""
+    if tables is None:
+        return None
+    sigma_mm = np.array([[tables[part][name] for name in JOINTS] for part in PARTS], float)
+    if not (np.isfinite(sigma_mm).all() and (sigma_mm >= 0).all()):
+        raise ValueError("length_sigma_mm must be numbers from 0")
+    return 1e-3 * sigma_mm
+
+
+def _vectors(table: dict[str, Any]) -> Floats:
+    """Return one vector for every joint, (J, 3)."""
+    vectors = np.array([table[name] for name in JOINTS], float)
+    if vectors.shape != (N_JOINTS, 3) or not np.isfinite(vectors).all():
+        raise ValueError("three finite numbers are needed for every joint")
+    return vectors

@@ -1,0 +1,290 @@
+"""Label the markers of a T-pose with no hint but the marker set, in any world frame, and average them over time.
+
+Why no T-pose was found: what the points show instead, tried one by one against bodies that stand or are sized otherwise.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.subject.constellation import ConstellationPlacement, assign, place_constellation
+from calibration.subject.fit import TPose
+from calibration.subject.model import place, skeleton_space
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
+from config.markers import MarkerSet
+from database.geometry.rigid import rigid_fit
+from database.geometry.skeleton import Skeleton
+
+SLOPES_DEG = (-75.0, -50.0, -30.0, 30.0, 60.0)  # of both arms; T-poses are found up to about 15 degrees off level
+EXPLAINED_M = 0.10
+BETTER = 0.75  # of the cost of the T-pose, or it explains nothing
+SCALES = (0.75, 1.3)
+SLACK_M, GATE_M = 0.12, 0.28
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """Something else that points may be: its markers, (M, 3) [m], what to multiply points with first, words, what to do."""
+
+    model: Floats
+    shrink: float
+    words: str
+    fix: str
+
+
+def tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tuple[float, float] = (0.0, 0.0)) -> Floats:
+    """Return the marker set on the mean skeleton, (M, 3) [m], hips at the origin, facing +Z; slope_deg: of the left and the right
+    arm."""
+    space = skeleton_space(skeletons)
+    rotvec = np.zeros((N_JOINTS, 3))
+    rotvec[JOINT_INDEX["leftUpperArm"], 2] = np.radians(slope_deg[0])
+    rotvec[JOINT_INDEX["rightUpperArm"], 2] = -np.radians(slope_deg[1])
+    vectors = space.vectors(np.zeros(space.n_parameters))[0]
+    return place(vectors, markers.offset_m, markers.joint, rotvec, np.zeros(3)).marker_m
+
+
+def why_no_tpose(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float) -> str:
+    """Say what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
+
+    cost_m: how badly the best T-pose fits them [m].
+    """
+    if len(points) < max(4, len(markers) - 3):
+        return ""
+    best, words = min(cost_m * BETTER, EXPLAINED_M), ""
+    for guess in _guesses(points, markers, skeletons):
+        found = place_constellation(
+            points * guess.shrink, guess.model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M
+        )
+        if found and found[0].cost_m < best:
+            best, words = found[0].cost_m, f"{guess.words}: {guess.fix}"
+    return words
+
+
+def _guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Iterator[_Guess]:
+    """List what is tried: arms that slope, one arm that hangs, a world of the wrong size."""
+    lift = "hold both arms level, and give only the time in which they are"
+    for slope in SLOPES_DEG:
+        way = "below" if slope < 0 else "above"
+        yield _Guess(
+            tpose_model(markers, skeletons, (slope, slope)), 1.0, f"the arms point {abs(slope):.0f} degrees {way} level", lift
+        )
+    for side, slopes in (("left", (-75.0, 0.0)), ("right", (0.0, -75.0))):
+        yield _Guess(tpose_model(markers, skeletons, slopes), 1.0, f"the {side} arm hangs down", lift)
+    level = tpose_model(markers, skeletons)
+    by_spread = _spread(points) / _spread(level)
+    if not SCALES[0] < by_spread < SCALES[1]:
+        words = f"a T-pose {by_spread:.3g} times the size of a person fits"
+        fix = "the scale of rig.toml is wrong; check the square's side or the distance it was calibrated with"
+        yield _Guess(level, 1.0 / by_spread, words, fix)
+
+
+def _spread(points: Floats) -> float:
+    """Return the root mean square distance from the middle."""
+    return float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()))
+
+
+MAX_COST_M = 0.13
+LEFT_OVER_M = 0.03  # less is allowed for every point that found no marker though one is missing
+HOLD_GATE_M = 0.06
+AVERTED = 1.4  # times the cost for a performer seen from behind
+MIN_FRAMES = 5
+Worn = Literal["all", "left", "right"]  # which limbs' markers are worn in a take; those of the torso always are
+PARTS: tuple[Worn, Worn] = ("left", "right")
+
+
+def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Floats:
+    """Return the marker set on the mean skeleton in the T-pose, (M, 3) [m], hips at the origin, facing +Z."""
+    return tpose_model(markers, skeletons)
+
+
+def worn_part(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
+    """Return which markers of a set are worn while those of one side's limbs are off, (K,)."""
+    off = {"all": "neither", "left": "right", "right": "left"}[worn]
+    return np.array([m for m, j in enumerate(markers.joint) if markers.torso[m] or not JOINTS[j].startswith(off)], np.int64)
+
+
+def part_of(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
+    """Return some of the markers as a set."""
+    return MarkerSet(
+        tuple(markers.names[m] for m in chosen),
+        markers.joint[chosen],
+        markers.torso[chosen],
+        markers.offset_m[chosen],
+        markers.color_rgb[chosen],
+        markers.has_color[chosen],
+    )
+
+
+def label_tpose(
+    points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None = None
+) -> ConstellationPlacement:
+    """Label the points of one frame, (P, 3) [m].
+
+    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
+    Raises CalibrationError: no placement fits, with what was expected and seen.
+    """
+    model = nominal_constellation(markers, skeletons)
+    found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
+    needed = max(3, len(markers) - 3)
+    good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
+    best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
+    if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
+        fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
+        why = why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M)
+        advice = why or "choose seconds in which the performer stands with level arms and every marker in both views"
+        raise CalibrationError(f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}")
+    return best
+
+
+def _averted(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:
+    """Return the factor on a placement's cost: turned by 180 degrees a body is nearly the same, and performers face the
+    cameras.
+    """
+    if viewpoint_m is None or placement.rotation[:, 2] @ (viewpoint_m - placement.translation) > 0:
+        return 1.0
+    return AVERTED
+
+
+def _left_over(placement: ConstellationPlacement, n_points: int) -> int:
+    """Count markers without a point for which one is left, as for arms that hang down; a hidden marker leaves none."""
+    taken = int((placement.point_of_marker >= 0).sum())
+    return min(len(placement.point_of_marker) - taken, n_points - taken)
+
+
+def average_tpose(
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None = None,
+    worn: Worn | None = "all",
+) -> TPose:
+    """Label and average a T-pose held over several frames.
+
+    frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
+    viewpoint_m: as in `label_tpose`; worn: which limbs' markers are worn; None: all, or those of one
+    side if no T-pose of all fits and no more points are seen.
+    Raises CalibrationError: too few frames, or no T-pose in them.
+    """
+    if worn is not None:
+        return _average_part(frames, markers, skeletons, viewpoint_m, worn)[0]
+    try:
+        return _average_part(frames, markers, skeletons, viewpoint_m, "all")[0]
+    except CalibrationError:
+        typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
+        found = []
+        for part in PARTS:
+            if typical <= len(worn_part(markers, part)) + 1 <= len(markers):
+                with suppress(CalibrationError):
+                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part))
+        if not found:
+            raise
+        return min(found, key=lambda result: result[1])[0]
+
+
+def _average_part(
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None,
+    worn: Worn,
+) -> tuple[TPose, float]:
+    """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
+    chosen = worn_part(markers, worn)
+    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m)
+    n = len(markers)
+    point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
+    point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
+    scatter[chosen], valid[chosen] = tpose.scatter_m, tpose.valid
+    return replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter), cost_m
+
+
+def _average_worn(
+    frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None
+) -> tuple[TPose, float]:
+    """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
+    usable = [frame for frame in frames if len(frame[0]) >= 3]
+    if len(usable) < MIN_FRAMES:
+        raise CalibrationError(
+            f"no T-pose found: only {len(usable)} frames with markers in both views in the given time, "
+            f"at least {MIN_FRAMES} are needed"
+        )
+    counts = np.array([len(points) for points, _ in usable])
+    typical = int(np.median(counts))
+    first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
+    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m)
+    placement = label(usable[first][0])
+    taken = placement.point_of_marker
+    place = np.where(
+        (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons))
+    )
+    stack, variance = _followed(usable, place)
+    # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.
+    stack, variance = _followed(usable, _relabelled(np.where(np.isfinite(stack).any(axis=0), _median(stack), place), label))
+    held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
+    if held < max(3, len(markers) - 3):
+        raise CalibrationError(
+            f"no T-pose found: only {held} of {len(markers)} markers hold still in the given time; "
+            "choose seconds in which the performer stands"
+        )
+    return _averaged(_without_sway(stack), variance, markers), placement.cost_m * _averted(placement, viewpoint_m)
+
+
+def _relabelled(place: Floats, label: Callable[[Floats], ConstellationPlacement]) -> Floats:
+    """Return the places of the markers, (M, 3), in the order of labels found for them anew."""
+    taken = label(place).point_of_marker
+    return np.where((taken >= 0)[:, None], place[np.maximum(taken, 0)], place)
+
+
+def _followed(frames: Sequence[tuple[Floats, Floats]], place: Floats) -> tuple[Floats, Floats]:
+    """Return each marker's point and covariance near its place in every frame, (F, M, 3) and (F, M, 3, 3), NaN where none is."""
+    stack = np.full((len(frames), len(place), 3), np.nan)
+    variance = np.full((len(frames), len(place), 3, 3), np.nan)
+    for f, (points, covariance) in enumerate(frames):
+        noise = float(np.sqrt(np.median(np.trace(covariance, axis1=1, axis2=2))))
+        choice = assign(points, place, HOLD_GATE_M + 3.0 * noise)
+        seen = choice >= 0
+        stack[f, seen], variance[f, seen] = points[choice[seen]], covariance[choice[seen]]
+    return stack, variance
+
+
+def _median(stack: Floats) -> Floats:
+    """Return the median over the frames, (M, 3), NaN for markers never seen."""
+    ever = np.isfinite(stack[..., 0]).any(axis=0)
+    middle = np.full(stack.shape[1:], np.nan)
+    middle[ever] = np.nanmedian(stack[:, ever], axis=0)
+    return middle
+
+
+def _without_sway(stack: Floats) -> Floats:
+    """Lay every frame on the median of all, so that the sway of the body as a whole does not blur the shape: (F, M, 3)."""
+    for _ in range(2):
+        middle = _median(stack)
+        laid = stack.copy()
+        for f, frame in enumerate(stack):
+            seen = np.isfinite(frame[:, 0]) & np.isfinite(middle[:, 0])
+            if seen.sum() >= 4:
+                R, t = rigid_fit(frame[seen], middle[seen])
+                laid[f] = frame @ R.T + t
+        stack = laid
+    return stack
+
+
+def _averaged(stack: Floats, variance: Floats, markers: MarkerSet) -> TPose:
+    """Take medians over the frames, (F, M, 3), NaN where a marker was not seen."""
+    n = np.isfinite(stack[..., 0]).sum(axis=0)
+    valid = n >= max(MIN_FRAMES, 0.2 * len(stack))
+    point, covariance, scatter = np.zeros((len(markers), 3)), np.zeros((len(markers), 3, 3)), np.zeros(len(markers))
+    for m in np.flatnonzero(valid):
+        seen = np.isfinite(stack[:, m, 0])
+        point[m] = np.median(stack[seen, m], axis=0)
+        # Calibration errors do not average out: only half of the single-frame variance is taken to.
+        covariance[m] = 0.5 * np.median(variance[seen, m], axis=0)
+        scatter[m] = float(np.median(np.linalg.norm(stack[seen, m] - point[m], axis=1)))
+    return TPose(point, valid, covariance, scatter, len(stack))

@@ -1,0 +1,1 @@
+"""A rig from one or two markers that are waved through the volume."""

@@ -1,0 +1,101 @@
+"""The picture of a wand's calibration: where the wand was, from above and from the side, what is left over, and the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.depth import view_axes
+from calibration.quality.picture import ACCENT, CAMERA_COLORS, QUIET, image_axis, new_figure, report_panel, save_figure, style
+from calibration.quality.report import QualityReport
+from calibration.wand.tracks import WandSolution
+from config.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ARROW_PX = 12.0  # length at which the usual residual is drawn
+ENLARGED = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def draw_wand(solution: WandSolution, report: QualityReport, path: str | Path) -> Path:
+    """Draw a solution as a PNG and give its path. Raises FileFormatError: it cannot be written."""
+    import matplotlib
+
+    with matplotlib.rc_context(style()):
+        figure = new_figure(12.0, 10.4)
+        grid = figure.add_gridspec(
+            3, 6, height_ratios=(1.25, 1.0, 0.95), hspace=0.42, wspace=0.75, left=0.065, right=0.98, top=0.96, bottom=0.06
+        )
+        report_panel(figure.add_subplot(grid[0, :]), report, "wand", 140)
+        _room(figure.add_subplot(grid[1, :3]), solution, above=True)
+        _room(figure.add_subplot(grid[1, 3:]), solution, above=False)
+        for side, columns in enumerate((slice(0, 2), slice(2, 4))):
+            _residuals(figure.add_subplot(grid[2, columns]), solution, side)
+        _lengths(figure.add_subplot(grid[2, 4:]), solution)
+        return save_figure(figure, path)
+
+
+def _room(ax: Axes, solution: WandSolution, above: bool) -> None:
+    """Draw cameras and wand from above or from the side; ahead is to the right."""
+    _, right, down, ahead = view_axes(solution.rig)
+    across = right if above else -down
+    points = solution.points_m
+    for f in np.flatnonzero(solution.used.any(axis=1)):
+        ax.plot(points[f] @ ahead, points[f] @ across, "-", color=QUIET, lw=0.5, zorder=1)
+    seen = points[solution.used]
+    ax.plot(seen @ ahead, seen @ across, ".", color=ACCENT, ms=2.5, zorder=2)
+    reach = 0.12 * float(np.median(seen @ ahead))
+    for camera, color, name in zip(solution.rig.cameras, CAMERA_COLORS, ("left", "right"), strict=True):
+        _camera(ax, (camera.center_m, camera.rotation), (ahead, across), reach, color)
+        at = camera.center_m
+        ax.annotate(name, (at @ ahead, at @ across), (0, 9), textcoords="offset points", ha="center", color=color)
+    ax.set_title("from above" if above else "from the side")
+    ax.set_xlabel("ahead [m]")
+    ax.set_ylabel("to the right [m]" if above else "up [m]")
+    ax.invert_yaxis() if above else None
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.grid(True)
+
+
+def _camera(ax: Axes, camera: tuple[Floats, Floats], axes: tuple[Floats, Floats], reach: float, color: str) -> None:
+    """Draw a camera as a wedge."""
+    center, R = camera
+    for side in (-0.5, 0.5):
+        for row in (0, 1):
+            end = center + reach * (R[2] + side * R[row])
+            ax.plot([center @ axes[0], end @ axes[0]], [center @ axes[1], end @ axes[1]], "-", color=color, lw=1.4, zorder=3)
+
+
+def _residuals(ax: Axes, solution: WandSolution, side: int) -> None:
+    """Draw where the wand was in a camera's picture and what is left over there."""
+    camera = solution.rig.cameras[side]
+    px = camera.project(solution.points_m[solution.used])
+    left_over = solution.residual_px[side][solution.used]
+    usual = float(np.sqrt((solution.residual_px[:, solution.used] ** 2).sum(axis=2).mean()))
+    enlarged = max((by for by in ENLARGED if by * usual <= ARROW_PX), default=1)
+    image_axis(ax, camera.size)
+    ax.quiver(*px.T, *(enlarged * left_over).T, angles="xy", scale_units="xy", scale=1.0, color=CAMERA_COLORS[side], width=0.003)
+    ax.plot(*px.T, ".", color=CAMERA_COLORS[side], ms=1.5)
+    ax.set_title(f"{('left', 'right')[side]} picture, what is left over x {enlarged}")
+
+
+def _lengths(ax: Axes, solution: WandSolution) -> None:
+    """Draw the wand's length against its distance, or for one marker what is left over."""
+    if not len(solution.lengths_m):
+        off = np.linalg.norm(solution.residual_px[:, solution.used], axis=2)
+        ax.hist([off[0], off[1]], bins=24, color=list(CAMERA_COLORS), label=["left", "right"])
+        ax.set_title("what is left over")
+        ax.set_xlabel("[px]")
+        ax.legend()
+        return
+    whole = solution.used.all(axis=1)
+    distance = np.linalg.norm(solution.points_m[whole].mean(axis=1), axis=1)
+    ax.plot(distance, 1e3 * solution.lengths_m, ".", color=ACCENT, ms=3)
+    ax.axhline(1e3 * solution.length_m, color="0.3", lw=1.0)
+    ax.set_title("length of the wand, place by place")
+    ax.set_xlabel("distance [m]")
+    ax.set_ylabel("[mm]")
+    ax.grid(True)

@@ -1,0 +1,257 @@
+"""The verdict on a rig that was measured with a wand: what it rests on, in pixels, millimetres and plain words."""
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.depth import depth_sigma_m
+from calibration.quality.report import Finding, Grade, QualityReport, graded
+from calibration.wand.tracks import WandSolution
+from config.arrays import Floats
+from database.geometry.rotations import geodesic_rad
+
+ENOUGH, FEW = 200, 80
+RMS_PX = (0.5, 1.0)  # here and below: good, and poor, up to
+WORLD_OFF = (0.006, 0.03)  # error of a place as a share of its distance
+BIAS = (0.005, 0.02)  # of the wand's length, near against far
+COVERED, BARELY = 0.35, 0.15  # share of a picture that the wand went through
+CELLS = (6, 4)
+NEAR_FAR = 1.5  # farthest by nearest place of the wand
+LOST = (0.1, 0.3)  # share of observations left out
+DEPTH_MM = 25.0
+SAME_RAD, SAME_SCALE = 0.02, 0.01  # an earlier rig is the same one up to scale, and of the same scale
+DISTANCE_OFF = 0.02  # share by which the cameras' distance may be off that measured lens to lens
+SURELY_RAD = 0.003  # it is the same without doubt
+
+
+def wand_report(
+    solution: WandSolution,
+    *,
+    assumed_lens: bool = False,
+    focal_asked: bool = False,
+    earlier: Rig | None = None,
+    distance_m: float | None = None,
+) -> QualityReport:
+    """Judge a solution.
+
+    assumed_lens: the intrinsics come from a field of view, not from a calibration; focal_asked: focal lengths were to be solved;
+    earlier: a rig that these cameras had before, and distance_m: between them as measured, to compare with.
+    """
+    checks = [
+        _observations(solution),
+        _pixels(solution),
+        _uncertainty(solution),
+        *_lengths(solution),
+        *_coverage(solution),
+        _depth(solution),
+        *_lens(solution, assumed_lens, focal_asked),
+        *_unchecked(solution, earlier),
+        *_offset(solution),
+        *_against_distance(solution, distance_m),
+        *([] if earlier is None else [_against(solution, earlier)]),
+    ]
+    return QualityReport(tuple(checks), _figures(solution))
+
+
+def _figures(s: WandSolution) -> dict[str, float]:
+    """Return the figures by name."""
+    median = float(np.median(s.lengths_m)) if len(s.lengths_m) else float("nan")
+    spread = _spread(s.lengths_m) if len(s.lengths_m) else float("nan")
+    return {
+        "reprojection_px": s.rms_px,
+        "noise_px": s.sigma_px,
+        "shared_observations": float(s.n_shared),
+        "baseline_mm": 1e3 * s.rig.baseline_m,
+        "baseline_sigma_mm": 1e3 * _baseline_sigma_m(s),
+        "turn_sigma_deg": float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3])))),
+        "length_mm": 1e3 * median,
+        "length_spread_mm": 1e3 * spread,
+        "world_sigma_percent": 100.0 * s.world_sigma,
+        "time_offset_ms": 1e3 * s.offset_s,
+        "time_offset_sigma_ms": 1e3 * s.offset_sigma_s,
+    }
+
+
+def _baseline_sigma_m(s: WandSolution) -> float:
+    """Return the standard deviation of the cameras' distance."""
+    t = s.rig.right.translation
+    along = t / np.linalg.norm(t)
+    return float(np.sqrt(max(float(along @ s.relative_covariance[3:, 3:] @ along), 0.0)))
+
+
+def _spread(values: Floats) -> float:
+    """Return the standard deviation of values, robustly."""
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))
+
+
+def _observations(s: WandSolution) -> Finding:
+    """Count what both cameras saw."""
+    grade = Grade.PASS if s.n_shared >= ENOUGH else Grade.POOR if s.n_shared >= FEW else Grade.FAIL
+    lost = 1.0 - s.n_shared / max(s.used.size, 1)
+    grade = max(grade, graded(lost, LOST))
+    text = f"{s.n_shared} positions of a marker seen by both cameras; {100.0 * lost:.0f} % did not fit and were left out"
+    fix = {
+        Grade.PASS: "",
+        Grade.POOR: f"record a minute of slow waving, {ENOUGH} are wanted; cover reflections, take other markers away",
+        Grade.FAIL: f"record again: {ENOUGH} are wanted, in view of both cameras, with nothing else that shines and moves",
+    }
+    return Finding(grade, text, fix[grade])
+
+
+def _pixels(s: WandSolution) -> Finding:
+    """Judge the reprojection error."""
+    grade = graded(s.rms_px, RMS_PX)
+    fix = "" if grade is Grade.PASS else "wave slower, focus the cameras, and give intrinsics of these very cameras"
+    return Finding(grade, f"reprojection error {s.rms_px:.2f} px", fix)
+
+
+def _uncertainty(s: WandSolution) -> Finding:
+    """Judge how sure the cameras' places are."""
+    grade = graded(s.world_sigma, WORLD_OFF)
+    turn = float(np.degrees(np.sqrt(np.trace(s.relative_covariance[:3, :3]))))
+    text = (
+        f"cameras {1e3 * s.rig.baseline_m:.0f} mm apart (+-{1e3 * _baseline_sigma_m(s):.1f}), turned to +-{turn:.2f} degrees, "
+        f"the scale by {s.scale}; places in the volume may be off by {100.0 * s.world_sigma:.2f} % of their distance"
+    )
+    if grade is Grade.PASS:
+        return Finding(grade, text)
+    if s.points_m.shape[1] == 1:
+        return Finding(grade, text, "use a wand of two markers and lenses calibrated with a board, or move the cameras apart")
+    return Finding(grade, text, "wave longer, near and far, high and low; or move the cameras apart")
+
+
+def _lengths(s: WandSolution) -> list[Finding]:
+    """Judge how constant the wand's length is, and whether it changes with the distance, as with a wrong focal length."""
+    if len(s.lengths_m) < 10:
+        return []
+    depth = s.points_m[s.used.all(axis=1), :, 2].mean(axis=1)
+    near, far = depth <= np.quantile(depth, 0.4), depth >= np.quantile(depth, 0.6)
+    bias = abs(float(np.median(s.lengths_m[far]) / np.median(s.lengths_m[near])) - 1.0)
+    error = _spread(s.lengths_m) / s.length_m * np.sqrt(np.pi / max(near.sum(), 1))  # of the two medians' ratio
+    bias = max(bias - 2.0 * float(error), 0.0)
+    grade = graded(bias, BIAS)
+    median, spread = 1e3 * float(np.median(s.lengths_m)), 1e3 * _spread(s.lengths_m)
+    text = f"the wand measures {median:.1f} mm, +-{spread:.1f} from place to place"
+    if grade is Grade.PASS:
+        return [Finding(grade, text)]
+    return [
+        Finding(
+            grade, f"{text}, and far away {100.0 * bias:.1f} % otherwise than near", "the focal lengths are wrong: try --focal"
+        )
+    ]
+
+
+def coverage(solution: WandSolution) -> tuple[float, float]:
+    """Return the share of either picture that the wand went through, in cells of a sixth by a quarter."""
+    shares = []
+    for camera in solution.rig.cameras:
+        px = camera.project(solution.points_m[solution.used])
+        cell = np.floor(px / camera.size * CELLS).astype(np.int64)
+        inside = np.all((cell >= 0) & (cell < CELLS), axis=1)
+        shares.append(len(np.unique(cell[inside], axis=0)) / (CELLS[0] * CELLS[1]))
+    return shares[0], shares[1]
+
+
+def _coverage(s: WandSolution) -> list[Finding]:
+    """Judge the volume that the wand went through."""
+    shares = coverage(s)
+    least, side = min(shares), ("left", "right")[int(shares[1] < shares[0])]
+    grade = Grade.PASS if least >= COVERED else Grade.POOR if least >= BARELY else Grade.FAIL
+    fix = "" if grade is Grade.PASS else f"wave through more of the {side} picture, into its corners too"
+    found = [Finding(grade, f"the wand went through {100 * shares[0]:.0f} and {100 * shares[1]:.0f} % of the pictures", fix)]
+    distance = np.linalg.norm(s.points_m[s.used], axis=1)
+    near, far = (float(np.quantile(distance, q)) for q in (0.05, 0.95))
+    grade = Grade.PASS if far >= NEAR_FAR * near else Grade.POOR
+    fix = "" if grade is Grade.PASS else "wave it nearer to the cameras and farther away, through all of the volume"
+    found.append(Finding(grade, f"it was {near:.1f} to {far:.1f} m away", fix))
+    return found
+
+
+def _depth(s: WandSolution) -> Finding:
+    """Say what the pictures' noise is in depth where the wand was."""
+    distance_m = float(np.median(np.linalg.norm(s.points_m[s.used], axis=1)))
+    depth_mm = 1e3 * depth_sigma_m(s.rig, distance_m, 0.2)
+    grade = Grade.PASS if depth_mm <= DEPTH_MM else Grade.POOR
+    return Finding(
+        grade,
+        f"at {distance_m:.1f} m, 0.2 px is {depth_mm:.0f} mm in depth",
+        "" if grade is Grade.PASS else "move the cameras apart",
+    )
+
+
+def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
+    """Judge what is known of the lenses."""
+    solved = bool(s.focal_sigma.any())
+    if solved:
+        focals = [camera.focal_px for camera in s.rig.cameras]
+        percent = 100.0 * s.focal_sigma
+        text = f"focal lengths {focals[0]:.0f} and {focals[1]:.0f} px, +-{percent[0]:.2f} and {percent[1]:.2f} %"
+        if assumed:
+            fix = "a board (duocap calibrate rig) measures that too, and --intrinsics takes it from there"
+            return [Finding(Grade.POOR, f"{text}; the lenses' distortion was taken to be none", fix)]
+        return [Finding(Grade.PASS, text)]
+    if assumed:
+        text = "focal lengths are what --fov says and the distortion none, neither measured: sizes may be wrong by as much"
+        return [Finding(Grade.POOR, text, "use a wand of two markers with --focal, or calibrate the lenses with a board")]
+    if focal_asked:
+        return [
+            Finding(
+                Grade.POOR, "focal lengths could not be told and were held as given", next(iter(s.notes), "").rpartition(": ")[2]
+            )
+        ]
+    return []
+
+
+def _offset(s: WandSolution) -> list[Finding]:
+    """Say how far the cameras' clocks are apart."""
+    if s.offset_sigma_s <= 0.0:
+        return []
+    late = f"{abs(1e3 * s.offset_s):.1f} ms {'late' if s.offset_s >= 0.0 else 'early'}"
+    return [Finding(Grade.PASS, f"the right camera's stamps are {late} (+-{1e3 * s.offset_sigma_s:.2f}), which was allowed for")]
+
+
+def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
+    """Say that one marker checks neither lenses nor sizes, unless an earlier rig says the same as it."""
+    if s.points_m.shape[1] == 2:
+        return []
+    if earlier is not None:
+        turn, aside, scale = _compared(s, earlier)
+        if turn < SURELY_RAD and aside < 2.0 * SURELY_RAD and abs(scale - 1.0) < SAME_SCALE:
+            return []
+    text = "one marker has no length that would betray wrong lenses or a wrong distance: with such, the world is wrong unseen"
+    return [Finding(Grade.POOR, text, "a wand of two markers checks itself; or measure in the world something you know")]
+
+
+def _against_distance(s: WandSolution, distance_m: float | None) -> list[Finding]:
+    """Compare the cameras' distance with that measured, where the scale is the wand's."""
+    if distance_m is None or not len(s.lengths_m):
+        return []
+    percent = 100.0 * (s.rig.baseline_m / distance_m - 1.0)
+    text = f"the cameras' distance comes out {percent:+.1f} % against the {1e3 * distance_m:.0f} mm measured"
+    if abs(percent) < 100.0 * DISTANCE_OFF:
+        return [Finding(Grade.PASS, text)]
+    return [Finding(Grade.POOR, text, "measure both again, the wand from middle to middle of its markers, and lens to lens")]
+
+
+def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
+    """Return how much the right camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier
+    rig.
+    """
+    turn = geodesic_rad(s.rig.left_to_right[0], earlier.left_to_right[0])
+    before = earlier.left.rotation @ (earlier.right.center_m - earlier.left.center_m)
+    now = s.rig.left.rotation @ (s.rig.right.center_m - s.rig.left.center_m)
+    cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))
+    aside = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
+    return float(turn), aside, float(np.linalg.norm(now) / np.linalg.norm(before))
+
+
+def _against(s: WandSolution, earlier: Rig) -> Finding:
+    """Compare with a rig that these cameras had before."""
+    turn, aside, scale = _compared(s, earlier)
+    percent, degrees = 100.0 * (scale - 1.0), np.degrees(turn)
+    text = f"against the earlier rig: baseline {percent:+.1f} %, right camera turned by {degrees:.2f} degrees"
+    if turn > SAME_RAD or aside > 2.0 * SAME_RAD:
+        return Finding(Grade.PASS, f"{text}: the cameras have been moved since")
+    if abs(scale - 1.0) > SAME_SCALE:
+        fix = "one scale is wrong: measure the wand from the middle of one marker to that of the other, or the board's squares"
+        return Finding(Grade.POOR, f"{text}, everything else alike", fix)
+    return Finding(Grade.PASS, text)

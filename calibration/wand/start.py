@@ -1,0 +1,154 @@
+"""The first look at a wand: time offset, which marker is which, and relative poses to start from.
+
+Nothing is known but the cameras' intrinsics, and the focal lengths perhaps roughly. The wand's middle, nearly the same point
+whichever marker is which, gives a first relative pose for every time offset tried; the best one tells the markers apart.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Camera
+from calibration.wand.adjust import WandState
+from calibration.wand.essential import RelativePose, depths, ransac, sampson2
+from calibration.wand.tracks import WandTrack, WandViews, views_at
+from config.arrays import Floats
+from config.errors import CalibrationError
+from database.geometry.rotations import skew
+
+LEAST_SHARED = 40
+MOST_MOMENTS = 500
+LEAST_MOVE_PX = 3.0  # between two moments that count
+NEAR_S, FAR_S = 0.12, 3.0  # time offsets tried, and where none of them fits
+ASTRAY, SURELY = 3.0, 1.0  # mean truncated squared sigmas, 9 at most: nothing fits; something does
+THIN = 0.05  # a wand that covers less of a picture across than along by so much moved on a line
+BETTER = 0.7  # another offset than none must make the epipolar error so much smaller
+MIDDLE_PX, POINT_PX = 4.0, 1.5  # what a wand's middle and a marker are off by, at the first look
+
+
+def thinned(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
+    """Keep moments between which the wand moved, evenly, at most so many: a wand at rest tells one thing again and again."""
+    kept: list[int] = []
+    for f in range(len(track.t_s)):
+        if not kept or np.abs(track.points_px[f] - track.points_px[kept[-1]]).max() >= LEAST_MOVE_PX:
+            kept.append(f)
+    which = np.array(kept, np.int64)
+    if len(which) > most:
+        which = which[np.round(np.linspace(0, len(which) - 1, most)).astype(np.int64)]
+    return WandTrack(track.t_s[which], track.points_px[which], track.run[which])
+
+
+def enough(views: WandViews) -> WandViews:
+    """Raise CalibrationError unless both cameras see the wand often enough."""
+    if views.n_shared < LEAST_SHARED:
+        raise CalibrationError(
+            f"both cameras see the wand at the same moment {len(views)} times; expected at least "
+            f"{LEAST_SHARED // views.points_px.shape[2]}, better 200: wave it slowly where both see it, for a minute"
+        )
+    return views
+
+
+def rough_offset(left: WandTrack, right: WandTrack, cameras: tuple[Camera, Camera], about_s: float) -> float:
+    """Return the time offset at which the wand's middle agrees best with any relative pose; about_s unless another is better.
+
+    Videos that were begun by hand are seconds apart: where nothing near fits, it is sought farther away.
+    """
+    few, frame_s = thinned(left, 150), float(np.median(np.diff(right.t_s)))
+
+    def best(about_s: float, range_s: float, step_s: float) -> tuple[float, float]:
+        n = round(range_s / step_s)
+        tries = about_s + step_s * np.arange(-n, n + 1)
+        costs = np.array([_middle_cost(views_at(few, right, float(offset_s)), cameras) for offset_s in tries])
+        k = int(np.argmin(costs)) if costs.min() < BETTER * costs[n] else n
+        return float(tries[k]), float(costs[k])
+
+    offset_s, cost = best(about_s, NEAR_S, 0.5 * frame_s)
+    if cost < ASTRAY or not np.isfinite(cost):  # a wand that is never in both views fits by chance somewhere
+        return offset_s
+    far_s, _ = best(about_s, FAR_S, frame_s)
+    far_s, far_cost = best(far_s, frame_s, 0.25 * frame_s)
+    return far_s if far_cost < SURELY else offset_s
+
+
+def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
+    """Return how badly the wand's middle fits any relative pose."""
+    if views.n_shared < LEAST_SHARED:
+        return np.inf
+    rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
+    poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
+    return poses[0].cost if poses else np.inf
+
+
+def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandViews, list[RelativePose]]:
+    """Return the views with the same marker in the same column of both, and the relative poses to start from."""
+    _check_spread(views)
+    sigma = (POINT_PX if views.points_px.shape[2] == 1 else MIDDLE_PX) / cameras[0].focal_px
+    rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
+    poses = ransac(rays[0], rays[1], sigma, seed=1, n_samples=300)
+    if views.points_px.shape[2] == 2 and poses:
+        views = _told_apart(views, cameras, poses[0])
+        rays = [camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True)]
+        poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, seed=2, n_samples=300) + poses[:1]
+    if not poses:
+        raise CalibrationError(
+            "no place of the right camera explains what both see of the wand; "
+            "are the videos of the same moments, and the intrinsics or --fov of these cameras?"
+        )
+    return views, poses
+
+
+def _check_spread(views: WandViews) -> None:
+    """Raise CalibrationError where the wand kept to a line in the pictures."""
+    thin = []
+    for px in views.points_px:
+        flat = px.reshape(-1, 2)
+        extents = np.linalg.svd(flat - flat.mean(axis=0), compute_uv=False)
+        thin.append(bool(extents[1] < THIN * extents[0]))
+    if any(thin):
+        where = "along one line only" if all(thin) else "in one plane only"
+        raise CalibrationError(f"the wand moved {where}; wave it through the whole volume, high and low, near and far")
+
+
+def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:
+    """Exchange the markers of the right view where that agrees better with a relative pose."""
+    E = (skew(pose.translation) @ pose.rotation)[None]
+    left, right = (camera.rays(px) for camera, px in zip(cameras, views.points_px, strict=True))
+    straight = sum(sampson2(E, left[:, k], right[:, k])[0] for k in range(2))
+    crossed = sum(sampson2(E, left[:, k], right[:, 1 - k])[0] for k in range(2))
+    return exchanged(views, np.asarray(crossed < straight))
+
+
+def exchanged(views: WandViews, which: NDArray[np.bool_]) -> WandViews:
+    """Exchange the two markers of the right view at some moments."""
+    px, velocity = views.points_px.copy(), views.velocity_px_s.copy()
+    px[1, which], velocity[which] = px[1, which, ::-1], velocity[which, ::-1]
+    return WandViews(views.t_s, px, velocity)
+
+
+def first_state(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandState:
+    """Return the state to adjust from."""
+    intrinsics = np.stack([camera.intrinsics for camera in cameras])
+    points = placed(views, intrinsics, cameras, pose.rotation, pose.translation)
+    return WandState(intrinsics, pose.rotation, pose.translation, points, usual_length(points), 0.0, np.zeros(2))
+
+
+def placed(views: WandViews, intrinsics: Floats, cameras: tuple[Camera, Camera], R: Floats, t: Floats) -> Floats:
+    """Return places of the markers, (F, K, 3): where the rays of both cameras come nearest, in front of them."""
+    F, K = views.points_px.shape[1:3]
+    now = [with_intrinsics(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
+    left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(now, views.points_px, strict=True))
+    along, _ = depths(R, t, left, right)
+    usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
+    along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)
+    return np.asarray((left * along[:, None]).reshape(F, K, 3))
+
+
+def usual_length(points: Floats) -> float:
+    """Return the usual distance of the two markers, 0 for one."""
+    return float(np.median(np.linalg.norm(points[:, 0] - points[:, 1], axis=1))) if points.shape[1] == 2 else 0.0
+
+
+def with_intrinsics(camera: Camera, row: Floats) -> Camera:
+    """Return a camera with other focal lengths."""
+    matrix = camera.matrix.copy()
+    matrix[0, 0], matrix[1, 1] = row[0], row[1]
+    return Camera(camera.name, camera.size, matrix, camera.distortions.copy(), camera.rotation.copy(), camera.translation.copy())

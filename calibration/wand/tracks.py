@@ -1,0 +1,278 @@
+"""What is seen of a wand of one or two markers that is waved through the volume, and what came out of it.
+
+From the bright spots of two cameras to the wand in both at the same moments.
+
+What stays in one place is a reflection. What moves is the wand; its markers are followed from frame to frame by where they were
+going. The right camera's track is read at the left one's moments by cubic interpolation, so cameras need not be synchronised.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from calibration.camera import Rig
+from config.arrays import Floats
+from config.errors import CalibrationError
+
+
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """All bright spots of one camera.
+
+    t_s: stamp of every frame, (F,) [s]; points_px: raw image points by frame, (N_f, 2) each; size: of the images [px].
+    """
+
+    t_s: Floats
+    points_px: tuple[Floats, ...]
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WandTrack:
+    """The K markers of a wand in one camera, of the frames that show all of them.
+
+    t_s: stamps, (F,) [s]; points_px: raw image points, (F, K, 2), one marker in one column through a run only; run: number of
+    the uninterrupted stretch, (F,).
+    """
+
+    t_s: Floats
+    points_px: Floats
+    run: NDArray[np.int64]
+
+    @property
+    def n_markers(self) -> int:
+        """Count the markers."""
+        return int(self.points_px.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class WandViews:
+    """The wand in both cameras at the same moments.
+
+    t_s: on the left camera's clock, (F,) [s]; points_px: raw, (2, F, K, 2), marker k of the left one is marker k of the right;
+    velocity_px_s: of the right camera's points by its own clock, (F, K, 2).
+    """
+
+    t_s: Floats
+    points_px: Floats
+    velocity_px_s: Floats
+
+    def __len__(self) -> int:
+        return len(self.t_s)
+
+    @property
+    def n_shared(self) -> int:
+        """Count the observations that both cameras share."""
+        return int(self.points_px.shape[1] * self.points_px.shape[2])
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> "WandViews":
+        """Return some of the moments."""
+        return WandViews(self.t_s[which], self.points_px[:, which], self.velocity_px_s[which])
+
+
+@dataclass(frozen=True, slots=True)
+class WandSolution:
+    """A rig that was fitted to a wand.
+
+    rig: world = left camera; points_m: the markers' places, (F, K, 3) [m]; residual_px: measured less predicted, (2, F, K, 2);
+    used: observations that took part, (F, K); sigma_px: noise of a coordinate; lengths_m: distance of the two markers as
+    triangulated frame by frame, without knowing that the wand is rigid, (F,), empty for one marker; length_m: of the wand, as
+    given or found, NaN for one marker; scale: what the scale rests on, in words; relative_covariance: of the right camera's
+    rotation vector and translation in the left camera's frame, (6, 6) [rad, m]; focal_sigma: relative, of both focal lengths,
+    (2,), 0 where held; offset_s: by which the right camera's stamps are late and offset_sigma_s its sigma, 0 where held;
+    world_sigma: typical error of a place as a share of its distance, by what rig and lenses are uncertain by, the world's own
+    place and turn left out; notes: in words, what is worth telling.
+    """
+
+    rig: Rig
+    t_s: Floats
+    points_m: Floats
+    residual_px: Floats
+    used: NDArray[np.bool_]
+    sigma_px: float
+    lengths_m: Floats
+    length_m: float
+    scale: str
+    relative_covariance: Floats
+    focal_sigma: Floats
+    offset_s: float
+    offset_sigma_s: float
+    world_sigma: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def n_shared(self) -> int:
+        """Count the observations in use, each seen by both cameras."""
+        return int(self.used.sum())
+
+    @property
+    def rms_px(self) -> float:
+        """Root mean square of the distances between measured and predicted points, both cameras [px]."""
+        return float(np.sqrt((self.residual_px[:, self.used] ** 2).sum() / (2 * max(self.n_shared, 1))))
+
+
+CELL_PX = 2.0  # of the grid on which still spots are counted; a spot fills three by three cells at most
+STILL_SHARE = 0.08  # of all frames in one place
+STILL_BINS, TIME_BINS = 6, 20  # in so many of twenty parts of the recording
+GAP = 1.6  # frame times, beyond which a run ends
+JUMP_PX, JUMP_SHARE = 25.0, 0.6  # how far from where it was going a marker may turn up: in pixels, and as a share of its step
+MOST_SPOTS = 8  # a frame with more than that moving is not looked at
+CROWDED = 0.5  # share of the frames that show more than the wand, beyond which somebody wears markers
+SAME_S = 5e-5  # stamps this near are of one moment
+
+
+def moving_points(sightings: Sightings) -> tuple[Floats, ...]:
+    """Return the spots of every frame that do not stay in one place all along, (N_f, 2) [px] each."""
+    counts = [len(points) for points in sightings.points_px]
+    if not sum(counts):
+        return sightings.points_px
+    points = np.concatenate(sightings.points_px)
+    cells = np.maximum(np.round(points / CELL_PX).astype(np.int64), 0) + 1
+    shape = (int(cells[:, 0].max()) + 2, int(cells[:, 1].max()) + 2)
+    part = np.minimum(np.arange(len(counts)) * TIME_BINS // max(len(counts), 1), TIME_BINS - 1).repeat(counts)
+    still = _still_cells(cells, part, shape, STILL_SHARE * len(counts))
+    kept = ~still[cells[:, 0], cells[:, 1]]
+    ends = np.cumsum(counts)
+    return tuple(points[end - n : end][kept[end - n : end]] for n, end in zip(counts, ends, strict=True))
+
+
+def _still_cells(cells: NDArray[np.int64], part: NDArray[np.int64], shape: tuple[int, int], least: float) -> NDArray[np.bool_]:
+    """Mark cells about which something is seen in at least so many frames and parts of the recording: cells (P, 2), part (P,)."""
+    count = np.zeros(shape)
+    np.add.at(count, (cells[:, 0], cells[:, 1]), 1.0)
+    seen = np.zeros((TIME_BINS, *shape), bool)
+    seen[part, cells[:, 0], cells[:, 1]] = True
+    near = ndimage.uniform_filter(count, 3, mode="constant") * 9.0
+    parts = ndimage.maximum_filter(seen.view(np.uint8), (1, 3, 3), mode="constant").sum(axis=0)
+    return np.asarray((near >= max(least, 3.0)) & (parts >= STILL_BINS))
+
+
+def usual_count(points: tuple[Floats, ...]) -> int:
+    """Return how many spots frames with any usually show: the most frequent number, 0 where hardly any frame shows one."""
+    counts = np.array([len(p) for p in points])
+    some = counts[counts > 0]
+    return int(np.bincount(some).argmax()) if len(some) >= max(3, 0.02 * len(counts)) else 0
+
+
+def followed(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
+    """Follow the markers of a wand: a run begins with a frame that shows just them and goes on by where each was going."""
+    usual_s = float(np.median(np.diff(sightings.t_s))) if len(sightings.t_s) > 1 else 1.0 / 30.0
+    rows: list[tuple[float, Floats, int]] = []
+    run = 0
+    for t_s, spots in zip(sightings.t_s, points, strict=True):
+        found = None
+        if rows and t_s - rows[-1][0] <= GAP * usual_s:
+            found = _next(rows, float(t_s), spots, n_markers)
+        if found is None and len(spots) == n_markers:
+            run, found = run + 1, spots
+        if found is not None:
+            rows.append((float(t_s), found, run))
+    t = np.array([row[0] for row in rows])
+    px = np.array([row[1] for row in rows]).reshape(len(rows), n_markers, 2)
+    return WandTrack(t, px, np.array([row[2] for row in rows], np.int64))
+
+
+def _next(rows: list[tuple[float, Floats, int]], t_s: float, spots: Floats, n_markers: int) -> Floats | None:
+    """Return the spots that go on from the last rows, in their order, (K, 2); None where any is missing."""
+    if not n_markers <= len(spots) <= MOST_SPOTS:
+        return None
+    last_s, last, run = rows[-1]
+    expected, reach = last, np.full(n_markers, 2.0 * JUMP_PX)
+    if len(rows) > 1 and rows[-2][2] == run:
+        step = (last - rows[-2][1]) * (t_s - last_s) / max(last_s - rows[-2][0], 1e-6)
+        expected, reach = last + step, JUMP_PX + JUMP_SHARE * np.linalg.norm(step, axis=1)
+    far = np.linalg.norm(spots[:, None] - expected[None], axis=2)
+    orders = list(itertools.permutations(range(len(spots)), n_markers))
+    costs = [sum(far[i, k] ** 2 for k, i in enumerate(order)) for order in orders]
+    best = orders[int(np.argmin(costs))]
+    if any(far[i, k] > reach[k] for k, i in enumerate(best)):
+        return None
+    return np.asarray(spots[list(best)])
+
+
+def views_at(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
+    """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
+    tracked.
+    """
+    found, px, velocity = _read_at(right, left.t_s + offset_s)
+    return WandViews(left.t_s[found], np.stack([left.points_px[found], px]), velocity)
+
+
+def _read_at(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Read a track at other moments: which of them lie within a run, and places (M, K, 2) and velocities (M, K, 2) there.
+
+    The cubic through the two frames before and the two after.
+    """
+    n = len(track.t_s)
+    none = np.zeros((0, track.n_markers, 2))
+    if n < 4:
+        return np.zeros(0, np.int64), none, none
+    usual_s = float(np.median(np.diff(track.t_s)))
+    j = np.searchsorted(track.t_s, t_s + SAME_S, side="right") - 1
+    # A moment just on the last frame but one of a run has its four frames too, shifted by one.
+    first = np.where(_whole(track, j - 1, usual_s), j - 1, np.where(np.abs(t_s - track.t_s[j]) < SAME_S, j - 2, j - 1))
+    found = np.flatnonzero(_whole(track, first, usual_s) & (j >= 0) & (t_s >= track.t_s[np.clip(first, 0, n - 1)] - SAME_S))
+    index = first[found, None] + np.arange(4)
+    value, slope = _lagrange(track.t_s[index] - t_s[found, None])
+    places = track.points_px[index]
+    return found, np.einsum("mi,mikc->mkc", value, places), np.einsum("mi,mikc->mkc", slope, places)
+
+
+def _whole(track: WandTrack, first: NDArray[np.int64], usual_s: float) -> NDArray[np.bool_]:
+    """Tell where the four frames from `first` on are of one run without gaps."""
+    n = len(track.t_s)
+    inside = (first >= 0) & (first + 3 < n)
+    a, b = np.clip(first, 0, n - 1), np.clip(first + 3, 0, n - 1)
+    return np.asarray(inside & (track.run[a] == track.run[b]) & (track.t_s[b] - track.t_s[a] <= 3.0 * GAP * usual_s))
+
+
+def _lagrange(t: Floats) -> tuple[Floats, Floats]:
+    """Return the weights of four values at times t (M, 4) for value and slope of their cubic at 0, (M, 4) each."""
+    value, slope = np.empty_like(t), np.empty_like(t)
+    for i in range(4):
+        others = [k for k in range(4) if k != i]
+        a, b, c = (t[:, k] for k in others)
+        below = (t[:, i] - a) * (t[:, i] - b) * (t[:, i] - c)
+        value[:, i] = -a * b * c / below
+        slope[:, i] = (a * b + b * c + c * a) / below
+    return value, slope
+
+
+def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple[WandTrack, WandTrack]:
+    """Find the wand in both cameras.
+
+    Raises CalibrationError: nothing moves, or another number of markers than the wand has.
+    """
+    tracks = []
+    for name, one in zip(("left", "right"), sightings, strict=True):
+        points = moving_points(one)
+        shown = np.array([len(p) for p in points])
+        crowded = (shown > n_markers).sum() > CROWDED * max((shown > 0).sum(), 1)
+        track = followed(one, points, n_markers)
+        if crowded or len(track.t_s) < max(12, 0.02 * len(one.t_s)):
+            raise CalibrationError(_why_none(name, one, points, n_markers))
+        tracks.append(track)
+    return tracks[0], tracks[1]
+
+
+def _why_none(name: str, sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> str:
+    """Say why no wand was found in a camera."""
+    usual, wanted = usual_count(points), f"the wand has {n_markers}"
+    shown = sum(len(p) > 0 for p in sightings.points_px)
+    if not shown:
+        return (
+            f"the {name} camera sees no marker in any of {len(points)} frames: light it from beside the lens, or darken the room"
+        )
+    if usual == 0:
+        return f"the {name} camera sees no moving marker, only still spots: wave the wand in view of both cameras"
+    if usual > n_markers:
+        return (
+            f"the {name} camera sees {usual} moving markers in most frames, {wanted}: take markers off whoever waves it, and "
+            "keep everybody else out of view"
+        )
+    if usual < n_markers:
+        return f"the {name} camera sees {usual} moving marker in most frames, {wanted}: do both show, from both cameras?"
+    return f"the {name} camera sees the wand in too few frames: wave it slowly, in view of both cameras, for a minute"

@@ -1,0 +1,107 @@
+"""How wrong the world that a wand's rig measures may be: by its own uncertainty, and by that of the lenses it rests on.
+
+Lenses taken from elsewhere are held in the adjustment, yet they are not exact: of one marker, cameras near each other can make a
+world that is wrong by a quarter at a pixel error of a tenth. So their uncertainty is carried through (a consider covariance:
+Schmidt 1966; Bierman 1977, ch. VIII): the shared unknowns c and the places X answer to a change q of the lenses by
+
+    dc/dq = -S^-1 S_cq        dX/dq = -H_XX^-1 (H_Xq + H_Xc dc/dq)        S: c's normal equations, X eliminated
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.solve.equations import projection_derivatives
+from calibration.wand.adjust import WandFit, WandProblem, WandState, jacobians, tangents, weights
+from config.arrays import Floats
+from database.geometry.rotations import skew
+
+K1 = 4
+N_LENS = 4  # focal length, centre (x, y), k1
+OWN_LENS = (0.002, 0.003, 0.003, 0.01)  # standard deviations of a calibrated lens: share, shares of the picture's width, k1
+GUESSED_LENS = (0.05, 0.015, 0.015, 0.1)  # the same where the field of view is all that is known
+
+
+@dataclass(frozen=True, slots=True)
+class WandUncertainty:
+    """What is uncertain of a rig.
+
+    relative_covariance: of the right camera's turn and shift, (6, 6) [rad, m]; world_sigma: typical error of a place as a share
+    of its distance, the world's own place and turn left out.
+    """
+
+    relative_covariance: Floats
+    world_sigma: float
+
+
+def lens_sigmas(widths_px: tuple[int, int], assumed: bool, focal_solved: bool) -> Floats:
+    """Return the standard deviations of what is held of both lenses: ln focal length, centre [px], k1, left first, (8,)."""
+    focal, x, y, k1 = GUESSED_LENS if assumed else OWN_LENS
+    return np.array([v for width in widths_px for v in (0.0 if focal_solved else focal, x * width, y * width, k1)])
+
+
+def uncertainty(fit: WandFit, problem: WandProblem, baseline_m: float, by_length: bool, lens_sigma: Floats) -> WandUncertainty:
+    """Return what is uncertain of a fit; by_length: the scale is that of the wand; lens_sigma: of `lens_sigmas`."""
+    shared_by_lens, places_by_lens = lens_influence(fit, problem)
+    root = np.concatenate([np.linalg.cholesky(fit.covariance), shared_by_lens * lens_sigma], axis=1)  # columns of one sigma each
+    J = _relative_by_shared(fit.state, len(root), baseline_m, by_length) @ root
+    own = fit.place_by_shared @ root[:, : len(root)]  # the rest is in places_by_lens already
+    places = np.concatenate([own, places_by_lens * lens_sigma], axis=2)
+    used = problem.used.ravel()
+    D = places.reshape(len(used), 3, -1)[used]
+    X = fit.state.points.reshape(-1, 3)[used]
+    if by_length:
+        D = D - X[:, :, None] * (root[-1] / fit.state.length)
+    return WandUncertainty(J @ J.T, _bent(D, X))
+
+
+def lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
+    """Return how the shared unknowns, (p, 8), and the places, (F, 3K, 8), answer to a change of the lenses that are held."""
+    shared, place = jacobians(fit.state, problem)
+    by_lens = _residual_by_lens(fit.state)
+    residual = np.zeros((2, *problem.used.shape, 2))
+    w = weights(residual, problem, robust=False)
+    F, K = problem.used.shape
+    H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
+    H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
+    solved = np.linalg.solve(fit.H_pp, H_pq)
+    S_cq = H_cq - np.einsum("fpa,fpq->aq", fit.H_pc, solved)
+    shared_by_lens = -fit.covariance @ S_cq
+    return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
+
+
+def _residual_by_lens(state: WandState) -> Floats:
+    """Return d residual / d (ln focal, centre x, centre y, k1) of the left, then of the right lens, (2, F, K, 2, 8)."""
+    right = state.points @ state.rotation.T + state.translation
+    out = np.zeros((2, *state.points.shape[:2], 2, 2 * N_LENS))
+    for side, points in enumerate((state.points, right)):
+        intrinsics = state.intrinsics[side]
+        _, Q = projection_derivatives(intrinsics, points)
+        at = N_LENS * side
+        out[side, ..., at] = -(Q[..., 0] * intrinsics[0] + Q[..., 1] * intrinsics[1])
+        out[side, ..., at + 1], out[side, ..., at + 2] = -Q[..., 2], -Q[..., 3]
+        out[side, ..., at + 3] = -Q[..., K1]
+    return out
+
+
+def _relative_by_shared(state: WandState, n_shared: int, baseline_m: float, by_length: bool) -> Floats:
+    """Return how the right camera's turn and shift move with the shared unknowns, (6, p)."""
+    J = np.zeros((6, n_shared))
+    J[:3, :3] = np.eye(3)
+    J[3:, 3:5] = baseline_m * tangents(state.translation)
+    if by_length:
+        J[3:, -1] = -baseline_m / state.length * state.translation
+    return J
+
+
+def _bent(D: Floats, X: Floats) -> float:
+    """Return the typical size of displacements as a share of the distance, moving and turning all together left out.
+
+    D: of places X (N, 3) by each of M independent causes, (N, 3, M).
+    """
+    near = 1.0 / np.linalg.norm(X, axis=1)
+    A = np.concatenate([-skew(X), np.broadcast_to(np.eye(3), (len(X), 3, 3))], axis=2) * near[:, None, None]
+    B = D * near[:, None, None]
+    A, B = A.reshape(-1, 6), B.reshape(-1, D.shape[2])
+    left_over = B - A @ np.linalg.lstsq(A, B, rcond=None)[0]
+    return float(np.sqrt((left_over**2).sum() / len(X)))

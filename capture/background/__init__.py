@@ -1,0 +1,1 @@
+"""What the room looks like without the performer, learned and kept up to date."""

@@ -1,0 +1,154 @@
+"""Background statistics per pixel and channel: learned without the performer, or estimated with the performer in view."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.sources.source import Source
+from config.arrays import Image
+from config.errors import SourceError
+from config.jit import kernel
+
+# 8-bit images: even a noiseless pixel flickers by rounding.
+MIN_SIGMA = 0.5
+DARK_LEVEL, DARK_SHARE = 60, 0.95
+# Quantiles of a normal distribution, in standard deviations: q30 - q10, mean - q20, and median - q25.
+Q10_TO_Q30, Q20_TO_MEAN, Q25_TO_MEDIAN = 0.7572, 0.8416, 0.6745
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The scene without the performer: mean and standard deviation, (H, W, 3) float32 BGR 0-255."""
+
+    mean: NDArray[np.float32]
+    std: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        self.mean.setflags(write=False)
+        self.std.setflags(write=False)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width, height [px]."""
+        return self.mean.shape[1], self.mean.shape[0]
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundBounds:
+    """Range of background values, ends included: lo and hi, (H, 3 W) uint8 each, hi >= lo."""
+
+    lo: Image
+    hi: Image
+
+
+def background_bounds(background: Background, k_sigma: float, min_difference: float) -> BackgroundBounds:
+    """Return mean +- max(k sigma, min_difference) as 8-bit bounds within 0..255."""
+    reach = np.maximum(k_sigma * background.std, min_difference)
+    lo = np.clip(np.ceil(background.mean - reach), 0, 255).astype(np.uint8)
+    hi = np.maximum(np.clip(np.floor(background.mean + reach), 0, 255).astype(np.uint8), lo)
+    flat = (lo.shape[0], -1)
+    return BackgroundBounds(np.ascontiguousarray(lo.reshape(flat)), np.ascontiguousarray(hi.reshape(flat)))
+
+
+def is_dark(image: Image) -> bool:
+    """Return whether nearly all pixels are near black, as in a dark room with retro-reflective markers."""
+    brightest = image[::4, ::4].max(axis=2)
+    return bool((brightest < DARK_LEVEL).mean() >= DARK_SHARE)
+
+
+def learn_background(images: Iterable[Image]) -> Background:
+    """Return mean and standard deviation over images without the performer (Chai & Hodgins 2005, sec. 3.1).
+
+    Raises SourceError: fewer than two images.
+    """
+    count = 0
+    total = squares = np.zeros(0, np.float64)
+    for image in images:
+        values = image.astype(np.float64)
+        if not count:
+            total, squares = np.zeros_like(values), np.zeros_like(values)
+        total += values
+        squares += values * values
+        count += 1
+    if count < 2:
+        raise SourceError(
+            f"{count} frames without the performer; at least 2 are needed, better a second's worth: give a longer --background"
+        )
+    mean = total / count
+    variance = np.maximum(squares / count - mean * mean, 0.0) * count / (count - 1)
+    return Background(mean.astype(np.float32), np.maximum(np.sqrt(variance), MIN_SIGMA).astype(np.float32))
+
+
+def robust_background(images: list[Image]) -> Background:
+    """Estimate the background from a recording in which the performer covers no pixel for more than about half of the time.
+
+    In the light: the median, and the smaller of its distances to the quartiles as 0.6745 sigma, since the performer disturbs one
+    side only. In the dark markers only brighten pixels: mean and sigma come from the 10, 20 and 30% quantiles, so that a foot
+    that stands still for most of the recording is foreground, and a permanent reflection is not. Raises SourceError: fewer than
+    five images.
+    """
+    if len(images) < 5:
+        raise SourceError(
+            f"{len(images)} frames are too few to estimate the background; record longer, or a background without the performer"
+        )
+    samples = np.stack([image.ravel() for image in images])
+    dark = float(np.mean([is_dark(image) for image in images])) > 0.5
+    shares = np.array([0.1, 0.2, 0.3] if dark else [0.25, 0.5, 0.75])
+    quantiles = np.empty((3, samples.shape[1]), np.float32)
+    _quantiles(samples, np.round(shares * (len(images) - 1)).astype(np.int64), quantiles)
+    low, middle, high = quantiles
+    if dark:
+        std = np.maximum((high - low) / Q10_TO_Q30, MIN_SIGMA)
+        mean = np.minimum(middle + Q20_TO_MEAN * std, 255.0)
+    else:
+        std = np.maximum(np.minimum(middle - low, high - middle) / Q25_TO_MEDIAN, MIN_SIGMA)
+        mean = middle
+    shape = images[0].shape
+    return Background(mean.reshape(shape).astype(np.float32), std.reshape(shape).astype(np.float32))
+
+
+def sample_images(source: Source, wanted: int = 60) -> list[Image]:
+    """Read a source to its end; return images spread evenly over it, `wanted` to twice as many if it has them."""
+    kept: list[Image] = []
+    stride = 1
+    while (frame := source.read()) is not None:
+        if frame.index % stride == 0:
+            kept.append(frame.image)
+        if len(kept) >= 2 * wanted:
+            kept, stride = kept[::2], 2 * stride
+    return kept
+
+
+def images_between(source: Source, start_s: float, end_s: float) -> list[Image]:
+    """Return the images of a source between two times. Raises SourceError: fewer than two."""
+    kept: list[Image] = []
+    while (frame := source.read()) is not None and frame.t_capture_ns <= end_s * 1e9:
+        if frame.t_capture_ns >= start_s * 1e9:
+            kept.append(frame.image)
+    if len(kept) < 2:
+        raise SourceError(f"{source.name}: {len(kept)} frames from {start_s:g} to {end_s:g} s; give seconds within the recording")
+    return kept
+
+
+@kernel
+def _quantiles(samples: NDArray[np.uint8], ranks: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+    """Write the values of three ascending ranks in each column: samples (n, P) -> out (3, P), by counting."""
+    counts = np.zeros(256, np.int32)
+    for p in range(samples.shape[1]):
+        low, high = 255, 0
+        for i in range(samples.shape[0]):
+            value = int(samples[i, p])
+            counts[value] += 1
+            if value < low:
+                low = value
+            if value > high:
+                high = value
+        seen, rank = 0, 0
+        for value in range(low, high + 1):
+            seen += counts[value]
+            counts[value] = 0
+            while rank < 3 and seen > ranks[rank]:
+                out[rank, p] = value
+                rank += 1

@@ -1,0 +1,1 @@
+"""From a frame to the blobs that are markers, with their uncertainty."""

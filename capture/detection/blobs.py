@@ -1,0 +1,258 @@
+"""Blobs from runs of foreground pixels: joined by union-find, then sums for weighted centres, area and colour."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.detection.foreground import GAP_PX, MAX_RUNS
+from config.arrays import Floats, Image
+from config.jit import kernel
+
+# Columns of the sums of a blob: weight, weighted x and y, weighted blue, green, red, area, largest weight, bounding box, class.
+N_SUMS = 13
+W, X, Y, B, G, R, AREA, PEAK, X0, X1, Y0, Y1, KIND = range(N_SUMS)
+
+
+@dataclass(frozen=True, slots=True)
+class RawBlobs:
+    """The sums of all blobs, before markers are selected: (N, 13), columns W .. KIND."""
+
+    sums: Floats
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def boxes(self, which: NDArray[np.int64]) -> Floats:
+        """Return first and last column, first and last row of some blobs, (K, 4)."""
+        return np.asarray(self.sums[which, X0 : Y1 + 1])
+
+    def any_elongated(self, ratio: float) -> bool:
+        """Return whether the sides of some blob's bounding box differ by more than a ratio."""
+        return bool(_any_elongated(self.sums, ratio))
+
+    def select(self, mask: NDArray[np.bool_]) -> "RawBlobs":
+        """Return the marked blobs."""
+        return RawBlobs(self.sums[mask])
+
+
+class BlobMaker:
+    """Joins runs to blobs, with its own buffers."""
+
+    def __init__(self) -> None:
+        self._blob = np.empty(MAX_RUNS, np.int32)
+        self._kinds = np.zeros(MAX_RUNS, np.uint8)
+        self._sums = np.empty((MAX_RUNS, N_SUMS))
+
+    def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float, gap_px: int = 0) -> RawBlobs:
+        """Join runs (R, 3); the weight of a pixel is its brightest channel minus `level`, which is below all pixels of runs."""
+        n = _bright_blobs(image, runs, self._kinds[: len(runs)], level, gap_px, self._blob, self._sums)
+        return RawBlobs(self._sums[:n].copy())
+
+    def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
+        """Join runs (R, 3) of one kind (R,); the weight of a pixel is from the table (32, 32, 32) of colours BGR."""
+        n = _colored_blobs(image, runs, kinds, weights, GAP_PX, self._blob, self._sums)
+        return RawBlobs(self._sums[:n].copy())
+
+
+def colored_runs(
+    image: Image, runs: NDArray[np.int32], kinds: Image, out: NDArray[np.int32], out_kinds: NDArray[np.uint8]
+) -> int:
+    """Split foreground runs into runs of one marker colour by a table (32, 32, 32) of kinds, 0 for none.
+
+    Writes out (K, 3) and out_kinds (K,), as many as fit; returns their number.
+    """
+    return int(_colored_runs(image, runs, kinds, out, out_kinds))
+
+
+def brighter_runs(image: Image, runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+    """Split foreground runs into runs brighter than a threshold; write as many as fit to out (K, 3), return their number."""
+    return int(_brighter_runs(image, runs, threshold, out))
+
+
+@kernel
+def _brighter_runs(image: NDArray[np.uint8], runs: NDArray[np.int32], threshold: int, out: NDArray[np.int32]) -> int:
+    """Scan the pixels of runs; start a new run after a dimmer pixel."""
+    n = 0
+    for i in range(len(runs)):
+        y, last = runs[i, 0], -2
+        for x in range(runs[i, 1], runs[i, 2] + 1):
+            if max(image[y, x, 0], image[y, x, 1], image[y, x, 2]) <= threshold:
+                continue
+            if x - last > 1:
+                if n == len(out):
+                    return n
+                out[n, 0], out[n, 1] = y, x
+                n += 1
+            out[n - 1, 2] = x
+            last = x
+    return n
+
+
+@kernel
+def _colored_runs(
+    image: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+    kinds: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    out_kinds: NDArray[np.uint8],
+) -> int:
+    """Scan the pixels of runs; start a new run where the kind changes."""
+    n = 0
+    for i in range(len(runs)):
+        y, current = runs[i, 0], 0
+        for x in range(runs[i, 1], runs[i, 2] + 1):
+            kind = kinds[image[y, x, 0] >> 3, image[y, x, 1] >> 3, image[y, x, 2] >> 3]
+            if kind != 0 and kind != current:
+                if n == len(out):
+                    return n
+                out[n, 0], out[n, 1], out_kinds[n] = y, x, kind
+                n += 1
+            if kind != 0:
+                out[n - 1, 2] = x
+            current = kind
+    return n
+
+
+@kernel
+def _root(parent: NDArray[np.int32], i: int) -> int:
+    """Return the root of a run, halving the path on the way."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@kernel
+def _unite(parent: NDArray[np.int32], i: int, j: int) -> None:
+    """Unite the blobs of two runs; the root is the first run."""
+    a, b = _root(parent, i), _root(parent, j)
+    parent[max(a, b)] = min(a, b)
+
+
+@kernel
+def _join(runs: NDArray[np.int32], kinds: NDArray[np.uint8], gap: int, blob: NDArray[np.int32]) -> int:
+    """Unite runs of one kind at most `gap` pixels apart; write the blob of each run, return the number of blobs.
+
+    One pass for each row within reach, so that the cost is that of the runs and their contacts.
+    """
+    n, reach = len(runs), 1 + gap
+    for i in range(n):
+        blob[i] = i
+        j = i - 1
+        while j >= 0 and runs[j, 0] == runs[i, 0] and runs[i, 1] - runs[j, 2] <= reach:
+            if kinds[i] == kinds[j]:
+                _unite(blob, i, j)
+            j -= 1
+    for above in range(1, reach + 1):
+        j = 0
+        for i in range(n):
+            y = runs[i, 0] - above
+            while j < n and (runs[j, 0] < y or (runs[j, 0] == y and runs[j, 2] + reach < runs[i, 1])):
+                j += 1
+            k = j
+            while k < n and runs[k, 0] == y and runs[k, 1] <= runs[i, 2] + reach:
+                if kinds[i] == kinds[k]:
+                    _unite(blob, i, k)
+                k += 1
+    count = 0
+    for i in range(n):  # a root comes before all that point to it
+        if blob[i] == i:
+            blob[i] = count
+            count += 1
+        else:
+            blob[i] = blob[blob[i]]
+    return count
+
+
+@kernel
+def _start_sums(
+    runs: NDArray[np.int32], kinds: NDArray[np.uint8], blob: NDArray[np.int32], n_blobs: int, sums: NDArray[np.float64]
+) -> None:
+    """Clear the sums; write areas, bounding boxes and kinds; sums (at least n_blobs, 13)."""
+    sums[:n_blobs, :] = 0.0
+    sums[:n_blobs, X0], sums[:n_blobs, Y0] = 1e9, 1e9
+    for i in range(len(runs)):
+        s = sums[blob[i]]
+        s[AREA] += runs[i, 2] - runs[i, 1] + 1
+        s[X0], s[X1] = min(s[X0], runs[i, 1]), max(s[X1], runs[i, 2])
+        s[Y0], s[Y1] = min(s[Y0], runs[i, 0]), max(s[Y1], runs[i, 0])
+        s[KIND] = kinds[i]
+
+
+@kernel
+def _add(sums: NDArray[np.float64], y: int, w: float, wx: float, b: float, g: float, r: float, peak: float) -> None:
+    """Add the weighted sums of a run to those of its blob (13,)."""
+    sums[W] += w
+    sums[X] += wx
+    sums[Y] += w * y
+    sums[B] += b
+    sums[G] += g
+    sums[R] += r
+    sums[PEAK] = max(sums[PEAK], peak)
+
+
+@kernel
+def _bright_blobs(
+    image: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+    kinds: NDArray[np.uint8],
+    level: float,
+    gap: int,
+    blob: NDArray[np.int32],
+    sums: NDArray[np.float64],
+) -> int:
+    """Join runs and sum their pixels by blob, weight = max(brightest channel - level, 0); return the number of blobs."""
+    n = _join(runs, kinds, gap, blob)
+    _start_sums(runs, kinds, blob, n, sums)
+    for i in range(len(runs)):
+        w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        row = image[runs[i, 0]]
+        for x in range(runs[i, 1], runs[i, 2] + 1):
+            weight = max(float(max(row[x, 0], row[x, 1], row[x, 2])) - level, 0.0)
+            w += weight
+            wx += weight * x
+            b += weight * row[x, 0]
+            g += weight * row[x, 1]
+            r += weight * row[x, 2]
+            peak = max(peak, weight)
+        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
+    return n
+
+
+@kernel
+def _colored_blobs(
+    image: NDArray[np.uint8],
+    runs: NDArray[np.int32],
+    kinds: NDArray[np.uint8],
+    weights: NDArray[np.uint8],
+    gap: int,
+    blob: NDArray[np.int32],
+    sums: NDArray[np.float64],
+) -> int:
+    """Join runs and sum their pixels by blob, weight by the table of colours; return the number of blobs."""
+    n = _join(runs, kinds, gap, blob)
+    _start_sums(runs, kinds, blob, n, sums)
+    for i in range(len(runs)):
+        w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        row = image[runs[i, 0]]
+        for x in range(runs[i, 1], runs[i, 2] + 1):
+            weight = float(weights[row[x, 0] >> 3, row[x, 1] >> 3, row[x, 2] >> 3])
+            w += weight
+            wx += weight * x
+            b += weight * row[x, 0]
+            g += weight * row[x, 1]
+            r += weight * row[x, 2]
+            peak = max(peak, weight)
+        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
+    return n
+
+
+@kernel
+def _any_elongated(sums: NDArray[np.float64], ratio: float) -> bool:
+    """Return whether the sides of some bounding box differ by more than a ratio."""
+    for i in range(len(sums)):
+        width, height = sums[i, X1] - sums[i, X0] + 1.0, sums[i, Y1] - sums[i, Y0] + 1.0
+        if max(width, height) > ratio * min(width, height):
+            return True
+    return False

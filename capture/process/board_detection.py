@@ -1,0 +1,154 @@
+"""What a camera saw of a calibration board, as messages between processes (corners only, never pixels), and pairs of these."""
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+
+import msgpack
+import numpy as np
+import zmq
+
+from calibration.board.views import BoardView
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
+from config.arrays import Floats
+
+log = logging.getLogger(__name__)
+
+MAX_CORNERS, MAX_SIDE_PX, MAX_WORDS = 1600, 1 << 15, 300
+MAX_WAITING = 16
+RECEIVE_BUFFER_MESSAGES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDetection:
+    """What one camera saw in one frame.
+
+    size: width, height of its image [px]; view: the board, None where none was found; words: what was seen instead, if known;
+    took_ms: duration of the search.
+    """
+
+    camera: int
+    index: int
+    t_capture_ns: int
+    size: tuple[int, int]
+    view: BoardView | None
+    words: str = ""
+    took_ms: float = 0.0
+
+
+def encode_board_detection(detection: BoardDetection) -> bytes:
+    """Return the bytes of a detection."""
+    view = detection.view
+    content = {
+        "camera": detection.camera,
+        "index": detection.index,
+        "t_capture_ns": detection.t_capture_ns,
+        "width": detection.size[0],
+        "height": detection.size[1],
+        "corners": b"" if view is None else packed(np.where(view.seen[:, None], view.corners_px, 0.0)),
+        "seen": b"" if view is None else np.ascontiguousarray(view.seen, np.uint8).tobytes(),
+        "blur_px": -1.0 if view is None or not view.blur_px >= 0.0 else float(view.blur_px),
+        "legacy": view is not None and view.legacy,
+        "words": detection.words[:MAX_WORDS],
+        "took_ms": float(detection.took_ms),
+    }
+    return bytes(msgpack.packb(content, use_bin_type=True))
+
+
+def decode_board_detection(payload: bytes) -> BoardDetection:
+    """Return the detection of a message. Raises MalformedMessageError."""
+    content = unpacked_map(payload)
+    corners: Floats = floats_of(content, "corners", 2)
+    seen = np.frombuffer(field_of(content, "seen", bytes), np.uint8).astype(bool)
+    if len(seen) != len(corners) or len(corners) > MAX_CORNERS:
+        raise MalformedMessageError(f"a board of {len(corners)} corners and {len(seen)} marks came; it was dropped")
+    blur_px, t_ns = float(field_of(content, "blur_px", (int, float))), int_of(content, "t_capture_ns")
+    camera, index = int_of(content, "camera", 0, 1), int_of(content, "index")
+    view = None
+    if seen.any():
+        legacy = bool(field_of(content, "legacy", bool))
+        blur = blur_px if 0.0 <= blur_px < np.inf else float("nan")
+        view = BoardView(np.ascontiguousarray(corners), seen, t_ns, f"frame {index}", blur, legacy=legacy)
+    return BoardDetection(
+        camera,
+        index,
+        t_ns,
+        (int_of(content, "width", 1, MAX_SIDE_PX), int_of(content, "height", 1, MAX_SIDE_PX)),
+        view,
+        str(field_of(content, "words", str))[:MAX_WORDS],
+        float(field_of(content, "took_ms", (int, float))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPair:
+    """What both cameras saw at one time; right is None for a rig of one camera."""
+
+    left: BoardDetection
+    right: BoardDetection | None = None
+
+    @property
+    def detections(self) -> tuple[BoardDetection, ...]:
+        """The detections there are, left first."""
+        return (self.left,) if self.right is None else (self.left, self.right)
+
+    @property
+    def t_ns(self) -> int:
+        """The later of the two timestamps."""
+        return max(detection.t_capture_ns for detection in self.detections)
+
+
+class BoardPairing:
+    """Pair the detections of one camera or two by their timestamps, also those without a board.
+
+    budget_ns: largest difference within a pair; may be changed as frame rates become known.
+    """
+
+    def __init__(self, n_cameras: int, budget_ns: int) -> None:
+        self.budget_ns, self._n_cameras = budget_ns, n_cameras
+        self._waiting: tuple[deque[BoardDetection], ...] = (deque(maxlen=MAX_WAITING), deque(maxlen=MAX_WAITING))
+
+    def push(self, detection: BoardDetection) -> BoardPair | None:
+        """Take a detection; return the pair that it completes, if any."""
+        if self._n_cameras == 1:
+            return BoardPair(detection)
+        own, others = self._waiting[detection.camera], self._waiting[1 - detection.camera]
+        while others and detection.t_capture_ns - others[0].t_capture_ns > self.budget_ns:
+            others.popleft()  # older than anything this camera will ever send
+        partner = min(others, key=lambda other: abs(other.t_capture_ns - detection.t_capture_ns), default=None)
+        if partner is None or abs(partner.t_capture_ns - detection.t_capture_ns) > self.budget_ns:
+            own.append(detection)
+            return None
+        while others.popleft() is not partner:
+            pass
+        own.clear()  # what waited before is older than this pair
+        return BoardPair(detection, partner) if detection.camera == 0 else BoardPair(partner, detection)
+
+
+class BoardInbox:
+    """Receives the detections of both cameras on a free port of the loopback interface; for one thread."""
+
+    def __init__(self) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PULL)
+        self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self.address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
+        self.n_malformed = 0
+
+    def drain(self) -> list[BoardDetection]:
+        """Return all that came; never waits."""
+        detections: list[BoardDetection] = []
+        for _ in range(RECEIVE_BUFFER_MESSAGES):
+            try:
+                detections.append(decode_board_detection(self._socket.recv(zmq.NOBLOCK)))
+            except zmq.Again:
+                break
+            except MalformedMessageError as error:
+                self.n_malformed += 1
+                log.debug("%s", error)
+        return detections
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close(0)

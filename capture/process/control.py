@@ -1,0 +1,292 @@
+"""Orders from the supervisor to its processes, reports back, and both as msgpack maps.
+
+On the wire an order is a map of kind, t_start_ns, address, text and details (journals of recorded sessions hold such maps); a
+report one of kind, session, text, counts and details. What is malformed raises MalformedMessageError.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgpack
+
+from capture.clock import OffsetMethod
+from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+
+MAX_TEXT = 4000
+MAX_DETAILS = 64
+MAX_OFFSET_MS = 1000.0  # of the right camera's timestamps
+TUNING = "tuning"  # details of a camera that begin so are settings in force: tuning.detector.k_sigma
+
+Detail = int | float | str
+Details = dict[str, Detail]
+
+
+@dataclass(frozen=True, slots=True)
+class StartOrder:
+    """To a camera: capture from t_start_ns on and send to `address`. To the reconstruction: pair frames within budget_ns.
+
+    To the learner: ask for work at `address`. budget_ns: 0 where it is unknown.
+    """
+
+    t_start_ns: int = 0
+    address: str = ""
+    budget_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StopOrder:
+    """End."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventOrder:
+    """To the reconstruction: publish a notice."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CameraStatusOrder:
+    """To the reconstruction: what the stream's status says of a camera."""
+
+    camera: str
+    details: Details
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOrder:
+    """To a camera: change settings, by dotted name."""
+
+    settings: Details
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOrder:
+    """To a camera: record images to a folder; stop recording where it is empty."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOrder:
+    """To the reconstruction: find the cameras' time offset, or set it to offset_ms."""
+
+    method: OffsetMethod | None = None
+    offset_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WelcomeOrder:
+    """To a camera node: join a run. settings: of the detector, and what it needs to know of the room."""
+
+    session: str
+    settings: Details
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOrder:
+    """To a camera node: leave, or wait for another run."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOrder:
+    """To a camera node: answer to its question for the time, sent at t0_ns, received at t1_ns, answered at t2_ns."""
+
+    t0_ns: int
+    t1_ns: int
+    t2_ns: int
+
+
+Order = (
+    StartOrder
+    | StopOrder
+    | EventOrder
+    | CameraStatusOrder
+    | TuneOrder
+    | RecordOrder
+    | SyncOrder
+    | WelcomeOrder
+    | WaitOrder
+    | ClockOrder
+)
+
+
+class ReportKind(StrEnum):
+    """What a report says."""
+
+    HELLO = "hello"  # a process lives; text: its address, of a camera node the camera it serves
+    READY = "ready"
+    BEAT = "beat"  # still alive
+    ENDED = "ended"  # its source has come to the end
+    FAILED = "failed"  # text: an error the user can do something about
+    FAULT = "fault"  # text: a bug
+    EVENT = "event"  # text: a notice for the user and the stream
+    ASK = "ask"  # a RequestedOrder
+    LEARN = "learn"  # text: the address at which a learner of styles is wanted
+    CLOCK = "clock"  # a camera node asks for the time; counts: t0_ns
+
+
+_REPORTS = {kind.value: kind for kind in ReportKind}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a process tells. session: the run it belongs to; counts: figures by name; details: facts such as `preview`."""
+
+    kind: ReportKind
+    session: str
+    text: str
+    counts: dict[str, int]
+    details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOrder:
+    """An order that one process wants another to be given, as a request to the service for a camera. process: empty for all."""
+
+    process: str
+    order: Order
+
+    def report_details(self) -> Details:
+        """Return the details of the report that carries it; its text is the process."""
+        message = _order_message(self.order)
+        return {**message["details"], "order": message["kind"], "text": message["text"]}
+
+
+def requested_order(report: Report) -> RequestedOrder:
+    """Return the order that a report of kind ASK carries; raises MalformedMessageError."""
+    details = dict(report.details)
+    kind, text = str(details.pop("order", "")), str(details.pop("text", ""))
+    return RequestedOrder(report.text, _order(kind, _OrderFields(0, "", text, details)))
+
+
+def encode_order(order: Order) -> bytes:
+    """Return the bytes of an order."""
+    return bytes(msgpack.packb(_order_message(order)))
+
+
+def decode_order(payload: bytes) -> Order:
+    """Return the order of a message; raises MalformedMessageError."""
+    content = unpacked_map(payload)
+    address, text = field_of(content, "address", str), field_of(content, "text", str)
+    fields = _OrderFields(int_of(content, "t_start_ns"), address, text, _details(content))
+    return _order(field_of(content, "kind", str), fields)
+
+
+def encode_report(report: Report) -> bytes:
+    """Return the bytes of a report."""
+    content = {
+        "kind": report.kind.value,
+        "session": report.session,
+        "text": report.text[:MAX_TEXT],
+        "counts": report.counts,
+        "details": report.details,
+    }
+    return bytes(msgpack.packb(content))
+
+
+def decode_report(payload: bytes, session: str | None) -> Report:
+    """Return the report of a message of this session, of any if None; raises MalformedMessageError."""
+    content = unpacked_map(payload)
+    theirs: str = field_of(content, "session", str)
+    if session is not None and theirs != session:
+        raise MalformedMessageError("a report of another session came; it was dropped")
+    kind: str = field_of(content, "kind", str)
+    if kind not in _REPORTS:
+        raise _unknown(kind, _REPORTS)
+    counts = field_of(content, "counts", dict)
+    checked = {str(key): int_of(counts, key, -(2**63)) for key in counts}
+    return Report(_REPORTS[kind], theirs, field_of(content, "text", str), checked, _details(content))
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderFields:
+    """The fields every order has on the wire."""
+
+    t_start_ns: int
+    address: str
+    text: str
+    details: Details
+
+
+def _order_message(order: Order) -> dict[str, Any]:
+    """Return an order as a map of plain values."""
+    match order:
+        case StartOrder(t_start_ns, address, budget_ns):
+            details: Details = {"budget_ns": budget_ns} if budget_ns else {}
+            return _message("start", details=details, t_start_ns=t_start_ns, address=address)
+        case StopOrder():
+            return _message("stop")
+        case EventOrder(text):
+            return _message("event", text)
+        case CameraStatusOrder(camera, details):
+            return _message("camera", camera, details)
+        case TuneOrder(settings):
+            return _message("tune", details=settings)
+        case RecordOrder(folder):
+            return _message("record", folder)
+        case SyncOrder(method, offset_ms):
+            return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms})
+        case WelcomeOrder(session, settings):
+            return _message("welcome", session, settings)
+        case WaitOrder(why):
+            return _message("wait", why)
+        case ClockOrder(t0_ns, t1_ns, t2_ns):
+            return _message("clock", details={"t0_ns": t0_ns, "t1_ns": t1_ns, "t2_ns": t2_ns})
+
+
+def _message(kind: str, text: str = "", details: Details | None = None, t_start_ns: int = 0, address: str = "") -> dict[str, Any]:
+    return {"kind": kind, "t_start_ns": t_start_ns, "address": address, "text": text[:MAX_TEXT], "details": details or {}}
+
+
+def _start(fields: _OrderFields) -> Order:
+    budget_ns = fields.details.get("budget_ns")
+    return StartOrder(fields.t_start_ns, fields.address, max(budget_ns, 0) if isinstance(budget_ns, int) else 0)
+
+
+def _sync(fields: _OrderFields) -> Order:
+    offset_ms = fields.details.get("offset_ms")
+    method = OffsetMethod(fields.text) if fields.text in list(OffsetMethod) else None
+    return SyncOrder(method, None if isinstance(offset_ms, str | None) else float(offset_ms))
+
+
+def _clock(fields: _OrderFields) -> Order:
+    return ClockOrder(*(int_of(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
+
+
+_ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
+    "start": _start,
+    "stop": lambda fields: StopOrder(),
+    "event": lambda fields: EventOrder(fields.text),
+    "camera": lambda fields: CameraStatusOrder(fields.text, fields.details),
+    "tune": lambda fields: TuneOrder(fields.details),
+    "record": lambda fields: RecordOrder(fields.text),
+    "sync": _sync,
+    "welcome": lambda fields: WelcomeOrder(fields.text, fields.details),
+    "wait": lambda fields: WaitOrder(fields.text),
+    "clock": _clock,
+}
+
+
+def _order(kind: str, fields: _OrderFields) -> Order:
+    """Return the order of a kind."""
+    if kind not in _ORDERS:
+        raise _unknown(kind, _ORDERS)
+    return _ORDERS[kind](fields)
+
+
+def _unknown(kind: str, known: Any) -> MalformedMessageError:
+    return MalformedMessageError(f"unknown kind {kind[:20]!r}, expected one of {', '.join(known)}; the message was dropped")
+
+
+def _details(content: dict[str, Any]) -> Details:
+    """Return the details of a message, none if it has none; texts are cut to length."""
+    details = content.get("details", {})
+    if not isinstance(details, dict) or len(details) > MAX_DETAILS:
+        raise MalformedMessageError(f"details must be a map of at most {MAX_DETAILS}; the message was dropped")
+    values = {str(key)[:MAX_TEXT]: field_of(details, key, (int, float, str)) for key in details}
+    return {key: value[:MAX_TEXT] if isinstance(value, str) else value for key, value in values.items()}

@@ -1,0 +1,134 @@
+"""A child process's connection to its supervisor: orders in, reports and heartbeats out. The process ends with its supervisor."""
+
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import zmq
+
+from capture.clock import now_ns
+from capture.process.control import Details, Order, Report, ReportKind, StopOrder, decode_order, encode_report
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from config.errors import DuocapError
+from config.logs import LogSettings, start_logs
+
+log = logging.getLogger(__name__)
+
+BEAT_PERIOD_NS = 250_000_000
+GRACE_S = 2.0
+EXIT_FAILED, EXIT_FAULT = 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorAddress:
+    """How a child process reaches its supervisor. name: of the child; session: of the run."""
+
+    name: str
+    address: str
+    session: str
+    logs: LogSettings
+
+
+class SupervisorLink:
+    """The child's end of the control connection; for one thread."""
+
+    def __init__(self, address: SupervisorAddress) -> None:
+        self._session = address.session
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.IDENTITY, address.name.encode())
+        self._socket.setsockopt(zmq.LINGER, 500)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        self._socket.connect(address.address)
+        self._beat_due_ns = 0
+        self._parent = multiprocessing.parent_process()
+
+    def report(
+        self, kind: ReportKind, text: str = "", counts: dict[str, int] | None = None, details: Details | None = None
+    ) -> None:
+        """Send a report; never waits."""
+        try:
+            self._socket.send(encode_report(Report(kind, self._session, text, counts or {}, details or {})), zmq.NOBLOCK)
+        except zmq.Again:
+            log.debug("the supervisor does not listen; report %s dropped", kind)
+
+    def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
+        """Report that this process lives, and its state, every BEAT_PERIOD_NS."""
+        now = now_ns()
+        if now >= self._beat_due_ns:
+            self._beat_due_ns = now + BEAT_PERIOD_NS
+            self.report(ReportKind.BEAT, counts=counts(), details=details())
+
+    def orders(self, timeout_ms: int) -> list[Order]:
+        """Return the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""
+        orders: list[Order] = []
+        if self._socket.poll(timeout_ms):
+            while self._socket.poll(0):
+                try:
+                    orders.append(decode_order(self._socket.recv(zmq.NOBLOCK)))
+                except MalformedMessageError as error:
+                    log.debug("%s", error)
+        if self._parent is not None and not self._parent.is_alive():
+            log.info("the supervisor has vanished; ending")
+            orders.append(StopOrder())
+        return orders
+
+    def close(self) -> None:
+        """Let the last report leave, then close."""
+        self._socket.close()
+
+
+def run_child(address: SupervisorAddress, work: Callable[[SupervisorLink], None]) -> None:
+    """Run the work of a child process; a failure becomes one report and an exit status.
+
+    Ctrl-C reaches the whole group of processes; a child ignores it, since the supervisor ends everything in order.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    cv2.setNumThreads(1)
+    start_logs(address.logs, address.name)
+    _end_with_parent()
+    supervisor, status = SupervisorLink(address), 0
+    try:
+        work(supervisor)
+    except DuocapError as error:
+        supervisor.report(ReportKind.FAILED, " ".join(str(error).split()))
+        status = EXIT_FAILED
+    except Exception as error:  # the outermost frame: the supervisor must hear of anything
+        log.debug("internal fault", exc_info=True)
+        words = " ".join(str(error).split()) or "no message"
+        supervisor.report(ReportKind.FAULT, f"{address.name}: {type(error).__name__}: {words}")
+        status = EXIT_FAULT
+    supervisor.close()
+    if status:
+        # A source that hangs inside a driver would keep a normal exit waiting for its thread.
+        zmq.Context.instance().term()
+        os._exit(status)
+
+
+def _end_with_parent() -> None:
+    """End this process soon after its parent, even while its main thread is stuck."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        threading.Event().wait(GRACE_S)
+        os._exit(EXIT_FAULT)
+
+    threading.Thread(target=wait, name="parent-watch", daemon=True).start()
+
+
+def freeze_objects() -> None:
+    """Exclude all present objects from later collections of cycles; call it when everything is set up.
+
+    The loaded libraries hold half a million objects that stay to the end. Looking through them takes 0.1 to 0.2 s, in which no
+    frame is handled.
+    """
+    gc.collect()
+    gc.freeze()

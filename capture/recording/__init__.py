@@ -1,0 +1,1 @@
+"""Recordings read back as blobs, and sessions written while they run."""

@@ -1,0 +1,144 @@
+"""The files of a recorded session (session.toml, and left.mkv, left.2.mkv and so on), and a camera's images as a source."""
+
+import heapq
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.packets import Frame
+from capture.sources.jpeg import pixels, whole_jpeg
+from capture.sources.source import DEFAULT_FPS, Facts, Stamp
+from capture.sources.timestamps import read_video_stamps
+from config.errors import SourceError
+from config.settings import CAMERAS
+
+SESSION = "session.toml"
+PART = re.compile(r"(?P<stem>left|right|take)(?:\.(?P<part>[2-9]|[1-9]\d{1,3}))?\.(?P<suffix>mkv|mcap)")
+
+
+def is_session(path: Path) -> bool:
+    """Return whether a path is the folder of a session."""
+    return (path / SESSION).is_file()
+
+
+def part_file(folder: Path, stem: str, part: int, suffix: str) -> Path:
+    """Return the file of a part: left.mkv, left.2.mkv and so on."""
+    return folder / (f"{stem}{suffix}" if part == 1 else f"{stem}.{part}{suffix}")
+
+
+def parts_of(folder: Path, stem: str, suffix: str) -> list[Path]:
+    """Return the files of a camera or take in order. suffix: mkv or mcap."""
+    found = {}
+    for file in folder.iterdir():
+        match = PART.fullmatch(file.name)
+        if match and match["stem"] == stem and match["suffix"] == suffix:
+            found[int(match["part"] or 1)] = file
+    return [found[part] for part in sorted(found)]
+
+
+def recorded_jpegs(file: Path) -> Iterator[bytes]:
+    """Return the recorded JPEGs of a video up to the last complete one.
+
+    Raises SourceError: it cannot be opened as a video of JPEGs.
+    """
+    last = b""
+    for jpeg in _packets(file):
+        if last:
+            yield last
+        last = jpeg
+    if whole_jpeg(last) is not None:
+        yield last
+
+
+def _packets(file: Path) -> Iterator[bytes]:
+    """Return the packets of a video, the last one perhaps incomplete. Raises SourceError."""
+    try:
+        # With path and format: else a colon in a name is taken for a protocol, and a forged file for a list of addresses.
+        with av.open(str(file.absolute()), format="matroska") as container:
+            if not container.streams.video or container.streams.video[0].codec_context.name != "mjpeg":
+                raise SourceError(f"{file}: holds no MJPEG; expected a video of a session that duocap recorded")
+            for packet in container.demux(container.streams.video[0]):
+                if packet.size:
+                    yield bytes(packet)
+    except (av.FFmpegError, OSError) as error:
+        raise SourceError(
+            f"{file}: cannot be read as a video ({error}); expected one of a session that duocap recorded"
+        ) from error
+
+
+class SessionVideo:
+    """One camera's recorded images as a source. Frames keep their index and timestamp.
+
+    parts: the videos in order, each with its CSV; epoch_ns: the time that counts as 0; t_read_ns: when the last frame was read.
+    Raises SourceError: no part, no timestamps, or no image.
+    """
+
+    n_frames: int | None
+
+    def __init__(self, parts: list[Path], camera: int, epoch_ns: int = 0) -> None:
+        if not parts:
+            raise SourceError(f"the session has no video of the {CAMERAS[camera]} camera")
+        self.name, self._camera, self._epoch_ns = str(parts[0]), camera, epoch_ns
+        stamps = [read_video_stamps(file.with_suffix(".csv"))[0] for file in parts]
+        self._parts = list(zip(parts, stamps, strict=True))
+        self.n_frames = sum(len(rows) for rows in stamps)
+        self.truncated, self.stamp, self.facts = False, Stamp.FILE, Facts()
+        self.t_read_ns = 0
+        self.fps = _rate(stamps)
+        self._frames = self._read_all()
+        first = next(self._frames, None)
+        if first is None:
+            raise SourceError(f"{self.name}: holds no picture")
+        self._next: Frame | None = first[0]
+        self._t_next_read_ns = first[1]
+        self.size = (first[0].image.shape[1], first[0].image.shape[0])
+
+    def read(self) -> Frame | None:
+        """Return the next frame, or None at the end."""
+        frame, self.t_read_ns = self._next, self._t_next_read_ns
+        following = next(self._frames, None)
+        self._next, self._t_next_read_ns = (None, 0) if following is None else following
+        return frame
+
+    def close(self) -> None:
+        """Read no more."""
+        self._frames.close()
+        self._next = None
+
+    def _read_all(self) -> Generator[tuple[Frame, int], None, None]:
+        """Return frames and when they were read [ns]; what cannot be decoded is left out."""
+        for file, rows in self._parts:
+            for jpeg, (index, t_capture_ns, t_read_ns) in zip(recorded_jpegs(file), rows.tolist(), strict=False):
+                image = pixels(jpeg)
+                if image is not None:
+                    yield Frame(self._camera, index, t_capture_ns - self._epoch_ns, image, jpeg), t_read_ns - self._epoch_ns
+
+
+def _rate(stamps: list[NDArray[np.int64]]) -> float:
+    """Return the frame rate of timestamps [Hz]."""
+    steps = np.concatenate([np.diff(rows[:, 1]) for rows in stamps])
+    steps = steps[steps > 0]
+    return float(1e9 / np.median(steps)) if len(steps) else DEFAULT_FPS
+
+
+def session_videos(folder: Path) -> tuple[SessionVideo, SessionVideo]:
+    """Return both cameras of a session; their timestamps count from the first image of either.
+
+    Raises SourceError: a camera has no video or no timestamps.
+    """
+    parts = [parts_of(folder, side, "mkv") for side in CAMERAS]
+    stamps = [read_video_stamps(files[0].with_suffix(".csv"))[0] for files in parts if files]
+    first_ns = [int(rows[0, 1]) for rows in stamps if len(rows)]
+    left, right = (SessionVideo(files, camera, min(first_ns, default=0)) for camera, files in enumerate(parts))
+    return left, right
+
+
+def in_order(sources: tuple[SessionVideo, SessionVideo]) -> Iterator[tuple[Frame | None, Frame | None]]:
+    """Return the frames of both cameras one by one in order of time, as (frame, None) or (None, frame)."""
+    frames = (iter(source.read, None) for source in sources)
+    for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):
+        yield (frame, None) if frame.camera == 0 else (None, frame)

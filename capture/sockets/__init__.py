@@ -1,0 +1,1 @@
+"""Sockets between processes and machines: addresses, keys, and blobs as bytes."""

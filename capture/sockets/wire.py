@@ -1,0 +1,172 @@
+"""Blobs as msgpack messages between processes: their codec, checked fields, and the socket that sends them.
+
+Arrays are packed as little-endian float64. What comes in is not trusted: a malformed message raises MalformedMessageError, and
+the receiver counts it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import numpy as np
+import zmq
+
+from capture.packets import Blobs
+from capture.sockets.endpoints import KeySettings, connect_socket, is_loopback
+from config.arrays import Floats
+from config.errors import DuocapError
+
+MAX_BLOBS = 4096
+MAX_MESSAGE_BYTES = 1 << 20
+INT64_MAX = 2**63 - 1
+SEND_BUFFER_MESSAGES = 8
+
+
+class MalformedMessageError(DuocapError):
+    """Bytes from another process or client are no valid message."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentBlobs:
+    """Blobs and two times of their frame: t_read_ns in memory, t_sent_ns after detection."""
+
+    blobs: Blobs
+    t_read_ns: int
+    t_sent_ns: int
+
+
+def unpacked_map(payload: bytes, max_bytes: int = MAX_MESSAGE_BYTES) -> dict[str, Any]:
+    """Return one msgpack map with text keys. Raises MalformedMessageError for anything else, or more than max_bytes."""
+    if len(payload) > max_bytes:
+        raise MalformedMessageError(f"a message of {len(payload)} bytes came, at most {max_bytes} are accepted; it was dropped")
+    try:
+        content = msgpack.unpackb(payload, raw=False, strict_map_key=True)
+    # msgpack documents that hostile bytes can raise any of these, all of them ValueError but the last.
+    except (ValueError, RecursionError) as error:
+        raise MalformedMessageError(f"expected a msgpack map, got {len(payload)} bytes that are not msgpack; dropped") from error
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise MalformedMessageError(f"expected a msgpack map with text keys, got {type(content).__name__}; dropped")
+    return content
+
+
+def field_of(content: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    """Return content[key]. Raises MalformedMessageError unless it is of `kind` (a bool is no number)."""
+    value = content.get(key)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = " or ".join(k.__name__ for k in kinds)
+        raise MalformedMessageError(f"field {key!r} must be {names}, got {type(value).__name__}; the message was dropped")
+    return value
+
+
+def int_of(content: dict[str, Any], key: str, low: int = 0, high: int = INT64_MAX) -> int:
+    """Return an integer field within [low, high]. Raises MalformedMessageError."""
+    value: int = field_of(content, key, int)
+    if not low <= value <= high:
+        raise MalformedMessageError(f"field {key!r} must be within {low} and {high}, got {value}; the message was dropped")
+    return value
+
+
+def floats_of(content: dict[str, Any], key: str, columns: int, dtype: str = "<f8") -> Floats:
+    """Return a packed array field, (n, columns) float64. Raises MalformedMessageError: an incomplete or non-finite one."""
+    data: bytes = field_of(content, key, bytes)
+    row_bytes = columns * np.dtype(dtype).itemsize
+    if len(data) % row_bytes:
+        raise MalformedMessageError(
+            f"field {key!r} has {len(data)} bytes, expected a multiple of {row_bytes}; the message was dropped"
+        )
+    # Widening a signalling NaN would warn; it is refused below.
+    with np.errstate(invalid="ignore"):
+        array = np.frombuffer(data, dtype).astype(np.float64).reshape(-1, columns)
+    if not np.isfinite(array).all():
+        raise MalformedMessageError(f"field {key!r} holds numbers that are not finite; the message was dropped")
+    return array
+
+
+def packed(array: Floats, dtype: str = "<f8") -> bytes:
+    """Pack an array row by row as little-endian floats."""
+    return np.ascontiguousarray(array, dtype).tobytes()
+
+
+def encode_blobs(sent: SentBlobs) -> bytes:
+    """Return the bytes of one camera's blobs."""
+    blobs = sent.blobs
+    content = {
+        "camera": blobs.camera,
+        "index": blobs.index,
+        "t_capture_ns": blobs.t_capture_ns,
+        "t_read_ns": sent.t_read_ns,
+        "t_sent_ns": sent.t_sent_ns,
+        "points_px": packed(blobs.points_px),
+        "area_px": packed(blobs.area_px),
+        "color_rgb": packed(blobs.color_rgb),
+        "sigma_px": packed(blobs.sigma_px),
+        "light": blobs.light,
+    }
+    return bytes(msgpack.packb(content, use_bin_type=True))
+
+
+def decode_blobs(payload: bytes) -> SentBlobs:
+    """Return the blobs of a message. Raises MalformedMessageError."""
+    content = unpacked_map(payload)
+    points_px = floats_of(content, "points_px", 2)
+    n = len(points_px)
+    area_px, sigma_px = floats_of(content, "area_px", 1)[:, 0], floats_of(content, "sigma_px", 1)[:, 0]
+    color_rgb = floats_of(content, "color_rgb", 3)
+    if n > MAX_BLOBS or not n == len(area_px) == len(sigma_px) == len(color_rgb):
+        raise MalformedMessageError(f"blob arrays of {n}, {len(area_px)}, {len(sigma_px)} and {len(color_rgb)} rows; dropped")
+    blobs = Blobs(
+        camera=int_of(content, "camera", 0, 1),
+        index=int_of(content, "index"),
+        t_capture_ns=int_of(content, "t_capture_ns"),
+        points_px=points_px,
+        area_px=np.ascontiguousarray(area_px),
+        color_rgb=color_rgb,
+        sigma_px=np.ascontiguousarray(sigma_px),
+        light=_light_of(content),
+    )
+    return SentBlobs(blobs, int_of(content, "t_read_ns"), int_of(content, "t_sent_ns"))
+
+
+def _light_of(content: dict[str, Any]) -> float:
+    """Return the mean brightness of an image, 0 where an older camera node sends none. Raises MalformedMessageError."""
+    light = float(field_of(content, "light", (int, float))) if "light" in content else 0.0
+    if not 0.0 <= light <= 255.0:
+        raise MalformedMessageError(f"field 'light' must be within 0 and 255, got {light}; the message was dropped")
+    return light
+
+
+class BlobSender:
+    """The socket that sends blobs. The address may change, as when the reconstruction is restarted. For one thread."""
+
+    def __init__(self, keys: KeySettings | None) -> None:
+        self._keys, self._address = keys, ""
+        self._socket: zmq.Socket[bytes] | None = None
+
+    def send(self, payload: bytes, address: str) -> bool:
+        """Send without waiting; return False if the message was dropped. Raises EndpointError, KeyFileError."""
+        if address != self._address or self._socket is None:
+            self._connect(address)
+        assert self._socket is not None
+        try:
+            self._socket.send(payload, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    def _connect(self, address: str) -> None:
+        """Connect to another address."""
+        self.close(0)
+        self._socket = zmq.Context.instance().socket(zmq.PUSH)
+        self._socket.setsockopt(zmq.SNDHWM, SEND_BUFFER_MESSAGES)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        # Across a network, blobs that cannot be delivered now are useless later.
+        self._socket.setsockopt(zmq.IMMEDIATE, 0 if is_loopback(address) else 1)
+        connect_socket(self._socket, address, self._keys)
+        self._address = address
+
+    def close(self, linger_ms: int = 500) -> None:
+        """Close the socket after sending what is queued."""
+        if self._socket is not None:
+            self._socket.close(linger_ms)
+            self._socket = None

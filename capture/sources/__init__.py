@@ -1,0 +1,1 @@
+"""Where frames come from: files, webcams, network cameras, simulated cameras; all behind one protocol."""

@@ -1,0 +1,1 @@
+"""Cameras that stream over the network: MJPEG over HTTP, RTSP."""

@@ -1,0 +1,1 @@
+"""A simulated performer drawn as two cameras would see it."""

@@ -1,0 +1,173 @@
+"""A body with volume around a skeleton: round cones along the bones, as thick as those of a person of that height."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.sources.simulated.rays import Cones, surface_distance
+from config.arrays import Floats
+from config.joints import JOINT_INDEX
+from config.markers import MarkerSet
+from database.geometry.kinematics import charted, forward
+from database.geometry.skeleton import Skeleton
+
+SKIN, SHIRT, TROUSERS, SHOES = (196, 150, 125), (88, 96, 112), (52, 54, 66), (38, 36, 36)
+PROP = (120, 100, 80)
+
+# Joint, end of its bone, radii at both ends for a person of 1.75 m, colour.
+LIMBS: tuple[tuple[str, str, float, float, tuple[int, int, int]], ...] = (
+    ("UpperLeg", "LowerLeg", 0.082, 0.056, TROUSERS),
+    ("LowerLeg", "Foot", 0.056, 0.040, TROUSERS),
+    ("Foot", "Toes", 0.040, 0.032, SHOES),
+    ("Toes", "", 0.032, 0.026, SHOES),
+    ("Shoulder", "UpperArm", 0.062, 0.056, SHIRT),
+    ("UpperArm", "LowerArm", 0.052, 0.042, SHIRT),
+    ("LowerArm", "Hand", 0.042, 0.031, SKIN),
+    ("Hand", "", 0.034, 0.028, SKIN),
+)
+# A marker this far outside the body is on a prop (a sword): a thin stick joins it to its joint.
+PROP_GAP_M, PROP_RADIUS_M = 0.12, 0.012
+
+
+@dataclass(frozen=True, slots=True)
+class ConeBody:
+    """Round cones fixed to joints.
+
+    joint: (C,); a, b: ends in the joint's frame, (C, 3) [m]; radii: at a and b, (C, 2) [m]; color_rgb: (C, 3) 0-255.
+    """
+
+    joint: NDArray[np.int64]
+    a: Floats
+    b: Floats
+    radii: Floats
+    color_rgb: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.joint, self.a, self.b, self.radii, self.color_rgb):
+            array.setflags(write=False)
+
+    def posed(self, G: Floats, p: Floats) -> Cones:
+        """Return the cones in the world: orientations (J, 3, 3), positions (J, 3) [m] -> (C, 3) each [m]."""
+        R, t = G[self.joint], p[self.joint]
+        a = np.einsum("cij,cj->ci", R, self.a) + t
+        return Cones(a, np.einsum("cij,cj->ci", R, self.b) + t, self.radii)
+
+
+Part = tuple[str, Floats, Floats, float, float, tuple[int, int, int]]
+
+
+def body_of(skeleton: Skeleton) -> ConeBody:
+    """Return a body of average build around a skeleton; radii scale with the height."""
+    scale = skeleton.height_m / 1.75
+    parts = _trunk(skeleton, scale) + [part for side in ("left", "right") for part in _limbs(skeleton, side, scale)]
+    return _body(parts)
+
+
+def _body(parts: list[Part]) -> ConeBody:
+    """Return parts as arrays."""
+    return ConeBody(
+        np.array([JOINT_INDEX[part[0]] for part in parts], np.int64),
+        np.array([part[1] for part in parts], float),
+        np.array([part[2] for part in parts], float),
+        np.array([part[3:5] for part in parts], float),
+        np.array([part[5] for part in parts], float),
+    )
+
+
+def _limbs(skeleton: Skeleton, side: str, scale: float) -> list[Part]:
+    """Return one side's leg and arm."""
+    parts: list[Part] = []
+    for name, end, r_a, r_b, color in LIMBS:
+        tip = skeleton.offsets_m[JOINT_INDEX[side + end]] if end else skeleton.tails_m[JOINT_INDEX[side + name]]
+        parts.append((side + name, np.zeros(3), tip, r_a * scale, r_b * scale, color))
+    # The heel: behind and below the ankle, as low as the toes.
+    down = min(float(skeleton.offsets_m[JOINT_INDEX[side + "Toes"]][1]), -0.03)
+    parts.append((side + "Foot", np.zeros(3), np.array([0.0, down, -0.035 * scale]), 0.040 * scale, 0.032 * scale, SHOES))
+    return parts
+
+
+def _trunk(skeleton: Skeleton, scale: float) -> list[Part]:
+    """Return pelvis, belly, chest, neck and head: cones across the spine make an oval trunk."""
+
+    def across(joint: str, middle: Floats, half_width_m: float, radius_m: float, color: tuple[int, int, int]) -> Part:
+        side = np.array([half_width_m * scale, 0.0, 0.0])
+        return joint, middle - side, middle + side, radius_m * scale, radius_m * scale, color
+
+    offset = {name: skeleton.offsets_m[index] for name, index in JOINT_INDEX.items()}
+    crotch = 0.5 * (offset["leftUpperLeg"] + offset["rightUpperLeg"])
+    top = skeleton.tails_m[JOINT_INDEX["head"]]
+    up = top / max(float(np.linalg.norm(top)), 1e-6)
+    return [
+        across("hips", 0.7 * crotch, 0.075, 0.098, TROUSERS),
+        across("hips", 0.1 * crotch, 0.065, 0.100, TROUSERS),
+        across("spine", 0.35 * offset["chest"], 0.055, 0.098, SHIRT),
+        across("spine", 0.85 * offset["chest"], 0.055, 0.098, SHIRT),
+        across("chest", 0.35 * offset["upperChest"], 0.060, 0.100, SHIRT),
+        across("chest", 0.85 * offset["upperChest"], 0.070, 0.102, SHIRT),
+        across("upperChest", 0.5 * offset["leftShoulder"] * [0, 1, 1] + 0.25 * offset["neck"], 0.080, 0.098, SHIRT),
+        ("upperChest", 0.4 * offset["neck"], offset["neck"], 0.070 * scale, 0.056 * scale, SHIRT),
+        ("neck", np.zeros(3), offset["upperNeck"], 0.055 * scale, 0.053 * scale, SKIN),
+        ("upperNeck", np.zeros(3), offset["head"], 0.053 * scale, 0.055 * scale, SKIN),
+        ("head", top - 0.155 * scale * up, top - 0.092 * scale * up, 0.072 * scale, 0.092 * scale, SKIN),
+    ]
+
+
+def worn_offsets(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, radius_m: float, sigma_m: float, seed: int) -> Floats:
+    """Return the true offsets of the worn markers: nominal offset plus a random error, on the surface of the body.
+
+    radius_m: of the marker; sigma_m: standard deviation of the placement in each axis. A marker less than its radius above the
+    surface (T-pose) is moved outward from its bone; one that would float is moved to the surface, unless it is so far away that
+    it must be on a prop. Returns (M, 3) [m] in each joint's frame.
+    """
+    G, p = _rest(skeleton)
+    cones = body.posed(G, p)
+    noise = np.random.default_rng((seed, 11)).normal(0.0, sigma_m, markers.offset_m.shape)
+    offset_m = markers.offset_m + noise
+    for m, joint in enumerate(markers.joint):
+        outward = _outward(markers.offset_m[m], skeleton.tails_m[joint])
+        for _ in range(200):
+            distance, _ = surface_distance(cones, p[joint] + offset_m[m])
+            if distance >= radius_m - 1e-6:
+                break
+            offset_m[m] += max(radius_m - distance, 1e-4) * outward
+        distance, away = surface_distance(cones, p[joint] + offset_m[m])
+        if distance < PROP_GAP_M:
+            offset_m[m] -= max(distance - radius_m, 0.0) * away
+    return np.asarray(offset_m)
+
+
+def _outward(nominal_m: Floats, bone_m: Floats) -> Floats:
+    """Return the direction in which a marker leaves the body: from the bone to its nominal offset, (3,).
+
+    Up and a little forward where the nominal offset is on the line of the bone, as on top of the shoulder.
+    """
+    along = bone_m / max(float(np.linalg.norm(bone_m)), 1e-9)
+    for direction, least in ((nominal_m, 0.025), (np.array([0.0, 1.0, 0.6]), 0.0)):
+        across = direction - (direction @ along) * along
+        if np.linalg.norm(across) > least:
+            return np.asarray(across / np.linalg.norm(across))
+    return np.array([0.0, 0.0, 1.0])
+
+
+def with_props(skeleton: Skeleton, body: ConeBody, markers: MarkerSet, offset_m: Floats, radius_m: float) -> ConeBody:
+    """Return the body with a stick from the joint to every marker far outside it, ending short of the marker."""
+    rest = _rest(skeleton)
+    cones = body.posed(*rest)
+    names, parts = list(JOINT_INDEX), []
+    for m, joint in enumerate(markers.joint):
+        distance, _ = surface_distance(cones, rest[1][joint] + offset_m[m])
+        length = float(np.linalg.norm(offset_m[m]))
+        if distance > PROP_GAP_M:
+            end = offset_m[m] * (1.0 - (radius_m + PROP_RADIUS_M) / length)
+            parts.append((names[joint], np.zeros(3), end, PROP_RADIUS_M, PROP_RADIUS_M, PROP))
+    if not parts:
+        return body
+    extra = _body(parts)
+    fields = ("joint", "a", "b", "radii", "color_rgb")
+    return ConeBody(*(np.concatenate([getattr(body, name), getattr(extra, name)]) for name in fields))
+
+
+def _rest(skeleton: Skeleton) -> tuple[Floats, Floats]:
+    """Return orientations and positions of the T-pose, hips at the origin."""
+    return forward(skeleton, charted(np.broadcast_to(np.eye(3), (len(JOINT_INDEX), 3, 3))), np.zeros(3))

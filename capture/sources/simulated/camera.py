@@ -1,0 +1,121 @@
+"""The simulated camera: a Source that draws a performer at the times its shutter opens."""
+
+import colorsys
+import math
+
+import numpy as np
+
+from capture.packets import Frame
+from capture.sources.simulated.image import CameraView, Renderer, Sensor
+from capture.sources.simulated.marker import draw_marker
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.rays import visibility
+from capture.sources.simulated.scene import SimulatedScene
+from capture.sources.source import Facts, Stamp
+from config.arrays import Floats
+from config.markers import MarkerSet
+
+NS = 1_000_000_000
+
+
+def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
+    """Return the middle of every exposure of a camera (0 left, 1 right) that is not dropped, (N,) [s], increasing.
+
+    t_k = offset + k / fps (1 + drift) + jitter_k. The later camera has the whole skew, so no time is negative.
+    """
+    count = math.floor(duration_s * scene.fps + 1e-6) + 1
+    offset = max(0.001 * scene.skew_ms * (1 if camera else -1), 0.0)
+    drift = 1e-6 * scene.drift_ppm if camera else 0.0
+    rng = np.random.default_rng((scene.seed, camera, 13))
+    period = 1.0 / scene.fps
+    jitter = np.clip(rng.normal(0.0, 0.001 * scene.jitter_ms, count), -0.4 * period, 0.4 * period)
+    times = np.maximum(offset + np.arange(count) * period * (1.0 + drift) + jitter, 0.0)
+    kept = rng.random(count) >= scene.drop
+    kept[0] = True
+    return np.asarray(times[kept])
+
+
+def marker_colors(markers: MarkerSet) -> Floats:
+    """Return the colour of each marker, (M, 3) 0-255: its own, or one of a palette.
+
+    The palette runs from yellow over green and blue to pink: red and orange resemble skin and wood.
+    """
+    count = len(markers)
+    hues = 0.15 + 0.78 * np.arange(count) / max(count - 1, 1)
+    palette = [colorsys.hsv_to_rgb(float(hue), 0.9, 1.0 if k % 2 else 0.8) for k, hue in enumerate(hues)]
+    return np.where(markers.has_color[:, None], markers.color_rgb, 255.0 * np.array(palette))
+
+
+class SimulatedCamera:
+    """One of the two cameras of a scene; a `Source`.
+
+    Frame k shows the performer at `times_s[k]`; its timestamp is that time.
+    """
+
+    def __init__(self, scene: SimulatedScene, camera: int, performer: Performer | None = None) -> None:
+        """Prepare camera 0 (left) or 1 (right); performer: of this scene, where the caller has it already.
+
+        Raises FileFormatError, CalibrationError, SettingsError as `performer_from_scene` does.
+        """
+        self.performer = performer_from_scene(scene) if performer is None else performer
+        self._scene, self._index, self._camera = scene, camera, self.performer.rig.cameras[camera]
+        self.name = f"simulated {('left', 'right')[camera]}"
+        self.size, self.fps, self.truncated = self._camera.size, scene.fps, False
+        self.stamp, self.facts = Stamp.FILE, Facts()
+        self.times_s = shutter_times(scene, camera, self.performer.duration_s)
+        self.n_frames: int | None = len(self.times_s)
+        self._next, self._open = 0, True
+        body = self.performer.body
+        colors = (body.color_rgb, marker_colors(self.performer.markers))
+        sensor = Sensor(scene.noise, scene.shot, scene.gain, scene.blur_px, scene.look == "dark")
+        stage = self.performer.camera_on_stage(self._camera)
+        self._renderer = Renderer(self._camera, stage, sensor, colors, (scene.seed, 2 * scene.seed + camera))
+        self._add_reflections()
+
+    def read(self) -> Frame | None:
+        """Return the next frame, or None at the end."""
+        if not self._open or self._next >= len(self.times_s):
+            return None
+        frame = self.frame_at(self._next)
+        self._next += 1
+        return frame
+
+    def close(self) -> None:
+        """End the source."""
+        self._open = False
+
+    def frame_at(self, index: int) -> Frame:
+        """Draw frame `index`, whatever was read before."""
+        return self._draw(index, *self.view_at(index))
+
+    def frame_with_truth(self, index: int) -> tuple[Frame, Floats, Floats]:
+        """Return frame `index`, the exact image points, (M, 2) [px], and the visible shares, (M,), of the markers."""
+        view, noise_at = self.view_at(index)
+        return self._draw(index, view, noise_at), self._camera.project(view.path_m[1]), view.shown
+
+    def _draw(self, index: int, view: CameraView, noise_at: int) -> Frame:
+        """Draw a view as frame `index`."""
+        image = self._renderer.image(view, self.performer.radius_m, noise_at)
+        return Frame(self._index, index, round(float(self.times_s[index]) * NS), image)
+
+    def view_at(self, index: int) -> tuple[CameraView, int]:
+        """Return what the camera sees in frame `index`, and the offset of its noise."""
+        middle, half = float(self.times_s[index]), 0.0005 * self._scene.exposure_ms
+        G, p = self.performer.joints_at(np.array([middle - half, middle, middle + half]))
+        path = self.performer.markers_of(G, p)
+        cones = self.performer.body.posed(G[1], p[1])
+        shown, seen = visibility(self._camera.center_m, path[1], self.performer.radius_m, cones)
+        shown[self.performer.hidden_at(middle)] = 0.0
+        rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
+        shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
+        body = cones if middle >= self._scene.empty_s else None
+        return CameraView(path, shown, seen, shift, body), int(rng.integers(1 << 30))
+
+    def _add_reflections(self) -> None:
+        """Put bright spots that are no markers into the empty room, at random positions of this camera."""
+        rng = np.random.default_rng((self._scene.seed, self._index, 31))
+        background = self._renderer.background
+        for _ in range(self._scene.reflections):
+            position = rng.uniform(0.05, 0.95, 2) * self.size
+            spot = np.diag(rng.uniform(1.0, 3.0, 2) ** 2)
+            draw_marker(background, np.repeat(position[None], 3, axis=0), spot, np.full(3, rng.uniform(200.0, 500.0)), 0.5)

@@ -1,0 +1,242 @@
+"""The protocol of all sources of frames, their registry, and the sources for video files and folders of images."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.packets import Frame
+from config.arrays import Floats
+from config.errors import SourceError
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+DEFAULT_FPS = 30.0
+NS = 1_000_000_000
+
+Facts = dict[str, int | float | str]
+
+
+class CameraError(SourceError):
+    """A webcam cannot be opened or read. camera: its name; problem: what it does, and what the user can do."""
+
+    def __init__(self, camera: str, problem: str) -> None:
+        super().__init__(camera, problem)
+        self.camera, self.problem = camera, problem
+
+    def __str__(self) -> str:
+        return f"camera {self.camera!r} {self.problem}"
+
+
+class Stamp(StrEnum):
+    """Where the timestamp of a frame comes from, best first."""
+
+    DRIVER = "driver"  # the camera's driver, on this machine's clock
+    SENDER = "sender"  # the sender in the network, its clock mapped to ours
+    READ = "read"  # when the frame was read
+    FILE = "file"  # a list of timestamps or the frame rate of a recording
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Frames of one camera, in order of time.
+
+    size: width, height [px]; n_frames: number announced, None where unknown; truncated: it ended, or will end, before that;
+    facts: what to report of it: settings in force, what was done otherwise than requested, counts of drops; empty for
+    recordings.
+
+    `read` of a camera waits for the next frame, for a few seconds at most, and raises SourceError when none comes: the camera is
+    lost and must be closed and opened again. `close` may be called by another thread and ends the waiting.
+    """
+
+    name: str
+    size: tuple[int, int]
+    fps: float
+    n_frames: int | None
+    truncated: bool
+    stamp: Stamp
+    facts: Facts
+
+    def read(self) -> Frame | None:
+        """Return the next frame, or None at the end."""
+
+    def close(self) -> None:
+        """Release the source; `read` returns None afterwards."""
+
+
+Opener = Callable[[str, int, float | None, Floats | None], Source]
+_OPENERS: list[tuple[Callable[[str], bool], Opener]] = []
+
+
+def register_source(recognises: Callable[[str], bool], opener: Opener) -> None:
+    """Add a kind of source for the specs that `recognises` accepts; the kind added last is asked first.
+
+    opener: gets the arguments of `open_source`.
+    """
+    _OPENERS.insert(0, (recognises, opener))
+
+
+def open_source(spec: str | Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> Source:
+    """Open a source by the user's text: a video file, a folder of images, or a registered kind.
+
+    camera: 0 left, 1 right; fps: overrides the announced rate; seconds: time of each frame, (N,) [s].
+    Raises SourceError: nothing there, or nothing that can be read as frames.
+    """
+    text = str(spec)
+    if fps is not None and not 0.1 <= fps <= 1000.0:
+        raise SourceError(f"{fps:g} frames a second is implausible; give a rate between 0.1 and 1000")
+    for recognises, opener in _OPENERS:
+        if recognises(text):
+            return opener(text, camera, fps, seconds)
+    path = Path(text)
+    if path.is_dir():
+        return ImageFolder(path, camera, fps, seconds)
+    if not path.exists():
+        raise SourceError(f"{text}: no such file or folder; give a video file, a folder of images, or a camera")
+    return VideoFile(path, camera, fps, seconds)
+
+
+class _FrameTimes:
+    """Times of frames, from a list or from the rate."""
+
+    def __init__(self, fps: float, seconds: Floats | None) -> None:
+        self._fps, self._seconds = fps, seconds
+
+    def at_ns(self, index: int) -> int | None:
+        """Return the time of a frame [ns], None past the end of the list."""
+        if self._seconds is None:
+            return round(index * NS / self._fps)
+        return round(float(self._seconds[index]) * NS) if index < len(self._seconds) else None
+
+
+class VideoFile:
+    """A recorded video, decoded by OpenCV."""
+
+    def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
+        """Open a video. Raises SourceError: not a video, or its first frame cannot be decoded."""
+        self.name, self._camera, self._index = str(path), camera, 0
+        if path.stat().st_size == 0:
+            raise SourceError(f"{path}: the file is empty; expected a video")
+        self._capture: cv2.VideoCapture | None = cv2.VideoCapture(str(path))
+        ok, first = self._capture.read() if self._capture.isOpened() else (False, None)
+        if not ok or first is None:
+            self._capture.release()
+            raise SourceError(
+                f"{path}: cannot be read as a video; expected a file OpenCV can decode, such as AVI (MJPG) or MP4 (H.264)"
+            )
+        self._next: NDArray[np.uint8] | None = _bgr(first)
+        announced = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        rate = float(self._capture.get(cv2.CAP_PROP_FPS))
+        self.size = (first.shape[1], first.shape[0])
+        self.fps = fps or (rate if 0.1 <= rate <= 1000.0 else DEFAULT_FPS)
+        self.n_frames = announced if 0 < announced < 1 << 31 else None
+        self.truncated = False
+        self.stamp, self.facts = Stamp.FILE, Facts()
+        self._times = _FrameTimes(self.fps, seconds)
+
+    def read(self) -> Frame | None:
+        """Return the next frame; None at the end, where `truncated` is set if announced frames are missing.
+
+        Raises SourceError: an image of another size.
+        """
+        image = self._next if self._next is not None else self._decode()
+        self._next = None
+        t_ns = self._times.at_ns(self._index)
+        if image is None or t_ns is None:
+            return None
+        _check_size(f"{self.name}: frame {self._index}", image, self.size)
+        frame = Frame(self._camera, self._index, t_ns, image)
+        self._index += 1
+        return frame
+
+    def _decode(self) -> NDArray[np.uint8] | None:
+        """Return the next image of the file; None at its end."""
+        if self._capture is None:
+            return None
+        ok, image = self._capture.read()
+        if ok and image is not None:
+            return _bgr(image)
+        # Some containers announce a frame or two more than they hold.
+        self.truncated = self.n_frames is not None and self._index < self.n_frames - 2
+        return None
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._capture is not None:
+            self._capture.release()
+        self._capture = self._next = None
+
+
+class ImageFolder:
+    """A folder of images, one a frame, in natural order of their names (2 before 10)."""
+
+    def __init__(self, path: Path, camera: int, fps: float | None = None, seconds: Floats | None = None) -> None:
+        """List the images. Raises SourceError: none there, or the first cannot be decoded."""
+        self.name, self._camera, self._index = str(path), camera, 0
+        found = (file for file in path.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith("."))
+        self._files = sorted(found, key=lambda file: natural_key(file.name))
+        if not self._files:
+            raise SourceError(
+                f"{path}: no images in this folder; expected files such as 0001.png ({', '.join(sorted(IMAGE_SUFFIXES))})"
+            )
+        first = _read_image(self._files[0])
+        if first is None:
+            raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
+        self.size = (first.shape[1], first.shape[0])
+        self.fps = fps or DEFAULT_FPS
+        self.n_frames: int | None = len(self._files)
+        self.truncated = False
+        self.stamp, self.facts = Stamp.FILE, Facts()
+        self._times = _FrameTimes(self.fps, seconds)
+
+    def read(self) -> Frame | None:
+        """Return the next frame; a damaged image ends the sequence and sets `truncated`. Raises SourceError: another size."""
+        t_ns = self._times.at_ns(self._index)
+        if self._index >= len(self._files) or t_ns is None:
+            return None
+        image = _read_image(self._files[self._index])
+        if image is None:
+            self.truncated = True
+            return None
+        _check_size(str(self._files[self._index]), image, self.size)
+        frame = Frame(self._camera, self._index, t_ns, image)
+        self._index += 1
+        return frame
+
+    def close(self) -> None:
+        """Forget the files."""
+        self._files = []
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a sorting key with digits as numbers: img2 before img10."""
+    parts = re.findall(r"\d+|\D+", name.lower())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _read_image(path: Path) -> NDArray[np.uint8] | None:
+    """Decode an image to BGR; through memory, since OpenCV cannot open every path on Windows."""
+    try:
+        image = cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
+    except (OSError, cv2.error):
+        return None
+    return None if image is None else _bgr(image)
+
+
+def _bgr(image: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """Return a C-contiguous BGR uint8 image of a decoder's result."""
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    return np.ascontiguousarray(image[:, :, :3], dtype=np.uint8)
+
+
+def _check_size(where: str, image: NDArray[np.uint8], size: tuple[int, int]) -> None:
+    """Raise SourceError unless the image has the size of the first."""
+    if (image.shape[1], image.shape[0]) != size:
+        raise SourceError(
+            f"{where} is {image.shape[1]}x{image.shape[0]}, but the first frame {size[0]}x{size[1]}; all must have one size"
+        )

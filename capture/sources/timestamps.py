@@ -1,0 +1,159 @@
+"""Timestamps of recordings as CSV.
+
+Of a recorded session: one line an image (HEADER) in left.csv and right.csv; either may be named, the other is found beside it. A
+file that was cut off is good up to its last line. Of other videos: one a pair (`frame,seconds`) or one a camera
+(`frame,left_seconds,right_seconds`).
+"""
+
+import contextlib
+import csv
+import math
+from io import FileIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.arrays import Floats
+from config.errors import SourceError, reason
+from config.settings import CAMERAS
+
+HEADER = "index,t_capture_ns,t_read_ns,stamp"
+MAX_DIGITS = 18  # fewer than 64 bits hold
+ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
+MAX_MORE_FRAMES = 2  # of one camera than of the other
+
+
+class StampWriter:
+    """Writes the timestamps of a video. Raises OSError: the file exists, or the disk is full or gone."""
+
+    def __init__(self, file: Path) -> None:
+        self._raw: FileIO = file.open("xb", buffering=0)
+        self._lines = [HEADER]
+        self._whole = 0
+
+    def write(self, index: int, t_capture_ns: int, t_read_ns: int, stamp: str) -> None:
+        """Add the line of one image."""
+        self._lines.append(f"{index},{t_capture_ns},{t_read_ns},{stamp}")
+
+    def flush(self) -> None:
+        """Write all lines to the file. Raises OSError."""
+        left = memoryview("".join(line + "\n" for line in self._lines).encode("ascii"))
+        self._lines.clear()
+        n = len(left)
+        while left:
+            left = left[self._raw.write(left) or 0 :]
+        self._whole += n
+
+    def abandon(self) -> None:
+        """Close a file that can no longer be written, without half a line at its end."""
+        with contextlib.suppress(OSError):
+            self._raw.truncate(self._whole)
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(OSError):
+            self._raw.close()
+
+
+def is_video_stamps(file: Path) -> bool:
+    """Return whether a file holds the timestamps of a session's video."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(len(HEADER) + 1).rstrip(b"\r\n") == HEADER.encode("ascii")
+    except OSError:
+        return False
+
+
+def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
+    """Return index, times of capture and of reading of every image, (N, 3) [-, ns, ns], and the kind of the timestamps.
+
+    Half a line at the end is left out. Raises SourceError: no such file, or not of this kind.
+    """
+    try:
+        text = file.read_text("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{file}: cannot read the stamps of the video ({reason(error)}); expected {HEADER}") from error
+    lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+    if not lines or lines[0] != HEADER:
+        raise SourceError(f"{file}: begins with {(lines or [text])[0][:40]!r}, expected {HEADER!r}; is it of a session?")
+    rows, kinds = [], set()
+    for n, line in enumerate(lines[1:], 2):
+        cells = line.split(",")
+        if len(cells) != 4 or not all(cell.isdecimal() and len(cell) <= MAX_DIGITS for cell in cells[:3]):
+            raise SourceError(f"{file}:{n}: expected three whole numbers and a word, got {line[:60]!r}")
+        rows.append([int(cell) for cell in cells[:3]])
+        kinds.add(cells[3])
+    return np.array(rows, np.int64).reshape(-1, 3), ", ".join(sorted(kinds))
+
+
+def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
+    """Return timestamps [s]: (N,) for one a pair, (N, 2) for left and right.
+
+    n_frames: number of frames in the videos, to be checked. Raises SourceError: no such file, other columns, a value that is no
+    finite number, frames out of order, time that does not increase, another number than n_frames.
+    """
+    if is_video_stamps(Path(path)):
+        return _session_stamps(Path(path))
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            rows = [(reader.line_num, row) for reader in (csv.reader(file),) for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: cannot read the time stamps ({reason(error)}); expected a CSV with frame,seconds") from error
+    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    if header not in (ONE, TWO):
+        raise SourceError(
+            f"{path}: the first line is {','.join(header) or 'empty'!r}; expected {','.join(ONE)} or {','.join(TWO)}"
+        )
+    stamps = np.array([_row_seconds(f"{path}:{line}", row, n, len(header)) for n, (line, row) in enumerate(rows[1:])])
+    if not len(stamps):
+        raise SourceError(f"{path}: no time stamps below the header; expected one line a frame")
+    _check_increasing(path, stamps)
+    if n_frames is not None and len(stamps) != n_frames:
+        raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
+    return np.ascontiguousarray(stamps[:, 0] if len(header) == 2 else stamps)
+
+
+def _session_stamps(path: Path) -> Floats:
+    """Return the timestamps of both cameras of a session, (N, 2) [s], from 0 on. Raises SourceError."""
+    side = next((side for side in CAMERAS if path.name.startswith(side)), None)
+    if side is None:
+        raise SourceError(
+            f"{path}: is of a session, where it is called left.csv or right.csv; name it so, with the other beside it"
+        )
+    files = [path.with_name(other + path.name.removeprefix(side)) for other in CAMERAS]
+    left, right = (read_video_stamps(file)[0][:, 1] for file in files)
+    if abs(len(left) - len(right)) > MAX_MORE_FRAMES or not len(left) or not len(right):
+        raise SourceError(
+            f"{files[0]}: {len(left)} pictures, and {len(right)} of the right camera: they did not run alike; "
+            f"replay the session itself: duocap replay {path.parent} --video"
+        )
+    n = min(len(left), len(right))
+    stamps: Floats = 1e-9 * (np.stack([left[:n], right[:n]], axis=1) - min(left[0], right[0]))
+    _check_increasing(path, stamps)
+    return stamps
+
+
+def _row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list[float]:
+    """Return the timestamps of one line. Raises SourceError."""
+    try:
+        values = [float(cell) for cell in row]
+    except ValueError:
+        values = []
+    if len(values) != n_columns or not all(math.isfinite(value) for value in values):
+        raise SourceError(f"{where}: expected {n_columns} numbers, got {','.join(row)!r}")
+    if values[0] != frame:
+        raise SourceError(f"{where}: frame {values[0]:g} where {frame} was expected; frames count up from 0 without gaps")
+    return values[1:]
+
+
+def _check_increasing(path: str | Path, stamps: Floats) -> None:
+    """Raise SourceError unless time increases in every column."""
+    steps = np.diff(stamps, axis=0)
+    if np.any(steps <= 0.0):
+        frame, column = (int(i) for i in np.argwhere(steps <= 0.0)[0])
+        raise SourceError(
+            f"{path}: time goes from {stamps[frame, column]:g} to {stamps[frame + 1, column]:g} s at frame {frame + 1}; it must "
+            "increase: sort the file or leave out --timestamps"
+        )

@@ -1,0 +1,1 @@
+"""Webcams of this machine, through OpenCV."""

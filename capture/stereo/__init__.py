@@ -1,0 +1,1 @@
+"""Two views together: matching, labels by the last pose, and whether the rig still fits."""

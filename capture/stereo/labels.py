@@ -1,0 +1,137 @@
+"""Labels: which point is which marker, by the markers of the last synthesized pose (Chai & Hodgins 2005, section 4).
+
+The synthesized pose includes occluded markers, so a marker that reappears is labelled again by itself. All points are labelled in
+one assignment, with the covariance of the triangulation: depth is less certain than x and y.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from calibration.camera import Rig
+from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.stereo.matching import complement
+from config.arrays import Floats
+
+GATE = 4.0  # sigmas, beyond which a point is no candidate
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedMarkers:
+    """Predicted markers: point_m (M, 3) [m] world, sigma_m (M,) [m]."""
+
+    point_m: Floats
+    sigma_m: Floats
+
+
+def _one_to_one(distance2: Floats, log_volume: Floats, gate: float) -> NDArray[np.int64]:
+    """Return the column of each row in the likeliest assignment, -1 for none within the gate.
+
+    distance2: squared distances in sigmas, (M, N); log_volume: ln det of their covariances, (M, N). Their sum is -2 ln of a
+    normal density: without log_volume a marker unseen for long, with its large sigma, would take the points of others.
+    """
+    rows, columns = distance2.shape
+    within = distance2 < gate**2
+    volume = log_volume - log_volume.min(initial=np.inf)
+    unassigned = gate**2 + float(volume.max(initial=0.0)) + 1.0
+    cost = np.where(within, distance2 + volume, 1e6)
+    chosen = linear_sum_assignment(np.hstack([cost, np.full((rows, rows), unassigned)]))[1]
+    result = np.where(chosen < columns, chosen, -1)
+    taken = np.flatnonzero(result >= 0)
+    result[taken] = np.where(within[taken, result[taken]], result[taken], -1)
+    return result
+
+
+def labelled_points(points: Points, expected: ExpectedMarkers) -> NDArray[np.int64]:
+    """Return the triangulated point of every marker, (M,), -1 for none."""
+    if not len(points.point_m):
+        return np.full(len(expected.point_m), -1, np.int64)
+    difference = points.point_m[None] - expected.point_m[:, None]
+    S = points.covariance_m2[None] + expected.sigma_m[:, None, None, None] ** 2 * np.eye(3)
+    distance2 = np.einsum("mpi,mpij,mpj->mp", difference, np.linalg.inv(S), difference)
+    return _one_to_one(distance2, np.linalg.slogdet(S)[1], GATE)
+
+
+def _label_monocular(
+    camera_index: int,
+    pair: PairedBlobs,
+    rig: Rig,
+    free: NDArray[np.int64],
+    open_markers: NDArray[np.int64],
+    expected: ExpectedMarkers,
+) -> NDArray[np.int64]:
+    """Return the blob of each marker in `open_markers` among the `free` blobs of one camera, -1 for none."""
+    camera, blobs = rig.cameras[camera_index], (pair.left, pair.right)[camera_index]
+    predicted = camera.project(expected.point_m[open_markers])
+    depth = np.maximum(camera.to_camera(expected.point_m[open_markers])[:, 2], 0.3)
+    sigma2 = (camera.focal_px * expected.sigma_m[open_markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
+    distance2 = np.sum((predicted[:, None] - blobs.points_px[free][None]) ** 2, axis=2) / sigma2
+    column = _one_to_one(np.nan_to_num(distance2, nan=1e6), 2.0 * np.log(sigma2), 0.75 * GATE)
+    return np.where(column >= 0, free[column], -1)
+
+
+def label(pair: PairedBlobs, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
+    """Label the points and the monocular blobs."""
+    choice = labelled_points(points, expected)
+    return marker_frame(pair, points, rig, choice, expected)
+
+
+def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: NDArray[np.int64]) -> MarkerFrame:
+    """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
+    n, blobs = len(blob_of_marker), (pair.left, pair.right)[camera_index]
+    found = blob_of_marker >= 0
+    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
+    seen[camera_index] = found
+    image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
+    sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
+    no_points = (np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)))
+    times = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
+    return MarkerFrame(*times, *no_points, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
+
+
+def marker_frame(
+    pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: ExpectedMarkers | None
+) -> MarkerFrame:
+    """Return the marker frame of labelled points; label monocular blobs where `expected` is given.
+
+    choice: point of each marker, (M,), -1 for none.
+    """
+    n = len(choice)
+    valid = choice >= 0
+    point, covariance, epipolar = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n)
+    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
+    taken = choice[valid]
+    point[valid], covariance[valid], epipolar[valid] = (
+        points.point_m[taken],
+        points.covariance_m2[taken],
+        points.epipolar_px[taken],
+    )
+    blob = np.full((2, n), -1, np.int64)
+    blob[0, valid], blob[1, valid] = points.left[taken], points.right[taken]
+    unused = complement(len(points.point_m), taken)
+    if expected is not None and not valid.all():
+        open_markers = np.flatnonzero(~valid)
+        spare = (points.left[unused], points.right[unused])
+        for c, singles in enumerate((points.single_left, points.single_right)):
+            free = np.concatenate([singles, spare[c]])
+            if len(free):
+                blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
+    for c, blobs in enumerate((pair.left, pair.right)):
+        seen[c] = blob[c] >= 0
+        image[c, seen[c]] = blobs.points_px[blob[c, seen[c]]]
+        sigma[c, seen[c]] = blobs.sigma_px[blob[c, seen[c]]]
+    return MarkerFrame(
+        pair.left.index,
+        pair.t_capture_ns,
+        pair.skew_ns,
+        valid,
+        point,
+        covariance,
+        seen,
+        image,
+        sigma,
+        epipolar,
+        points.point_m[unused],
+    )

@@ -1,0 +1,1 @@
+"""Bringing two free-running cameras' markers to one moment."""

@@ -1,0 +1,255 @@
+"""The time offset between two cameras, and its drift, from the epipolar error of moving markers.
+
+A marker that crosses its epipolar line at s px/s and is seen delta later by the right camera lies s delta off the line:
+
+    e_m = s_m delta + b_m + noise
+
+with e the signed epipolar (Sampson) distance and b_m the error of the calibration at that marker. Bias and a slowly changing
+speed are removed by running means of either side. The rows of half a second give one robust least-squares delta with its
+variance; a Kalman filter over (offset, drift) takes it, with the variance that its own innovations show.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.camera import Rig
+from calibration.epipolar import fundamental_matrix, ideal_pixels
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats
+
+MAX_SPAN_S = 0.15  # three frames further apart than this give no speed
+MEAN_FRAMES = 30  # of the running means
+BLOCK_S = 0.5
+AHEAD_S = 0.75  # from the middle of a block to the middle of the use of its estimate
+MIN_ROWS = 12
+IRLS_STEPS = 8
+CAUCHY = 2.0  # scale of the robust weights, in standard deviations
+MIN_SIGNAL = 0.7  # least share of the squared speeds of half a second that is no noise
+CORRELATED = 2.0  # rows of one block are not independent: two count as one
+NONLINEAR = 0.08  # share of delta by which a line through fast motion may be wrong
+PRIOR_S, PRIOR_DRIFT = 0.03, 50e-6
+WALK_S, WALK_DRIFT = 3e-5, 1e-6  # random walk in a second
+MAX_OUTLIERS = 4  # blocks in a row beyond GATE: the offset has jumped
+TRUST_S = 0.001  # standard deviation at which an estimate is used
+GATE = 4.0  # sigmas of an innovation, beyond which it is an outlier
+NIS_FORGET = 0.8
+TRUST_SIGMAS = 3.0  # the estimate is applied where it differs by so many from the one in use
+MIN_STEP_S = 0.0003  # and by this much
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetEstimate:
+    """How late the right camera's timestamps are.
+
+    offset_ms: applied, beyond the setting; estimate_ms: estimated; sigma_ms: its standard deviation; drift_ppm: of the estimate;
+    sure: whether there was ever an estimate sure enough to be applied.
+    """
+
+    offset_ms: float
+    estimate_ms: float
+    sigma_ms: float
+    drift_ppm: float
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _TimedMarkers:
+    """One frame: time and applied correction [s], ideal pixels (2, M, 2), seen by both (M,), sigma (M,) [px]."""
+
+    t_s: float
+    applied_s: float
+    ideal_px: Floats
+    valid: Bools
+    sigma_px: Floats
+
+
+class TimeOffset:
+    """Estimates how late the right camera's timestamps are; deterministic given the frames."""
+
+    def __init__(self) -> None:
+        self._rig: Rig | None = None
+        self._F = np.zeros((3, 3))
+        self.forget()
+
+    def forget(self) -> None:
+        """Restart: nothing is known."""
+        self._state, self._P = np.zeros(2), np.diag([PRIOR_S**2, PRIOR_DRIFT**2])
+        self._applied_s, self._sure = 0.0, False
+        self._nis, self._n_outliers = 1.0, 0
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Note that a camera was silent: keep the estimate, with the variance of the prior."""
+        self._P = np.diag([PRIOR_S**2, self._P[1, 1]])
+        self._frames: deque[_TimedMarkers] = deque(maxlen=3)
+        self._means: tuple[Floats, Floats, Floats] | None = None
+        self._rows: list[Floats] = []
+        self._block_s: float | None = None
+        self._t_s: float | None = None
+
+    def set(self, offset_s: float, sigma_s: float) -> None:
+        """Use an offset found by other means, such as a flash."""
+        self.interrupt()
+        self._state[0], self._applied_s, self._sure = offset_s, offset_s, True
+        self._P[0, 0] = sigma_s**2
+
+    @property
+    def applied_s(self) -> float:
+        """The applied offset [s]."""
+        return self._applied_s
+
+    @property
+    def estimate(self) -> OffsetEstimate:
+        """The present estimate."""
+        return OffsetEstimate(
+            1e3 * self._applied_s,
+            1e3 * float(self._state[0]),
+            1e3 * float(np.sqrt(self._P[0, 0])),
+            1e6 * float(self._state[1]),
+            self._sure,
+        )
+
+    def add(self, frame: MarkerFrame, rig: Rig, applied_s: float) -> None:
+        """Add the labelled markers of one frame, brought to one time with a correction of `applied_s`."""
+        if rig is not self._rig:
+            self._rig, self._F = rig, fundamental_matrix(rig)
+        ideal = np.stack([ideal_pixels(camera, px)[:, :2] for camera, px in zip(rig.cameras, frame.image_px, strict=True)])
+        sigma = np.sqrt(0.5 * (frame.sigma_px**2).sum(axis=0))
+        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, applied_s, ideal, frame.valid, np.maximum(sigma, 1e-3))
+        if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
+            self._frames.clear()
+        self._frames.append(timed)
+        if len(self._frames) == 3:
+            self._add_middle(*self._frames)
+        self._end_block(timed.t_s)
+
+    def _add_middle(self, before: _TimedMarkers, frame: _TimedMarkers, after: _TimedMarkers) -> None:
+        """Add the rows of the middle one of three frames: its speeds do not depend on the noise of its own positions."""
+        span_s = after.t_s - before.t_s
+        if span_s > MAX_SPAN_S or not before.applied_s == frame.applied_s == after.applied_s:
+            return
+        good = np.flatnonzero(before.valid & frame.valid & after.valid)
+        if not len(good):
+            return
+        velocity = (after.ideal_px[:, good] - before.ideal_px[:, good]) / span_s
+        error, slope, noise = signed_errors(self._F, frame.ideal_px[:, good], velocity)
+        error, slope, spread = self._centred(good, len(frame.valid), error, slope)
+        sigma, applied = frame.sigma_px[good] * np.sqrt(1.0 + spread), np.full(len(good), frame.applied_s)
+        self._rows.append(np.stack([slope, error, sigma, noise, applied], axis=1)[spread > 0.0])
+
+    def _centred(self, which: NDArray[np.int64], n: int, error: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
+        """Subtract each marker's running means; return also 1 / the number of frames in them, 0 for none."""
+        if self._means is None or len(self._means[0]) != n:
+            self._means = np.zeros(n), np.zeros(n), np.zeros(n)
+        count, mean_error, mean_slope = self._means
+        absent = np.ones(n, bool)
+        absent[which] = False
+        count[absent] = 0.0
+        spread = np.where(count[which] > 0, 1.0 / np.maximum(count[which], 1.0), 0.0)
+        centred = error - mean_error[which], slope - mean_slope[which]
+        count[which] = np.minimum(count[which] + 1.0, MEAN_FRAMES)
+        mean_error[which] += centred[0] / count[which]
+        mean_slope[which] += centred[1] / count[which]
+        return centred[0], centred[1], spread
+
+    def _end_block(self, t_s: float) -> None:
+        """Update the filter with the rows of half a second, once it is over."""
+        if self._block_s is None or not 0.0 <= t_s - self._block_s < 10.0 * BLOCK_S:
+            self._block_s, self._rows = t_s, []
+        if t_s - self._block_s < BLOCK_S:
+            return
+        rows = np.concatenate(self._rows) if self._rows else np.zeros((0, 5))
+        middle_s, self._block_s, self._rows = 0.5 * (self._block_s + t_s), t_s, []
+        if len(rows) < MIN_ROWS:
+            return
+        slope, error, sigma, noise, applied = rows.T
+        # e = s (applied - offset) in every row: the slope is the correction.
+        found = robust_slope(slope, error, sigma, noise)
+        if found is None:
+            return
+        offset_s = float(np.median(applied)) - found[0]
+        self._update(middle_s, offset_s, CORRELATED * found[1] + (NONLINEAR * found[0]) ** 2)
+
+    def _update(self, t_s: float, offset_s: float, variance: float) -> None:
+        """Predict to the middle of a block, then update."""
+        elapsed_s = 0.0 if self._t_s is None else max(t_s - self._t_s, 0.0)
+        self._t_s = t_s
+        A = np.array([[1.0, elapsed_s], [0.0, 1.0]])
+        self._state = A @ self._state
+        self._P = A @ self._P @ A.T + np.diag([WALK_S**2, WALK_DRIFT**2]) * elapsed_s
+        innovation = offset_s - self._state[0]
+        S = self._P[0, 0] + self._nis * variance
+        squared = innovation**2 / S
+        if squared > GATE**2:
+            # Outliers by wrong labels are rare; several in a row mean that the offset itself has jumped.
+            self._n_outliers += 1
+            if self._n_outliers >= MAX_OUTLIERS:
+                self._n_outliers, self._P = 0, np.diag([PRIOR_S**2, self._P[1, 1]])
+            return
+        self._n_outliers = 0
+        self._nis = max((NIS_FORGET + (1.0 - NIS_FORGET) * squared) * self._nis, 1.0)
+        gain = self._P[:, 0] / S
+        self._state = self._state + gain * innovation
+        self._P = self._P - np.outer(gain, self._P[0])
+        self._apply()
+
+    def _apply(self) -> None:
+        """Apply the estimate where it is sure and differs from the one in use."""
+        sigma = float(np.sqrt(self._P[0, 0]))
+        if sigma > TRUST_S:
+            return
+        ahead_s = float(self._state[0] + AHEAD_S * self._state[1])
+        if abs(ahead_s - self._applied_s) > max(MIN_STEP_S, TRUST_SIGMAS * sigma):
+            self._applied_s = ahead_s
+        self._sure = True
+
+
+def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return signed Sampson distances [px], their growth with the right view's delay, and the noise of that [px/s], (M,) each.
+
+    ideal_px, velocity_px_s: undistorted, (2, M, 2). As the distance of one moving point stays 0, moving the right view forward
+    is moving the left one back: either view's velocity gives the growth; the mean is returned, half the difference is its noise.
+    """
+    left, right = (np.concatenate([px, np.ones((len(px), 1))], axis=1) for px in ideal_px)
+    to_right, to_left = left @ F.T, right @ F
+    norm = np.sqrt((to_right[:, :2] ** 2).sum(axis=1) + (to_left[:, :2] ** 2).sum(axis=1))
+    norm = np.maximum(norm, 1e-300)
+    error = np.einsum("mi,mi->m", right, to_right) / norm
+    by_right = np.einsum("mi,mi->m", velocity_px_s[1], to_right[:, :2]) / norm
+    by_left = -np.einsum("mi,mi->m", velocity_px_s[0], to_left[:, :2]) / norm
+    return error, 0.5 * (by_right + by_left), 0.5 * (by_right - by_left)
+
+
+def robust_slope(x: Floats, y: Floats, sigma: Floats, x_noise: Floats) -> tuple[float, float] | None:
+    """Return k of y = k x + noise by iteratively reweighted least squares (Cauchy), and its variance; None if x is mostly noise.
+
+    sigma: of every row, up to a common scale, which comes from the residuals and is at least 0.1; x_noise: samples of the noise
+    in x, whose squares are subtracted from those of x, which would otherwise make k too small.
+    """
+    k, weight0, least = 0.0, 1.0 / sigma**2, 1e-300
+    weight, scale = weight0, 1.0
+    for _ in range(IRLS_STEPS):
+        k = float((weight * x * y).sum() / max((weight * x * x).sum(), least))
+        z = (y - k * x) / sigma
+        scale = max(1.4826 * float(np.median(np.abs(z))), 0.1)
+        weight = weight0 / (1.0 + (z / (CAUCHY * scale)) ** 2)
+    whole = float((weight * x * x).sum())
+    real = whole - float((weight * x_noise * x_noise).sum())
+    if real < MIN_SIGNAL * whole or whole <= least:
+        return None
+    return k * whole / real, scale**2 * whole / real**2
+
+
+def centred(track: Floats, error: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    """Subtract from every row the running means of its track's earlier rows; rows in order of time, (K,)."""
+    means: dict[float, tuple[float, float, float]] = {}
+    out = np.zeros((2, len(track)))
+    for k in range(len(track)):
+        count, mean_error, mean_slope = means.get(track[k], (0.0, error[k], slope[k]))
+        out[0, k], out[1, k] = error[k] - mean_error, slope[k] - mean_slope
+        count = min(count + 1.0, MEAN_FRAMES)
+        means[track[k]] = count, mean_error + out[0, k] / count, mean_slope + out[1, k] / count
+    return out[0], out[1]

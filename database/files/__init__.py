@@ -1,0 +1,5 @@
+"""Motion files of other programs, brought to the project's own skeleton.
+
+In: ASF/AMC and BVH files (read), C3D files (c3d). Out: a `Clip` at the file's rate, which `clean` and
+`resample` take, or `C3dPoints`.
+"""

@@ -1,0 +1,182 @@
+"""Keep feet that touch the ground from sliding, frame by frame and without delay.
+
+Ankle and ball of a foot in contact are points at rest, seen with noise: each has an anchor, the mean of where the pose had it
+since it touched down, as a Kalman filter of a nearly constant point gives it. The foot is drawn to its anchors during the
+contact. The strength rises and falls over `blend_s`, so that nothing jumps, and the distance is limited: a marker on the foot
+counts more than an anchor. Then hip, knee and ankle are rotated as little as that takes (`reconstruct.finish.leg`).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.floor.feet import BALL_M
+from config.arrays import Bools, Floats
+from config.joints import JOINT_INDEX
+from config.settings import FeetSettings
+from database.contacts import CONTACT_INDEX
+from database.geometry.kinematics import forward
+from database.geometry.skeleton import Skeleton
+from reconstruct.finish.contacts import (
+    N_POINTS,
+    FootMotion,
+    contact_probability,
+    follow_points,
+    height_over_floor_m,
+    update_contacts,
+)
+from reconstruct.finish.leg import LEGS, solve_leg
+
+MAX_GAP_S = 0.25  # after a longer pause the anchors mean nothing
+JUMP_M = 0.3  # a pose that puts a foot this far from its anchor is another pose
+MIN_SHIFT_M = 1e-5
+FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]] for side in ("left", "right")], np.int64)
+_OTHER = np.array([1, 0, 3, 2])  # the other point of the same foot
+
+
+@dataclass(frozen=True, slots=True)
+class GroundPlane:
+    """The ground: unit normal up (3,), and height [m] along it of the balls of standing feet."""
+
+    up: Floats
+    height_m: float
+
+
+def known_floor() -> GroundPlane:
+    """Return the floor of a rig whose floor is known: Y up, at 0."""
+    return GroundPlane(np.array([0.0, 1.0, 0.0]), BALL_M)
+
+
+@dataclass(frozen=True, slots=True)
+class FeetState:
+    """What is remembered of ankles and balls of the feet, rows as `database.contacts.CONTACT_JOINTS`.
+
+    motion: their positions and speeds; contact: (4,) bool; anchor_m: (4, 3) world; variance_m2: of the anchors, (4,); strength:
+    of each anchor, 0..1, (4,); limit_m: farthest that each point is moved from the pose, (4,).
+    """
+
+    motion: FootMotion
+    contact: Bools
+    anchor_m: Floats
+    variance_m2: Floats
+    strength: Floats
+    limit_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class FeetStep:
+    """Result of one frame: rotvec (J, 3) [rad], contact (4,) bool and its probability (4,), as `CONTACT_JOINTS`."""
+
+    rotvec: Floats
+    contact: Bools
+    probability: Floats
+
+
+class FeetLock:
+    """The feet of one performer, frame after frame. floor: where it is known; else speeds and neighbours decide."""
+
+    def __init__(self, skeleton: Skeleton, settings: FeetSettings, floor: GroundPlane | None = None) -> None:
+        self.floor = floor
+        self._skeleton = skeleton
+        self._settings = settings
+        self._state: FeetState | None = None
+        self._t_ns: int | None = None
+
+    def forget(self) -> None:
+        """Start again, as with the first frame; after a loss."""
+        self._state = self._t_ns = None
+
+    def step(self, t_ns: int, rotvec: Floats, root_m: Floats, share: Floats, measured: Bools) -> FeetStep:
+        """Find the contacts of one pose and hold its feet.
+
+        rotvec: charted, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; share: of the neighbours in contact, (4,),
+        NaN if unknown; measured: whether a marker of the left, right foot is seen, (2,). A pose with NaN is returned as it is.
+        """
+        G, p = forward(self._skeleton, rotvec, root_m)
+        points_m = p[CONTACT_INDEX]
+        if not (np.isfinite(points_m).all() and np.isfinite(rotvec).all()):
+            self.forget()
+            return FeetStep(rotvec, np.zeros(N_POINTS, bool), np.zeros(N_POINTS))
+        dt_s = 0.0 if self._t_ns is None else (t_ns - self._t_ns) * 1e-9
+        before = self._state if 0.0 < dt_s <= MAX_GAP_S else None
+        state, probability = self._contacts(before, points_m, dt_s, share)
+        state = update_anchors(state, points_m, np.repeat(measured, 2), dt_s, self._settings)
+        self._state, self._t_ns = state, t_ns
+        if not self._settings.lock:
+            return FeetStep(rotvec, state.contact, probability)
+        shift_m = corrections_m(state, points_m)
+        return FeetStep(_move_feet(self._skeleton, rotvec, (G[0], p[0]), points_m, shift_m), state.contact, probability)
+
+    def _contacts(self, before: FeetState | None, points_m: Floats, dt_s: float, share: Floats) -> tuple[FeetState, Floats]:
+        """Return the state with the new contacts, and their probability."""
+        s = self._settings
+        if before is None:
+            before = initial_state(points_m, s)
+        motion = follow_points(before.motion, points_m, dt_s)
+        height_m = None
+        if self.floor is not None:
+            ball_to_ankle_m = -self._skeleton.offsets_m[FOOT_JOINTS[:, 1], 1]
+            height_m = height_over_floor_m(points_m, self.floor.up, self.floor.height_m, ball_to_ankle_m)
+        probability = contact_probability(share, motion.speed_m_s, height_m)
+        return replace(before, motion=motion, contact=update_contacts(before.contact, probability, s)), probability
+
+
+def initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:
+    """Return the state before the first frame: no contact, no anchor."""
+    variance = np.full(N_POINTS, settings.sigma_m**2)
+    motion = FootMotion(points_m.copy(), np.zeros((N_POINTS, 3)))
+    limit = np.full(N_POINTS, settings.limit_m)
+    return FeetState(motion, np.zeros(N_POINTS, bool), points_m.copy(), variance, np.zeros(N_POINTS), limit)
+
+
+def update_anchors(state: FeetState, points_m: Floats, measured: Bools, dt_s: float, settings: FeetSettings) -> FeetState:
+    """Update anchors and their strengths by one frame: points_m (4, 3) [m] of the pose, measured (4,).
+
+    An anchor x with variance P of a point seen at z with variance R: x += P / (P + R) (z - x), P -> P R / (P + R) + Q dt.
+    """
+    s = settings
+    fade = min(dt_s / s.blend_s, 1.0) if s.blend_s > 0.0 else 1.0
+    R = np.where(measured, s.measured_sigma_m, s.sigma_m) ** 2
+    free = state.strength <= 0.0
+    gain = np.where(free, 1.0, state.variance_m2 / (state.variance_m2 + R))
+    anchor = state.anchor_m + gain[:, None] * (points_m - state.anchor_m)
+    variance = np.where(free, R, (1.0 - gain) * state.variance_m2 + s.slip_m**2 * dt_s)
+    # A limit that changed at once when a marker is first seen would make the foot jump.
+    aim = np.where(measured, s.measured_limit_m, s.limit_m)
+    limit = state.limit_m + fade * (aim - state.limit_m)
+    drift = state.motion.position_m - anchor
+    distance = np.sqrt((drift**2).sum(axis=1))
+    allowed = np.where(state.contact, 1.0, state.strength) * limit
+    anchor = anchor + (np.maximum(1.0 - allowed / np.maximum(distance, 1e-12), 0.0))[:, None] * drift
+    lost = np.sqrt(((points_m - anchor) ** 2).sum(axis=1)) > JUMP_M
+    anchor = np.where(lost[:, None], points_m, anchor)
+    strength = np.clip(state.strength + np.where(state.contact, fade, -fade), 0.0, 1.0)
+    strength = np.where(lost, 0.0, strength)
+    return replace(state, anchor_m=anchor, variance_m2=variance, strength=strength, limit_m=limit)
+
+
+def corrections_m(state: FeetState, points_m: Floats) -> Floats:
+    """Return how far each point is moved, (4, 3) [m]: by its own anchor and, as far as it is free, with the other of its foot.
+
+    Ankle and ball keep their distance: with a shorter foot as its target, the leg would tip it up.
+    """
+    share = (state.strength**2 * (3.0 - 2.0 * state.strength))[:, None]  # smooth at both ends
+    own = share * (state.anchor_m - points_m)
+    target = (points_m + own + (1.0 - share) * own[_OTHER]).reshape(2, 2, 3)
+    foot, was = target[:, 1] - target[:, 0], points_m[1::2] - points_m[::2]
+    length, true_length = (np.sqrt((vector**2).sum(axis=1)) for vector in (foot, was))
+    stretch = 0.5 * (true_length / np.maximum(length, 1e-9) - 1.0)[:, None] * foot
+    return np.asarray(np.stack([target[:, 0] - stretch, target[:, 1] + stretch], axis=1).reshape(4, 3) - points_m)
+
+
+def _move_feet(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], points_m: Floats, shift_m: Floats) -> Floats:
+    """Return a pose, (J, 3) [rad], whose ankles and balls of the feet are moved by shift_m, (4, 3) [m], as far as legs reach."""
+    result = rotvec
+    for side, leg in enumerate(LEGS):
+        part = slice(2 * side, 2 * side + 2)
+        if np.abs(shift_m[part]).max() < MIN_SHIFT_M:
+            continue
+        if result is rotvec:
+            result = rotvec.copy()
+        result[leg[:3]] = solve_leg(skeleton, rotvec, hips, side, points_m[part] + shift_m[part])
+    return result

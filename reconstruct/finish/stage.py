@@ -1,0 +1,105 @@
+"""The last stage of the pipeline: poses are filtered and their feet held before they are published.
+
+The estimator continues from its own poses; only what leaves the pipeline is changed.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from config.arrays import Bools, Bytes, Floats, Ints
+from config.settings import FeetSettings, Settings
+from database.contacts import database_contacts
+from database.geometry.kinematics import forward
+from database.geometry.rotations import matrix_from_rotvec
+from database.store import PoseDatabase
+from reconstruct.finish.body import markers_on
+from reconstruct.finish.contacts import N_POINTS, label_share
+from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
+from reconstruct.finish.filter import OutputFilter
+from reconstruct.finish.leg import solve_leg
+from reconstruct.pose import Pose, TrackingState
+from reconstruct.search.examples import PoseTable
+
+UNKNOWN = np.full(N_POINTS, np.nan)
+UNKNOWN.setflags(write=False)
+
+
+class PoseFeet:
+    """The feet of one subject's poses in their order.
+
+    labels: contacts of the database's poses, (N, 4) (`database.contacts`), or None; floor: where it is known.
+    """
+
+    def __init__(self, subject: Subject, labels: Bytes | None, settings: FeetSettings, floor: GroundPlane | None = None) -> None:
+        self._subject, self._labels = subject, labels
+        self._lock = FeetLock(subject.skeleton, settings, floor)
+
+    def forget(self) -> None:
+        """Start again with the next pose."""
+        self._lock.forget()
+
+    def warm(self, pose: Pose) -> None:
+        """Compile the kernels of the legs."""
+        _, joints = forward(self._subject.skeleton, pose.rotvec, pose.root_m)
+        hips = (matrix_from_rotvec(pose.rotvec[0]), pose.root_m)
+        for side, points in enumerate(FOOT_JOINTS):
+            solve_leg(self._subject.skeleton, pose.rotvec, hips, side, joints[list(points)] + 0.01)
+
+    def step(self, pose: Pose, rows: Ints | None = None, weights: Floats | None = None) -> Pose:
+        """Return the pose with its contacts, its feet held where they are in contact, and its markers accordingly.
+
+        rows: the pose's nearest poses in the database, (K,); weights: theirs, (K,), equal if None. Residuals stay those of the
+        solver. While the performer is lost there are no contacts.
+        """
+        if pose.state is TrackingState.LOST:
+            self.forget()
+            return replace(pose, contacts=np.zeros(N_POINTS, bool))
+        share = UNKNOWN
+        if rows is not None and self._labels is not None:
+            share = label_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
+        step = self._lock.step(pose.t_capture_ns, pose.rotvec, pose.root_m, share, feet_seen(self._subject, pose.seen))
+        if step.rotvec is pose.rotvec:
+            return replace(pose, contacts=step.contact)
+        marker_m = markers_on(self._subject, *forward(self._subject.skeleton, step.rotvec, pose.root_m))
+        return replace(pose, rotvec=step.rotvec, marker_m=marker_m, contacts=step.contact)
+
+
+def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_known: bool) -> PoseFeet:
+    """Return the feet of a subject; only a `PoseDatabase` has labels.
+
+    floor_known: the world has Y up and its floor at 0.
+    """
+    labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
+    return PoseFeet(subject, labels, settings, known_floor() if floor_known else None)
+
+
+def feet_seen(subject: Subject, seen: Bools) -> Bools:
+    """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
+    shown = subject.joint[seen.any(axis=0)]
+    return np.array([np.isin(shown, joints).any() for joints in FOOT_JOINTS])
+
+
+class Finish:
+    """Filters the poses of one subject, then holds their feet; enabled by the settings `filter` and `feet`."""
+
+    def __init__(self, subject: Subject, table: PoseTable, settings: Settings, floor_known: bool) -> None:
+        self._filter = OutputFilter(settings.filter, subject)
+        self._feet = pose_feet(subject, table, settings.feet, floor_known)
+
+    def forget(self) -> None:
+        """Start again with the next pose."""
+        self._filter.forget()
+        self._feet.forget()
+
+    def warm(self, pose: Pose) -> None:
+        """Compile all kernels; to be followed by `forget`."""
+        self._filter.warm(pose)
+        self.step(pose, None, None)
+        self._feet.warm(pose)
+
+    def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
+        """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
+        pose = self._filter.step(pose)
+        return self._feet.step(pose, rows, weights) if pose.state is TrackingState.TRACKING else self._feet.step(pose)

@@ -1,0 +1,89 @@
+"""Other labels for a solved frame: those that leave less energy, or that the examples agree with, replace the first.
+
+Each frame tries the rivals of markers that are seen again, where the energy is high, and one pair of markers exchanged.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from calibration.camera import Rig
+from capture.packets import MarkerFrame
+from config.arrays import Floats, Ints
+from reconstruct.estimator import Estimate, Estimator
+from reconstruct.history import BodyState
+from reconstruct.labelling.labeller import SECOND_OPINION, Labeller, exchange_labels, relabel_by_energy
+from reconstruct.models.local.neighbourhood import Neighbourhood
+from reconstruct.observations import monocular_rays
+
+NEAREST_ROWS = 16  # neighbours that bound how likely these labels are
+# Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
+LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
+
+Estimating = Callable[[MarkerFrame, BodyState | None, Neighbourhood | None], Estimate | None]
+
+
+class Alternatives:
+    """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
+
+    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
+        self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+
+    def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate]:
+        """Return the frame with the labels of least energy, and its estimate."""
+        rivals = self._labeller.rivals(frame)
+        frame, estimate = relabel_by_energy(frame, estimate, rivals, lambda other: self._estimate(other, None, None))
+        pair = self._suspects(frame, estimate)
+        if pair is None:
+            return frame, estimate
+        other_frame = exchange_labels(frame, *pair)
+        other = self._estimate(other_frame, None, estimate.near)
+        if other is None or other.energy >= estimate.energy - SECOND_OPINION:
+            other = self._restarted(frame, other_frame, estimate, pair)
+        if other is None:
+            return frame, estimate
+        self._labeller.carry_m[list(pair)] = 0.0
+        return other_frame, other
+
+    def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
+        """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""
+        if frame.valid.any():
+            return self._labeller.suspects(frame.valid, frame.point_m)
+        rays = monocular_rays(frame, self._rig)
+        distance = np.linalg.norm(estimate.state.position_m - rays.from_m, axis=1, keepdims=True)
+        return self._labeller.suspects(rays.monocular, rays.from_m + distance * rays.direction)
+
+    def _restarted(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate, pair: tuple[int, int]) -> Estimate | None:
+        """Solve other labels from the nearest example if that is much nearer than any to these: the past may be wrong too."""
+        root = (estimate.state.rotation, estimate.state.position_m)
+        if frame.valid.any() and not self._may_be_likelier(frame, other, root, estimate.near.rows[:NEAREST_ROWS], pair):
+            return None
+        joints = self._likelier(frame, other, root)
+        return None if joints is None else self._estimate(other, replace(estimate.state, joints=joints), None)
+
+    def _may_be_likelier(
+        self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats], rows: Ints, pair: tuple[int, int]
+    ) -> bool:
+        """Return whether `_likelier` may find a pose, by bounds: in nearly all frames it need not be asked.
+
+        rows: examples near these labels, (K,); pair: the two markers whose labels differ.
+        """
+        here = self._estimator.likeness.at_most(self._estimator.query(frame, root, None), rows)
+        limit = min(LIKELIER_SHARE * here, here - LIKELIER_GAIN)
+        return limit > 0.0 and self._estimator.likeness.any_within(self._estimator.query(other, root, None), limit, pair)
+
+    def _likelier(self, frame: MarkerFrame, other: MarkerFrame, root: tuple[Floats, Floats]) -> Floats | None:
+        """Return the joints (J, 3) of the example nearest to other labels if it is much nearer than any to these, else None."""
+        here, _ = self._estimator.likeness.nearest(self._estimator.query(frame, root, None))
+        there, pose = self._estimator.likeness.nearest(self._estimator.query(other, root, None))
+        if there > LIKELIER_SHARE * here or here - there < LIKELIER_GAIN:
+            return None
+        return np.concatenate([np.zeros((1, 3)), pose.reshape(-1, 3)])
+
+    def warm(self, frame: MarkerFrame, estimate: Estimate) -> None:
+        """Compile the kernels of the likelihood of labels."""
+        root = (estimate.state.rotation, estimate.state.position_m)
+        unlike = replace(frame, point_m=frame.point_m[::-1])
+        self._may_be_likelier(unlike, frame, root, estimate.near.rows, (0, 1))
+        self._likelier(frame, frame, root)

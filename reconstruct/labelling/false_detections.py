@@ -1,0 +1,160 @@
+"""False detections such as reflections: blobs that stand still in an image without a label while the body is tracked.
+
+A marker that stands still has its label and is not taken for one. A blob near which a marker is expected is kept, so that a
+marker that comes to stand at a reflection keeps its label as long as the other camera agrees. The result is a function of the
+pairs and labels in their order.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.stereo.labels import ExpectedMarkers
+from config.arrays import Bools, Floats
+from config.jit import kernel
+
+STAY_PX = 1.5  # a blob this near to its last position has stayed
+LEARN_S = 0.5  # this long without a label makes a false detection; longer than labels need to be doubted
+FORGET_S, FORGET_KNOWN_S = 1.0, 10.0  # how long a spot, and a known false detection, may not be seen: reflections flicker
+UNTRACKED_S = 2.0  # this long after the last pose nothing is removed: what is known may be the body itself
+MIN_LABELLED = 0.7  # share of the markers: with fewer, blobs left over may be theirs
+NEAR_SIGMAS, NEAR_PX = 1.0, 3.0  # distance from an expected marker within which a blob may be it
+MAX_STEP_S = 0.1  # that counts from one pair to the next
+FOLLOW = 0.05  # share of the way that a spot follows its blob, so that noise averages out
+MAX_SPOTS = 64
+X, Y, UNLABELLED, SEEN = range(4)  # columns of a table of spots: position [px], time without a label [s], when last seen [s]
+
+
+@dataclass
+class FalseDetections:
+    """Remembers what stands still in each camera's image without a label, in a table of spots each."""
+
+    _spots: list[Floats] = field(default_factory=lambda: [np.zeros((MAX_SPOTS, 4)), np.zeros((MAX_SPOTS, 4))])
+    _n: list[int] = field(default_factory=lambda: [0, 0])
+    _last_s: float = -np.inf
+    _tracked_s: float = -np.inf
+
+    def forget(self) -> None:
+        """Forget all spots."""
+        self._n = [0, 0]
+        self._last_s = self._tracked_s = -np.inf
+
+    def without(self, pair: PairedBlobs, rig: Rig, expected: ExpectedMarkers | None) -> PairedBlobs:
+        """Return the pair without false detections; the same object where there are none."""
+        if 1e-9 * pair.t_capture_ns - self._tracked_s > UNTRACKED_S:
+            return pair
+        left, right = (self._without(blobs, c, rig.cameras[c], expected) for c, blobs in enumerate((pair.left, pair.right)))
+        return pair if left is pair.left and right is pair.right else PairedBlobs(left, right, pair.measured_skew_ns)
+
+    def agreed(self, frame: MarkerFrame) -> MarkerFrame:
+        """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
+        at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
+        wrong = at_spot & np.where(frame.valid, at_spot.all(axis=0), True)
+        if not wrong.any():
+            return frame
+        seen = frame.seen & ~wrong
+        valid = frame.valid & seen.all(axis=0)
+        return replace(
+            frame,
+            valid=valid,
+            point_m=np.where(valid[:, None], frame.point_m, 0.0),
+            covariance_m2=np.where(valid[:, None, None], frame.covariance_m2, 0.0),
+            seen=seen,
+            image_px=np.where(seen[..., None], frame.image_px, 0.0),
+            sigma_px=np.where(seen, frame.sigma_px, 0.0),
+            epipolar_px=np.where(valid, frame.epipolar_px, 0.0),
+        )
+
+    def learn(self, pair: PairedBlobs, frame: MarkerFrame, tracked: bool) -> None:
+        """Update the spots from a pair of which nothing was removed. tracked: the labels gave a pose."""
+        t_s = 1e-9 * pair.t_capture_ns
+        tracked = tracked and bool(frame.seen.any(axis=0).mean() >= MIN_LABELLED)
+        step_s = min(max(t_s - self._last_s, 0.0), MAX_STEP_S) if tracked else 0.0
+        self._last_s = t_s
+        if tracked:
+            self._tracked_s = t_s
+        elif t_s - self._tracked_s > UNTRACKED_S:
+            self._n = [0, 0]
+        for c, blobs in enumerate((pair.left, pair.right)):
+            labelled_px = frame.image_px[c][frame.seen[c]]
+            self._n[c] = update_spots(blobs.points_px, labelled_px, self._spots[c], self._n[c], t_s, step_s)
+
+    def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
+        """Return one camera's blobs without its false detections."""
+        out = standing(blobs.points_px, self._spots[index], self._n[index])
+        if not out.any():
+            return blobs
+        if expected is not None:
+            depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
+            keep_near(out, blobs.points_px, camera.project(expected.point_m), camera.focal_px * expected.sigma_m / depth_m)
+        return _subset(blobs, ~out) if out.any() else blobs
+
+
+def _subset(blobs: Blobs, keep: Bools) -> Blobs:
+    """Return some of the blobs."""
+    parts = (blobs.points_px[keep], blobs.area_px[keep], blobs.color_rgb[keep], blobs.sigma_px[keep])
+    return Blobs(blobs.camera, blobs.index, blobs.t_capture_ns, *parts, blobs.light)
+
+
+@kernel
+def _nearest(x: float, y: float, spots: Floats, n: int) -> int:
+    """Return the nearest of n spots within STAY_PX, -1 for none."""
+    best, found = STAY_PX * STAY_PX, -1
+    for k in range(n):
+        apart = (spots[k, X] - x) ** 2 + (spots[k, Y] - y) ** 2
+        if apart <= best:
+            best, found = apart, k
+    return found
+
+
+@kernel
+def standing(points_px: Floats, spots: Floats, n: int) -> Bools:
+    """Return which points (N, 2) are at a known false detection, (N,), among n spots of a table (S, 4)."""
+    out = np.zeros(len(points_px), np.bool_)
+    for i in range(len(points_px)):
+        k = _nearest(points_px[i, 0], points_px[i, 1], spots, n)
+        out[i] = k >= 0 and spots[k, UNLABELLED] >= LEARN_S
+    return out
+
+
+@kernel
+def keep_near(out: Bools, points_px: Floats, expected_px: Floats, sigma_px: Floats) -> None:
+    """Clear `out` (N,), in place, for points (N, 2) near an expected marker, (M, 2), by its standard deviation, (M,) [px]."""
+    for i in range(len(out)):
+        for m in range(len(expected_px)):
+            if out[i]:
+                apart2 = (points_px[i, 0] - expected_px[m, 0]) ** 2 + (points_px[i, 1] - expected_px[m, 1]) ** 2
+                out[i] = not apart2 < max(NEAR_PX, NEAR_SIGMAS * sigma_px[m]) ** 2  # NaN: behind the camera
+
+
+@kernel
+def update_spots(points_px: Floats, labelled_px: Floats, spots: Floats, n: int, t_s: float, step_s: float) -> int:
+    """Update a table of n spots (S, 4) from points (N, 2), some of which have a label, (L, 2); return the new number of spots.
+
+    t_s: time of the pair; step_s: time since the last pair, 0 where the labels are not to be relied on.
+    """
+    for i in range(len(points_px)):
+        x, y = points_px[i, 0], points_px[i, 1]
+        labelled = False
+        for m in range(len(labelled_px)):
+            labelled = labelled or (labelled_px[m, 0] == x and labelled_px[m, 1] == y)
+        k = _nearest(x, y, spots, n)
+        if k >= 0:
+            spots[k, X] += FOLLOW * (x - spots[k, X])
+            spots[k, Y] += FOLLOW * (y - spots[k, Y])
+            spots[k, SEEN] = t_s
+            if not labelled:
+                spots[k, UNLABELLED] += step_s
+            elif spots[k, UNLABELLED] < LEARN_S:
+                spots[k, UNLABELLED] = 0.0
+        elif not labelled and n < len(spots):
+            spots[n, X], spots[n, Y], spots[n, UNLABELLED], spots[n, SEEN] = x, y, 0.0, t_s
+            n += 1
+    left = 0
+    for k in range(n):
+        if t_s - spots[k, SEEN] <= (FORGET_KNOWN_S if spots[k, UNLABELLED] >= LEARN_S else FORGET_S):
+            spots[left] = spots[k]
+            left += 1
+    return left

@@ -1,0 +1,200 @@
+"""Labels from frame to frame: where each marker is expected, and which labels are in doubt after a pose is solved."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from capture.stereo.labels import ExpectedMarkers
+from config.arrays import Bools, Floats, Ints
+from config.joints import JOINT_INDEX, JOINTS, mirrored
+from config.settings import LabelSettings
+from reconstruct.estimator import Estimate
+from reconstruct.observations import Rays, nearest_on_rays
+from reconstruct.pose import Pose
+
+CARRY_SIGMA_M = 0.015  # how much a marker's residual changes from frame to frame
+MAX_CARRY_M = 0.04  # a marker with a larger residual is probably another marker
+STRAIN_M, STRAIN_SIGMAS, STRAIN_FRAMES = 0.10, 5.0, 6  # a residual this large for so long: labels are wrong
+DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: labels may be wrong
+FORGET = 0.9  # share of a marker's residual that is left after a frame without it
+FRAME_S, MAX_SLOWER = 1.0 / 60.0, 3.0
+SURE_SIGMAS = 1.5  # of the standard deviation of a filled-in marker: its Gaussian is an approximation
+ROOT_MARKERS = 2  # of the torso, seen, that almost fix the root
+BACK = 3  # a marker that is seen again is as uncertain as one hidden for this part of the time: the limb has jumped to it
+NEAR_M = 0.25  # markers this near may have been exchanged
+RIVAL_SIGMAS, MAX_RIVALS = 4.0, 3  # how far off a marker may be expected and still be the one that is seen again
+SURPRISE = 10.0  # energy that right labels of a marker seen again seldom leave
+SECOND_OPINION = 4.0  # by how much an exchange of two labels must lower the energy
+SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be swapped, and by how much swapping must gain
+
+
+@dataclass
+class Labeller:
+    """Predicts where every marker is, from the pose and what was seen of the marker.
+
+    torso: markers that fix the root, (M,) bool, hardly free to move; opposite: pairs of markers on a left and a right joint of
+    one kind, (M, M) bool; carry_m: smoothed residual of every marker, (M, 3); unseen: frames since it was seen, (M,); predicted:
+    the last expectation; doubt: successive frames with points left over and markers missing; strain: with a large residual.
+    """
+
+    settings: LabelSettings
+    torso: Bools
+    opposite: Bools
+    carry_m: Floats = field(init=False)
+    unseen: Ints = field(init=False)
+    predicted: ExpectedMarkers | None = field(default=None, init=False)
+    doubt: int = field(default=0, init=False)
+    strain: int = field(default=0, init=False)
+    _next_suspects: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start again, as with the first frame."""
+        n = len(self.torso)
+        self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
+        self.strain, self.predicted = 0, None
+
+    def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> ExpectedMarkers:
+        """Return where each marker is expected, given where the predicted pose has it, (M, 3) [m].
+
+        ahead_s: time since the last pose; the settings are for 60 frames a second, and at lower rates predictions are worse in
+        proportion. sure_m: standard deviation of each marker that a pose model filled in, (M,) [m], a limit of its uncertainty.
+        """
+        s, slower = self.settings, float(np.clip(ahead_s / FRAME_S, 1.0, MAX_SLOWER))
+        # Where too little of the torso is seen, the root is uncertain and with it all of the torso.
+        sure = self.torso & (int((self.torso & (self.unseen == 0)).sum()) >= ROOT_MARKERS)
+        limit = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
+        if sure_m is not None:
+            limit = np.minimum(limit, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
+        sigma_m = np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * limit)
+        self.predicted = ExpectedMarkers(marker_m + self.carry_m, sigma_m)
+        return self.predicted
+
+    def remember(self, frame: MarkerFrame, marker_m: Floats, rays: Rays | None = None) -> None:
+        """Update the residuals from the markers of a frame and those of its pose, (M, 3) [m].
+
+        rays: where one camera sees all there is; then only the residual across the ray is known.
+        """
+        valid = frame.valid if rays is None else rays.monocular
+        point_m = frame.point_m if rays is None else nearest_on_rays(rays, marker_m)
+        variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
+        off_m = np.linalg.norm(point_m[valid] - marker_m[valid], axis=1)
+        strained = (off_m > STRAIN_M) & (off_m > STRAIN_SIGMAS * np.sqrt(variance))
+        self.strain = self.strain + 1 if strained.any() else 0
+        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
+        carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
+        carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
+        self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
+        self.unseen = np.where(frame.seen.any(axis=0), self.unseen // BACK, self.unseen + 1)
+
+    def coast(self) -> None:
+        """Count a frame without a pose."""
+        self.unseen = self.unseen + 1
+
+    def rivals(self, frame: MarkerFrame) -> list[tuple[int, int]]:
+        """Return markers that are seen again, each with a hidden one that its point may be instead; the nearest first."""
+        if self.predicted is None:
+            return []
+        hidden = ~frame.seen.any(axis=0)
+        found = []
+        for back in np.flatnonzero(frame.valid & (self.unseen > 0)):
+            off_m = np.linalg.norm(frame.point_m[back] - self.predicted.point_m, axis=1)
+            sigmas = off_m / self.predicted.sigma_m
+            found += [(float(sigmas[m]), int(back), int(m)) for m in np.flatnonzero(hidden & (sigmas < RIVAL_SIGMAS))]
+        return [(back, m) for _, back, m in sorted(found)[:MAX_RIVALS]]
+
+    def doubts(self, labelled: Bools, left_over: int) -> bool:
+        """Return whether the labels of a frame are in doubt.
+
+        They are where more points are left over than labelled, or some for long while markers are missing, or where the pose
+        could not follow the markers for a while. labelled: (M,); left_over: points without a marker, or blobs where one camera
+        sees all there is.
+        """
+        self.doubt = self.doubt + 1 if min(left_over, int((~labelled).sum())) >= 2 else 0
+        if self.doubt >= DOUBT_FRAMES or self.strain >= STRAIN_FRAMES:
+            self.doubt = self.strain = 0
+            return True
+        return left_over >= max(self.settings.min_markers, int(labelled.sum()) + 1)
+
+    def suspects(self, labelled: Bools, point_m: Floats) -> tuple[int, int] | None:
+        """Return the next pair of markers whose labels to try exchanged, one pair a frame; None if there is none.
+
+        Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
+        labelled: (M,); point_m: (M, 3) [m], of one camera's markers at an approximate depth.
+        """
+        shown = np.flatnonzero(labelled)
+        far = np.linalg.norm(point_m[shown][:, None] - point_m[shown][None], axis=2)
+        first, second = np.nonzero(np.triu((far < NEAR_M) | self.opposite[np.ix_(shown, shown)], 1))
+        if not len(first):
+            return None
+        self._next_suspects = (self._next_suspects + 1) % len(first)
+        return int(shown[first[self._next_suspects]]), int(shown[second[self._next_suspects]])
+
+
+def relabel_by_energy(
+    frame: MarkerFrame, estimate: Estimate, rivals: list[tuple[int, int]], solve: Callable[[MarkerFrame], Estimate | None]
+) -> tuple[MarkerFrame, Estimate]:
+    """Return the labels of least energy: the present ones, or those with a marker seen again taken for one of its rivals.
+
+    A pose cannot reach a marker with a wrong limb at little energy. Nothing is tried where the energy is as low as with right
+    labels. rivals: of `Labeller.rivals`; solve: returns the estimate of a frame.
+    """
+    best = frame, estimate
+    for pair in rivals if estimate.energy > SURPRISE else []:
+        other = exchange_labels(frame, *pair)
+        solved = solve(other)
+        if solved is not None and solved.energy < best[1].energy - SECOND_OPINION:
+            best = other, solved
+    return best
+
+
+def opposite_markers(subject: Subject) -> Bools:
+    """Return which markers are on a left and a right joint of one kind, off the torso, (M, M)."""
+    kind = np.array([min(joint, JOINT_INDEX[mirrored(JOINTS[joint])]) for joint in subject.joint])
+    limb = ~subject.markers.torso
+    different = subject.joint[:, None] != subject.joint[None]
+    return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])
+
+
+def exchange_labels(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
+    """Return a frame with the labels of two markers exchanged."""
+    order = np.arange(len(frame.valid))
+    order[[first, second]] = order[[second, first]]
+    return replace(
+        frame,
+        valid=frame.valid[order],
+        point_m=frame.point_m[order],
+        covariance_m2=frame.covariance_m2[order],
+        seen=frame.seen[:, order],
+        image_px=frame.image_px[:, order],
+        sigma_px=frame.sigma_px[:, order],
+        epipolar_px=frame.epipolar_px[order],
+    )
+
+
+def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:
+    """Return pairs of near markers whose points fit a finished pose much better exchanged.
+
+    A pair is suspected when exchanging the two labels lowers the root mean square residual by half and by at least 5 cm.
+    """
+    valid = np.flatnonzero(pose.measured)
+    found = []
+    for n, a in enumerate(valid):
+        for b in valid[n + 1 :]:
+            if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > SWAP_M:
+                continue
+            kept = _rms_m(pose.marker_m[[a, b]], frame.point_m[[a, b]])
+            swapped = _rms_m(pose.marker_m[[a, b]], frame.point_m[[b, a]])
+            if swapped < 0.5 * kept and kept - swapped > SWAP_GAIN_M:
+                found.append((int(a), int(b)))
+    return found
+
+
+def _rms_m(first: Floats, second: Floats) -> float:
+    """Return the root mean square distance of corresponding points."""
+    return float(np.sqrt(np.mean(np.sum((first - second) ** 2, axis=1))))

@@ -1,0 +1,123 @@
+"""Upright bodies: example poses standing at the origin, their index, and the placements of them that acquisition tries.
+
+A placement is (cos, sin, x, y, z): x -> R x + t with R a rotation about Y. Upright poses have gravity along -Y and face +Z.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration.subject.constellation import assign
+from calibration.subject.subject import Subject
+from config.arrays import Bools, Floats, Ints, Singles
+from config.jit import kernel
+from config.joints import N_JOINTS
+from database.geometry.kinematics import charted, local_markers
+from database.geometry.rotations import matrix_from_rotvec
+
+MAX_PAIRS = 6
+
+
+class PoseIndex(NamedTuple):
+    """Upright poses in lists: those of centre c are `member[start[c]:start[c + 1]]`.
+
+    poses: (N, M, 3) [m]; centers: (C, M, 3) [m]; start: (C + 1,); member: (N,).
+    """
+
+    poses: Floats
+    centers: Floats
+    start: Ints
+    member: Ints
+
+
+def pose_index(poses: Floats, n_centers: int, seed: int = 0) -> PoseIndex:
+    """Cover poses (N, M, 3) by centres and list the poses nearest to each.
+
+    Half of the centres are each the pose farthest from those before it (Gonzalez 1985), so that no pose is far from all; the
+    others are drawn at random, so that lists are short where poses are dense.
+    """
+    flat = poses.reshape(len(poses), -1).astype(np.float32)
+    drawn = np.random.default_rng(seed).permutation(len(flat))[: n_centers // 2]
+    distance = np.full(len(flat), np.inf, np.float32)
+    owner = np.zeros(len(flat), np.int64)
+    chosen: list[int] = []
+    for c in range(min(n_centers, len(flat))):
+        following = int(np.argmax(distance)) if c >= len(drawn) else int(drawn[c])
+        if distance[following] <= 1e-6:
+            continue
+        d = np.einsum("ij,ij->i", flat - flat[following], flat - flat[following])
+        nearer = d < distance
+        owner[nearer], distance[nearer] = len(chosen), d[nearer]
+        chosen.append(following)
+    member = np.argsort(owner, kind="stable")
+    start = np.searchsorted(owner[member], np.arange(len(chosen) + 1))
+    return PoseIndex(np.ascontiguousarray(poses), np.ascontiguousarray(poses[chosen]), start.astype(np.int64), member)
+
+
+@kernel
+def _weighted_squares(poses: Singles, local: Singles, weight: Singles, out: Singles) -> None:
+    """Write the weighted squared distances of rows (N, F) to one, (F,)."""
+    for n in range(poses.shape[0]):
+        total = np.float32(0.0)
+        for i in range(poses.shape[1]):
+            e = poses[n, i] - local[i]
+            total += weight[i] * e * e
+        out[n] = total
+
+
+def squared_distances(poses: Singles, local: Floats, choice: Ints) -> Singles:
+    """Return the squared distances of labelled markers (M, 3), at the origin, to poses (N, M, 3), (N,) [m^2].
+
+    choice: point of each marker, (M,), -1 for none.
+    """
+    weight = np.repeat(choice >= 0, 3).astype(np.float32)
+    out = np.empty(len(poses), np.float32)
+    _weighted_squares(poses.reshape(len(poses), -1), local.ravel().astype(np.float32), weight, out)
+    return out
+
+
+def placement_of(rotation: Floats, position_m: Floats) -> Floats:
+    """Return the placement (5,) nearest to a root: the rotation of its heading, its position."""
+    heading = np.arctan2(rotation[0, 2], rotation[2, 2])
+    return np.array([np.cos(heading), np.sin(heading), *position_m])
+
+
+def without_heading(rotation: Floats) -> Floats:
+    """Return rotations (N, 3, 3) turned about Y so that their third axis has no component along X."""
+    heading = np.arctan2(rotation[:, 0, 2], rotation[:, 2, 2])
+    return np.asarray(matrix_from_rotvec(heading[:, None] * [0.0, -1.0, 0.0]) @ rotation)
+
+
+def rotation_to_upright(up: Floats) -> Floats:
+    """Return the smallest rotation (3, 3) that takes the direction `up` to Y."""
+    up = up / np.linalg.norm(up)
+    axis = np.cross(up, [0.0, 1.0, 0.0])
+    length = float(np.linalg.norm(axis))
+    if length < 1e-9:
+        return np.eye(3) if up[1] > 0 else np.diag([1.0, -1.0, -1.0])
+    return np.asarray(matrix_from_rotvec(axis / length * np.arctan2(length, up[1])))
+
+
+def torso_pairs(t_pose: Floats, torso: Bools) -> Ints:
+    """Choose the pairs of torso markers that are farthest apart seen from above, (Q, 2)."""
+    first, second = np.triu_indices(int(torso.sum()), 1)
+    index = np.flatnonzero(torso)
+    pairs = np.stack([index[first], index[second]], axis=1)
+    across = np.linalg.norm((t_pose[pairs[:, 0]] - t_pose[pairs[:, 1]])[:, [0, 2]], axis=1)
+    return pairs[np.argsort(-across, kind="stable")[:MAX_PAIRS]]
+
+
+def limb_swaps(opposite: Bools) -> Ints:
+    """Return orders of the markers with one pair of opposite ones exchanged, (S, M)."""
+    pairs = np.argwhere(np.triu(opposite))
+    orders = np.tile(np.arange(len(opposite)), (len(pairs), 1))
+    for order, (a, b) in zip(orders, pairs, strict=True):
+        order[[a, b]] = b, a
+    return orders
+
+
+def mirror_order(subject: Subject) -> Ints:
+    """Return the order in which every marker is replaced by the one at its mirror image in the T-pose, (M,)."""
+    t_pose = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
+    local = local_markers(subject.skeleton, t_pose, subject.joint, subject.offset_m)[0]
+    return assign(local * [-1.0, 1.0, 1.0], local, 10.0)

@@ -1,0 +1,1 @@
+"""Prediction of markers that no camera sees."""

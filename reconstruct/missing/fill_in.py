@@ -1,0 +1,231 @@
+"""Fill-in: where markers are missing, a pose model joins the local model, as far as held-out checks favour it.
+
+Every half second markers that are seen are hidden, a limb's in turn, and the frame is solved without them and without that limb's
+past, with the pose model at several weights and without it. The weight that came nearest to the hidden markers is used, limb by
+limb: a pose model that does not know the performer, or the motion, fades out.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats, Ints
+from config.joints import JOINTS, N_JOINTS, PARENTS
+from database.geometry.kinematics import local_markers
+from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.history import BodyState
+from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, joined, weighted
+from reconstruct.models.local.model import DOFS, LocalModel
+from reconstruct.solve.certainty import factored, information, marker_sigma_m, solved, variances
+from reconstruct.solve.solver import FrameProblem, Solution
+
+WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of the pose model
+PRIOR_COUNT, PRIOR_M = 0.5, 0.05  # before any check all weights are alike, as if each had an error of so much
+KEPT = 0.9  # share of the record that is kept from one check of a limb to the next
+OWN_SHARE = 0.5  # of a limb's own record in its choice; the rest is that of all limbs
+MAX_LOSS_SHARE = 0.5  # of the loss without the pose model: a hidden limb lacks the past that helps the local model
+MIN_SIGMAS, MIN_CHECKS = 2.0, 4.0  # standard errors by which a weight must have gained over all limbs, in how many checks
+MAX_ERROR_M = 0.3  # larger errors count as this
+EVERY_FRAMES = 30
+FIRST_EVERY_FRAMES, FIRST_CHECKS = 10, 10  # the first checks come sooner
+MIN_SEEN = 3  # markers that stay when a limb's are hidden
+USUAL_SURPRISE = 1.0  # surprise from which on a prediction counts less
+LIMBS = ("leftUpperLeg", "rightUpperLeg", "leftShoulder", "rightShoulder", "neck")
+
+
+def limb_of_joints() -> Ints:
+    """Return the limb of every joint, (J,): its index in LIMBS, or their number for the trunk."""
+    limb = np.full(N_JOINTS, len(LIMBS))
+    for joint, name in enumerate(JOINTS):
+        limb[joint] = LIMBS.index(name) if name in LIMBS else limb[PARENTS[joint]] if joint else limb[joint]
+    return limb
+
+
+LIMB = limb_of_joints()
+
+
+@dataclass(frozen=True, slots=True)
+class FilledModel:
+    """A local model joined with a prediction, coordinates to start from, (D,), and every marker's deviation, (M,) [m]."""
+
+    model: LocalModel
+    start: Floats
+    sigma_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutCheck:
+    """A frame that was solved without some of its markers: hidden, (M,)."""
+
+    problem: FrameProblem
+    solution: Solution
+    frame: MarkerFrame
+    hidden: Bools
+
+
+@dataclass
+class HeldOutRecord:
+    """Errors of hidden markers: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count, (L + 1,).
+
+    gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square; n_checks: of how many.
+    """
+
+    loss_m2: Floats = field(default_factory=lambda: np.full((len(LIMBS) + 1, len(WEIGHTS)), PRIOR_COUNT * PRIOR_M**2))
+    count: Floats = field(default_factory=lambda: np.full(len(LIMBS) + 1, PRIOR_COUNT))
+    gain_m2: Floats = field(default_factory=lambda: np.zeros(len(WEIGHTS)))
+    gain2_m4: Floats = field(default_factory=lambda: np.zeros(len(WEIGHTS)))
+    n_checks: float = 0.0
+
+    def add(self, limb: int, error_m: Floats) -> None:
+        """Add the errors of a limb's hidden markers at every weight, (H, W) [m]."""
+        loss = (np.minimum(error_m, MAX_ERROR_M) ** 2).mean(axis=0)
+        self.loss_m2[limb] = KEPT * self.loss_m2[limb] + loss
+        self.count[limb] = KEPT * self.count[limb] + 1.0
+        gain, kept = loss[0] - loss, KEPT ** (1.0 / len(LIMBS))
+        self.gain_m2, self.gain2_m4 = kept * self.gain_m2 + gain, kept * self.gain2_m4 + gain**2
+        self.n_checks = kept * self.n_checks + 1.0
+
+    def weights(self) -> Floats:
+        """Return the weight of the pose model for every limb and the trunk, (L + 1,)."""
+        all_limbs = self.loss_m2.sum(axis=0) / self.count.sum()
+        loss = OWN_SHARE * self.loss_m2 / self.count[:, None] + (1.0 - OWN_SHARE) * all_limbs
+        best = np.argmin(loss, axis=1)
+        favoured = self._significant()[best] & (loss[np.arange(len(loss)), best] < MAX_LOSS_SHARE * loss[:, 0])
+        return np.where(favoured, WEIGHTS[best], 0.0)
+
+    def _significant(self) -> Bools:
+        """Return which weights have gained by more than chance, (W,)."""
+        if self.n_checks < MIN_CHECKS:
+            return np.zeros(len(WEIGHTS), bool)
+        mean = self.gain_m2 / self.n_checks
+        variance = np.maximum(self.gain2_m4 / self.n_checks - mean**2, 0.0)
+        return np.asarray(mean > MIN_SIGMAS * np.sqrt(variance / self.n_checks))
+
+
+class FillIn:
+    """Joins a pose model with the local model of frames that lack markers.
+
+    record: the errors of held-out checks so far; every_frames: how often one is made.
+    """
+
+    def __init__(
+        self, model: PoseModel, subject: Subject, record: HeldOutRecord | None = None, every_frames: int = EVERY_FRAMES
+    ) -> None:
+        self.model, self.record = model, record or HeldOutRecord()
+        self._subject, self._every_frames = subject, every_frames
+        self._limb = LIMB[subject.joint]
+        self._since_check = self._next_limb = self._n_checks = 0
+        self._pending: HeldOutCheck | None = None
+
+    def lose(self) -> None:
+        """Forget the pose model's past after a loss; the record stays."""
+        self.model.forget()
+
+    def forget(self) -> None:
+        """Forget all frames; the record stays: it is of the performer, not of the frames."""
+        self.model.forget()
+        self._since_check = self._next_limb = 0
+        self._pending = None
+
+    def accept(self, state: BodyState) -> None:
+        """Append the pose of the last frame, and evaluate the pending check."""
+        self.model.accept(state)
+        check, self._pending = self._pending, None
+        if check is not None:
+            self._evaluate(check)
+
+    def fill(self, problem: FrameProblem, solution: Solution, t_ns: int) -> FilledModel | None:
+        """Join the prediction with a frame's local model, None where it has no weight; solution: without the pose model."""
+        weight = self.record.weights()
+        if not weight.any():
+            return None
+        A = information(problem, solution)
+        prediction = self._prediction(problem, solution, A, t_ns, held_out=False)
+        if prediction is None:
+            return None
+        by_joint = np.repeat(weight[LIMB[1:]], 3) / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
+        prediction = weighted(prediction, by_joint)
+        found = _step(A, prediction.precision, _pull(prediction, solution))
+        if found is None:
+            return None
+        step, factor = found
+        model = joined(problem.model, prediction)
+        start = (solution.joints - model.mean)[1:].ravel() + step[:DOFS]
+        return FilledModel(model, start, marker_sigma_m(problem, solution, factor))
+
+    def hidden(self, frame: MarkerFrame) -> Bools | None:
+        """Return the markers to hide for a check of this frame, (M,); None if none is due or too few markers would stay."""
+        self._since_check += 1
+        due = FIRST_EVERY_FRAMES if self._n_checks < FIRST_CHECKS else EVERY_FRAMES
+        if self._since_check < min(self._every_frames, due):
+            return None
+        torso = self._subject.markers.torso
+        for _ in range(len(LIMBS)):
+            self._next_limb = (self._next_limb + 1) % len(LIMBS)
+            hidden = frame.valid & (self._limb == self._next_limb) & ~torso
+            left = frame.valid & ~hidden
+            if hidden.any() and left.sum() >= MIN_SEEN and (left & torso).any():
+                self._since_check, self._n_checks = 0, self._n_checks + 1
+                return np.asarray(hidden)
+        return None
+
+    def moved_by(self, hidden: Bools) -> Bools:
+        """Return which joint coordinates, (D,), are those of the limbs of hidden markers, (M,)."""
+        return np.asarray(np.repeat(np.isin(LIMB[1:], self._limb[hidden]), 3))
+
+    def judge(self, problem: FrameProblem, solution: Solution, frame: MarkerFrame, hidden: Bools) -> None:
+        """Have a frame that was solved without the hidden markers, (M,), evaluated with the next one."""
+        self._pending = HeldOutCheck(problem, solution, frame, hidden)
+
+    def _evaluate(self, check: HeldOutCheck) -> None:
+        """Add a check to the record."""
+        A = information(check.problem, check.solution)
+        prediction = self._prediction(check.problem, check.solution, A, check.frame.t_capture_ns, held_out=True)
+        if prediction is None:
+            return
+        weights = WEIGHTS / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
+        pull = _pull(prediction, check.solution)
+        found = [_step(A, weight * prediction.precision, weight * pull) for weight in weights[1:]]
+        steps = np.array([np.zeros(DOFS + 6), *(step for step, _ in filter(None, found))])  # no step without the pose model
+        if len(steps) < len(WEIGHTS):
+            return
+        moved = self._moved(check.solution, steps)
+        error_m = np.linalg.norm(moved[:, check.hidden] - check.frame.point_m[check.hidden], axis=2).T
+        if np.isfinite(error_m).all():
+            self.record.add(int(self._limb[check.hidden][0]), error_m)
+
+    def _prediction(self, problem: FrameProblem, solution: Solution, A: Floats, t_ns: int, held_out: bool) -> PoseGaussian | None:
+        """Return the pose model's prediction, None where it gives none or no finite one."""
+        L = factored(A)
+        if L is None:
+            return None
+        state = BodyState(t_ns, solution.joints, solution.rotation, solution.position_m)
+        prediction = self.model.predict(PartialFrame(problem.observations, state, variances(L)[:DOFS]), held_out)
+        return prediction if prediction is not None and prediction.is_finite else None
+
+    def _moved(self, solution: Solution, steps: Floats) -> Floats:
+        """Return the markers of a solution after steps in joints, rotation and position, (W, D + 6); world, (W, M, 3) [m]."""
+        joints = np.tile(solution.joints, (len(steps), 1, 1))
+        joints[:, 1:] += steps[:, :DOFS].reshape(len(steps), -1, 3)
+        local = local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
+        R = matrix_from_rotvec(steps[:, DOFS : DOFS + 3]) @ solution.rotation
+        return np.asarray(local @ np.swapaxes(R, 1, 2) + (solution.position_m + steps[:, DOFS + 3 :])[:, None])
+
+
+def _pull(prediction: PoseGaussian, solution: Solution) -> Floats:
+    """Return the gradient by which a prediction pulls a solution's joints, (D,)."""
+    return np.asarray(prediction.precision @ (prediction.expected - solution.joints[1:].ravel()))
+
+
+def _step(A: Floats, precision: Floats, pull: Floats) -> tuple[Floats, Floats] | None:
+    """Return Newton's step from a solution to the minimum with a prediction, (D + 6,), and L of the information L L' there.
+
+    A: information of the solution; precision and pull: of the prediction, (D, D) and (D,). None where rounding leaves no minimum.
+    """
+    total, gradient = A.copy(), np.zeros(len(A))
+    total[:DOFS, :DOFS] += precision
+    gradient[:DOFS] = pull
+    L = factored(total)
+    return None if L is None else (solved(L, gradient), L)

@@ -1,0 +1,79 @@
+"""Pose models: what joints may be where markers are missing.
+
+The local model knows the poses of the database. A pose model knows others, such as those that the performer took before
+(`missing.style`), and predicts the joints as a Gaussian, which is multiplied with the local model's. Where the markers are then
+follows from the pose (`solve.certainty`).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from config.arrays import Floats
+from reconstruct.history import BodyState
+from reconstruct.models.local.model import FULL, LocalModel
+from reconstruct.observations import Observations
+from reconstruct.solve.certainty import factored, solved
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFrame:
+    """What is known of a frame before a pose model is asked.
+
+    observations: nothing where a marker is missing; state: the pose solved from them without the pose model; variance: of its
+    joints, (D,) [rad^2], large where nothing is seen and the local model leaves them open.
+    """
+
+    observations: Observations
+    state: BodyState
+    variance: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PoseGaussian:
+    """A Gaussian over the joints, and how well it knows such poses.
+
+    expected: (D,) [rad]; precision: inverse covariance, (D, D) [1/rad^2], zero where the model predicts nothing; surprise: mean
+    squared residual of what is seen, in standard deviations: far above 1, the model does not know such poses.
+    """
+
+    expected: Floats
+    precision: Floats
+    surprise: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its numbers are."""
+        return bool(np.isfinite(self.expected).all() and np.isfinite(self.precision).all())
+
+
+class PoseModel(Protocol):
+    """Predicts whole poses from a part of the markers; follows the poses that are accepted."""
+
+    def predict(self, frame: PartialFrame, held_out: bool = False) -> PoseGaussian | None:
+        """Predict the pose of a frame, None where the model knows nothing; held_out: without the past, which stays as it is."""
+
+    def accept(self, state: BodyState) -> None:
+        """Append the pose of the last frame to the past."""
+
+    def forget(self) -> None:
+        """Forget the past, as after a loss."""
+
+
+def weighted(prediction: PoseGaussian, weight: Floats | float) -> PoseGaussian:
+    """Return a prediction that counts less; weight: of all coordinates, or of each, (D,), 0 to 1.
+
+    A covariance S becomes V S V with V = 1 / sqrt(weight): a wider Gaussian of the same shape.
+    """
+    root = np.sqrt(np.full(len(prediction.expected), weight))
+    return PoseGaussian(prediction.expected, prediction.precision * root[:, None] * root, prediction.surprise)
+
+
+def joined(model: LocalModel, prediction: PoseGaussian) -> LocalModel:
+    """Multiply the local model over all joint coordinates with a prediction."""
+    precision = model.precision + prediction.precision
+    pull = model.precision @ model.center + prediction.precision @ (prediction.expected - model.mean[1:].ravel())
+    L = factored(precision)
+    center = np.linalg.solve(precision, pull) if L is None else solved(L, pull)
+    return LocalModel(model.mean, FULL, np.asarray(center), precision)

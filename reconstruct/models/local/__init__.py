@@ -1,0 +1,1 @@
+"""Local models of the nearest poses (Chai & Hodgins 2005): a Gaussian or a PCA, and the motion around them."""

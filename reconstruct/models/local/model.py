@@ -1,0 +1,100 @@
+"""Local models: distributions over the poses near the query of one frame, and what all that fit them have in common."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from config.arrays import Floats, Ints
+from config.joints import N_JOINTS
+from config.settings import SolveSettings
+from reconstruct.history import BodyState
+
+DOFS = 3 * (N_JOINTS - 1)
+
+
+class Quadratic(NamedTuple):
+    """A quadratic energy 1/2 (w - center)' precision (w - center), a Gaussian; center: (B,), precision: (B, B)."""
+
+    center: Floats
+    precision: Floats
+
+
+def total(first: Quadratic, second: Quadratic) -> Quadratic:
+    """Return the sum of two quadratic energies but for a constant: the product of their Gaussians."""
+    precision = first.precision + second.precision
+    pull = first.precision @ first.center + second.precision @ second.center
+    return Quadratic(np.asarray(np.linalg.solve(precision, pull)), precision)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A quadratic energy over poses q = mean + directions w (Chai & Hodgins 2005, eq. 3).
+
+    mean: (J, 3) [rad], row 0 zero; directions: (J, 3, B), row 0 zero; center: minimum in w, (B,); precision: (B, B).
+    """
+
+    mean: Floats
+    directions: Floats
+    center: Floats
+    precision: Floats
+
+    @property
+    def quadratic(self) -> Quadratic:
+        """The energy in w."""
+        return Quadratic(self.center, self.precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale."""
+
+    rows: Ints
+    poses: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class MotionContext:
+    """What the last poses say of the next one.
+
+    predicted: joints at constant velocity, (D,) [rad], None without a last pose; last: that pose; t_ns: of the frame; inflation:
+    ratio of the prediction's standard deviation to that of one 1/60 s ahead.
+    """
+
+    predicted: Floats | None
+    last: BodyState | None
+    t_ns: int
+    inflation: float
+
+
+class LocalModelFitter(Protocol):
+    """Fits a local model to the neighbours of every frame.
+
+    free: whether the models span all joint coordinates, so that joint limits and pose models can be joined with them.
+    """
+
+    @property
+    def free(self) -> bool:
+        """Whether the models span all joint coordinates."""
+
+    def fit(self, neighbours: Neighbours, context: MotionContext, settings: SolveSettings) -> LocalModel:
+        """Return the model of one frame; settings: those for what is seen of it."""
+
+
+def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> LocalModel:
+    """Return the local model of a mean pose, (D,) [rad], and directions, (J, 3, B)."""
+    pose = np.zeros((N_JOINTS, 3))
+    pose[1:] = mean.reshape(-1, 3)
+    return LocalModel(pose, directions, quadratic.center, np.ascontiguousarray(quadratic.precision))
+
+
+def _all_directions() -> Floats:
+    """Return directions along every coordinate of every joint but the root, (J, 3, D)."""
+    directions = np.zeros((N_JOINTS, 3, DOFS))
+    directions.reshape(3 * N_JOINTS, DOFS)[3:] = np.eye(DOFS)
+    directions.setflags(write=False)
+    return directions
+
+
+FULL = _all_directions()

@@ -1,0 +1,80 @@
+"""Soft constraints of a pose: points in space and in images, orientations, fixed joints (Grochow et al. 2004, section 6).
+
+Points are handles: fixed on a joint, as markers are. One view of a handle is a ray it should lie on.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from config.arrays import Floats, Ints
+from reconstruct.observations import Observations
+
+
+def _no_rows() -> Ints:
+    """Return no joint."""
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """Points on the body: joint of each, (P,) int64, and position in the joint's frame, (P, 3) [m]."""
+
+    joint: Ints
+    offset_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Orientations:
+    """World orientations that joints should have: joint (O,), rotation (O, 3, 3), standard deviation (O,) [rad]."""
+
+    joint: Ints = field(default_factory=_no_rows)
+    rotation: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    sigma_rad: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedJoints:
+    """Joints that should have a rotation: joint (K,) > 0, charted rotation vector (K, 3) [rad], standard deviation (K,) [rad]."""
+
+    joint: Ints = field(default_factory=_no_rows)
+    rotvec: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    sigma_rad: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True)
+class RootConstraint:
+    """Where the root is expected: rotation (3, 3), position (3,) [m], standard deviations; infinite ones leave it free."""
+
+    rotation: Floats = field(default_factory=lambda: np.eye(3))
+    position_m: Floats = field(default_factory=lambda: np.zeros(3))
+    sigma_rad: float = np.inf
+    sigma_m: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """All constraints of one pose.
+
+    handles and their observations: world points with their root information, or image points in either of two cameras (as the
+    markers of live capture); robust_sigmas: distance beyond which a handle's energy grows linearly.
+    """
+
+    handles: Handles
+    observations: Observations
+    orientations: Orientations = field(default_factory=Orientations)
+    fixed: FixedJoints = field(default_factory=FixedJoints)
+    root: RootConstraint = field(default_factory=RootConstraint)
+    robust_sigmas: float = 1e3
+
+
+def points(joint: Ints, offset_m: Floats, target_m: Floats, sigma_m: float = 0.01) -> Constraints:
+    """Return constraints of handles, joint (P,) and offset (P, 3) [m], at world points, (P, 3) [m]; NaN: no constraint."""
+    n = len(joint)
+    known = np.asarray(np.isfinite(target_m).all(axis=1))
+    info = np.where(known[:, None, None], np.eye(3) / sigma_m, 0.0)
+    no_views = (np.zeros((2, n, 2)), np.zeros((2, n)), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
+    target = np.ascontiguousarray(np.where(known[:, None], target_m, 0.0))
+    return Constraints(
+        Handles(joint, np.ascontiguousarray(offset_m)), Observations(target, np.ascontiguousarray(info), *no_views)
+    )

@@ -1,0 +1,158 @@
+"""The process that learns styles during a run, at low priority: it asks the reconstruction for a task whenever it is idle.
+
+Nobody waits for it: a run whose learner dies keeps the style it has, or none.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import zmq
+
+from capture.clock import now_ns
+from capture.process.control import Order, ReportKind, StartOrder, StopOrder
+from capture.process.link import SupervisorAddress, SupervisorLink, run_child
+from capture.sockets.wire import MalformedMessageError
+from config.errors import DuocapError
+from reconstruct.models.style.file import StyleOrigin, write_style
+from reconstruct.models.style.learn.train import learn
+from reconstruct.models.style.model import Style
+from reconstruct.models.style.task import MAX_TASK_BYTES, LearnTask, decode_task, encode_learned, learned_part
+from reconstruct.process.learner_connection import LearnerMessage
+
+log = logging.getLogger(__name__)
+
+IDLE_MS = 100
+NICE = 15  # after everything that is needed in time
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerPlan:
+    """The learning process. save: a file for the last style learned, or None; nice: by how much its priority is lowered."""
+
+    save: Path | None = None
+    nice: int = NICE
+
+
+class _StoppedError(Exception):
+    """The run ends while a style is being learned."""
+
+
+def learner_main(link: SupervisorAddress, plan: LearnerPlan) -> None:
+    """Run the learning process; the target of its supervisor."""
+    run_child(link, lambda supervisor: _serve(supervisor, link.session, plan))
+
+
+def _serve(supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
+    """Learn tasks until a stop order."""
+    lower_priority(plan.nice)
+    supervisor.report(ReportKind.HELLO)
+    learner = _Learner(supervisor, session, plan)
+    supervisor.report(ReportKind.READY)
+    try:
+        while True:
+            learner.step(IDLE_MS)
+    except _StoppedError:
+        learner.close()
+
+
+def lower_priority(by: int = NICE) -> None:
+    """Let every other process run first."""
+    process = psutil.Process()
+    try:
+        windows = getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", None)
+        process.nice(min(process.nice() + by, 19) if windows is None else windows)
+    except (psutil.Error, OSError) as error:
+        log.debug("the priority stays as it is: %s", error)
+
+
+class _Learner:
+    """The learner's end of the connection; the address comes with start orders, a new one after a restart."""
+
+    def __init__(self, supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
+        self._supervisor, self._session, self._plan = supervisor, session.encode(), plan
+        self._socket: zmq.Socket[bytes] | None = None
+        self._address = ""
+        self._last: Style | None = None
+        self._n_learned = self._n_saved = self._n_malformed = 0
+
+    def step(self, timeout_ms: int) -> None:
+        """Follow orders, and learn a task if one has come. Raises _StoppedError."""
+        self._obey(timeout_ms if self._socket is None else 0)
+        self._beat()
+        if self._socket is None or not self._socket.poll(timeout_ms):
+            return
+        session, *payload = self._socket.recv_multipart(zmq.NOBLOCK)
+        try:
+            if session != self._session or len(payload) != 1:
+                raise MalformedMessageError("no task of this session; it was dropped")
+            task = decode_task(payload[0])
+        except MalformedMessageError as error:
+            self._n_malformed += 1
+            self._send_failure(error)
+        else:
+            self._learn(task)
+        self._send(LearnerMessage.READY)
+
+    def close(self) -> None:
+        """Close the socket once the last message is sent."""
+        if self._socket is not None:
+            self._socket.close()
+
+    def _learn(self, task: LearnTask) -> None:
+        """Learn a task and send the result or the reason of a failure; write the style to the file of the plan."""
+        begun_ns = now_ns()
+        try:
+            style = learn(task.poses, task.skeleton, task.name, task.options, self._progress, self._last)
+            self._send(LearnerMessage.LEARNED, encode_learned(learned_part(task, style, 1e-9 * (now_ns() - begun_ns))))
+        except DuocapError as error:
+            self._send_failure(error)
+            return
+        self._last, self._n_learned = style, self._n_learned + 1
+        if self._plan.save is not None:
+            try:
+                write_style(self._plan.save, style, StyleOrigin(("a session",)))
+                self._n_saved += 1
+            except DuocapError as error:
+                self._send_failure(error)
+
+    def _progress(self, done: int, total: int, value: float) -> None:
+        """Follow orders while learning. Raises _StoppedError, which ends it."""
+        self._obey(0)
+        self._beat()
+
+    def _beat(self) -> None:
+        """Send a heartbeat."""
+        self._supervisor.beat(lambda: {"learned": self._n_learned, "saved": self._n_saved, "malformed": self._n_malformed})
+
+    def _obey(self, timeout_ms: int) -> None:
+        """Follow the supervisor's orders. Raises _StoppedError."""
+        for order in self._supervisor.orders(timeout_ms):
+            if isinstance(order, StopOrder):
+                raise _StoppedError
+            self._connect(order)
+
+    def _connect(self, order: Order) -> None:
+        """Connect to the reconstruction that a start order names, and ask it for a task."""
+        if not isinstance(order, StartOrder) or not order.address or order.address == self._address:
+            return
+        self.close()
+        self._address = order.address
+        self._socket = zmq.Context.instance().socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 500)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_TASK_BYTES)
+        self._socket.connect(order.address)
+        self._send(LearnerMessage.READY)
+
+    def _send_failure(self, error: DuocapError) -> None:
+        """Send the reason of a failure, in one line."""
+        self._send(LearnerMessage.FAILED, " ".join(str(error).split()).encode())
+
+    def _send(self, kind: LearnerMessage, payload: bytes = b"") -> None:
+        """Send a message to the reconstruction; never waits."""
+        if self._socket is not None:
+            try:
+                self._socket.send_multipart([kind.value, self._session, payload], zmq.NOBLOCK)
+            except zmq.Again:
+                log.debug("the reconstruction does not listen; %s dropped", kind.name)

@@ -1,0 +1,289 @@
+"""From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
+
+Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them; older ones are dropped and counted. When pairs
+stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as `coasting` and then
+as `lost`.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from calibration.camera import Rig
+from capture.clock import now_ns
+from capture.notices import NoticeLog
+from capture.packets import MarkerFrame, PairedBlobs, monocular_pair
+from capture.process.control import MAX_OFFSET_MS, Details, SyncOrder
+from capture.sockets.wire import SentBlobs
+from capture.stereo.watch import RigWatch
+from capture.timing.synchronise import Synchroniser
+from config.settings import CAMERAS, TimeSettings
+from reconstruct.models.style.model import Style, StyleError
+from reconstruct.models.style.session import SessionStyle
+from reconstruct.models.style.task import LearnedStyle
+from reconstruct.pose import JointSource, Pose, TrackingState
+from reconstruct.process.silence import FrameCount, SilenceDetector
+from reconstruct.process.sink import RunStatus, Sink
+
+BACKLOG = 2  # the scheduler sometimes delivers two pairs at once, and both are soon solved; more would be a queue
+STATUS_PERIOD_NS = 1_000_000_000
+LOST_NS = 600_000_000
+COASTING_PERIOD_NS = 33_000_000
+LOST_PERIOD_NS = 1_000_000_000
+GONE_NS = 5_000_000_000  # a camera that is silent this long is lost until it is back
+PAST_NS = 1_000_000_000  # a pair that is older than the last pose by more than this has a clock that was set back
+
+
+class PairStepper(Protocol):
+    """The pipeline: one step for each pair, for live runs and replay alike.
+
+    markers: the labels of the last pair, from which the cameras' time offset is learned; rig: None where nothing is watched.
+    """
+
+    @property
+    def rig(self) -> Rig | None: ...
+
+    @property
+    def markers(self) -> MarkerFrame | None: ...
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        """Return the pose of one pair."""
+
+    def warm(self) -> None:
+        """Compile every kernel."""
+
+    def take_style(self, style: Style | None) -> None:
+        """Use a style from the next step on, None: no longer any. Raises StyleError."""
+
+
+class Waiting(NamedTuple):
+    """A pair to step on, the blobs that completed it, and when they came [ns]."""
+
+    pair: PairedBlobs
+    sent: SentBlobs
+    t_received_ns: int
+
+
+class Reconstruction:
+    """What happens between the inbox and the sink; time is passed in.
+
+    Poses depend on the calls of `set_budget`, `synchronise`, `turn` and `take_style`, their arguments and their order only (the
+    clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
+
+    budget_ns: largest skew of a pair; session_style: from which styles are learned, and the one to begin with. Dropped pairs are
+    counted as late, unpaired (no partner in time) or overrun (a newer pair was there already).
+    """
+
+    def __init__(
+        self,
+        pipeline: PairStepper,
+        sink: Sink,
+        budget_ns: int,
+        time: TimeSettings | None = None,
+        session_style: SessionStyle | None = None,
+    ) -> None:
+        self._pipeline, self._sink, self.session_style = pipeline, sink, session_style
+        pipeline.take_style(None)  # the record of an earlier part of the session is forgotten
+        if session_style is not None and session_style.style is not None:
+            pipeline.take_style(session_style.style)
+        self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
+        self._last: Pose | None = None
+        self._t_last_step_ns = self._t_coasted_ns = 0
+        self._n_overrun = self._n_poses = self._n_alone = 0
+        self._silent = self._silence_told = False
+        self._notices = NoticeLog()
+        self._state = TrackingState.LOST
+        self._status_due_ns = 0
+        self._skews_ns: deque[int] = deque(maxlen=120)
+        self._seen = (FrameCount(), FrameCount())
+        self._silence = SilenceDetector(self._seen, budget_ns)
+        self._rig_watch = None if pipeline.rig is None or pipeline.rig.is_monocular else RigWatch(pipeline.rig)
+        self._rate = FrameCount()
+        self._details: dict[str, Details] = {name: {} for name in CAMERAS}
+
+    def describe(self, camera: str, details: Details) -> None:
+        """Set what the supervisor knows of a camera, such as its node's clock, for the status."""
+        if camera in self._details:
+            self._details[camera] = dict(details)
+
+    def set_budget(self, budget_ns: int) -> None:
+        """Set the largest skew of a pair, which is known once the cameras are open."""
+        self._synchroniser.set_budget(budget_ns)
+        self._silence.budget_ns = budget_ns
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts since the start, for the supervisor."""
+        return {
+            "poses": self._n_poses,
+            "pairs": self._synchroniser.counts.pairs,
+            "overrun": self._n_overrun,
+            "alone": self._n_alone,
+        }
+
+    def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
+        """Step on the newest pairs that the received blobs complete, or on what one camera sees alone; watch for silence."""
+        pairs, singles = self._paired(received)
+        for waiting in pairs:
+            self._silence.add_pair(waiting.t_received_ns)
+            self._watch_rig(waiting)
+        alone = None if pairs else self._silence.step(t_ns)
+        if alone is not None:
+            self._tell_silence(t_ns)
+            self._n_alone += len(singles[alone])
+        for waiting in pairs if alone is None else singles[alone]:
+            self._step(waiting)
+        if self._last is not None and t_ns - self._t_last_step_ns >= self._silence.silent_ns:
+            self._coast(self._last, t_ns)
+        for text in self._notices.fetch():
+            self._sink.event(t_ns, "camera", text)
+        for text in self._synchroniser.notices():
+            self._sink.event(t_ns, "time", text)
+
+    def _paired(self, received: Iterable[tuple[SentBlobs, int]]) -> tuple[deque[Waiting], tuple[deque[Waiting], ...]]:
+        """Return the newest pairs, and the newest blobs of each camera alone."""
+        pairs: deque[Waiting] = deque(maxlen=BACKLOG)
+        singles: tuple[deque[Waiting], ...] = tuple(deque(maxlen=BACKLOG) for _ in CAMERAS)
+        for sent, t_received_ns in received:
+            camera = sent.blobs.camera
+            self._seen[camera].add(t_received_ns)
+            pair = self._synchroniser.push(sent.blobs)
+            singles[camera].append(Waiting(self._synchroniser.monocular(sent.blobs), sent, t_received_ns))
+            if pair is not None:
+                self._n_overrun += len(pairs) == BACKLOG
+                pairs.append(Waiting(pair, sent, t_received_ns))
+        return pairs, singles
+
+    def _watch_rig(self, waiting: Waiting) -> None:
+        """Check whether the cameras are where they were at the calibration."""
+        if self._silent and self._silence_told:
+            self._notices.add("both", "both cameras send again", waiting.t_received_ns)
+        self._silent = self._silence_told = False
+        if self._rig_watch is not None:
+            self._rig_watch.add(waiting.pair)
+            for text in self._rig_watch.notices():
+                self._sink.event(waiting.t_received_ns, "calibration", text)
+
+    def _step(self, waiting: Waiting) -> None:
+        """Solve one pair and publish the pose, with the latencies of the later view.
+
+        A pair older than the last pose is dropped, as when a slower camera is back. Where the two views no longer agree, the left
+        one alone is used.
+        """
+        pair, sent, t_received_ns = waiting
+        if self._last is not None and 0 <= self._last.t_capture_ns - pair.t_capture_ns < PAST_NS:
+            self._n_overrun += 1
+            return
+        if self._rig_watch is not None and self._rig_watch.moved and len(pair.left):
+            pair = monocular_pair(pair.left)
+        t_begin_ns = now_ns()
+        pose = self._pipeline.step(pair)
+        if self._pipeline.rig is not None:
+            self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
+        before = {
+            "read": sent.t_read_ns - pair.t_capture_ns,  # from the pose's time, so that all stages add up
+            "detect": sent.t_sent_ns - sent.t_read_ns,
+            "transport": t_received_ns - sent.t_sent_ns,
+            "wait": t_begin_ns - t_received_ns,
+        }
+        pose = replace(pose, latency_ns={**before, **pose.latency_ns})
+        self._last, self._state, self._t_last_step_ns = pose, pose.state, t_received_ns
+        self._skews_ns.append(pair.skew_ns)
+        self._n_poses += 1
+        self._rate.add(t_received_ns)
+        self._sink.pose(pose)
+        if self.session_style is not None:
+            self.session_style.add(pose)
+
+    def take_style(self, learned: LearnedStyle, t_ns: int) -> bool:
+        """Use what was learned from the next step on; return whether it fits the pending task and can be used."""
+        style = None if self.session_style is None else self.session_style.take(learned)
+        if style is None:
+            return False
+        try:
+            self._pipeline.take_style(style)
+        except StyleError as error:
+            self._sink.event(t_ns, "style", str(error))
+            return False
+        self._sink.event(t_ns, "style", f"learned a style from {learned.n_poses} poses in {learned.seconds:.1f} s")
+        return True
+
+    def synchronise(self, order: SyncOrder) -> None:
+        """Measure the time offset by a flash or a jump from now on, or set the one given."""
+        if order.offset_ms is not None:
+            if abs(order.offset_ms) <= MAX_OFFSET_MS:
+                self._synchroniser.correct(order.offset_ms)
+        elif order.method is not None:
+            self._synchroniser.start_search(order.method)
+
+    def _coast(self, last: Pose, t_ns: int) -> None:
+        """Publish the last pose as coasting, then as lost, while nothing comes to step on."""
+        self._tell_silence(t_ns)
+        silence_ns = t_ns - self._t_last_step_ns
+        before, self._state = self._state, TrackingState.COASTING if silence_ns < LOST_NS else TrackingState.LOST
+        period_ns = COASTING_PERIOD_NS if self._state is TrackingState.COASTING else LOST_PERIOD_NS
+        if self._state is not before or t_ns - self._t_coasted_ns >= period_ns:
+            self._t_coasted_ns = t_ns
+            self._sink.pose(_unmeasured(last, self._state))
+
+    def _tell_silence(self, t_ns: int) -> None:
+        """Note once which camera is silent."""
+        if not self._silent:
+            self._silent = True
+            self._silence_told = self._notices.add("silent", f"no pairs any more: {self._silence.message(t_ns)}", t_ns)
+
+    def report(self, t_ns: int, n_malformed: int) -> None:
+        """Give the sink the status of the run once a second."""
+        if t_ns < self._status_due_ns:
+            return
+        self._status_due_ns = t_ns + STATUS_PERIOD_NS
+        counts = self._synchroniser.counts
+        rig_figures = self._rig_watch.figures if self._rig_watch is not None else {}
+        skew = np.array(self._skews_ns, float)
+        rates_hz = {name: count.rate_hz(t_ns) for name, count in zip(CAMERAS, self._seen, strict=True)}
+        self._sink.status(
+            RunStatus(
+                t_ns=t_ns,
+                state=self._state,
+                rates_hz={**rates_hz, "pose": self._rate.rate_hz(t_ns)},
+                drops={
+                    "late": sum(counts.late),
+                    "unpaired": sum(counts.unpaired),
+                    "overrun": self._n_overrun,
+                    "malformed": n_malformed,
+                },
+                skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
+                cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(CAMERAS)},
+                calibration={**self._synchroniser.calibration, **rig_figures},
+            )
+        )
+
+    def _camera_status(self, camera: int, t_ns: int) -> dict[str, int | float | str]:
+        """Return the status of one camera."""
+        count = self._seen[camera]
+        details = dict(self._details[CAMERAS[camera]])
+        reopening = bool(details.pop("reopening", 0))
+        if count.n and not self._silence.is_silent(camera, t_ns):
+            state = "live"
+        elif reopening:
+            state = "reopening"
+        else:
+            state = "waiting" if not count.n else "silent" if t_ns - count.t_last_ns < GONE_NS else "lost"
+        alone = {"alone": 1} if self._silence.alone == camera else {}
+        return {**details, **alone, "state": state, "frames": count.n, "fps": count.rate_hz(t_ns)}
+
+
+def _unmeasured(pose: Pose, state: TrackingState) -> Pose:
+    """Return a pose of which nothing is measured any more."""
+    return replace(
+        pose,
+        state=state,
+        joint_source=np.full_like(pose.joint_source, JointSource.HELD),
+        confidence=np.zeros_like(pose.confidence),
+        measured=np.zeros_like(pose.measured),
+        seen=np.zeros_like(pose.seen),
+        latency_ns={},
+    )

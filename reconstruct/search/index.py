@@ -1,0 +1,119 @@
+"""The search index of one subject: examples, lists and graph; examples and lists are cached on disk.
+
+The cache has one file for each pair of database and subject, named by what its content depends on: the poses (by their checksum
+in the database file), bone lengths, marker joints and offsets, and how lists are built. It is memory-mapped; a damaged or foreign
+file is written again.
+"""
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from calibration.subject.subject import Subject
+from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
+from database.container import open_container, write_container
+from database.geometry.skeleton import REFERENCE
+from database.graph.neighbours import Graph, graph_of
+from database.store import PoseDatabase
+from reconstruct.search.examples import Examples, PoseTable, examples_for, examples_from
+from reconstruct.search.kernels import Lists
+from reconstruct.search.lists import ITERATIONS, LISTS_PER_ROOT, SAMPLES_PER_LIST, build_lists
+from reconstruct.search.walk import PoseSearch
+
+logger = logging.getLogger(__name__)
+VERSION: Final = 1  # of what the arrays mean and how they are computed; raised with a change of either
+MAX_FILES: Final = 4  # the last used are kept
+SUFFIX: Final = ".examples"
+SEED: Final = 0
+NAMES: Final = ("marker_m", "center_m", "start", "row", "list_marker_m")
+
+
+def cache_folder() -> Path:
+    """Return the folder of the cache."""
+    return Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / "examples"
+
+
+def examples_and_lists(subject: Subject, table: PoseTable, folder: Path | None = None) -> tuple[Examples, Lists]:
+    """Return the features of a database's poses and their lists for one subject, from the cache if possible.
+
+    folder: of the cache, by default `cache_folder()`. Only databases in a file are cached; a cache that cannot be written is no
+    error. Raises DatabaseError: no poses.
+    """
+    path = None
+    if isinstance(table, PoseDatabase) and table.path is not None and table.n_poses:
+        path = (cache_folder() if folder is None else folder) / (_key(subject, table) + SUFFIX)
+        known = _read(path, table)
+        if known is not None:
+            return known
+    examples = examples_for(subject, table)
+    lists = build_lists(examples.marker_m, seed=SEED)
+    if path is not None:
+        _write(path, examples, lists)
+    return examples, lists
+
+
+def _key(subject: Subject, database: PoseDatabase) -> str:
+    """Return a hash of what the features depend on. Raises DatabaseError: the database file is gone."""
+    assert database.path is not None
+    poses = open_container(database.path).checksums["rotvec"]
+    recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {LISTS_PER_ROOT} {SAMPLES_PER_LIST} {ITERATIONS}"
+    digest = hashlib.blake2b(recipe.encode(), digest_size=12)
+    for part in (REFERENCE, subject.skeleton.offsets_m, subject.joint, subject.offset_m):
+        digest.update(np.ascontiguousarray(part, "<f8").tobytes() + b"/")
+    return digest.hexdigest()
+
+
+def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
+    """Map a file of the cache; None where it is missing or damaged."""
+    if not path.is_file():
+        return None
+    try:
+        container = open_container(path)
+        if container.damaged() or tuple(container.arrays) != NAMES:
+            raise DatabaseError(f"{path}: damaged")
+    except (DatabaseError, ValueError, KeyError) as error:
+        logger.info("%s; the examples are computed again", error)
+        return None
+    mark_used(path)
+    arrays = container.arrays
+    lists = Lists(arrays["center_m"], arrays["start"], arrays["row"], arrays["list_marker_m"])
+    return examples_from(database, arrays["marker_m"]), lists
+
+
+def _write(path: Path, examples: Examples, lists: Lists) -> None:
+    """Write a file of the cache and remove the least recently used."""
+    try:
+        with write_container(path) as writer:
+            arrays: tuple[NDArray[Any], ...] = (examples.marker_m, *lists)
+            for name, array in zip(NAMES, arrays, strict=True):
+                writer.add(name, array)
+    except DatabaseError as error:
+        logger.info("the examples are not cached: %s", error)
+        return
+    keep_last_used(path.parent, f"*{SUFFIX}", MAX_FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchIndex:
+    """Examples, lists and the neighbour graph of one subject; graph: None where the database has none."""
+
+    examples: Examples
+    lists: Lists
+    graph: Graph | None
+
+    def search(self) -> PoseSearch:
+        """Return a new search."""
+        return PoseSearch(self.examples, self.graph, self.lists)
+
+
+def search_index(subject: Subject, table: PoseTable) -> SearchIndex:
+    """Return the index of a database for a subject. Raises DatabaseError: no poses, or the graph of another database."""
+    examples, lists = examples_and_lists(subject, table)
+    return SearchIndex(examples, lists, graph_of(table) if isinstance(table, PoseDatabase) else None)

@@ -1,0 +1,108 @@
+"""The K nearest poses from frame to frame (Chai & Hodgins 2005, section 5).
+
+The poses near the last query and their neighbours in the graph include most poses near this one. The graph of real motions has
+many separate parts, and a walk cannot leave its part. So every query also looks into the few lists of poses whose markers are
+most similar, and the walk goes on from what they hold. It looks into many lists at the start, after a loss, after a jump (the
+best pose is far nearer than the best of the last ones), and where the best pose is much farther away than usual.
+"""
+
+import numpy as np
+
+from config.arrays import Ints, Singles
+from database.graph.neighbours import Graph
+from reconstruct.search.examples import Examples
+from reconstruct.search.kernels import Features, GraphEdges, Lists, RawQuery, SearchArrays, _search
+from reconstruct.search.nearest import Query, check_fit, check_status, nearest_examples, raw_query
+
+FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
+POOR = 2.0  # times the usual distance: the best pose is a poor match
+JUMPED = 1.5  # times the distance of the best pose: the poses of the last query are left behind
+RENEWED = 0.1  # weight of the newest frame in the usual distance
+FEW_POSES = 2000  # up to here all poses are tried
+LAST_STAMP = np.iinfo(np.uint8).max
+NO_ROWS: Ints = np.zeros(0, np.int64)
+NO_LISTS = Lists(np.zeros((0, 0), np.float32), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.float32))
+
+
+class PoseSearch:
+    """Finds the nearest poses of successive frames; exhaustively without a graph or among few poses.
+
+    examined: number of poses compared with the last query; wide: whether it looked into many lists.
+    """
+
+    def __init__(self, examples: Examples, graph: Graph | None, lists: Lists | None) -> None:
+        n = len(examples)
+        if graph is not None and graph.n_poses != n:
+            raise ValueError(f"a neighbour graph of {graph.n_poses} poses does not fit {n} examples; expected one row for each")
+        if lists is not None and len(lists.row) != n:
+            raise ValueError(f"lists of {len(lists.row)} poses do not fit {n} examples; expected each in one list")
+        self.examples = examples
+        self.examined = 0
+        self.wide = False
+        self._graph = graph
+        self._lists = lists
+        self._last: Ints | None = None
+        self._usual = np.inf
+        self._stamp = 0
+        self._stamps = np.zeros(n, np.uint8)
+
+    def forget(self) -> None:
+        """Forget the last query, as after a loss."""
+        self._last = None
+        self._usual = np.inf
+
+    def nearest(self, query: Query, count: int) -> tuple[Ints, Singles]:
+        """Return the `count` nearest poses found, nearest first, and their squared distances: (K,) int64 and (K,) float32.
+
+        Raises ValueError: NaN in the query, or a count below 1.
+        """
+        if count < 1:
+            raise ValueError(f"{count} nearest poses asked for; expected at least 1")
+        n = len(self.examples)
+        if self._graph is None or n <= max(FEW_POSES, 4 * count) or (self._last is None and self._lists is None):
+            return self._exhaustive(query, count)
+        raw = raw_query(query)
+        check_fit(self.examples, raw)
+        self.wide, self.examined = self._last is None, 0
+        rows, distances, nearest_last = self._search(self._graph, raw, count, MANY_LISTS if self.wide else FEW_LISTS)
+        poor = (float(distances[0]) / POOR**2 > self._usual**2) or (nearest_last > JUMPED**2 * float(distances[0]))
+        if poor and not self.wide and self._lists is not None:
+            self.wide = True
+            rows, distances, _ = self._search(self._graph, raw, count, MANY_LISTS)
+        if len(rows) < count:
+            return self._exhaustive(query, count)
+        return self._remember(rows, distances)
+
+    def _exhaustive(self, query: Query, count: int) -> tuple[Ints, Singles]:
+        """Try all poses."""
+        self.wide, self.examined = False, len(self.examples)
+        return self._remember(*nearest_examples(self.examples, query, count, self._last))
+
+    def _search(self, graph: Graph, raw: RawQuery, count: int, n_lists: int) -> tuple[Ints, Singles, float]:
+        """Search the lists and walk; also return the least squared distance of the last query's poses.
+
+        Raises ValueError: NaN in the query.
+        """
+        features = Features(self.examples.marker_m, self.examples.pose)
+        lists = NO_LISTS if self._lists is None else self._lists
+        arrays = SearchArrays(features, GraphEdges(graph.start, graph.neighbour), lists)
+        last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
+        best, status, n_examined, nearest_last = _search(arrays, raw, count, n_lists, last, self._stamps, stamp)
+        check_status(status)
+        self.examined += n_examined
+        return best.rows, best.squared, float(nearest_last)
+
+    def _remember(self, rows: Ints, distances: Singles) -> tuple[Ints, Singles]:
+        """Keep what was found for the next query."""
+        best = float(np.sqrt(distances[0]))
+        self._last = rows
+        self._usual = best if np.isinf(self._usual) else (1.0 - RENEWED) * self._usual + RENEWED * best
+        return rows, distances
+
+    def _next_stamp(self) -> int:
+        """Return a number that no pose is stamped with."""
+        if self._stamp == LAST_STAMP:
+            self._stamps[:] = 0
+            self._stamp = 0
+        self._stamp += 1
+        return self._stamp

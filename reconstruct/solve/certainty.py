@@ -1,0 +1,68 @@
+"""The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum.
+
+Small positive definite systems are solved by LAPACK's Cholesky decomposition: numpy's general solvers take several times as long.
+"""
+
+import numpy as np
+from scipy.linalg import lapack
+
+from config.arrays import Floats
+from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.rotations import skew
+from reconstruct.models.local.model import FULL
+from reconstruct.solve.energy import _energy
+from reconstruct.solve.solver import FrameProblem, Solution
+
+
+def information(problem: FrameProblem, solution: Solution) -> Floats:
+    """Return the inverse covariance of joints, rotation vector of the root about the world's axes and its position.
+
+    problem: its local model over all coordinates. Returns (D + 6, D + 6).
+    """
+    n = len(problem.model.center) + 6
+    A, g = np.empty((n, n)), np.empty(n)
+    w = (solution.joints - problem.model.mean)[1:].ravel()
+    _energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
+    return mirrored(A)
+
+
+def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
+    """Return the standard deviation of every marker's position, (M,) [m].
+
+    factor: L of the information L L' about joints, rotation and position, (D + 6, D + 6).
+    """
+    pose = np.concatenate([np.zeros((1, 3)), solution.joints[1:]])
+    local, by_joints = markers_and_jacobian(problem.skeleton, pose, FULL, *problem.markers)
+    R = solution.rotation.T  # in the root's frame, where the deviation is the same as in the world
+    J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
+    white = whitened(factor, J.reshape(-1, len(factor)).T)
+    return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
+
+
+def factored(A: Floats) -> Floats | None:
+    """Return L, lower triangular with L L' = A, (N, N); None where A is not positive definite or not finite."""
+    L, failed = lapack.dpotrf(A.T, lower=1, clean=1)
+    return None if failed or not L[-1, -1] > 0.0 else np.asarray(L)  # NaN anywhere ends up in the last element
+
+
+def solved(L: Floats, b: Floats) -> Floats:
+    """Return x of L L' x = b, (N,)."""
+    return np.asarray(lapack.dpotrs(L, b, lower=1)[0])
+
+
+def variances(L: Floats) -> Floats:
+    """Return the diagonal of (L L')^-1, (N,)."""
+    half: Floats = lapack.dtrtri(L, lower=1)[0]
+    return np.asarray((half**2).sum(axis=0))
+
+
+def whitened(L: Floats, B: Floats) -> Floats:
+    """Return L^-1 B, (N, K)."""
+    return np.asarray(lapack.dtrtrs(L, B, lower=1)[0])
+
+
+def mirrored(A: Floats) -> Floats:
+    """Return the symmetric matrix of a lower triangle whose upper one is zero, (N, N)."""
+    both = A + A.T
+    np.fill_diagonal(both, A.diagonal())
+    return both

@@ -1,0 +1,125 @@
+"""The root: its prior, and its fit to the torso's markers before the pose is solved (Chai & Hodgins 2005, section 4).
+
+The torso is not rigid: its markers are compared with where the *predicted* pose has them relative to the root. Where a torso
+marker is missing, its predicted position stands in with little weight, so that one missing marker only weakens the fit.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats
+from database.geometry.rigid import robust_rigid_fit
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew
+from reconstruct.observations import Rays
+from reconstruct.solve.prior import RootTerm
+
+Root = tuple[Floats, Floats]  # rotation (3, 3), position (3,) [m]
+
+STAND_IN_SIGMA_M = 0.15
+TORSO_SIGMA_M = 0.015
+ROUNDS = 3
+ROBUST_SIGMAS = 3.0
+RAY_STEPS, RAY_SIGMA_M, MIN_DEPTH_M = 4, 0.02, 0.3
+TILT_FLOOR_RAD = 0.1  # no neighbours know the tilt better: theirs is wrong for many frames in a row
+
+
+@dataclass(frozen=True, slots=True)
+class RootPrior:
+    """The root's expected orientation (3, 3) and position (3,) [m], with standard deviations [rad], [m].
+
+    tilt_sigma_rad: of rotations about the horizontal axes, X and Z of the world, if they are known better.
+    """
+
+    rotation: Floats
+    position_m: Floats
+    sigma_rad: float
+    sigma_m: float
+    tilt_sigma_rad: float | None = None
+
+    def term(self, rotation: Floats) -> RootTerm:
+        """Return the term of the energy, for rotation vectors that count from a rotation, (3, 3)."""
+        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
+        if self.tilt_sigma_rad is not None:
+            precision[[0, 2]] = self.tilt_sigma_rad**-2.0
+        return RootTerm(np.concatenate([rotvec_from_matrix(self.rotation @ rotation.T), self.position_m]), precision)
+
+
+def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:
+    """Fit the root to the triangulated torso markers; None where fewer than three points are to be had.
+
+    local_m: markers relative to the root in the predicted pose, (M, 3) [m]; torso: (M,); predicted: stands in for what is
+    missing.
+    """
+    use = frame.valid & torso
+    weight = np.zeros(len(torso))
+    weight[use] = 1.0 / (np.einsum("mii->m", frame.covariance_m2[use]) / 3.0 + TORSO_SIGMA_M**2)
+    target = np.where(use[:, None], frame.point_m, 0.0)
+    if predicted is not None:
+        R, t = predicted
+        missing = torso & ~use
+        target = np.where(missing[:, None], local_m @ R.T + t, target)
+        weight[missing] = STAND_IN_SIGMA_M**-2.0
+    elif use.sum() < 3:
+        return None
+    chosen = weight > 0
+    # Robustly: a torso marker that was mislabelled must not tilt the whole body. From the prediction: a plain fit may lie
+    # nearer to a wrong marker than to the right ones, and stay there.
+    return robust_rigid_fit(local_m[chosen], target[chosen], weight[chosen], ROBUST_SIGMAS, ROUNDS, predicted)
+
+
+def root_from_rays(
+    rays: Rays, use: Bools, local_m: Floats, root: Root, sigmas: tuple[float, float], marker_sigma_m: float = RAY_SIGMA_M
+) -> Root:
+    """Fit the root to rays by Gauss-Newton from where it is expected, and near there.
+
+    Minimises over a rotation vector d about the world's axes and a shift s of the root (R, t)
+
+        sum_m rho(|P_m (exp([d]x) R y_m + t + s - o_m)|^2 / sigma_m^2) + |d|^2 / sigma_d^2 + |s|^2 / sigma_s^2
+
+    with P_m = I - r_m r_m', the part across the ray from o_m along r_m, and Cauchy's rho.
+
+    use: markers to fit to, (M,); local_m: markers relative to the root in the predicted pose, (M, 3) [m]; root: expected; sigmas:
+    of the expectation [rad], [m]. Returns the expectation where no marker of `use` has a ray.
+    """
+    R, t = root
+    which = np.flatnonzero(use & rays.monocular)
+    if not len(which):
+        return R, t
+    r, o, y = rays.direction[which], rays.from_m[which], local_m[which]
+    P = np.eye(3) - r[:, :, None] * r[:, None, :]
+    prior = np.repeat([sigmas[0] ** -2.0, sigmas[1] ** -2.0], 3)
+    moved = np.zeros(6)
+    for _ in range(RAY_STEPS):
+        arm = y @ R.T
+        e = np.einsum("mij,mj->mi", P, arm + t - o)
+        depth = np.maximum(np.einsum("mi,mi->m", r, arm + t - o), MIN_DEPTH_M)
+        variance = marker_sigma_m**2 + (depth * rays.sigma_rad[which]) ** 2
+        w = 1.0 / (variance * (1.0 + (e * e).sum(axis=1) / (ROBUST_SIGMAS**2 * variance)))
+        J = np.concatenate([-np.einsum("mij,mjk->mik", P, skew(arm)), P], axis=2)  # d x arm = -[arm]x d
+        A = np.einsum("m,mij,mik->jk", w, J, J) + np.diag(prior)
+        g = np.einsum("m,mij,mi->j", w, J, e) + prior * moved
+        step = -np.linalg.solve(A, g)
+        R, t, moved = matrix_from_rotvec(step[:3]) @ R, t + step[3:], moved + step
+    return R, t
+
+
+def with_tilt(prior: RootPrior, up: Floats, weights: Floats) -> RootPrior:
+    """Multiply the expected root with the neighbours' tilt, a Gaussian about the world's horizontal axes.
+
+    Markers of limbs alone leave the trunk's tilt to the joints between, and an error stays, as the next frame goes on from there.
+    Which way is down in the root's frame, the neighbours know; the heading they do not. up: the vertical in the root's frame of
+    the neighbours, (K, 3); weights: theirs, (K,). The world's Y is up.
+    """
+    share = weights / weights.sum()
+    mean = share @ up
+    mean /= max(float(np.linalg.norm(mean)), 1e-9)
+    variance = 0.5 * float(share @ ((up - mean) ** 2).sum(axis=1)) + TILT_FLOOR_RAD**2  # of either axis
+    precision = prior.sigma_rad**-2.0 + 1.0 / variance
+    theirs = prior.rotation @ mean
+    axis = np.array([-theirs[2], 0.0, theirs[0]])  # theirs x Y: raises their vertical to the world's
+    sine = float(np.linalg.norm(axis))
+    angle = np.arctan2(sine, float(theirs[1]))
+    part = axis * (angle / max(sine, 1e-9) / variance / precision)
+    return replace(prior, rotation=matrix_from_rotvec(part) @ prior.rotation, tilt_sigma_rad=precision**-0.5)

@@ -1,0 +1,49 @@
+"""CSV: `frame,seconds,state,<joint>.x,<joint>.y,<joint>.z,...`, joint positions in metres, world frame; markers likewise."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.files import atomic_write
+from config.joints import JOINTS
+from stream.export.take import Take
+
+
+def write_csv(file: Path, take: Take) -> None:
+    """Write the joint positions of a take, one row a frame; the cells of a lost frame are empty."""
+    atomic_write(file, csv_text(take))
+
+
+def write_markers_csv(file: Path, take: Take) -> None:
+    """Write the measured markers, in the rows of `write_csv`; the cells of a marker that was not measured are empty.
+
+    Raises DuocapError: the take has no markers.
+    """
+    atomic_write(file, markers_csv_text(take))
+
+
+def csv_text(take: Take) -> str:
+    """Return a take as the text of a CSV file."""
+    known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
+    return _table(take, JOINTS, take.positions_m(), known)
+
+
+def markers_csv_text(take: Take) -> str:
+    """Return the markers of a take as the text of a CSV file."""
+    if take.markers is None:
+        raise DuocapError("this take holds no measured markers; export joint positions (--format csv)")
+    return _table(take, take.markers.names, take.markers.point_m, take.markers.valid)
+
+
+def _table(take: Take, names: Sequence[str], point_m: Floats, valid: NDArray[np.bool_]) -> str:
+    """Return one row a frame: number, time, state, and x, y, z of every point, empty where not valid."""
+    lines = [",".join(["frame", "seconds", "state", *(f"{name}.{axis}" for name in names for axis in "xyz")])]
+    rows = zip(take.seconds, take.states, point_m, valid, strict=True)
+    for frame, (seconds, state, points, known) in enumerate(rows):
+        cells = [f"{x:.6f},{y:.6f},{z:.6f}" if there else ",," for (x, y, z), there in zip(points.tolist(), known, strict=True)]
+        lines.append(",".join([str(frame), f"{seconds:.6f}", state.value, *cells]))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,105 @@
+"""A take at equal frame times, for formats with one rate."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.pose import TrackingState
+from stream.export.take import MarkerTracks, Take, frame_period_s
+
+MIN_GAP = 1.5  # periods between two frames, from which on one is missing
+AT_FRAME = 0.05  # periods within which a marker's position is that of the frame
+MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
+
+
+def evenly_timed(take: Take, fps: float | None = None) -> Take:
+    """Resample to equal steps: rotations along the shortest arc, positions linearly.
+
+    fps: frames a second; None: the recorded rate (`frame_period_s`). A frame has the state of its nearest neighbour in time; next
+    to a lost frame it has the pose of the other neighbour. In a gap of the recording it is coasting, in one longer than
+    MAX_BRIDGE_S lost. Markers are interpolated between neighbouring frames that both have them, so their gaps remain. An evenly
+    timed take is unchanged up to rounding.
+    """
+    if len(take) < 2:
+        return take
+    recorded_s = frame_period_s(take.seconds)
+    period_s = recorded_s if fps is None else 1.0 / fps
+    # The tolerance keeps the last frame in spite of rounding.
+    count = round(float(take.seconds[-1]) / period_s) if fps is None else int(float(take.seconds[-1]) / period_s + 1e-6)
+    seconds = take.seconds[0] + np.arange(count + 1) * period_s
+    after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
+    gap_s = take.seconds[after] - take.seconds[after - 1]
+    share = np.clip((seconds - take.seconds[after - 1]) / gap_s, 0.0, 1.0)
+    pose_share = _share_without_lost(share, take.lost[after - 1], take.lost[after])
+    R = matrix_from_rotvec(take.rotvec)
+    step = rotvec_from_matrix(np.swapaxes(R[after - 1], -1, -2) @ R[after])
+    return Take(
+        skeleton=take.skeleton,
+        seconds=seconds,
+        states=_states(take.states, after, share, gap_s, recorded_s),
+        rotvec=rotvec_from_matrix(R[after - 1] @ matrix_from_rotvec(pose_share[:, None, None] * step)),
+        root_m=_between(take.root_m, after, pose_share),
+        markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
+        info=take.info,
+    )
+
+
+def without_gaps(take: Take) -> Take:
+    """Return a take whose lost frames have the last known pose, the first known one at the start: for formats without gaps."""
+    known = np.flatnonzero(~take.lost)
+    if not len(known) or len(known) == len(take):
+        return take
+    source = known[np.clip(np.searchsorted(known, np.arange(len(take)), side="right") - 1, 0, None)]
+    return replace(take, rotvec=take.rotvec[source], root_m=take.root_m[source])
+
+
+def _between(values: Floats, after: NDArray[np.int64], share: Floats) -> Floats:
+    """Interpolate linearly between the rows before and at `after`, (K, ...)."""
+    s = share.reshape(-1, *[1] * (values.ndim - 1))
+    return np.ascontiguousarray(values[after - 1] * (1.0 - s) + values[after] * s)
+
+
+def _share_without_lost(share: Floats, lost_before: NDArray[np.bool_], lost_after: NDArray[np.bool_]) -> Floats:
+    """Return the share without lost poses: 0 where only the later one is lost, 1 where only the earlier one is."""
+    return np.where(lost_before == lost_after, share, np.where(lost_after, 0.0, 1.0))
+
+
+def _states(
+    states: tuple[TrackingState, ...], after: NDArray[np.int64], share: Floats, gap_s: Floats, period_s: float
+) -> tuple[TrackingState, ...]:
+    """Return the state of every new frame."""
+    result = []
+    for i, s, gap in zip(after, share, gap_s, strict=True):
+        nearest = states[i - 1] if s < 0.5 else states[i]
+        invented = gap > MIN_GAP * period_s and min(s, 1.0 - s) * gap > 0.5 * period_s
+        if invented and nearest is not TrackingState.LOST:
+            nearest = TrackingState.LOST if gap > max(MAX_BRIDGE_S, MIN_GAP * period_s) else TrackingState.COASTING
+        result.append(nearest)
+    return tuple(result)
+
+
+def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> MarkerTracks:
+    """Return markers at other times: interpolated between two neighbouring frames that both have one, or of a frame at that time.
+
+    own_s: times of the frames, increasing, (N,) [s]; wanted_s: (K,) [s].
+    """
+    if len(own_s) < 2:
+        same = len(wanted_s) == len(own_s) and np.allclose(wanted_s, own_s)
+        none = np.zeros((len(wanted_s), len(markers.names)), bool)
+        return markers if same else MarkerTracks(markers.names, np.zeros((*none.shape, 3)), none)
+    period_s = frame_period_s(own_s)
+    after = np.clip(np.searchsorted(own_s, wanted_s), 1, len(own_s) - 1)
+    gap_s = own_s[after] - own_s[after - 1]
+    share = (wanted_s - own_s[after - 1]) / gap_s
+    before, later = markers.valid[after - 1], markers.valid[after]
+    bridged = (gap_s <= MIN_GAP * period_s) & (share >= 0.0) & (share <= 1.0)
+    between = before & later & bridged[:, None]
+    first = before & (np.abs(share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between
+    second = later & (np.abs(1.0 - share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between & ~first
+    point_m = np.where(between[..., None], _between(markers.point_m, after, share), 0.0)
+    point_m = np.where(first[..., None], markers.point_m[after - 1], point_m)
+    point_m = np.where(second[..., None], markers.point_m[after], point_m)
+    return MarkerTracks(markers.names, np.ascontiguousarray(point_m), between | first | second)

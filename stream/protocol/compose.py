@@ -1,0 +1,104 @@
+"""Messages from the program's own data: a subject becomes a skeleton message, a rig a rig message, a pose a pose message."""
+
+import hashlib
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from config.arrays import Floats
+from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
+from database.contacts import CONTACT_JOINTS
+from database.geometry.kinematics import local_rotations
+from database.geometry.rotations import quaternion_from_matrix, rotvec_from_matrix
+from reconstruct.pose import Pose
+from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
+
+
+def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
+    """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
+    digest = hashlib.sha256("\0".join(names).encode())
+    digest.update(np.asarray(parents, "<i4").tobytes())
+    digest.update(np.ascontiguousarray(offsets_m, "<f4").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def skeleton_message(subject: Subject) -> SkeletonMessage:
+    """Return the message of a subject's skeleton; its rest pose is the T-pose, with every joint frame parallel to the world."""
+    offsets_m = subject.skeleton.offsets_m
+    return SkeletonMessage(
+        hash=skeleton_hash(JOINTS, PARENTS, offsets_m),
+        names=JOINTS,
+        parents=PARENTS,
+        offsets_m=offsets_m,
+        rest_xyzw=np.tile([0.0, 0.0, 0.0, 1.0], (N_JOINTS, 1)),
+        humanoid=dict(VRM_BONE),
+        markers=subject.markers.names,
+        subject=subject.name,
+        tails_m=subject.skeleton.tails_m,
+    )
+
+
+def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
+    """Return the message of a run's cameras, one or two.
+
+    up: the world's up direction by the subject's T-pose, (3,); used where the floor is unknown.
+    """
+    cameras = (rig.left,) if rig.is_monocular else rig.cameras
+    readings = tuple(
+        CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation) for c in cameras
+    )
+    return RigMessage(session, readings, rig.floor_known, _up(rig, up))
+
+
+def _up(rig: Rig, up: Floats | None) -> tuple[float, float, float] | None:
+    """Return the world's up direction, of length 1; None if it is unknown."""
+    if rig.floor_known:
+        return (0.0, 1.0, 0.0)
+    if up is None or not np.linalg.norm(up) > 0.0:
+        return None
+    x, y, z = (np.asarray(up, float) / np.linalg.norm(up)).tolist()
+    return x, y, z
+
+
+def pose_message(
+    pose: Pose, skeleton: SkeletonMessage, session: str, seq: int, t_publish_ns: int, predicted_ns: int = 0
+) -> PoseMessage:
+    """Return the message of one pose; rotations are local, relative to the parent joint (the root's to the world).
+
+    predicted_ns: time by which the pose is ahead of its capture.
+    """
+    root = [float(value) for value in pose.root_m]
+    return PoseMessage(
+        hash=skeleton.hash,
+        session=session,
+        seq=seq,
+        t_capture_ns=pose.t_capture_ns,
+        t_publish_ns=t_publish_ns,
+        skew_ns=pose.skew_ns,
+        state=pose.state,
+        root_m=(root[0], root[1], root[2]),
+        rotations_xyzw=quaternion_from_matrix(local_rotations(pose.rotvec)).astype(np.float32),
+        joint_source=pose.joint_source,
+        confidence=pose.confidence.astype(np.float32),
+        contacts=tuple(name for name, touches in zip(CONTACT_JOINTS, pose.contacts, strict=True) if touches),
+        markers=_marker_readings(pose, skeleton.markers),
+        latency_ns=dict(pose.latency_ns),
+        predicted_ns=predicted_ns,
+    )
+
+
+def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
+    """Return every marker of a pose by name."""
+    positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
+    measured, seen = pose.measured.tolist(), pose.seen.tolist()
+    return tuple(
+        MarkerReading(
+            name=name,
+            xyz=(positions[m][0], positions[m][1], positions[m][2]),
+            residual=residuals[m] if measured[m] else None,
+            cameras=tuple(camera for camera in (0, 1) if seen[camera][m]),
+            measured=(points[m][0], points[m][1], points[m][2]) if points and measured[m] else None,
+        )
+        for m, name in enumerate(names)
+    )

@@ -1,0 +1,81 @@
+"""The latency of poses from capture to receipt, by stage.
+
+The stages follow each other without gaps, so their sum is the total within some microseconds: read (the picture is in memory),
+detect, transport (to the reconstruction), wait, match, label, solve, finish, publish, received. Percentiles do not add up: those
+of the total are computed from the totals.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stream.protocol.messages import PoseMessage
+
+STAGES = ("read", "decode", "detect", "transport", "wait", "match", "label", "solve", "finish", "publish", "received")
+TOTAL = "total"
+REPEATED_STAGES = frozenset(("publish",))  # of a pose that only repeats an earlier one
+MS = 1e-6
+Quantiles = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A pose and its time of receipt on the publisher's clock [ns], None if unknown."""
+
+    pose: PoseMessage
+    t_received_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """p50, p95 and p99 of each stage and of the total [ms], in order; n: number of poses; budget_ms: for the p95 of the total."""
+
+    stages_ms: dict[str, Quantiles]
+    n: int
+    budget_ms: float
+
+    @property
+    def total_ms(self) -> Quantiles | None:
+        """From capture to receipt (to publishing if receipts are unknown); None without poses."""
+        return self.stages_ms.get(TOTAL)
+
+    @property
+    def over_ms(self) -> float:
+        """Excess of the total's p95 over the budget [ms], negative within it; 0 without poses."""
+        return self.total_ms[1] - self.budget_ms if self.total_ms else 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the budget is exceeded."""
+        return self.over_ms > 0.0
+
+
+def latency_of(receipts: Iterable[Receipt], budget_ms: float) -> Latency:
+    """Compute the latency of poses; those that only repeat an earlier one while the cameras are silent are left out."""
+    measured = [receipt for receipt in receipts if set(receipt.pose.latency_ns) - REPEATED_STAGES]
+    table: dict[str, list[int]] = {stage: [] for stage in (*_named(measured), TOTAL)}
+    for receipt in measured:
+        for stage, duration_ns in stages_of(receipt).items():
+            table[stage].append(duration_ns)
+    return Latency({stage: quantiles(durations) for stage, durations in table.items() if durations}, len(measured), budget_ms)
+
+
+def stages_of(receipt: Receipt) -> dict[str, int]:
+    """Return the duration of each stage and the total of one pose [ns]."""
+    pose, t_received_ns = receipt.pose, receipt.t_received_ns
+    if t_received_ns is None:
+        return {**pose.latency_ns, TOTAL: pose.t_publish_ns - pose.t_capture_ns}
+    return {**pose.latency_ns, "received": t_received_ns - pose.t_publish_ns, TOTAL: t_received_ns - pose.t_capture_ns}
+
+
+def quantiles(durations_ns: Sequence[int]) -> Quantiles:
+    """Return p50, p95 and p99 [ms]."""
+    p50, p95, p99 = np.percentile(np.asarray(durations_ns, float) * MS, [50, 95, 99])
+    return float(p50), float(p95), float(p99)
+
+
+def _named(receipts: Sequence[Receipt]) -> list[str]:
+    """Return the stages that occur, in order; unknown ones last."""
+    named = {stage for receipt in receipts for stage in stages_of(receipt)} - {TOTAL}
+    return [stage for stage in STAGES if stage in named] + sorted(named - set(STAGES))

@@ -1,0 +1,166 @@
+"""The messages of the stream: skeleton, rig, pose, status and event; docs/stream.md explains every field.
+
+Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clock`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.arrays import Floats
+from reconstruct.pose import TrackingState
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SkeletonMessage:
+    """The skeleton of all poses with the same `hash`.
+
+    names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
+    rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names;
+    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
+    """
+
+    hash: str
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    offsets_m: Floats
+    rest_xyzw: Floats
+    humanoid: dict[str, str]
+    markers: tuple[str, ...]
+    subject: str
+    units: str = "m"
+    handedness: str = "right"
+    up: str = "Y"
+    quaternion: str = "xyzw"
+    tails_m: Floats | None = None
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class CameraReading:
+    """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
+
+    rotation: Rodrigues vector, (3,); translation: (3,) [m].
+    """
+
+    name: str
+    size: tuple[int, int]
+    matrix: Floats
+    distortions: Floats
+    rotation: Floats
+    translation: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RigMessage:
+    """The cameras of the run, left first, one or two.
+
+    floor_known: the world has Y up and its floor at 0; up_xyz: the world's up direction, of length 1, by the T-pose where the
+    floor is unknown, None if unknown.
+    """
+
+    session: str
+    cameras: tuple[CameraReading, ...]
+    floor_known: bool
+    up_xyz: tuple[float, float, float] | None = None
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerReading:
+    """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it (0 left, 1 right).
+
+    measured: position triangulated from both cameras [m], None if it was not seen by both.
+    """
+
+    name: str
+    xyz: tuple[float, float, float]
+    residual: float | None
+    cameras: tuple[int, ...]
+    measured: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoseMessage:
+    """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
+
+    contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
+    it was not predicted.
+    """
+
+    hash: str
+    session: str
+    seq: int
+    t_capture_ns: int
+    t_publish_ns: int
+    skew_ns: int
+    state: TrackingState
+    root_m: tuple[float, float, float]
+    rotations_xyzw: NDArray[np.float32]
+    joint_source: NDArray[np.uint8]
+    confidence: NDArray[np.float32]
+    contacts: tuple[str, ...]
+    markers: tuple[MarkerReading, ...]
+    latency_ns: dict[str, int]
+    predicted_ns: int = 0
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class StatusMessage:
+    """The state of the run, once a second.
+
+    rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
+    for requests, recording: the file that is being written, both empty for none.
+    """
+
+    session: str
+    t_ns: int
+    state: str
+    rates_hz: dict[str, float]
+    drops: dict[str, int]
+    skew_ns: dict[str, float]
+    calibration: dict[str, float]
+    cameras: dict[str, dict[str, Any]]
+    service: str = ""
+    recording: str = ""
+    schema: int = SCHEMA
+
+    def camera(self, name: str) -> Mapping[str, Any]:
+        """Return what is known of a camera; empty where the stream holds nothing, or no map."""
+        details = self.cameras.get(name)
+        return details if isinstance(details, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class EventMessage:
+    """Something happened; kind: one word, text: for the user."""
+
+    session: str
+    t_ns: int
+    kind: str
+    text: str
+    schema: int = SCHEMA
+
+
+class EventKind(StrEnum):
+    """Kinds of events of the outputs; those of the run are in docs/stream.md."""
+
+    RECORDING = "recording"
+    OUTPUT = "output"
+
+
+class OutputEvent(NamedTuple):
+    """An event of an output, before it is published."""
+
+    kind: EventKind
+    text: str
+
+
+Message = SkeletonMessage | RigMessage | PoseMessage | StatusMessage | EventMessage

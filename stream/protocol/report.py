@@ -1,0 +1,83 @@
+"""The report of a replay or a demo as JSON, and the versions of the packages that determine its results."""
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.files import atomic_write
+from reconstruct.pose import Pose, TrackingState
+
+PACKAGES = ("duocap", "opencv-python", "numpy", "scipy", "numba", "pyzmq")
+
+
+def replay_report(
+    poses: Sequence[Pose], wall_s: float, hidden_mm: Mapping[str, ArrayLike] | None = None, swaps_suspected: int = 0
+) -> dict[str, Any]:
+    """Return the report of a replay.
+
+    poses: of all frames in order; wall_s: time that all frames took [s]; hidden_mm: prediction errors of each marker that was
+    hidden from the solver [mm]; swaps_suspected: number of frames whose labels look swapped. The result is valid JSON: what could
+    not be measured is null.
+    """
+    tracking = [pose for pose in poses if pose.state == TrackingState.TRACKING]
+    stages = dict.fromkeys(stage for pose in poses for stage in pose.latency_ns)
+    return {
+        "frames": len(poses),
+        "tracked": len(tracking) / len(poses) if poses else None,
+        "reprojection_px": spread(_joined(pose.residual_px[pose.seen] for pose in tracking)),
+        "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
+        "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
+        "swaps_suspected": swaps_suspected,
+        "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
+        "fps": len(poses) / wall_s if wall_s > 0 else None,
+        "versions": versions(),
+    }
+
+
+def write_report(file: Path, report: Mapping[str, Any]) -> None:
+    """Write a report, indented."""
+    atomic_write(file, json.dumps(report, indent=2, allow_nan=False) + "\n")
+
+
+def spread(values: ArrayLike) -> dict[str, float | None]:
+    """Return median and 95th percentile; None for no values."""
+    return _percentiles(values, {"median": 50, "p95": 95})
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what determines the result, by name."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed as a package"
+    return found
+
+
+def _hidden(errors_mm: ArrayLike) -> dict[str, float | int | None]:
+    """Return the prediction error of one hidden marker."""
+    return {**_percentiles(errors_mm, {"median_mm": 50, "p95_mm": 95}), "frames": int(np.size(errors_mm))}
+
+
+def _milliseconds(durations_ns: Sequence[int]) -> dict[str, float | None]:
+    """Return the percentiles of one stage's durations [ms]."""
+    return _percentiles(np.asarray(durations_ns) / 1e6, {"p50": 50, "p95": 95, "p99": 99})
+
+
+def _percentiles(values: ArrayLike, wanted: Mapping[str, float]) -> dict[str, float | None]:
+    """Return percentiles of the finite values, by name."""
+    array = np.asarray(values, float)
+    array = array[np.isfinite(array)]
+    return {name: float(np.percentile(array, share)) if array.size else None for name, share in wanted.items()}
+
+
+def _joined(arrays: Iterable[ArrayLike]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the values of all arrays as one."""
+    return np.concatenate([np.zeros(0), *(np.asarray(array, float).ravel() for array in arrays)])

@@ -1,0 +1,190 @@
+"""The service, the stream's second socket, for requests: clock, recordings, tuning of the cameras, what runs here.
+
+A ROUTER socket with its own thread, so that answers come at once, whatever the reconstruction does. A request and its answer are
+one msgpack map each, with or without an empty part before it (DEALER or REQ). Requests have `request`, and `id`, which the answer
+repeats; an answer has `error`, a message for the user, if the request was refused.
+
+    clock   t0_ns                        -> t0_ns, t_received_ns, t_sent_ns: stamps of this machine's clock
+    record  on, name (nil: by the time)  -> file; for on = false sent when the file is complete
+    info                                 -> session, subject, version, stream, service, recording, n_malformed
+    tune    camera, values by setting    -> camera; `left`, `right` or empty for both; values as in stream/publish/tuning.py
+    sync    way: flash or jump, or offset_ms -> way; the result is published in an event
+    save_tuned                           -> file, note
+    settings                             -> left, right: what each camera was asked for, by setting
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import zmq
+
+from capture.clock import now_ns
+from capture.sockets.endpoints import KeySettings, bind_socket
+from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from config.errors import DuocapError
+from stream.publish.tuning import REQUESTS, TuningState, answer
+from stream.recording.folders import recording_file
+from stream.recording.outputs import RecordingSwitch
+from stream.recording.recorder import Recorder
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+MAX_REQUEST_BYTES = 4096
+BUFFER_MESSAGES = 64
+MAX_BATCH = 32  # then a pause: a flood of requests takes only a few per cent of a core
+PAUSE_S = 0.01
+POLL_MS = 50
+POLL_STOPPING_MS = 5
+LINGER_MS = 200
+
+Info = Callable[[], dict[str, str]]
+Envelope = list[bytes]
+
+
+class ServiceError(DuocapError):
+    """The service cannot be opened at an address, does not answer, or refuses."""
+
+
+class Service:
+    """Answer requests at one address until closed.
+
+    info: what runs here, as text by name; folder: of recordings; keys: for an address that other machines reach; tuning: of the
+    cameras, None where there are none. n_answered: requests that were carried out or refused; n_malformed: requests that were
+    dropped. Raises EndpointError for an address that is taken, invalid or needs keys, KeyFileError for keys that cannot be read.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        switch: RecordingSwitch,
+        folder: Path,
+        info: Info,
+        keys: KeySettings | None = None,
+        tuning: TuningState | None = None,
+    ) -> None:
+        self._switch, self._folder, self._info, self._tuning = switch, folder, info, tuning
+        self.n_malformed = self.n_answered = 0
+        self._stopping: list[tuple[Envelope, dict[str, Any], Recorder]] = []
+        self._ending = threading.Event()
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
+        try:
+            for option in (zmq.RCVHWM, zmq.SNDHWM):
+                self._socket.setsockopt(option, BUFFER_MESSAGES)
+            self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+            self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
+            self.address = bind_socket(self._socket, address, keys, "stream.service")
+        except DuocapError:
+            self._socket.close(0)
+            raise
+        self._thread = threading.Thread(target=self._run, name="service", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread and close the socket."""
+        self._ending.set()
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        """Answer requests until closed; the body of the thread, which alone uses the socket."""
+        while not self._ending.is_set():
+            try:
+                self._answer_batch()
+            except zmq.ZMQError as error:
+                log.debug("the service's socket: %s", error)
+                self._ending.wait(PAUSE_S)
+            except Exception as error:  # whatever a request meets, the next one is answered
+                log.warning("a request could not be answered: %s: %s", type(error).__name__, error)
+                log.debug("the fault", exc_info=True)
+                self._ending.wait(PAUSE_S)
+        self._socket.close()
+
+    def _answer_batch(self) -> None:
+        """Answer the requests that have come, up to a limit; then those that wait for a complete file."""
+        n = 0
+        if self._socket.poll(POLL_STOPPING_MS if self._stopping else POLL_MS):
+            while n < MAX_BATCH and self._socket.poll(0):
+                *envelope, request = self._socket.recv_multipart(zmq.NOBLOCK)
+                self._answer(envelope, request, now_ns())
+                n += 1
+        waiting, self._stopping = self._stopping, []
+        for envelope, reply, recorder in waiting:
+            if recorder.is_done:
+                self._send(envelope, reply | _recorded(recorder))
+            else:
+                self._stopping.append((envelope, reply, recorder))
+        if n == MAX_BATCH:
+            self._ending.wait(PAUSE_S)
+
+    def _answer(self, envelope: Envelope, request: bytes, t_received_ns: int) -> None:
+        """Answer one request; a malformed one is dropped and counted."""
+        try:
+            if len(envelope) not in (1, 2) or any(envelope[1:]):
+                raise MalformedMessageError(f"a request in {len(envelope)} parts; dropped")
+            content = unpacked_map(request)
+            kind, number = field_of(content, "request", str), int_of(content, "id")
+            reply: dict[str, Any] = {"schema": SCHEMA, "id": number, "request": kind[:20]}
+            if kind == "clock":
+                reply |= {"t0_ns": int_of(content, "t0_ns", -(2**63)), "t_received_ns": t_received_ns, "t_sent_ns": now_ns()}
+            elif kind == "info":
+                reply |= self._info() | {"service": self.address, "n_malformed": self.n_malformed}
+            elif kind == "record":
+                self._record(envelope, reply, content)
+            elif kind in REQUESTS:
+                reply |= self._tune(kind, content)
+            else:
+                reply["error"] = f"unknown request {kind[:20]!r}, expected {', '.join(('clock', 'record', 'info', *REQUESTS))}"
+            if kind != "record":
+                self._send(envelope, reply)
+        except MalformedMessageError as error:
+            self.n_malformed += 1
+            log.debug("%s", error)
+        else:
+            self.n_answered += 1
+
+    def _record(self, envelope: Envelope, reply: dict[str, Any], content: dict[str, Any]) -> None:
+        """Start or stop recording; the answer to a stop waits for the file."""
+        name = None if content.get("name") is None else field_of(content, "name", str)
+        try:
+            if field_of(content, "on", bool):
+                file = self._switch.start(recording_file(self._folder, name, datetime.now()))
+                self._send(envelope, reply | {"file": str(file)})
+                return
+            recorder = self._switch.stop()
+            if recorder is None:
+                raise ServiceError("nothing is being recorded; start first")
+            self._stopping.append((envelope, reply, recorder))
+        except MalformedMessageError:
+            raise
+        except DuocapError as error:
+            self._send(envelope, reply | {"error": str(error)})
+
+    def _tune(self, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request for the cameras."""
+        try:
+            if self._tuning is None:
+                raise ServiceError("what is streamed here are no cameras that could be tuned")
+            return answer(self._tuning, kind, content)
+        except MalformedMessageError:
+            raise
+        except DuocapError as error:
+            return {"error": str(error)}
+
+    def _send(self, envelope: Envelope, reply: dict[str, Any]) -> None:
+        """Send an answer; it is dropped if the client does not read."""
+        try:
+            self._socket.send_multipart([*envelope, bytes(msgpack.packb(reply))], zmq.NOBLOCK)
+        except zmq.Again:
+            log.debug("an answer was dropped: the client does not read")
+
+
+def _recorded(recorder: Recorder) -> dict[str, Any]:
+    """Return the answer on a finished recording."""
+    if recorder.fault:
+        return {"error": recorder.fault}
+    return {"file": str(recorder.file), "recorded": recorder.n_recorded, "lost": recorder.n_lost}

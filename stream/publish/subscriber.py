@@ -1,0 +1,46 @@
+"""A subscriber to the stream, as a client would write it: malformed messages are counted and dropped."""
+
+import zmq
+
+from capture.sockets.endpoints import KeySettings, connect_socket
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from stream.protocol.codec import decode
+from stream.protocol.messages import Message
+
+RECEIVE_BUFFER_MESSAGES = 1000
+MAX_MESSAGES = 4000  # returned at once, so that receive() returns in a flood, too
+
+
+class Subscriber:
+    """Receive the topics of one stream; not shared between threads. n_malformed: messages that were dropped.
+
+    topics: "" is everything; keys: as the publisher's settings have them. Raises EndpointError for an invalid address,
+    KeyFileError for keys that are missing.
+    """
+
+    def __init__(self, address: str, topics: tuple[str, ...] = ("",), keys: KeySettings | None = None) -> None:
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVHWM, RECEIVE_BUFFER_MESSAGES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        for topic in topics:
+            self._socket.subscribe(topic.encode())
+        connect_socket(self._socket, address, keys)
+        self.n_malformed = 0
+
+    def receive(self, timeout_ms: int = 0) -> list[Message]:
+        """Return all messages that have come, waiting at most timeout_ms for the first."""
+        messages: list[Message] = []
+        if self._socket.poll(timeout_ms):
+            for _ in range(MAX_MESSAGES):
+                try:
+                    messages.append(decode(self._socket.recv(zmq.NOBLOCK)))
+                except zmq.Again:
+                    break
+                except MalformedMessageError:
+                    self.n_malformed += 1
+        return messages
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

@@ -1,0 +1,177 @@
+"""The tuning of a run's cameras: requests are checked, passed on to the camera processes, and saved."""
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from capture.clock import OffsetMethod
+from capture.process.control import MAX_OFFSET_MS, RequestedOrder, SyncOrder, TuneOrder
+from capture.sockets.wire import MalformedMessageError, field_of
+from config.errors import DuocapError, SettingsError
+from config.per_camera import TUNABLE, by_key, by_section, check_tuning, save_tuned, settings_of, tuned_file, without_tuned
+from config.settings import CAMERAS, Settings
+
+BACKGROUND = "background"
+LEARN = "learn"
+RELEARN = "relearn"  # its name in orders to a camera process
+WAYS = tuple(OffsetMethod)
+REQUESTS = ("tune", "sync", "save_tuned", "settings")
+MAX_WAITING = 64  # requests that were not passed on yet; a person gives a few a second
+
+
+class TuningError(DuocapError):
+    """A request to tune, to estimate the time offset or to save is refused."""
+
+
+class TuningState:
+    """The settings requested of the cameras of one run; for any thread. settings: of the run, with earlier tuning."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._file = settings, tuned_file(settings)
+        untuned = without_tuned(settings)
+        self._names = {side: getattr(settings, side).name for side in CAMERAS}
+        self._base = {side: _values(settings_of(untuned, n)) for n, side in enumerate(CAMERAS)}
+        self._tuned = {side: _tuned(settings, untuned, side) for side in CAMERAS}
+        self._waiting: list[RequestedOrder] = []
+        self._requested: dict[str, set[str]] = {side: set() for side in CAMERAS}
+        self._lock = threading.Lock()
+
+    def tune(self, camera: str, values: Mapping[str, Any]) -> None:
+        """Request settings by dotted name of a camera, `left` or `right`, empty for both.
+
+        A value of None takes the tuning back; `background` = `learn` learns the background again. Raises TuningError,
+        SettingsError: no such camera, unknown settings, values of the wrong type or out of bounds; then nothing is changed.
+        """
+        sides = _sides(camera)
+        learn = _wants_background(values)
+        changes = {key: value for key, value in values.items() if key != BACKGROUND}
+        reset = [key for key, value in changes.items() if value is None]
+        _check_known(reset)
+        wanted = check_tuning({key: value for key, value in changes.items() if value is not None}, "tune")
+        with self._lock:
+            self._check_waiting(len(sides))
+            for side in sides:
+                tuned = {key: value for key, value in self._tuned[side].items() if key not in reset}
+                self._tuned[side] = {**tuned, **wanted}
+                details = {key: self._base[side][key] for key in reset} | wanted | ({RELEARN: 1} if learn else {})
+                self._requested[side] |= changes.keys()
+                self._waiting.append(RequestedOrder(side, TuneOrder(details)))
+
+    def sync(self, way: str, offset_ms: float | None = None) -> None:
+        """Have the cameras' time offset estimated, by a flash or by a jump, or set it [ms]. Raises TuningError."""
+        if offset_ms is None and way not in WAYS:
+            raise TuningError(f"the time offset is found by {' or '.join(WAYS)}, not by {way[:20]!r}")
+        if offset_ms is not None and not abs(offset_ms) <= MAX_OFFSET_MS:
+            raise TuningError(f"a time offset of {offset_ms} ms is implausible; at most {MAX_OFFSET_MS:g} ms either way")
+        order = SyncOrder(OffsetMethod(way)) if offset_ms is None else SyncOrder(offset_ms=float(offset_ms))
+        with self._lock:
+            self._check_waiting(1)
+            self._waiting.append(RequestedOrder("reconstruction", order))
+
+    def save(self) -> tuple[Path, str]:
+        """Save the tuning for later runs with these cameras; return the file, and a note on settings without effect.
+
+        Raises TuningError, SettingsError, FileFormatError: the cameras have no names, or the file cannot be written.
+        """
+        with self._lock:
+            tables = {name: by_section(self._tuned[side]) for side, name in self._names.items() if name}
+            stronger = sorted({key for side in CAMERAS for key in self._tuned[side] if self._is_given(side, key)})
+        if not tables:
+            raise TuningError("these cameras have no names by which settings could be kept; give them with --set instead")
+        try:
+            save_tuned(self._file, tables)
+        except OSError as error:
+            raise TuningError(f"{self._file}: cannot be written ({error}); name another file with capture.tuned") from error
+        return self._file, f"given by --config or --set, which is stronger: {', '.join(stronger)}" if stronger else ""
+
+    def learn(self, camera: str, values: Mapping[str, Any]) -> None:
+        """Take the settings that a camera reports to be in force, except for those requested here.
+
+        So the state is restored after a restart of this process while the cameras run on; and a camera whose process is restarted
+        and reports its old settings first changes nothing.
+        """
+        with self._lock:
+            if camera not in CAMERAS:
+                return
+            known = {**self._base[camera], **self._tuned[camera]}
+            requested = self._requested[camera]
+            new = {key: value for key, value in values.items() if key in TUNABLE and key not in requested and known[key] != value}
+            with contextlib.suppress(SettingsError):
+                self._tuned[camera] |= check_tuning(new)
+
+    def asks(self) -> list[RequestedOrder]:
+        """Return what is to be passed on to other processes, once."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def requested(self) -> dict[str, dict[str, Any]]:
+        """Return every setting that can be tuned, of each camera, by dotted name."""
+        with self._lock:
+            return {side: {**self._base[side], **self._tuned[side]} for side in CAMERAS}
+
+    def _is_given(self, side: str, key: str) -> bool:
+        """Return whether a file or the command line sets a setting of a camera."""
+        return bool({key, f"{side}.{key}"} & self._settings.given)
+
+    def _check_waiting(self, n: int) -> None:
+        """Raise TuningError if too many requests wait."""
+        if len(self._waiting) + n > MAX_WAITING:
+            raise TuningError("too many requests at once; try again in a second")
+
+
+def answer(state: TuningState, request: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Carry out one of REQUESTS; return the content of the answer. Raises MalformedMessageError, and what the state raises."""
+    if request == "tune":
+        camera, values = field_of(content, "camera", str), field_of(content, "values", dict)
+        if not all(isinstance(key, str) for key in values):
+            raise MalformedMessageError("settings are named by text; the request was dropped")
+        state.tune(camera, values)
+        return {"camera": camera}
+    if request == "sync":
+        way = field_of(content, "way", str)
+        state.sync(way, None if content.get("offset_ms") is None else field_of(content, "offset_ms", (int, float)))
+        return {"way": way}
+    if request == "save_tuned":
+        file, note = state.save()
+        return {"file": str(file), "note": note}
+    return dict(state.requested())
+
+
+def _sides(camera: str) -> tuple[str, ...]:
+    """Return the names of the cameras."""
+    if camera not in ("", *CAMERAS):
+        raise TuningError(f"there is no camera {camera[:20]!r}; expected left, right, or nothing for both")
+    return (camera,) if camera else CAMERAS
+
+
+def _wants_background(values: Mapping[str, Any]) -> bool:
+    """Return whether the background is to be learned. Raises TuningError for another value."""
+    if BACKGROUND in values and values[BACKGROUND] != LEARN:
+        raise TuningError(f"background can be {LEARN!r}, nothing else")
+    return BACKGROUND in values
+
+
+def _check_known(keys: list[str]) -> None:
+    """Raise SettingsError for a setting that cannot be tuned."""
+    unknown = next((key for key in keys if key not in TUNABLE), None)
+    if unknown is not None:
+        raise SettingsError(f"tune: {unknown[:100]!r} cannot be tuned; known are {', '.join(TUNABLE)}")
+
+
+def _values(settings: Settings) -> dict[str, Any]:
+    """Return the settings of one camera that can be tuned."""
+    sections = {name: getattr(settings, name) for name in ("detector", "camera")}
+    return by_key({name: {key: getattr(kind, key) for key in kind.__dataclass_fields__} for name, kind in sections.items()})
+
+
+def _tuned(settings: Settings, untuned: Settings, side: str) -> dict[str, Any]:
+    """Return the earlier tuning of one camera."""
+    now, own = getattr(settings, side), getattr(untuned, side)
+    added = {
+        section: {key: value for key, value in getattr(now, section).items() if key not in getattr(own, section)}
+        for section in ("detector", "camera")
+    }
+    return by_key(added)

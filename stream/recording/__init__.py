@@ -1,0 +1,5 @@
+"""Recordings of the stream and folders of sessions.
+
+In: payloads and the journal (`recorder`, `outputs`, `session`). Out: what was recorded (`recording`), also as if live
+(`playback`).
+"""

@@ -1,0 +1,79 @@
+"""The process that records the detections of both cameras, in place of the reconstruction where there is no rig yet."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from capture.clock import now_ns
+from capture.process.control import EventOrder, ReportKind, StopOrder
+from capture.process.link import SupervisorAddress, SupervisorLink, run_child
+from capture.sockets.endpoints import KeySettings
+from capture.sockets.wire import SentBlobs
+from reconstruct.process.inbox import Inbox
+from reconstruct.process.journal import JournalWriter
+from reconstruct.process.main import TURN_MS
+from stream.protocol.codec import encode
+from stream.protocol.messages import EventMessage
+from stream.recording.outputs import begin_metadata, end_message
+from stream.recording.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPlan:
+    """What to record to. file: a new one; session: name of the run; nodes, keys: as for a reconstruction."""
+
+    file: Path
+    session: str
+    nodes: str = ""
+    keys: KeySettings | None = None
+
+
+class Collection:
+    """Record detections to a file; n_frames: of each camera."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._journal = JournalWriter()
+        self._is_fault_reported = False
+        self.n_frames = [0, 0]
+
+    def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
+        """Record the detections of one turn, as a reconstruction would receive them."""
+        if not received:
+            return
+        for sent, _ in received:
+            self.n_frames[sent.blobs.camera] += 1
+        for entry in self._journal.turn(received, t_ns):
+            self.recorder.write(entry.topic.encode() + b" " + entry.data, entry.t_ns)
+
+    def messages(self) -> list[str]:
+        """Return messages for the user, once."""
+        if not self.recorder.fault or self._is_fault_reported:
+            return []
+        self._is_fault_reported = True
+        return [end_message(self.recorder)]
+
+
+def collector_main(link: SupervisorAddress, plan: CollectionPlan) -> None:
+    """Run a collecting process; the target of its supervisor."""
+    run_child(link, lambda supervisor: _serve(supervisor, plan))
+
+
+def _serve(supervisor: SupervisorLink, plan: CollectionPlan) -> None:
+    """Collect until told to stop. Raises EndpointError, KeyFileError, RecordingError."""
+    inbox = Inbox(plan.nodes, plan.keys)
+    supervisor.report(ReportKind.HELLO, inbox.address, details={"nodes": inbox.nodes_address})
+    collection = Collection(Recorder(plan.file, {"session": plan.session, **begin_metadata()}))
+    supervisor.report(ReportKind.READY)
+    ending = False
+    while not ending:
+        for order in supervisor.orders(0):
+            ending = ending or isinstance(order, StopOrder)
+            if isinstance(order, EventOrder):
+                event = EventMessage(plan.session, now_ns(), "process", order.text)
+                collection.recorder.write(encode(event), event.t_ns)
+        collection.turn(inbox.drain(TURN_MS), now_ns())
+        for text in collection.messages():
+            supervisor.report(ReportKind.EVENT, text)
+        supervisor.beat(lambda: {"left": collection.n_frames[0], "right": collection.n_frames[1]})
+    inbox.close()
+    collection.recorder.close()

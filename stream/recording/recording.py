@@ -1,0 +1,240 @@
+"""Open a recording: what was published, message by message.
+
+Chunks are decompressed when their poses are asked for, so that hours open at once and take little memory. What is missing of a
+truncated or damaged file is described in `notes`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from mcap.records import Channel, Schema
+from numpy.typing import NDArray
+
+from capture.sockets.wire import MalformedMessageError
+from config.errors import reason
+from reconstruct.process import journal
+from reconstruct.process.journal import JournalEntry
+from stream.protocol.codec import decode
+from stream.protocol.messages import EventMessage, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
+from stream.recording.file import MAX_CHUNK_BYTES, MAX_RATIO, Records, decompressed, messages_of, read_records
+from stream.recording.recorder import END_METADATA, FORMAT_VERSION, METADATA, PROFILE, TOPICS, RecordingError
+
+MAX_FILE_BYTES = 8 << 30
+MAX_MESSAGES = 20_000_000
+CACHED_CHUNKS = 64
+N_TOPICS = len(TOPICS)
+ALL_TOPICS = TOPICS + journal.TOPICS
+POSE = TOPICS.index("pose")
+
+
+class _MessageIndex:
+    """The position of every message in a file: rows of topic, time [ns], chunk, start, end."""
+
+    def __init__(self, data: bytes, records: Records, file: Path) -> None:
+        self.notes: list[str] = list(records.notes)
+        self._data, self._chunks = data, records.chunks
+        self._topics: dict[int, int] = {}
+        self.chunk: Callable[[int], bytes] = lru_cache(maxsize=CACHED_CHUNKS)(self._decompressed)
+        rows: list[tuple[int, int, int, int, int]] = []
+        n_bytes = 0
+        for number, chunk in enumerate(records.chunks):
+            n_bytes += min(chunk.n_bytes, MAX_CHUNK_BYTES)  # a larger one is not decompressed
+            if n_bytes > max(MAX_RATIO * len(data), 4 * MAX_CHUNK_BYTES) or len(rows) > MAX_MESSAGES:
+                raise RecordingError(f"{file}: its chunks grow beyond all measure when opened; this is no recording of duocap")
+            try:
+                rows += self._rows(number, decompressed(data, chunk), file)
+            except ValueError as error:
+                self.notes.append(f"chunk {number + 1} of {len(records.chunks)} is damaged and left out ({error})")
+        self.table = np.array(rows, np.int64).reshape(-1, 5)
+
+    def _rows(self, number: int, content: bytes, file: Path) -> list[tuple[int, int, int, int, int]]:
+        """Return the messages of one chunk."""
+        rows = []
+        for item in messages_of(content):
+            if isinstance(item, Channel):
+                known = item.topic in ALL_TOPICS
+                self._topics[item.id] = ALL_TOPICS.index(item.topic) if known else len(ALL_TOPICS)
+            elif isinstance(item, Schema):
+                _check_schema(item, file)
+            else:
+                rows.append((self._topics.get(item.channel, len(ALL_TOPICS)), item.t_ns, number, item.start, item.end))
+        return rows
+
+    def _decompressed(self, number: int) -> bytes:
+        """Return the content of a chunk that could be decompressed before."""
+        return decompressed(self._data, self._chunks[number])
+
+    def payload(self, row: int) -> bytes:
+        """Return a message as it was published."""
+        topic, _, chunk, start, end = self.table[row].tolist()
+        return TOPICS[int(topic)].encode() + b" " + self.chunk(chunk)[start:end]
+
+    def journal(self) -> Iterator[JournalEntry]:
+        """Return the entries of the journal, in their order."""
+        for row in np.flatnonzero((self.table[:, 0] >= N_TOPICS) & (self.table[:, 0] < len(ALL_TOPICS))):
+            topic, t_ns, chunk, start, end = self.table[row].tolist()
+            yield JournalEntry(ALL_TOPICS[topic], t_ns, self.chunk(chunk)[start:end])
+
+    def rows_of(self, topic: str) -> NDArray[np.int64]:
+        """Return the rows of a topic, in order of time."""
+        rows = np.flatnonzero(self.table[:, 0] == TOPICS.index(topic))
+        return np.asarray(rows[np.argsort(self.table[rows, 1], kind="stable")], np.int64)
+
+
+class RecordedPoses(Sequence[PoseMessage]):
+    """The poses of a recording by time, decoded when asked for. Raises MalformedMessageError for a damaged one."""
+
+    def __init__(self, index: _MessageIndex) -> None:
+        self._index, self._rows = index, index.rows_of("pose")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, item: int) -> PoseMessage: ...
+    @overload
+    def __getitem__(self, item: slice) -> tuple[PoseMessage, ...]: ...
+    def __getitem__(self, item: int | slice) -> PoseMessage | tuple[PoseMessage, ...]:
+        if isinstance(item, slice):
+            return tuple(self[i] for i in range(*item.indices(len(self))))
+        message = decode(self.payload(item))
+        assert isinstance(message, PoseMessage)
+        return message
+
+    def payload(self, n: int) -> bytes:
+        """Return a pose as it was published."""
+        return self._index.payload(int(self._rows[n]))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalledRun:
+    """The journal of a file. metadata: text by name; notes: what is missing, for the user."""
+
+    file: Path
+    metadata: Mapping[str, str]
+    notes: tuple[str, ...]
+    index: _MessageIndex
+
+    def journal(self) -> Iterator[JournalEntry]:
+        """Return the entries of the journal."""
+        return self.index.journal()
+
+
+class Recording:
+    """The content of one file; `open_recording` creates it.
+
+    metadata: subject, session, units, time and more, as text; t_publish_ns: of every pose, (N,) [ns]; notes: what is missing, for
+    the user; n_lost: messages that were published but not recorded, None if unknown.
+    """
+
+    def __init__(self, file: Path, records: Records, index: _MessageIndex) -> None:
+        self.file = file
+        self.metadata = dict(records.metadata.get(METADATA, {}))
+        self._index = index
+        self.skeleton = self._skeleton()
+        self.poses: Sequence[PoseMessage] = RecordedPoses(index)
+        self.t_publish_ns = index.table[index.rows_of("pose"), 1]
+        self.rig = next((message for message in self._all("rig") if isinstance(message, RigMessage)), None)
+        self.events = tuple(message for message in self._all("event") if isinstance(message, EventMessage))
+        self.statuses = tuple(message for message in self._all("status") if isinstance(message, StatusMessage))
+        lost = records.metadata.get(END_METADATA, {}).get("lost", "")
+        self.n_lost = int(lost) if lost.isascii() and lost.isdigit() and len(lost) < 19 else None
+        if self.n_lost:
+            index.notes.append(f"{self.n_lost} messages were not recorded: the disk was too slow or full")
+        self.notes = tuple(index.notes)
+
+    def _skeleton(self) -> SkeletonMessage:
+        """Return the skeleton of the poses."""
+        for message in self._all("skeleton"):
+            if isinstance(message, SkeletonMessage):
+                return message
+        raise RecordingError(f"{self.file}: is empty: it breaks off before the first skeleton; record anew")
+
+    def _all(self, topic: str) -> Iterator[object]:
+        """Return the well-formed messages of a topic."""
+        for row in self._index.rows_of(topic).tolist():
+            try:
+                yield decode(self._index.payload(row))
+            except MalformedMessageError as error:
+                self._index.notes.append(f"a {topic} message is damaged and left out ({error})")
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first pose to the last [s]."""
+        return float(self.t_publish_ns[-1] - self.t_publish_ns[0]) * 1e-9
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Return all payloads with their times [ns], in the order of publishing."""
+        for row in np.flatnonzero(self._index.table[:, 0] < N_TOPICS).tolist():
+            yield int(self._index.table[row, 1]), self._index.payload(row)
+
+
+def open_recording(file: Path) -> Recording:
+    """Open a recording; a truncated or damaged one as far as it can be read.
+
+    Raises RecordingError: no such file, not a recording of duocap, of a newer version, or without poses.
+    """
+    return recording_of(_bytes_of(file), file)
+
+
+def open_journal(file: Path) -> JournalledRun:
+    """Open the journal of a recording, with or without poses. Raises RecordingError, as `open_recording` does."""
+    records, index = _opened(_bytes_of(file), file)
+    return JournalledRun(file, dict(records.metadata.get(METADATA, {})), tuple(index.notes), index)
+
+
+def _bytes_of(file: Path) -> bytes:
+    """Read a file. Raises RecordingError."""
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise RecordingError(
+                f"{file}: larger than {MAX_FILE_BYTES >> 30} GB, the most that is opened at once; cut it with mcap filter"
+            )
+        return file.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{file}: cannot be read ({reason(error)}); give a file that duocap recorded") from error
+
+
+def recording_of(data: bytes, file: Path) -> Recording:
+    """Open the bytes of a recording; file: its name in messages. Raises RecordingError, as `open_recording` does."""
+    recording = Recording(file, *_opened(data, file))
+    _check_poses(recording)
+    return recording
+
+
+def _opened(data: bytes, file: Path) -> tuple[Records, _MessageIndex]:
+    """Return records and messages of a recording's bytes. Raises RecordingError."""
+    if not data:
+        raise RecordingError(f"{file}: is empty: the run ended before anything was recorded; record anew")
+    records = read_records(data, str(file))
+    if records.header.profile != PROFILE and METADATA not in records.metadata:
+        profile = f"profile {records.header.profile[:40]!r}"
+        raise RecordingError(f"{file}: is an MCAP file, but no recording of duocap ({profile}); give a file that duocap recorded")
+    version = records.metadata.get(METADATA, {}).get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise RecordingError(f"{file}: format {version[:20]} of a newer duocap, this one reads {FORMAT_VERSION}; update duocap")
+    return records, _MessageIndex(data, records, file)
+
+
+def _check_schema(schema: Schema, file: Path) -> None:
+    """Raise RecordingError for a schema of another program."""
+    if not schema.name.startswith("duocap."):
+        raise RecordingError(
+            f"{file}: holds messages of schema {schema.name[:40]!r}, expected duocap's; is it from another program?"
+        )
+
+
+def _check_poses(recording: Recording) -> None:
+    """Raise RecordingError unless there are poses, of the recorded skeleton."""
+    if not recording.poses:
+        raise RecordingError(f"{recording.file}: holds no pose; it ended before the first one, record anew")
+    try:
+        first = recording.poses[0]
+    except MalformedMessageError as error:
+        raise RecordingError(f"{recording.file}: its poses cannot be read: {error}") from error
+    if first.hash != recording.skeleton.hash or len(first.rotations_xyzw) != len(recording.skeleton.names):
+        raise RecordingError(f"{recording.file}: its poses belong to another skeleton than the one in it; record anew")

@@ -1,0 +1,139 @@
+"""The folder of a recorded session: its files, and session.toml, which describes them.
+
+session.toml     what ran, when, with which cameras and database; written at the start, completed at the end
+settings.toml    every setting as it was      rig.toml, subject.toml    as the run used them
+left.mkv, left.csv, right.mkv, right.csv    pictures and their time stamps; left.2.mkv and so on after a restart of the camera
+begin.style      the style that the run began with, if it was given one
+take.mcap        what was published and what it was computed from; take.2.mcap after a restart of the reconstruction
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+import tomli_w
+
+from capture.process.control import Details
+from capture.recording.session import SESSION
+from config.errors import reason
+from config.files import atomic_write
+from config.settings import CAMERAS
+from stream.protocol.report import versions
+from stream.recording.recorder import RecordingError
+
+FORMAT = 1
+SETTINGS, RIG, SUBJECT, STYLE = "settings.toml", "rig.toml", "subject.toml", "begin.style"
+DETECTIONS = "detections.mcap"  # of a session without poses
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCamera:
+    """One camera in session.toml.
+
+    source: as the user named it; name: of the device, empty if it has none; stamp: kind of its time stamps; details: its
+    settings.
+    """
+
+    source: str
+    name: str = ""
+    width: int = 0
+    height: int = 0
+    fps: float = 0.0
+    stamp: str = ""
+    details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDatabase:
+    """The database of the run. checksum: of its poses."""
+
+    file: str
+    poses: int
+    checksum: int
+
+
+Table = TypeVar("Table", SessionCamera, SessionDatabase)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """The content of session.toml.
+
+    session: name of the run in its messages; when: wall-clock time with its zone when the stamps' clock was at when_ns; subject:
+    name, empty without one; markers: names; budget_ns: largest skew of a pair at the start; end: figures of a session that ended
+    normally, empty otherwise.
+    """
+
+    session: str
+    when: str
+    when_ns: int
+    cameras: tuple[SessionCamera, SessionCamera]
+    subject: str = ""
+    markers: tuple[str, ...] = ()
+    budget_ns: int = 0
+    database: SessionDatabase | None = None
+    end: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+def write_session(folder: Path, info: SessionInfo) -> None:
+    """Write session.toml atomically. Raises FileFormatError."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "duocap": versions()["duocap"],
+        "session": info.session,
+        "when": info.when,
+        "when_ns": info.when_ns,
+        "subject": info.subject,
+        "markers": list(info.markers),
+        "budget_ns": info.budget_ns,
+        "versions": versions(),
+        "cameras": {side: asdict(camera) for side, camera in zip(CAMERAS, info.cameras, strict=True)},
+    }
+    if info.database is not None:
+        document["database"] = asdict(info.database)
+    if info.end:
+        document["end"] = dict(info.end)
+    atomic_write(folder / SESSION, tomli_w.dumps(document))
+
+
+def read_session(folder: Path) -> SessionInfo:
+    """Read session.toml. Raises RecordingError: missing, damaged, or of another version."""
+    file = folder / SESSION
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
+        raise RecordingError(f"{file}: cannot be read ({why}); give the folder of a session that duocap recorded") from error
+    if document.get("format") != FORMAT:
+        raise RecordingError(
+            f"{file}: format {str(document.get('format'))[:20]} of another duocap, this one reads {FORMAT}; update duocap"
+        )
+    try:
+        left, right = (_checked(SessionCamera(**document["cameras"][side])) for side in CAMERAS)
+        database = _checked(SessionDatabase(**document["database"])) if "database" in document else None
+        return SessionInfo(
+            session=str(document["session"]),
+            when=str(document["when"]),
+            when_ns=int(document["when_ns"]),
+            cameras=(left, right),
+            subject=str(document["subject"]),
+            markers=tuple(str(name) for name in document["markers"]),
+            budget_ns=int(document["budget_ns"]),
+            database=database,
+            end=dict(document.get("end", {})),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"{file}: is damaged ({error!r}); give the folder of a session that duocap recorded") from error
+
+
+def _checked(table: Table) -> Table:
+    """Return a table of session.toml if its values have the declared types. Raises TypeError."""
+    for name, kind in get_type_hints(type(table)).items():
+        value = getattr(table, name)
+        plain = dict if get_origin(kind) is dict else (int, float) if kind is float else kind
+        if not isinstance(value, plain) or isinstance(value, bool) or (isinstance(value, float) and not 0.0 <= value < math.inf):
+            raise TypeError(f"{name} = {value!r:.40}")
+    return table

@@ -1,0 +1,1 @@
+"""The panels of the page, beside and below the 3D scene."""

@@ -1,0 +1,59 @@
+"""The cameras' pictures with the detections drawn in."""
+
+from typing import Protocol
+
+import numpy as np
+import viser
+
+from config.arrays import Image
+from stream.viewer.html import box
+from stream.viewer.view import AppSnapshot, PageActions
+from stream.web.html import set_html
+
+NAMES = ("left camera", "right camera")
+EMPTY = np.zeros((9, 16, 3), np.uint8)
+
+
+class PictureProvider(Protocol):
+    """What provides the pictures."""
+
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures, or no longer."""
+
+    def pictures(self) -> tuple[Image | None, ...]:
+        """Return the newest ones, left first."""
+
+
+class CamerasPanel:
+    """Pictures of both cameras, a few a second; the cameras encode them only while a page is open. hidden: shown elsewhere."""
+
+    period_s = 0.2
+
+    def __init__(self, provider: PictureProvider, actions: PageActions) -> None:
+        self._provider, self._actions = provider, actions
+        self.hidden = False
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        wanted = gui.add_checkbox("Pictures", True, hint="Off: the cameras encode none")
+        wanted.on_update(lambda event: self._want(event.target.value))
+        self._message = gui.add_html("")
+        self._images = [gui.add_image(EMPTY, label=name, jpeg_quality=70, visible=False) for name in NAMES]
+        self._last: list[Image | None] = [None] * len(NAMES)
+
+    def update(self, view: AppSnapshot) -> None:
+        """Show new pictures, unless they are shown elsewhere."""
+        pictures: tuple[Image | None, ...] = (None,) * len(NAMES) if self.hidden else self._provider.pictures()
+        for n, picture in enumerate(pictures):
+            handle = self._images[n]
+            if picture is not None and picture is not self._last[n]:
+                handle.image = picture
+                self._last[n] = picture
+            if handle.visible != (picture is not None):
+                handle.visible = picture is not None
+        none = not self.hidden and all(picture is None for picture in pictures)
+        set_html(self._message, box("No pictures: this stream's cameras send none.") if none else "")
+
+    def _want(self, wanted: bool) -> None:
+        """Request pictures, or none."""
+        self._actions.put(lambda: self._provider.want_pictures(wanted))

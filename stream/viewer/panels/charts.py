@@ -1,0 +1,168 @@
+"""Charts of the last two minutes: latency against the budget and by stage, rates, skew, marker residuals, poses missed."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from itertools import accumulate
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+from viser import uplot
+
+from stream.viewer.html import box
+from stream.viewer.meter import MeterSample
+from stream.viewer.view import AppSnapshot
+from stream.web.html import BAD, GOOD, pill, set_html
+
+SHOWN_S = 120.0
+HEIGHT_PX = 160
+# Okabe and Ito's hues, as in the scene: distinct for colour-blind eyes on light and dark.
+HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8c8c92", "#6a51a3", "#1b7837", "#a6611a")
+Data = tuple[NDArray[np.float64], ...]
+Table = Callable[[Sequence[MeterSample]], dict[str, list[float]]]
+
+
+class Chart:
+    """One chart: lines over time; the plot is created again only when the lines change.
+
+    table: values of each line from samples; filled: areas, the first in front; dashed: names of lines that are limits rather than
+    measurements; top: end of the axis, None: by the values.
+    """
+
+    def __init__(
+        self, title: str, table: Table, filled: bool = False, dashed: Sequence[str] = (), top: float | None = None
+    ) -> None:
+        self._title, self._table, self._filled, self._dashed, self._top = title, table, filled, dashed, top
+        self._names: tuple[str, ...] = ()
+        self._plot: viser.GuiUplotHandle | None = None
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create its container."""
+        self._gui, self._container = gui, gui.add_folder(None)
+
+    def update(self, samples: Sequence[MeterSample], cursor_s: float) -> None:
+        """Show samples; the time axis is seconds before the cursor."""
+        columns = self._table(samples)
+        ages = np.array([sample.t_s - cursor_s for sample in samples])
+        data = (ages, *(np.asarray(column, float) for column in columns.values()))
+        if self._plot is None or self._names != tuple(columns):
+            self._make(tuple(columns), data)
+        else:
+            self._plot.data = data
+
+    def _make(self, names: tuple[str, ...], data: Data) -> None:
+        """Create the plot for these lines."""
+        if self._plot is not None:
+            self._plot.remove()
+        self._names = names
+        with self._container:
+            self._plot = self._gui.add_uplot(
+                data,
+                (uplot.Series(label="s"), *(self._series(n, name) for n, name in enumerate(names))),
+                title=self._title,
+                scales={
+                    "x": uplot.Scale(time=False),
+                    "y": uplot.Scale(auto=True) if self._top is None else uplot.Scale(range=(0.0, self._top)),
+                },
+                axes=(uplot.Axis(size=32), uplot.Axis(size=48)),
+                legend=uplot.Legend(show=True, live=False),
+                height=HEIGHT_PX,
+                padding=(4, 10, 0, 0),
+            )
+
+    def _series(self, n: int, name: str) -> uplot.Series:
+        """Return the style of a line."""
+        if name in self._dashed:
+            return uplot.Series(label=name, stroke="#e03131", width=1.5, dash=(6.0, 4.0), points={"show": False})
+        hue = HUES[n % len(HUES)]
+        series = uplot.Series(label=name, stroke=hue, width=1.0 if self._filled else 1.8, points={"show": False})
+        if self._filled:
+            series["fill"] = hue
+        return series
+
+
+class ChartsPanel:
+    """All charts, and a table of the latency of each stage."""
+
+    period_s = 1.0
+
+    def __init__(self, budget_ms: float) -> None:
+        self._budget_ms = budget_ms
+        self._charts = (
+            Chart("Latency, picture to page [ms]", self._latency, dashed=("budget",), top=2.0 * budget_ms),
+            Chart("Stages, one upon the other [ms]", stacked_stages, filled=True, top=1.25 * budget_ms),
+            Chart("Rates [1/s]", rates),
+            Chart("Between the cameras [ms]", lambda samples: {"skew": [s.skew_ms for s in samples]}),
+            Chart("Markers from the body [mm]", residuals),
+            Chart("Poses that never came", missed),
+        )
+        self._shown: tuple[float, float, int] | None = None
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        self._table = gui.add_html("")
+        for chart in self._charts:
+            chart.build(gui)
+
+    def update(self, view: AppSnapshot) -> None:
+        """Show new samples."""
+        every = view.tracks[0].meter.samples
+        samples = [sample for sample in every if view.cursor_s - SHOWN_S <= sample.t_s <= view.cursor_s]
+        if not samples:
+            set_html(self._table, box('<div class="dim">Figures come with the first seconds of a performance.</div>'))
+            return
+        shown = (samples[0].t_s, samples[-1].t_s, len(samples))
+        if shown == self._shown:
+            return
+        self._shown = shown
+        set_html(self._table, latency_html(samples[-1], self._budget_ms))
+        for chart in self._charts:
+            chart.update(samples, samples[-1].t_s)
+
+    def _latency(self, samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+        """Return the total latency and the budget."""
+        lines = {name: [sample.total_ms[n] for sample in samples] for n, name in enumerate(("p50", "p95", "p99"))}
+        return {**lines, "budget": [self._budget_ms] * len(samples)}
+
+
+def stacked_stages(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+    """Return the cumulative sums of the stages' medians, the last stage first: it is drawn first, behind the others."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample.latency_ms))
+    sums = [list(accumulate(sample.latency_ms.get(name, (0.0, 0.0, 0.0))[0] for name in names)) for sample in samples]
+    return {name: [row[n] for row in sums] for n, name in reversed(list(enumerate(names)))}
+
+
+def rates(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+    """Return the rates of poses and of each camera's pictures [1/s]; 0 for a camera that has not reported yet."""
+    cameras = list(dict.fromkeys(name for sample in samples for name in sample.cameras_hz))
+    columns = {"poses": [sample.poses_hz for sample in samples]}
+    return columns | {name: [sample.cameras_hz.get(name, 0.0) for sample in samples] for name in cameras}
+
+
+def residuals(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+    """Return the median distance of measured markers from the body [mm]; NaN where none was measured."""
+    return {"median": [float("nan") if s.residual_mm is None else s.residual_mm for s in samples]}
+
+
+def missed(samples: Sequence[MeterSample]) -> dict[str, list[float]]:
+    """Return the number of poses missed in each second."""
+    counts = [sample.n_missed for sample in samples]
+    return {"missed": [float(now - before) for before, now in zip([counts[0], *counts[:-1]], counts, strict=True)]}
+
+
+def latency_html(sample: MeterSample, budget_ms: float) -> str:
+    """Return a table of the stages in the last second, and whether the p95 of the total is within the budget."""
+    late = sample.total_ms[1] > budget_ms
+    grade = f"{sample.total_ms[1] - budget_ms:.0f} over {budget_ms:g}" if late else f"within {budget_ms:g}"
+    rows = "".join(_row(name, values) for name, values in sample.latency_ms.items())
+    return box(
+        f'<div class="row"><h4>Latency [ms]</h4>{pill(grade, BAD if late else GOOD)}</div>'
+        "<table><tr><th>stage</th><th>p50</th><th>p95</th><th>p99</th></tr>"
+        f"{rows}{_row('picture to page', sample.total_ms, bold=True)}</table>"
+    )
+
+
+def _row(name: str, values: tuple[float, float, float], bold: bool = False) -> str:
+    """Return one row."""
+    style = ' style="font-weight:650"' if bold else ""
+    return f"<tr{style}><td>{escape(name)}</td>" + "".join(f"<td>{value:.1f}</td>" for value in values) + "</tr>"

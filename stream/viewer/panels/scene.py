@@ -1,0 +1,89 @@
+"""What is shown in the 3D scene and from which viewpoint: parts of the body, cameras, floor, views, dark or light."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import viser
+
+from stream.viewer.scene.framing import View
+from stream.viewer.scene.scenery import APART_M, SceneItem
+from stream.viewer.view import AppSnapshot, PageActions
+
+LABELS = {
+    SceneItem.BODY: "Body",
+    SceneItem.BONES: "Bones",
+    SceneItem.JOINTS: "Joints",
+    SceneItem.MARKERS: "Markers",
+    SceneItem.LABELS: "Names of markers",
+    SceneItem.TRAILS: "Trails",
+    SceneItem.CONTACTS: "Feet that touch the ground",
+    SceneItem.CAMERAS: "Cameras",
+    SceneItem.FLOOR: "Floor",
+    SceneItem.AXES: "Axes",
+}
+OFF = (SceneItem.BONES, SceneItem.JOINTS, SceneItem.LABELS, SceneItem.AXES)  # at first
+
+
+class SceneControls(Protocol):
+    """What shows the scene."""
+
+    def switch(self, item: SceneItem, on: bool) -> None:
+        """Show an item or hide it."""
+
+    def look(self, view: View) -> None:
+        """Look from one of the views."""
+
+    def follow(self, on: bool) -> None:
+        """Let the view follow the performer, or stay."""
+
+    def set_dark(self, dark: bool) -> None:
+        """Change between dark and light."""
+
+    def set_apart(self, apart_m: float) -> None:
+        """Set the distance between two takes."""
+
+
+class ScenePanel:
+    """Switches of the scene, and its views. two: two takes are shown."""
+
+    period_s = 1.0
+
+    def __init__(self, controls: SceneControls, actions: PageActions, dark: bool, two: bool) -> None:
+        self._controls, self._actions, self._dark, self._two = controls, actions, dark, two
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        with gui.add_folder("Look from"):
+            views = tuple(view.value for view in View)
+            for labels in (views[:3], views[3:]):
+                gui.add_button_group("", labels).on_click(self._look)
+            self._checkbox(gui, "Follow the performer", True, self._controls.follow)
+        with gui.add_folder("Show"):
+            for item, label in LABELS.items():
+                self._checkbox(gui, label, item not in OFF, partial(self._controls.switch, item))
+            if self._two:
+                gui.add_slider("Apart [m]", 0.0, 4.0, 0.1, APART_M).on_update(self._set_apart)
+        self._checkbox(gui, "Dark page", self._dark, self._controls.set_dark)
+
+    def update(self, view: AppSnapshot) -> None:
+        """Nothing changes by itself."""
+
+    def _checkbox(self, gui: viser.GuiApi, label: str, on: bool, switch: Callable[[bool], None]) -> None:
+        """Create a checkbox that switches something."""
+
+        def switched(event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
+            wanted = bool(event.target.value)
+            self._actions.put(lambda: switch(wanted))
+
+        gui.add_checkbox(label, on).on_update(switched)
+
+    def _look(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Look from the view of a button."""
+        view = View(str(event.target.value))
+        self._actions.put(lambda: self._controls.look(view))
+
+    def _set_apart(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Set the distance between two takes."""
+        apart_m = float(event.target.value)
+        self._actions.put(lambda: self._controls.set_apart(apart_m))

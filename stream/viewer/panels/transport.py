@@ -1,0 +1,95 @@
+"""The player's panel: strip of tracking states, slider, play, pause, steps, live edge, speed and loop."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import viser
+
+from stream.viewer.html import box, clock_text, legend_html, strip_svg
+from stream.viewer.player import MAX_SPEED, MIN_SPEED, Playhead, TimeSpan
+from stream.viewer.view import AppSnapshot, PageActions
+from stream.web.html import set_html
+
+HANDS_OFF_S = 0.6  # after a user moved the slider, it is not moved by the player
+STEP_S = 1.0
+Change = Callable[[Playhead, TimeSpan], Playhead]
+
+
+class PlaybackControls(Protocol):
+    """What plays."""
+
+    def play(self, change: Change) -> None:
+        """Change the player."""
+
+
+class TransportPanel:
+    """Play, pause, scrub; for one take or two at once."""
+
+    period_s = 0.1
+
+    def __init__(self, controls: PlaybackControls, actions: PageActions, live: bool) -> None:
+        self._controls, self._actions, self._live = controls, actions, live
+        self._moved_s = 0.0
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        self._strip = gui.add_html("")
+        step_s = 0.1 if self._live else 0.01
+        self._slider = gui.add_slider("Time [s]", 0.0, 1.0, step_s, 0.0, hint="Drag to another moment")
+        self._digits = 1 if self._live else 2
+        self._buttons = gui.add_button_group("Play", ("Pause", "−1 s", "+1 s", "Live" if self._live else "Start"))
+        self._speed = gui.add_slider("Speed", MIN_SPEED, MAX_SPEED, 0.1, 1.0, hint="Of what is not live")
+        if not self._live:
+            self._loop = gui.add_checkbox("Repeat", True)
+            self._loop.on_update(lambda event: self._change(lambda player, span: player.looping(event.target.value)))
+        self._slider.on_update(self._scrub)
+        self._buttons.on_click(self._press)
+        self._speed.on_update(lambda event: self._change(lambda player, span: player.at_speed(float(event.target.value))))
+
+    def update(self, view: AppSnapshot) -> None:
+        """Update strip, slider and buttons by the player."""
+        span, player = view.span, view.player
+        if time.monotonic() - self._moved_s > HANDS_OFF_S:
+            self._follow(span, player)
+        strips = "".join(
+            f'<div style="margin-bottom:3px">{strip_svg(track.history.runs, span, view.cursor_s)}</div>' for track in view.tracks
+        )
+        position = "live" if player.live and not view.silent else f"{clock_text(view.cursor_s)} of {clock_text(span.end_s)}"
+        legend = legend_html([run for track in view.tracks for run in track.history.runs])
+        set_html(self._strip, box(f'{strips}<div class="row"><div class="legend">{legend}</div><b>{position}</b></div>'))
+        label = "Pause" if player.playing else "Play"
+        if self._buttons.options[0] != label:
+            self._buttons.options = (label, *self._buttons.options[1:])
+
+    def _follow(self, span: TimeSpan, player: Playhead) -> None:
+        """Move the slider to the cursor; its ends only when they change, and never past its value."""
+        begin_s, end_s = round(span.begin_s, self._digits), round(max(span.end_s, span.begin_s + 0.1), self._digits)
+        if self._slider.max != end_s:
+            self._slider.max = end_s
+        if self._slider.min != begin_s:
+            self._slider.min = begin_s
+        self._slider.value = min(max(round(player.cursor_s, self._digits), begin_s), end_s)  # type: ignore[misc]
+
+    def _scrub(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Go to the time that a user moved the slider to; changes of our own have no client."""
+        if event.client is not None:
+            self._moved_s = time.monotonic()
+            t_s = float(event.target.value)
+            self._change(lambda player, span: player.scrubbed(t_s, span))
+
+    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Do what a button says, by its label."""
+        changes: dict[str, Change] = {
+            "Pause": lambda player, span: player.paused(),
+            "Play": lambda player, span: player.resumed(span),
+            "−1 s": lambda player, span: player.scrubbed(player.cursor_s - STEP_S, span),
+            "+1 s": lambda player, span: player.scrubbed(player.cursor_s + STEP_S, span),
+            "Live": lambda player, span: player.at_edge(span),
+            "Start": lambda player, span: player.scrubbed(span.begin_s, span),
+        }
+        self._change(changes[event.target.value])
+
+    def _change(self, change: Change) -> None:
+        """Have the player changed."""
+        self._actions.put(lambda: self._controls.play(change))

@@ -1,0 +1,1 @@
+"""What stands in the 3D scene of the viewer."""

@@ -1,0 +1,190 @@
+"""The cameras of a run in the scene, as frustums with their newest pictures; and pictures with the detections drawn in.
+
+Distortion is ignored for the frustums and applied where points are drawn on a picture.
+"""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import viser
+
+from calibration.camera import Camera
+from capture.process.preview_image import Preview
+from config.arrays import Floats, Image
+from config.settings import CAMERAS
+from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.pose import TrackingState
+from stream.protocol.joints import joints_of, wxyz_from_matrix
+from stream.protocol.messages import CameraReading, PoseMessage, RigMessage, SkeletonMessage, StatusMessage
+from stream.viewer.scene.bones import Atomic
+from stream.viewer.scene.colors import LEFT, RIGHT, Color, marker_color, side_color
+from stream.web.preview import CameraPreview
+
+COLORS: tuple[Color, Color] = (LEFT, RIGHT)
+FRUSTUM_M = 0.28
+THICKNESS_PX = 2.0
+BRIGHT_LEVEL = 200.0  # dark pictures are amplified until their brightest pixels have this level
+MAX_GAIN = 8.0
+DETECTION: Color = (255, 255, 255)
+MAX_PX = 1e5
+
+
+def camera_of(reading: CameraReading) -> Camera:
+    """Return a camera as the stream describes it."""
+    rotation = matrix_from_rotvec(reading.rotation)
+    arrays = [np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation)]
+    return Camera(reading.name, reading.size, *arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Frustum:
+    """The view of a camera in the world. fov_rad: vertical; wxyz: camera to world; position_m: (3,)."""
+
+    fov_rad: float
+    aspect: float
+    wxyz: Floats
+    position_m: Floats
+
+
+def frustum_of(camera: Camera) -> Frustum:
+    """Return the frustum of a camera: fov = 2 atan(h / 2 f_y)."""
+    width, height = camera.size
+    fov_rad = 2.0 * float(np.arctan2(0.5 * height, camera.matrix[1, 1]))
+    return Frustum(fov_rad, width / height, wxyz_from_matrix(camera.rotation.T), camera.center_m)
+
+
+class Cameras:
+    """The cameras of one rig below the scene node `prefix`, with previews while they are wanted; call it from one thread."""
+
+    def __init__(self, scene: viser.SceneApi, prefix: str, rig: RigMessage, atomic: Atomic = nullcontext) -> None:
+        self._atomic = atomic
+        self._cameras = [camera_of(reading) for reading in rig.cameras[: len(CAMERAS)]]
+        self._nodes: list[viser.CameraFrustumHandle] = []
+        for camera, name, color in zip(self._cameras, CAMERAS, COLORS, strict=False):
+            frustum = frustum_of(camera)
+            self._nodes.append(
+                scene.add_camera_frustum(
+                    f"{prefix}/{name}",
+                    fov=frustum.fov_rad,
+                    aspect=frustum.aspect,
+                    scale=FRUSTUM_M,
+                    thickness=THICKNESS_PX,
+                    thickness_units="screen",
+                    color=color,
+                    wxyz=frustum.wxyz,
+                    position=frustum.position_m,
+                    cast_shadow=False,
+                    receive_shadow=False,
+                )
+            )
+        self._addresses: list[object] = [""] * len(self._nodes)
+        self._previews = [CameraPreview() for _ in self._nodes]
+        self._on = True
+        self._pictures = False
+
+    def update_status(self, status: StatusMessage) -> None:
+        """Take the addresses of the previews from a status."""
+        self._addresses = [status.camera(name).get("preview") for name in CAMERAS[: len(self._nodes)]]
+        self._subscribe()
+
+    @property
+    def n_malformed(self) -> int:
+        """Number of addresses and previews that were refused."""
+        return sum(preview.n_malformed for preview in self._previews)
+
+    @property
+    def on(self) -> bool:
+        """Whether the cameras are shown."""
+        return self._on
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        self._on = on
+        for node in self._nodes:
+            node.visible = on
+
+    @property
+    def pictures(self) -> bool:
+        """Whether their pictures are wanted; while they are not, the cameras encode none."""
+        return self._pictures
+
+    @pictures.setter
+    def pictures(self, wanted: bool) -> None:
+        if wanted != self._pictures:
+            self._pictures = wanted
+            self._subscribe()
+            if not wanted:
+                for node in self._nodes:
+                    node.image = None
+
+    def update(self) -> bool:
+        """Show the pictures that have come, without waiting; return whether there were any."""
+        came = [n for n, preview in enumerate(self._previews) if preview.poll()]
+        with self._atomic():
+            for n in came:
+                newest = self._previews[n].newest
+                if newest is not None and self._on:
+                    self._nodes[n].image = np.ascontiguousarray(brightened(newest[1])[..., ::-1])
+        return bool(came)
+
+    def picture(self, n: int, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None) -> Image | None:
+        """Return the newest picture of camera n (0 left), RGB (h, w, 3), with the detections drawn in; None without one."""
+        newest = self._previews[n].newest if n < len(self._previews) else None
+        return None if newest is None else drawn(newest[1], newest[0], self._cameras[n], skeleton, pose)
+
+    def remove(self) -> None:
+        """Remove the cameras from the scene and unsubscribe."""
+        self.pictures = False
+        for node in self._nodes:
+            node.remove()
+
+    def _subscribe(self) -> None:
+        """Subscribe to the previews while they are wanted."""
+        for preview, address in zip(self._previews, self._addresses, strict=True):
+            preview.subscribe(address if self._pictures else "")
+
+
+def brightened(image: Image) -> Image:
+    """Return a picture as it is, or amplified where all of it is dark."""
+    peak = max(float(np.percentile(image[::2, ::2], 99.9)), 1.0)
+    gain = min(max(1.0, BRIGHT_LEVEL / peak), MAX_GAIN)
+    return image if gain == 1.0 else np.asarray(cv2.convertScaleAbs(image, alpha=gain), np.uint8)
+
+
+def drawn(
+    image: Image, preview: Preview, camera: Camera, skeleton: SkeletonMessage | None = None, pose: PoseMessage | None = None
+) -> Image:
+    """Draw blobs, skeleton and markers on a picture: BGR in, RGB out."""
+    canvas = np.ascontiguousarray(brightened(image)[..., ::-1])
+    scale = image.shape[1] / preview.size[0]
+    if skeleton is not None and pose is not None and pose.hash == skeleton.hash and pose.state is not TrackingState.LOST:
+        _draw_bones(canvas, skeleton, camera.project(joints_of(skeleton, pose).position_m) * scale)
+        if pose.markers:
+            markers_px = camera.project(np.array([marker.xyz for marker in pose.markers])) * scale
+            for marker, point in zip(pose.markers, markers_px, strict=True):
+                if _drawable(point):
+                    cv2.drawMarker(canvas, _pixel(point), marker_color(marker), cv2.MARKER_TILTED_CROSS, 7, 1, cv2.LINE_AA)
+    for point in preview.points_px * scale:
+        if _drawable(point):
+            cv2.circle(canvas, _pixel(point), 6, DETECTION, 1, cv2.LINE_AA)
+    return canvas
+
+
+def _draw_bones(canvas: Image, skeleton: SkeletonMessage, joints_px: Floats) -> None:
+    """Draw the skeleton, left and right in their colours."""
+    for joint, parent in enumerate(skeleton.parents):
+        if parent >= 0 and _drawable(joints_px[joint]) and _drawable(joints_px[parent]):
+            color = side_color(skeleton.names[joint])
+            cv2.line(canvas, _pixel(joints_px[joint]), _pixel(joints_px[parent]), color, 1, cv2.LINE_AA)
+
+
+def _drawable(point: Floats) -> bool:
+    """Return whether a point is finite and near enough to draw."""
+    return bool(np.isfinite(point).all() and np.abs(point).max() < MAX_PX)
+
+
+def _pixel(point: Floats) -> tuple[int, int]:
+    """Return the pixel of a point."""
+    return round(float(point[0])), round(float(point[1]))

@@ -1,0 +1,127 @@
+"""Viewpoints from which the whole performer is in the picture; positions in the view's level frame, y up."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from config.arrays import Floats
+from database.geometry.rotations import matrix_from_rotvec
+from stream.protocol.messages import CameraReading, RigMessage
+from stream.viewer.scene.level import LevelTransform
+
+HEIGHT_M, WIDTH_M = 3.4, 2.7  # that should be in the picture; below, the player covers some of it
+TOP_WIDTH_M = 3.6
+MIDDLE_M = 0.6
+EYE_M = 0.75  # above the middle
+FOV_RAD = 0.72
+SIDE_TANGENTS = (0.4, 0.7, -0.7, 1.0, -1.0, 1.5, -1.5)  # the first viewpoint is a little to the side, which shows depth
+NEAR_M = 2.5
+DRAWN_M = 0.45  # extent of a drawn camera about its centre
+
+
+class View(StrEnum):
+    """A view of the scene, by the label of its button."""
+
+    FRONT = "Front"
+    SIDE = "Side"
+    TOP = "Top"
+    LEFT_CAMERA = "Left camera"
+    RIGHT_CAMERA = "Right camera"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewpoint:
+    """A camera of the scene. position, look_at: (3,) [m]; up: (3,); fov_rad: vertical."""
+
+    position: Floats
+    look_at: Floats
+    up: Floats
+    fov_rad: float = FOV_RAD
+
+
+def distance_m(aspect: float, height_m: float, width_m: float) -> float:
+    """Return the distance at which a height and a width fill a picture of an aspect (width by height)."""
+    half = np.tan(0.5 * FOV_RAD)
+    return float(0.5 * max(height_m / half, width_m / (half * max(aspect, 0.1))))
+
+
+def viewpoint(
+    view: View, root_m: Floats, rig: RigMessage | None, level: LevelTransform, aspect: float = 1.3, apart_m: float = 0.0
+) -> Viewpoint:
+    """Return the viewpoint of a view on a performer whose hips are at root_m, (3,).
+
+    aspect: width of the picture by its height; apart_m: distance between the outer performers. The view of a camera that does not
+    exist is the front.
+    """
+    cameras = rig.cameras if rig is not None else ()
+    if view is View.LEFT_CAMERA and cameras:
+        return camera_viewpoint(cameras[0], level)
+    if view is View.RIGHT_CAMERA and len(cameras) > 1:
+        return camera_viewpoint(cameras[1], level)
+    target = np.array([root_m[0], MIDDLE_M, root_m[2]])
+    front = facing(rig, root_m, level)
+    side = np.array([front[2], 0.0, -front[0]])
+    up = np.array([0.0, 1.0, 0.0])
+    if view is View.TOP:
+        return Viewpoint(target + distance_m(aspect, TOP_WIDTH_M, TOP_WIDTH_M + apart_m) * up, target, -front)
+    out = side if view is View.SIDE else front
+    return Viewpoint(target + out * distance_m(aspect, HEIGHT_M, WIDTH_M + apart_m) + EYE_M * up, target, up)
+
+
+def first_viewpoint(
+    root_m: Floats, rig: RigMessage | None, level: LevelTransform, aspect: float = 1.3, apart_m: float = 0.0
+) -> Viewpoint:
+    """Return the viewpoint that the page opens with: at the front, and so far to the side that no camera covers the picture."""
+    front = viewpoint(View.FRONT, root_m, rig, level, aspect, apart_m)
+    candidates = [_beside(front, tangent) for tangent in SIDE_TANGENTS]
+    cameras_m = [level.to_view(position_of(camera)) for camera in rig.cameras] if rig is not None else []
+    free = (seen for seen in candidates if not any(is_covered(seen, camera_m, aspect) for camera_m in cameras_m))
+    return next(free, candidates[0])
+
+
+def _beside(front: Viewpoint, tangent: float) -> Viewpoint:
+    """Move a viewpoint around its target, by an angle of this tangent."""
+    out = front.position - front.look_at
+    sideways = np.array([out[2], 0.0, -out[0]]) * tangent
+    position = front.look_at + (out + sideways) / np.sqrt(1.0 + tangent**2) * np.array([1.0, 1.3, 1.0])
+    return Viewpoint(position, front.look_at, front.up)
+
+
+def is_covered(seen: Viewpoint, camera_m: Floats, aspect: float) -> bool:
+    """Return whether a camera drawn at camera_m, (3,), covers a large part of the picture: near the viewpoint and in its view."""
+    forward = seen.look_at - seen.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, seen.up)
+    right = right / np.linalg.norm(right)
+    ray = camera_m - seen.position
+    depth_m, half = float(ray @ forward), float(np.tan(0.5 * seen.fov_rad))
+    if not -DRAWN_M < depth_m < NEAR_M:
+        return False
+    reach_m = max(depth_m, 0.0) * half
+    up = np.cross(right, forward)
+    return bool(abs(ray @ right) < reach_m * aspect + DRAWN_M and abs(ray @ up) < reach_m + DRAWN_M)
+
+
+def facing(rig: RigMessage | None, root_m: Floats, level: LevelTransform) -> Floats:
+    """Return the horizontal direction from the performer to the middle of the cameras, (3,); z where there are none."""
+    if rig is None or not rig.cameras:
+        return np.array([0.0, 0.0, 1.0])
+    middle = np.mean([level.to_view(position_of(camera)) for camera in rig.cameras], axis=0)
+    out = (middle - root_m) * [1.0, 0.0, 1.0]
+    length = float(np.linalg.norm(out))
+    return np.asarray(out / length) if length > 0.1 else np.array([0.0, 0.0, 1.0])
+
+
+def position_of(camera: CameraReading) -> Floats:
+    """Return a camera's centre in the world, C = -R^T t, (3,) [m]."""
+    return np.asarray(-matrix_from_rotvec(camera.rotation).T @ camera.translation)
+
+
+def camera_viewpoint(camera: CameraReading, level: LevelTransform) -> Viewpoint:
+    """Return the viewpoint of a camera: its z axis points into the picture, its y axis down."""
+    R = matrix_from_rotvec(camera.rotation)
+    position = level.to_view(position_of(camera))
+    forward, up = level.rotation @ R[2], -(level.rotation @ R[1])
+    fov_rad = 2.0 * float(np.arctan2(0.5 * camera.size[1], camera.matrix[1, 1]))
+    return Viewpoint(position, position + 3.0 * forward, up, fov_rad)

@@ -1,0 +1,256 @@
+"""The tracks in the 3D scene: a stage for each, the world around them, the cameras, and the viewpoint."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+import viser
+
+from config.arrays import Floats, Image
+from stream.protocol.codec import encode
+from stream.protocol.messages import PoseMessage, RigMessage, SkeletonMessage
+from stream.viewer.scene.cameras import Cameras
+from stream.viewer.scene.colors import BODY, SECOND_BODY
+from stream.viewer.scene.framing import View, Viewpoint, first_viewpoint, viewpoint
+from stream.viewer.scene.level import LevelEstimator
+from stream.viewer.scene.stage import Stage, StageOptions
+from stream.viewer.scene.world import WORLD, World
+from stream.viewer.track import ViewerTrack
+
+APART_M = 1.2  # between two takes
+FOLLOW_M = 0.35  # the performer moves freely by this much before the view follows
+FOLLOW_SHARE = 0.08
+FAR_M = 1.5  # beyond it the view follows at once: the slider was moved, or another take begins
+MIN_STEP_M = 1e-3
+TYPICAL_ASPECT = 1.3
+JUMP_S = 0.3  # a larger step in one update is a jump: trails do not follow it
+ViewpointOf = Callable[[float], Viewpoint]  # by the aspect of the picture
+
+
+class SceneItem(StrEnum):
+    """What can be shown and hidden; the parts of a body are fields of StageOptions."""
+
+    BODY = "body"
+    BONES = "bones"
+    JOINTS = "joints"
+    MARKERS = "markers"
+    LABELS = "labels"
+    TRAILS = "trails"
+    CONTACTS = "contacts"
+    CAMERAS = "cameras"
+    FLOOR = "floor"
+    AXES = "axes"
+
+
+class Scenery:
+    """The scene of one or two tracks; call it from one thread. follow: the view follows the performer."""
+
+    def __init__(self, server: viser.ViserServer, dark: bool) -> None:
+        self._server = server
+        self._world = World(server, dark)
+        self._options = StageOptions()
+        self._apart_m = APART_M
+        self._tracks: Sequence[ViewerTrack] = ()
+        self._stages: list[Stage | None] = []
+        self._shown: list[PoseMessage | None] = []
+        self._levelling = LevelEstimator(None)
+        self._framed = False
+        self._cursor_s = 0.0
+        self._cameras: Cameras | None = None
+        self._rig: RigMessage | None = None
+        self._cameras_on = True
+        self._pictures = False
+        self._world.axes = False
+        self.follow = True
+
+    def set_tracks(self, tracks: Sequence[ViewerTrack]) -> None:
+        """Show other tracks; the stage of the same performer is kept."""
+        self._tracks = tracks
+        self._stages += [None] * (len(tracks) - len(self._stages))
+        self._shown = [None] * len(tracks)
+        self._levelling = LevelEstimator(None)
+        self._framed = False
+
+    def show(self, cursor_s: float) -> None:
+        """Show a time of the tracks; what is shown already is not sent again."""
+        if not -1e-6 <= cursor_s - self._cursor_s <= JUMP_S:
+            for stage in self._stages:
+                if stage is not None:
+                    stage.trails.clear()
+        self._cursor_s = cursor_s
+        self._show_cameras()
+        for n, track in enumerate(self._tracks):
+            pose = track.pose_at(cursor_s)
+            if pose is self._shown[n] or (pose is None and self._shown[n] is None):
+                continue
+            self._shown[n] = pose
+            if pose is not None and track.skeleton is not None:
+                self._stage(n, track.skeleton).show(pose)
+                if n == 0:
+                    self._settle(track, pose)
+            elif (stage := self._stages[n]) is not None:
+                stage.show(None)
+
+    def switch(self, item: SceneItem, on: bool) -> None:
+        """Show an item of the scene or hide it."""
+        if item is SceneItem.CAMERAS:
+            self._cameras_on = on
+            if self._cameras is not None:
+                self._cameras.on = on
+        elif item is SceneItem.FLOOR:
+            self._world.floor = on
+        elif item is SceneItem.AXES:
+            self._world.axes = on
+        else:
+            self._options = replace(self._options, **{item.value: on})  # type: ignore[arg-type]
+            self._apply()
+
+    def set_apart(self, apart_m: float) -> None:
+        """Set the distance between two takes."""
+        self._apart_m = apart_m
+        self._apply()
+
+    def set_dark(self, dark: bool) -> None:
+        """Change between dark and light."""
+        self._world.set_dark(dark)
+        self._fit()
+
+    def look(self, view: View) -> None:
+        """Have all pages look from one of the views."""
+        rig = self._tracks[0].rig if self._tracks else None
+        level, root_m, apart_m = self._world.level, self._root_m(), self._width_m()
+        self._set_viewpoint(lambda aspect: viewpoint(view, root_m, rig, level, aspect, apart_m))
+
+    def welcome(self, client: viser.ClientHandle) -> None:
+        """Aim the camera of a new page at the performer."""
+        if self._framed:
+            _aim(client, self._in_scene(self._first_viewpoint))
+
+    def want_pictures(self, wanted: bool) -> None:
+        """Have the cameras send pictures, or no longer."""
+        self._pictures = wanted
+        if self._cameras is not None:
+            self._cameras.pictures = wanted
+
+    def pictures(self) -> tuple[Image | None, ...]:
+        """Return the cameras' newest pictures with the detections drawn in, left first; None where there is none."""
+        if self._cameras is None or not self._tracks:
+            return ()
+        skeleton, pose = self._tracks[0].skeleton, self._shown[0]
+        return tuple(self._cameras.picture(n, skeleton, pose) for n in (0, 1))
+
+    def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
+        """Return the stage of a track; another skeleton gets a new one."""
+        stage = self._stages[n]
+        if stage is None or stage.skeleton.hash != skeleton.hash:
+            if stage is not None:
+                stage.remove()
+            stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._options_of(n), self._server.atomic)
+            self._stages[n] = stage
+            self._fit()
+        return stage
+
+    def _fit(self) -> None:
+        """Set colours and contacts of the stages by the floor."""
+        for stage in self._stages:
+            if stage is not None:
+                stage.set_ground(self._world.ground)
+                stage.set_level(self._world.level)
+
+    def _options_of(self, n: int) -> StageOptions:
+        """Return the options of one stage."""
+        middle = 0.5 * (len(self._tracks) - 1)
+        return replace(self._options, color=(BODY, SECOND_BODY)[n], offset_x_m=(n - middle) * self._apart_m)
+
+    def _apply(self) -> None:
+        """Apply the options to the stages."""
+        for n, stage in enumerate(self._stages):
+            if stage is not None:
+                stage.options = self._options_of(n)
+
+    def _settle(self, track: ViewerTrack, pose: PoseMessage) -> None:
+        """Level the world; aim at the performer at first, and follow afterwards."""
+        assert track.skeleton is not None
+        if not self._framed:
+            self._levelling = LevelEstimator(track.rig)
+        if self._levelling.add(track.skeleton, pose) or not self._framed:
+            self._world.set_level(self._levelling.level)
+            self._fit()
+        if not self._framed:
+            self._framed = True
+            self._world.set_centre(self._root_m())
+            self._set_viewpoint(self._first_viewpoint)
+        elif self.follow:
+            self._follow()
+
+    def _first_viewpoint(self, aspect: float) -> Viewpoint:
+        """Return the viewpoint that a page opens with."""
+        return first_viewpoint(self._root_m(), self._tracks[0].rig, self._world.level, aspect, self._width_m())
+
+    def _set_viewpoint(self, viewpoint_of: ViewpointOf) -> None:
+        """Set the viewpoint of all pages and of those to come."""
+        in_scene, camera = self._in_scene(viewpoint_of), self._server.initial_camera
+        seen = in_scene(TYPICAL_ASPECT)
+        camera.position, camera.look_at, camera.up, camera.fov = seen.position, seen.look_at, seen.up, seen.fov_rad
+        for client in self._server.get_clients().values():
+            _aim(client, in_scene)
+
+    def _in_scene(self, viewpoint_of: ViewpointOf) -> ViewpointOf:
+        """Convert viewpoints from the view to the scene, whose middle moves with the performer."""
+
+        def in_scene(aspect: float) -> Viewpoint:
+            seen, centre_m = viewpoint_of(aspect), self._world.centre_m
+            return replace(seen, position=seen.position - centre_m, look_at=seen.look_at - centre_m)
+
+        return in_scene
+
+    def _show_cameras(self) -> None:
+        """Show the cameras of the first track with their pictures."""
+        track = self._tracks[0] if self._tracks else None
+        if track is None or track.rig is None:
+            return
+        if self._cameras is None or not _same_rig(self._rig, track.rig):
+            if self._cameras is not None:
+                self._cameras.remove()
+            self._cameras = Cameras(self._server.scene, f"{WORLD}/cameras", track.rig, self._server.atomic)
+            self._cameras.on, self._cameras.pictures = self._cameras_on, self._pictures
+        self._rig = track.rig
+        if track.status is not None:
+            self._cameras.update_status(track.status)
+        self._cameras.update()
+
+    def _follow(self) -> None:
+        """Bring a performer who has left the middle back to it, smoothly, by moving the world and not the pages' cameras."""
+        ahead = (self._root_m() - self._world.centre_m) * [1.0, 0.0, 1.0]
+        distance_m = float(np.linalg.norm(ahead))
+        if distance_m > FAR_M:
+            self._world.set_centre(self._world.centre_m + ahead)
+            return
+        step = ahead / max(distance_m, FOLLOW_M) * (distance_m - FOLLOW_M) * FOLLOW_SHARE
+        if distance_m > FOLLOW_M and np.linalg.norm(step) > MIN_STEP_M:
+            self._world.set_centre(self._world.centre_m + step)
+
+    def _root_m(self) -> Floats:
+        """Return the hips of the first performer in the view, (3,)."""
+        pose = self._shown[0] if self._shown else None
+        return self._world.level.to_view(np.array(pose.root_m if pose is not None else (0.0, 0.95, 0.0)))
+
+    def _width_m(self) -> float:
+        """Return the distance between the outer performers."""
+        return self._apart_m * (len(self._tracks) - 1)
+
+
+def _aim(client: viser.ClientHandle, viewpoint_of: ViewpointOf) -> None:
+    """Set the viewpoint of one page, by the aspect of its picture."""
+    seen = viewpoint_of(client.camera.aspect)
+    with client.atomic():
+        client.camera.up_direction = seen.up
+        client.camera.position = seen.position
+        client.camera.look_at = seen.look_at
+        client.camera.fov = seen.fov_rad
+
+
+def _same_rig(one: RigMessage | None, other: RigMessage) -> bool:
+    """Return whether two messages describe the same cameras: the message is repeated."""
+    return one is other or (one is not None and encode(replace(one, session="")) == encode(replace(other, session="")))

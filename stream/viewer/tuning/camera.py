@@ -1,0 +1,211 @@
+"""One camera's column while it is tuned: its picture as the detector sees it, its state, and its settings."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import viser
+
+from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
+from config.per_camera import CONTROLS, choices
+from stream.protocol.messages import StatusMessage
+from stream.viewer.requests import TuningRequests, Value
+from stream.viewer.tuning.html import camera_html
+from stream.viewer.tuning.picture import CANVAS_PX, PictureMarks, sharpness, tuned_picture
+from stream.web.html import set_html
+from stream.web.preview import CameraPreview
+
+EMPTY = np.zeros((CANVAS_PX * 3 // 4, CANVAS_PX, 3), np.uint8)
+HANDS_OFF_S = 2.5  # after a user moved a control, it is not set until its effect can have been reported
+QUALITY = 75
+MODES = {"auto": "seen by itself", "dark": "dark, markers bright", "background": "lit, by its background"}
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class SliderRange:
+    """The slider of a numeric setting of the detector: name and range of the setting."""
+
+    key: str
+    label: str
+    low: float
+    high: float
+    step: float
+    hint: str
+
+
+SLIDERS = (
+    SliderRange(
+        "detector.min_area_px", "Least area [px]", 1.0, 60.0, 0.5, "Smaller spots are noise. Raise it where specks are circled"
+    ),
+    SliderRange(
+        "detector.k_sigma", "Distance [sigma]", 1.0, 20.0, 0.5, "Foreground is so many standard deviations from the background"
+    ),
+    SliderRange(
+        "detector.min_difference", "Distance [levels]", 1.0, 80.0, 1.0, "and so many grey levels of 255. Raise against shadows"
+    ),
+)
+
+
+class TuningPanel:
+    """The column of one camera. Build it in an open container; `show` and `update` belong to the app's thread.
+
+    side: left or right; preview: of the camera; kind: picture or foreground.
+    """
+
+    def __init__(self, side: str, requests: TuningRequests) -> None:
+        self.side, self._requests = side, requests
+        self.preview = CameraPreview()
+        self.kind = PreviewKind.FOREGROUND
+        self._moved_s: dict[str, float] = {}
+        self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
+        self._controls: dict[str, tuple[viser.GuiCheckboxHandle, viser.GuiNumberHandle[float]]] = {}
+        self._size = (0, 0)
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        self._image = gui.add_image(EMPTY, jpeg_quality=QUALITY)
+        self._state = gui.add_html("")
+        self._mode = gui.add_dropdown("Room", tuple(MODES.values()), hint="By what the detector tells markers")
+        self._mode.on_update(self._mode_changed)
+        for slider in SLIDERS:
+            handle = gui.add_slider(slider.label, slider.low, slider.high, slider.step, slider.low, hint=slider.hint)
+            handle.on_update(partial(self._slider_moved, key=slider.key))
+            self._sliders[slider.key] = handle
+        row = gui.add_button_group("This camera", ("Learn background", "Reset"), hint="Learn it while nobody is in view")
+        row.on_click(self._press)
+        self._zoom = gui.add_slider("Zoom", 1.0, 8.0, 0.5, 1.0, hint="Pixel by pixel, to focus the lens")
+        self._across = gui.add_slider("Across [%]", 0, 100, 1, 50, visible=False)
+        self._down = gui.add_slider("Down [%]", 0, 100, 1, 50, visible=False)
+        self._device = gui.add_folder("The camera itself", visible=False)
+        with self._device:
+            for name in CONTROLS:
+                self._controls[name] = self._control(gui, name)
+
+    def _control(self, gui: viser.GuiApi, name: str) -> tuple[viser.GuiCheckboxHandle, viser.GuiNumberHandle[float]]:
+        """Create the two widgets of one control of the device."""
+        label = name.replace("_", " ").capitalize()
+        automatic = gui.add_checkbox(f"{label} by itself", True, visible=False)
+        number = gui.add_number(label, 0.0, step=1.0, visible=False, disabled=True, hint="In the driver's own numbers")
+        automatic.on_update(lambda event: self._control_changed(event, name))
+        number.on_update(lambda event: self._control_changed(event, name))
+        return automatic, number
+
+    @property
+    def request(self) -> PreviewRequest:
+        """What is requested of the camera."""
+        zoom = float(self._zoom.value)
+        width, height = self._size
+        if zoom <= 1.0 or not width:
+            return PreviewRequest(self.kind)
+        part = (round(width / zoom), round(height / zoom))
+        x, y = (
+            round(min(max(0.01 * share * full - 0.5 * p, 0.0), full - p))
+            for full, p, share in zip(self._size, part, (self._across.value, self._down.value), strict=True)
+        )
+        return PreviewRequest(self.kind, (x, y, *part))
+
+    def show(self, marks: PictureMarks) -> None:
+        """Show the newest picture with marks on it."""
+        if self.preview.newest is not None:
+            preview, image = self.preview.newest
+            self._size = preview.size
+            self._image.image = tuned_picture(image, preview, marks)
+
+    def update(self, status: StatusMessage | None, settings: Mapping[str, Value]) -> None:
+        """Update state and controls. settings: as the service has them; those that the camera reports are preferred."""
+        zoomed = float(self._zoom.value) > 1.0
+        preview, image = self.preview.newest or (None, None)
+        sharp = sharpness(image) if image is not None and zoomed else None
+        set_html(self._state, camera_html(self.side, status, preview, sharp))
+        if self._across.visible != zoomed:
+            self._across.visible = self._down.visible = zoomed
+            if preview is not None and zoomed:
+                self._aim(preview)
+        details: Mapping[str, Any] = {} if status is None else status.camera(self.side)
+        tuning = details.get("tuning")
+        in_force = {**settings, **(tuning if isinstance(tuning, dict) else {})}
+        self._show_settings(in_force)
+        self._show_device(details, in_force)
+
+    def _aim(self, preview: Preview) -> None:
+        """Move the zoom to the marker nearest to the median of all."""
+        points = preview.points_px
+        if not len(points):
+            return
+        middle = points[np.linalg.norm(points - np.median(points, axis=0), axis=1).argmin()]
+        for handle, at, full in zip((self._across, self._down), middle, preview.size, strict=True):
+            handle.value = round(min(max(100.0 * float(at) / full, 0.0), 100.0))  # type: ignore[misc]
+
+    def _show_settings(self, in_force: Mapping[str, object]) -> None:
+        """Set the detector's controls to the settings in force, unless a user has just moved them."""
+        for slider in SLIDERS:
+            value, handle = in_force.get(slider.key), self._sliders[slider.key]
+            if isinstance(value, int | float) and self._free(slider.key):
+                shown = min(max(slider.low + round((value - slider.low) / slider.step) * slider.step, slider.low), slider.high)
+                if handle.value != shown:
+                    handle.value = shown  # type: ignore[misc]
+        mode = MODES.get(str(in_force.get("detector.mode", "")))
+        if mode is not None and self._free("detector.mode") and self._mode.value != mode:
+            self._mode.value = mode  # type: ignore[misc]
+
+    def _show_device(self, details: Mapping[str, Any], in_force: Mapping[str, object]) -> None:
+        """Show the controls that the camera has, with the values it reports."""
+        has = [name for name in CONTROLS if isinstance(details.get(name), int | float)]
+        if self._device.visible != bool(has):
+            self._device.visible = bool(has)
+        for name, (automatic, number) in self._controls.items():
+            if automatic.visible != (name in has):
+                automatic.visible = number.visible = name in has
+            if name not in has or not self._free(f"camera.{name}"):
+                continue
+            is_auto, value = str(in_force.get(f"camera.{name}", AUTO)) == AUTO, float(details[name])
+            if automatic.value != is_auto:
+                automatic.value = is_auto  # type: ignore[misc]
+            if number.disabled != is_auto:
+                number.disabled = is_auto
+            if number.value != value:
+                number.value = value  # type: ignore[misc]
+
+    def _slider_moved(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]], key: str) -> None:
+        """Request what a user moved a slider to; changes of our own have no client."""
+        if event.client is not None:
+            self._request(key, float(event.target.value))
+
+    def _mode_changed(self, event: viser.GuiEvent[Any]) -> None:
+        """Request another mode of the detector."""
+        if event.client is not None:
+            modes = {label: mode for mode, label in MODES.items()}
+            mode = modes.get(str(event.target.value), AUTO)
+            if mode in choices("detector.mode"):
+                self._request("detector.mode", mode)
+
+    def _control_changed(self, event: viser.GuiEvent[Any], name: str) -> None:
+        """Request another value of a control of the device."""
+        if event.client is None:
+            return
+        automatic, number = self._controls[name]
+        number.disabled = bool(automatic.value)
+        self._request(f"camera.{name}", AUTO if automatic.value else f"{float(number.value):g}")
+
+    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Learn the background, or take all tuning of the camera back."""
+        if event.target.value == "Reset":
+            self._moved_s.clear()
+            has = [f"camera.{name}" for name, (automatic, _) in self._controls.items() if automatic.visible]
+            keys = [*(slider.key for slider in SLIDERS), "detector.mode", *has]
+            self._requests.tune(self.side, dict.fromkeys(keys))
+        else:
+            self._requests.tune(self.side, {"background": "learn"})
+
+    def _request(self, key: str, value: Value) -> None:
+        """Request a setting, and leave its control alone for a while."""
+        self._moved_s[key] = time.monotonic()
+        self._requests.tune(self.side, {key: value})
+
+    def _free(self, key: str) -> bool:
+        """Return whether no user has moved a control lately."""
+        return time.monotonic() - self._moved_s.get(key, -HANDS_OFF_S) >= HANDS_OFF_S

@@ -1,0 +1,94 @@
+"""How a camera and the cameras' time offset are, as HTML; all text from the stream is escaped."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from capture.process.preview_image import Preview
+from stream.protocol.messages import StatusMessage
+from stream.viewer.html import box
+from stream.web.html import BAD, GOOD, NEUTRAL, pill
+
+STATES = {
+    "live": ("live", GOOD),
+    "waiting": ("waiting", NEUTRAL),
+    "silent": ("silent", BAD),
+    "lost": ("lost", BAD),
+    "reopening": ("looking for it", BAD),
+}
+STAMPS = {
+    "driver": "stamped by its driver",
+    "sender": "stamped by the sender",
+    "read": "stamped when read",
+    "file": "stamps of a recording",
+}
+MODES = {"dark": "bright spots in the dark", "bright": "bright spots in a lit room", "color": "colours in a lit room"}
+COUNTS = {"skipped": "skipped", "repeated": "the same again", "unsent": "unsent", "damaged": "damaged"}
+
+
+def camera_html(side: str, status: StatusMessage | None, preview: Preview | None, sharpness: float | None = None) -> str:
+    """Return how a camera is: state, health, rate, time stamps, drops, and the mode of its detector.
+
+    sharpness: of the picture, shown where it is known.
+    """
+    details: Mapping[str, Any] = {} if status is None else status.camera(side)
+    state, color = STATES.get(str(details.get("state", "")), ("no word of it", NEUTRAL))
+    name = str(details.get("name", ""))[:60]
+    health = str(details.get("health", "") or "")[:300]
+    warning = f'<div style="color:{BAD};font-weight:600">{escape(health)}</div>' if health else ""
+    figures = [escape(name)] * bool(name) + _figures(details, preview)
+    figures += [f"sharpness {sharpness:.1f}"] if sharpness is not None else []
+    return box(
+        f'<div class="row"><span>{_found(preview)}</span>{pill(state, color)}</div>'
+        f"{warning}<div>{_mode(preview)}</div>"
+        f'<div class="dim">{" · ".join(figures)}</div>'
+    )
+
+
+def offset_html(status: StatusMessage | None) -> str:
+    """Return the cameras' time offset as far as it is known."""
+    calibration = status.calibration if status is not None else {}
+    offset, sigma = _number(calibration.get("time_offset_ms")), _number(calibration.get("time_offset_sigma_ms"))
+    if offset is None:
+        return box('<div class="dim">Nothing is known of it yet.</div>')
+    if sigma is not None and abs(offset) < sigma:
+        return box(f"Both cameras' stamps agree, to <b>{sigma:.1f} ms</b>.")
+    interval = f" ± {sigma:.1f}" if sigma is not None and 0.0 < sigma < 100.0 else ""
+    return box(f"The right camera's stamps are <b>{abs(offset):.1f}{interval} ms</b> {'late' if offset >= 0.0 else 'early'}.")
+
+
+def _found(preview: Preview | None) -> str:
+    """Return the number of markers that are detected, and their median uncertainty."""
+    if preview is None:
+        return "no picture"
+    n = len(preview.points_px)
+    sigma = f", to {float(np.median(preview.sigma_px)):.2f} px" if len(preview.sigma_px) else ""
+    return f"<b>{n} marker{'' if n == 1 else 's'}</b>{sigma}"
+
+
+def _mode(preview: Preview | None) -> str:
+    """Return how the detector tells markers."""
+    if preview is None:
+        return "Only cameras of this machine send pictures, while a page looks."
+    if preview.flooded:
+        return f'<b style="color:{BAD}">Nearly all is foreground</b>: learn the background, or raise its distance'
+    level = f", brighter than {preview.level} of 255" if preview.level is not None else ""
+    return f"{MODES.get(preview.mode, '')}{level}"
+
+
+def _figures(details: Mapping[str, Any], preview: Preview | None) -> list[str]:
+    """Return size, rate, kind of time stamps and losses."""
+    figures = [f"{preview.size[0]}×{preview.size[1]}"] if preview is not None else []
+    fps = _number(details.get("fps"))
+    figures += [f"{fps:.1f} frames/s"] if fps is not None else []
+    stamp = str(details.get("stamp", ""))
+    figures += [STAMPS[stamp]] if stamp in STAMPS else []
+    counts = {label: _number(details.get(name)) for name, label in COUNTS.items()}
+    return figures + [f"{count:.0f} {label}" for label, count in counts.items() if count]
+
+
+def _number(value: object) -> float | None:
+    """Return a number of the stream, None for anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,1 @@
+"""The web server behind every page, and what the pages share: HTML pieces and previews of the cameras."""

@@ -1,0 +1,130 @@
+"""The web server of the pages: viser, on this machine only unless asked otherwise, with requests of other sites refused."""
+
+import contextlib
+import errno
+import inspect
+import io
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import viser
+import websockets.asyncio.server
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+
+from config.errors import DuocapError, reason
+
+log = logging.getLogger(__name__)
+
+MAX_PORTS = 100
+FORBIDDEN = 403
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+BRAND_RGB = (0, 114, 178)
+Check = Callable[[ServerConnection, Request], Awaitable[Response | None] | Response | None]
+
+
+class ViewerError(DuocapError):
+    """A page cannot be served or shown."""
+
+
+def open_server(host: str, port: int, title: str) -> viser.ViserServer:
+    """Serve at host and port, or the next free port; see `get_port`. Raises ViewerError: no port is free, or no such host."""
+    found = free_port(host, port)
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # a browser that disconnects early needs no traceback
+    # viser prints a notice of its own; ours is printed by the command.
+    with contextlib.redirect_stdout(io.StringIO()), _own_pages_only(host):
+        server = viser.ViserServer(host, found, label=title, verbose=False)
+    server.request_share_url = _never_share  # type: ignore[method-assign]
+    return server
+
+
+def close_server(server: viser.ViserServer) -> None:
+    """Stop serving, without viser's notice on standard output."""
+    with contextlib.suppress(RuntimeError), contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
+
+
+def set_theme(server: viser.ViserServer, dark: bool) -> None:
+    """Set the colours of a page."""
+    server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRAND_RGB)
+
+
+def free_port(host: str, port: int) -> int:
+    """Return the first free port from `port` on; 0 takes any. Raises ViewerError."""
+    last = min(port + MAX_PORTS, 65536)
+    for candidate in range(port, last):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            try:
+                probe.bind((host, candidate))
+            except OSError as error:
+                if not _is_taken(error):
+                    message = f"the viewer cannot serve at {host} ({reason(error)}); give an address of this machine with --host"
+                    raise ViewerError(message) from error
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise ViewerError(f"no port from {port} to {last - 1} is free for the viewer; give another with --port")
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL by which a browser on this machine opens the page."""
+    name = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
+def is_own_page(origin: str | None, asked_host: str | None, loopback: bool) -> bool:
+    """Return whether a request comes from our own page or from a program, rather than from the page of another site.
+
+    origin, asked_host: the headers Origin and Host; loopback: only this machine is served, and other names for it (DNS
+    rebinding) are refused.
+    """
+    name = urlsplit(f"//{asked_host or ''}").hostname or ""
+    if loopback and name not in LOOPBACK:
+        return False
+    return origin is None or urlsplit(origin).netloc == asked_host
+
+
+@contextlib.contextmanager
+def _own_pages_only(host: str) -> Iterator[None]:
+    """Make the server that is created in this context refuse pages of other sites, which may try the ports of this machine.
+
+    viser passes `process_request` to `websockets.asyncio.server.serve` and has no hook for a check of ours.
+    """
+    serve = websockets.asyncio.server.serve
+
+    def guarded(*args: Any, process_request: Check | None = None, **options: Any) -> Any:
+        return serve(*args, process_request=_checked(process_request, host in LOOPBACK), **options)
+
+    websockets.asyncio.server.serve = guarded  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        websockets.asyncio.server.serve = serve  # type: ignore[misc]
+
+
+def _checked(answer: Check | None, loopback: bool) -> Check:
+    """Return a handler that checks the origin before the server's own handler."""
+
+    async def check(connection: ServerConnection, request: Request) -> Response | None:
+        if not is_own_page(request.headers.get("Origin"), request.headers.get("Host"), loopback):
+            log.warning("refused a page of %s", request.headers.get("Origin") or request.headers.get("Host"))
+            return connection.respond(FORBIDDEN, "duocap answers its own pages only\n")
+        if answer is None:
+            return None
+        given = answer(connection, request)
+        return await given if inspect.isawaitable(given) else given
+
+    return check
+
+
+def _is_taken(error: OSError) -> bool:
+    """Return whether a port is in use or reserved, as opposed to an address that this machine does not have."""
+    return error.errno in (errno.EADDRINUSE, errno.EACCES, 10048, 10013)
+
+
+def _never_share(verbose: bool = True) -> None:
+    """Refuse viser's tunnel to the internet: what is captured stays on this machine."""
+    log.warning("a page asked to share the viewer over the internet: refused")

@@ -1,0 +1,196 @@
+"""rig.toml: what is written is read again, and each fault has its own line."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration.camera import Camera, Rig
+from calibration.formats.rig_toml import read_monocular_rig, read_rig, write_rig
+from config.errors import FileFormatError
+from database.geometry.rotations import matrix_from_rotvec
+
+TEXT = """
+[cam_0]
+name = "port"
+size = [640, 480]
+matrix = [[795.5, 0.0, 293.25], [0.0, 796.5, 219.75], [0.0, 0.0, 1.0]]
+distortions = [-0.03, 0.5, 0.001, -0.002]
+rotation = [0.0, 0.0, 0.0]
+translation = [0.0, 0.0, 0.0]
+
+[cam_1]
+name = "starboard"
+size = [800, 600]
+matrix = [[801.0, 0.0, 411.0], [0, 802.0, 287.0], [0, 0, 1]]
+distortions = [0.01, -0.02, 0.003, 0.004, -0.05]
+rotation = [0.030609442, -1.2, 2.1]
+translation = [-0.36577347, -0.001014521, -0.0015]
+
+[metadata]
+adjusted = false
+error = 0.2917
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "rig.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def assert_same_rig(first: Rig, second: Rig, rotation_atol: float) -> None:
+    for a, b in zip(first.cameras, second.cameras, strict=True):
+        assert (a.name, a.size) == (b.name, b.size)
+        np.testing.assert_array_equal(a.matrix, b.matrix)
+        np.testing.assert_array_equal(a.distortions, b.distortions)
+        np.testing.assert_array_equal(a.translation, b.translation)
+        np.testing.assert_allclose(a.rotation, b.rotation, atol=rotation_atol)
+    assert first.error_px == second.error_px or (math.isnan(first.error_px) and math.isnan(second.error_px))
+    assert first.floor_known == second.floor_known
+
+
+def test_values_end_in_their_places(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    assert (rig.left.name, rig.right.name) == ("port", "starboard")
+    assert (rig.left.size, rig.right.size) == ((640, 480), (800, 600))
+    assert (rig.left.matrix[0, 0], rig.left.matrix[1, 1], rig.left.matrix[0, 2], rig.left.matrix[1, 2]) == (
+        795.5,
+        796.5,
+        293.25,
+        219.75,
+    )
+    assert (len(rig.left.distortions), len(rig.right.distortions)) == (4, 5)
+    np.testing.assert_array_equal(rig.right.rotation, matrix_from_rotvec([0.030609442, -1.2, 2.1]))
+    assert rig.error_px == 0.2917
+    assert not rig.floor_known
+
+
+def test_files_round_trip_exactly(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    write_rig(tmp_path / "a.toml", rig)
+    again = read_rig(tmp_path / "a.toml")
+    assert_same_rig(rig, again, rotation_atol=1e-15)
+    write_rig(tmp_path / "b.toml", again)
+    assert (tmp_path / "a.toml").read_bytes() == (tmp_path / "b.toml").read_bytes()
+    assert "rotation = [\n    0.030609442,\n    -1.2,\n    2.1,\n]" in (tmp_path / "a.toml").read_text(encoding="utf-8")
+
+
+numbers = st.floats(-2.0, 2.0, allow_nan=False)
+
+
+@given(
+    rotation=st.tuples(numbers, numbers, numbers),
+    translation=st.tuples(numbers, numbers, st.floats(0.5, 3.0)),
+    focal=st.floats(300.0, 2000.0),
+    distortions=st.lists(numbers, min_size=4, max_size=5),
+    error=st.floats(0.0, 5.0) | st.just(float("nan")),
+    floor_known=st.booleans(),
+)
+def test_rigs_round_trip(
+    tmp_path_factory: pytest.TempPathFactory,
+    rotation: tuple[float, float, float],
+    translation: tuple[float, float, float],
+    focal: float,
+    distortions: list[float],
+    error: float,
+    floor_known: bool,
+) -> None:
+    matrix = np.array([[focal, 0.0, 300.7], [0.0, 1.01 * focal, 222.2], [0.0, 0.0, 1.0]])
+    left = Camera("l", (640, 480), matrix, np.array(distortions), np.eye(3), np.zeros(3))
+    right = Camera("r", (640, 480), matrix.copy(), np.array(distortions), matrix_from_rotvec(rotation), np.array(translation))
+    path = tmp_path_factory.mktemp("rig") / "rig.toml"
+    rig = Rig(left, right, error, floor_known)
+    write_rig(path, rig)
+    assert_same_rig(rig, read_rig(path), rotation_atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("[cam_1]", "[right]", r"\[cam_1\] is missing.*\[cam_0\], \[right\]"),
+        ("[metadata]", "[cam_2]\n[metadata]", "3 cameras, expected two"),
+        ("rotation = [0.0, 0.0, 0.0]", "rotation = [0.0, 0.0]", r"\[cam_0\] rotation must be 3 numbers"),
+        ("rotation = [0.0, 0.0, 0.0]", "", r"\[cam_0\] lacks rotation; expected 3 numbers"),
+        ("rotation = [0.0, 0.0, 0.0]", "rotation = [0.0, true, 0.0]", "rotation must be 3 numbers"),
+        ("rotation = [0.0, 0.0, 0.0]", 'rotation = [0.0, "1", 0.0]', "rotation must be 3 numbers"),
+        ("[-0.03, 0.5, 0.001, -0.002]", "[-0.03, 0.5, 0.001]", "distortions must be 4 or 5 numbers"),
+        ("[-0.03, 0.5, 0.001, -0.002]", "[-0.03, nan, 0.001, 0.0]", "distortions holds a number that is not finite"),
+        ("795.5", "0.7955", "focal length fx = 0.7955 px, expected 128 to 19200 px"),
+        ("796.5", "-796.5", "focal length fy"),
+        ("293.25", "29325.0", "principal point cx"),
+        ("[0, 0, 1]", "[0, 1, 1]", "matrix must be"),
+        ("[640, 480]", "[640.5, 480]", "size must be width and height"),
+        ("[640, 480]", "[640, 0]", "size must be width and height"),
+        ("-0.36577347", "-365.77347", "366 m apart|365.7.* m apart"),
+        ("-0.36577347, -0.001014521, -0.0015", "0.0, 0.0, 0.0", "0 m apart"),
+        ("error = 0.2917", 'error = "low"', "error must be the reprojection RMS"),
+        ("error = 0.2917", "floor_known = 1", "floor_known must be true or false"),
+        ("adjusted", "adjusted =", "not valid TOML"),
+        ('name = "port"', "fisheye = true", "fisheye"),
+    ],
+)
+def test_each_fault_has_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in TEXT
+    with pytest.raises(FileFormatError, match=expected) as caught:
+        read_rig(write(tmp_path, TEXT.replace(old, new, 1)))
+    assert "\n" not in str(caught.value)
+    assert "rig.toml" in str(caught.value)
+
+
+def test_missing_file_and_bytes_that_are_no_text(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"no such file.*duocap simulate"):
+        read_rig(tmp_path / "none.toml")
+    (tmp_path / "rig.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileFormatError, match="cannot read the rig"):
+        read_rig(tmp_path / "rig.toml")
+
+
+def test_writing_to_no_folder_says_so(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    with pytest.raises(FileFormatError, match="cannot be written"):
+        write_rig(tmp_path / "nowhere" / "rig.toml", rig)
+
+
+def test_real_rig(shared_data: Path) -> None:
+    rig = read_rig(shared_data / "two_webcams" / "rig.toml")
+    assert rig.baseline_m == pytest.approx(0.366, abs=5e-4)
+    assert rig.error_px == 0.2917
+
+
+@pytest.mark.parametrize(("table", "name", "width"), [("cam_0", "port", 640), ("cam_1", "starboard", 800)])
+def test_one_camera_of_two(tmp_path: Path, table: str, name: str, width: int) -> None:
+    rig = read_monocular_rig(write(tmp_path, TEXT), table)
+    assert rig.is_monocular and rig.left.name == name and rig.left.size[0] == width and rig.error_px == 0.2917
+    assert not read_rig(write(tmp_path, TEXT)).is_monocular
+
+
+def test_a_rig_of_one_camera(tmp_path: Path) -> None:
+    alone = write(tmp_path, TEXT.partition("[cam_1]")[0])
+    assert read_monocular_rig(alone).left.name == "port"
+    with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing; .* got \[cam_0\]"):
+        read_monocular_rig(alone, "cam_1")
+    with pytest.raises(FileFormatError, match=r"\[cam_1\] is missing"):
+        read_rig(alone)
+
+
+def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    assert rig.grade == ""
+    write_rig(tmp_path / "judged.toml", replace(rig, grade="poor"))
+    assert read_rig(tmp_path / "judged.toml").grade == "poor"
+    with pytest.raises(FileFormatError, match="verdict must be a word"):
+        read_rig(write(tmp_path, TEXT.replace("adjusted = false", "verdict = 3")))
+
+
+def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
+    rig = read_rig(write(tmp_path, TEXT))
+    write_rig(tmp_path / "lone.toml", Rig(rig.right, rig.right, 0.25))
+    text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
+    assert "[cam_0]" in text and "[cam_1]" not in text
+    lone = read_monocular_rig(tmp_path / "lone.toml")
+    assert lone.is_monocular and lone.left.name == "starboard" and lone.error_px == 0.25

@@ -1,0 +1,48 @@
+"""Findings on single things: views left out at one end of a calibration, and the form of a board."""
+
+from dataclasses import replace
+
+import pytest
+
+from calibration.quality.findings import describe_form, dropped_findings
+from calibration.quality.report import Finding, Grade
+from calibration.solve.solution import BoardForm, DroppedPair, DropReason, RigSolution
+from tests.calibration.quality.scenes import fitted
+
+SCENE = 24
+N = 30  # its views
+
+
+def without(numbers: list[int]) -> RigSolution:
+    """Return a calibration whose views of these numbers were left out."""
+    solution = fitted(SCENE)
+    assert len(solution.pairs) == N
+    dropped = tuple(DroppedPair(solution.pairs[v], DropReason.OUTLIER, 9.1, 0.2) for v in numbers)
+    return replace(solution, pairs=tuple(solution.pairs[v] for v in range(N) if v not in numbers), dropped=dropped)
+
+
+def only(findings: list[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+def test_the_last_views_left_out_show_a_camera_that_was_moved() -> None:
+    finding = only(dropped_findings(without(list(range(N - 6, N)))))
+    assert finding.grade is Grade.POOR and finding.text.startswith(f"the last 6 of {N} views contradict all before")
+
+
+def test_so_do_the_first_views() -> None:
+    assert only(dropped_findings(without([0, 1, 2, 3, 5]))).text.startswith("the first 5 of")
+
+
+@pytest.mark.parametrize("numbers", [[], [29], [28, 29], [2, 9, 14, 21, 25], [3, 4, 5, 6]])
+def test_views_left_out_here_and_there_are_no_move(numbers: list[int]) -> None:
+    assert dropped_findings(without(numbers)) == []
+
+
+def test_a_form_is_reported_if_it_is_significant_and_large() -> None:
+    stretched, bent = describe_form(BoardForm(-0.004, 0.0005, 0.0021, 0.0002))
+    assert stretched.text.endswith("0.40 % higher than wide (+- 0.05 %)") and stretched.fix.startswith("allowed for")
+    assert bent.text == "the board is bent by 2.1 mm (+- 0.2 mm)"
+    assert describe_form(BoardForm(-0.004, 0.002, 0.0021, 0.0009)) == [], "not significant"
+    assert describe_form(BoardForm(0.001, 0.0001, 0.0003, 0.00001)) == [], "significant, but too little to matter"

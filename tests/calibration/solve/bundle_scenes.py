@@ -1,0 +1,109 @@
+"""Rigs and boards of known truth for the adjustment: corners computed, noise added, nothing rendered."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView, ViewPair
+from calibration.camera import Camera, Rig
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, camera_points, project
+from calibration.solve.solution import LensModel
+from calibration.solve.uncertainty import BundleUncertainty, uncertainty_at
+from config.arrays import Bools, Floats
+from database.geometry.rotations import matrix_from_rotvec
+
+BOARD = Board("chessboard", 9, 6, 0.03)
+SIZE = (640, 480)
+
+
+def true_rig(baseline_m: float = 0.4, toe_in_rad: float = 0.12) -> Rig:
+    """Two unlike cameras, the right one turned a little about every axis."""
+    left = np.array([[610.0, 0.0, 325.0], [0.0, 610.0, 231.0], [0.0, 0.0, 1.0]])
+    right = np.array([[655.0, 0.0, 309.0], [0.0, 655.0, 246.0], [0.0, 0.0, 1.0]])
+    R = matrix_from_rotvec([0.03, toe_in_rad, -0.02])
+    t = -R @ np.array([baseline_m, 0.012, -0.02])
+    return Rig(
+        Camera("left", SIZE, left, np.array([-0.21, 0.08, 0.0, 0.0, 0.0]), np.eye(3), np.zeros(3)),
+        Camera("right", SIZE, right, np.array([-0.12, 0.03, 0.0, 0.0, 0.0]), R, t),
+    )
+
+
+def true_places(
+    n: int, seed: int = 1, tilt_rad: float = 0.6, far: tuple[float, float] = (0.8, 1.5), rig: Rig | None = None
+) -> Floats:
+    """Places of the board that both cameras of a rig, by default `true_rig()`, see: rotation vector and translation, (n, 6)."""
+    rng, rig, out = np.random.default_rng(seed), rig or true_rig(), []
+    middle = BOARD.points_m.mean(axis=0)
+    while len(out) < n:
+        axis = rng.normal(size=3) * (1.0, 1.0, 0.4)
+        turn = axis / np.linalg.norm(axis) * rng.uniform(0.3, 1.0) * tilt_rad
+        at = np.array([rng.uniform(-0.25, 0.5), rng.uniform(-0.3, 0.3), rng.uniform(*far)])
+        place = np.concatenate([turn, at - matrix_from_rotvec(turn) @ middle])
+        px = [camera.project(BOARD.points_m @ matrix_from_rotvec(turn).T + place[3:]) for camera in rig.cameras]
+        if all(((p > 3) & (p < np.array(SIZE) - 4)).all() for p in px):
+            out.append(place)
+    return np.stack(out)
+
+
+def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Board = BOARD) -> list[ViewPair]:
+    """What both cameras see of the board at these places, with noise."""
+    rng, out = np.random.default_rng(seed), []
+    for i, place in enumerate(places):
+        world = board.points_m @ matrix_from_rotvec(place[:3]).T + place[3:]
+        views = []
+        for camera in rig.cameras:
+            px = camera.project(world) + rng.normal(0.0, sigma_px, (len(board), 2))
+            views.append(BoardView(px, np.ones(len(board), bool), t_ns=i, name=f"{camera.name}{i:02d}"))
+        out.append(ViewPair(views[0], views[1]))
+    return out
+
+
+def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObservations]:
+    """A state with every number away from zero, three places, a few corners unseen, and observations off by some pixels."""
+    rng = np.random.default_rng(seed)
+    rows: Sequence[Sequence[float]] = (
+        (610.0, 604.0, 325.0, 231.0, -0.21, 0.08, 0.002, -0.001, 0.03),
+        (655.0, 660.0, 309.0, 246.0, -0.12, 0.03, -0.001, 0.003, -0.02),
+    )
+    places = true_places(3, seed)
+    state = BundleState(
+        np.array(rows[:n_cameras]),
+        matrix_from_rotvec([0.03, 0.12, -0.02]),
+        np.array([-0.39, 0.01, 0.07]),
+        matrix_from_rotvec(places[:, :3]),
+        places[:, 3:],
+        np.array([0.004, 0.09, -0.06, 0.05]),
+        0.013,
+    )
+    px = np.stack([project(state.intrinsics[c], x) for c, x in enumerate(camera_points(state, BOARD.points_m))])
+    weight = rng.uniform(0.5, 2.0, px.shape[:3]) * (rng.random(px.shape[:3]) > 0.1)
+    velocity, lag = rng.normal(0.0, 30.0, px.shape[1:]), np.array([0.004, -0.007, 0.011])
+    return state, CornerObservations(BOARD.points_m, px + rng.normal(0.0, 2.0, px.shape), weight, velocity, lag)
+
+
+def cramer_rao(
+    rig: Rig,
+    board: Board,
+    board_to_world: ArrayLike,
+    sigma_px: ArrayLike,
+    lenses: Sequence[LensModel],
+    used: Bools | None = None,
+) -> BundleUncertainty:
+    """Return the bound for a known rig and known poses of the board.
+
+    rig: the left camera at the origin of the world, one or two cameras; board_to_world: rotation vector and translation of every
+    view, (V, 6) [rad, m]; sigma_px: noise of a coordinate, one for all or by camera; lenses: by camera, what was free;
+    used: corners that took part, (2, V, N), by default all that are in the picture.
+    """
+    state = bundle_state(rig, board_to_world)
+    C, V = len(state.intrinsics), len(state.board_rotation)
+    sigma = np.broadcast_to(np.asarray(sigma_px, float), (2,))
+    px, weight = np.zeros((C, V, len(board), 2)), np.zeros((C, V, len(board)))
+    for c, points in enumerate(camera_points(state, board.points_m)):
+        px[c] = project(state.intrinsics[c], points)
+        size = np.array(rig.cameras[c].size)
+        inside = (points[..., 2] > 0) & ((px[c] >= 0) & (px[c] <= size - 1)).all(axis=-1)
+        weight[c] = (inside if used is None else used[c]) / sigma[c] ** 2
+    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C == 2))

@@ -1,0 +1,93 @@
+"""The adjustment's equations: projection as OpenCV's, derivatives against central differences."""
+
+import cv2
+import numpy as np
+import pytest
+
+from calibration.solve.equations import (
+    FreeParameters,
+    apply_step,
+    formed_points,
+    jacobian,
+    project,
+    projection_derivatives,
+    residual_px,
+    subset,
+)
+from calibration.solve.solution import FIXED, LEVELS, LensModel
+from tests.calibration.solve.bundle_scenes import BOARD, small_problem
+
+FULL = LensModel(LEVELS[-1], square=False)
+
+
+def test_projection_is_opencvs() -> None:
+    state, _ = small_problem(1)
+    points = np.random.default_rng(4).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (50, 3))
+    fx, fy, cx, cy = state.intrinsics[0, :4]
+    K = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
+    wanted, _ = cv2.projectPoints(points, np.zeros(3), np.zeros(3), K, state.intrinsics[0, 4:])
+    np.testing.assert_allclose(project(state.intrinsics[0], points), wanted.reshape(-1, 2), atol=1e-9)
+
+
+def test_projection_derivatives() -> None:
+    state, _ = small_problem(1)
+    k, points = state.intrinsics[0], np.random.default_rng(5).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (20, 3))
+    P, Q = projection_derivatives(k, points)
+    for i in range(3):
+        e = 1e-6 * np.eye(3)[i]
+        np.testing.assert_allclose(P[..., i], (project(k, points + e) - project(k, points - e)) / 2e-6, rtol=1e-6, atol=1e-4)
+    for i in range(9):
+        e = 1e-6 * np.eye(9)[i]
+        np.testing.assert_allclose(Q[..., i], (project(k + e, points) - project(k - e, points)) / 2e-6, rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_cameras", "lenses", "form", "offset"),
+    [
+        (2, (FULL, LensModel(("k1",))), True, True),
+        (2, (FIXED, LensModel(("k1", "k2"))), False, True),
+        (2, (LensModel(), FULL), True, False),
+        (1, (FULL,), True, False),
+    ],
+)
+def test_the_jacobian_is_that_of_the_steps_taken(n_cameras: int, lenses: tuple[LensModel, ...], form: bool, offset: bool) -> None:
+    """Every column, by central differences of `moved`: measured less predicted falls as predicted rises."""
+    state, seen = small_problem(n_cameras)
+    freedom = FreeParameters(lenses, relative=n_cameras == 2, form=form, offset=offset)
+    shared, place = jacobian(state, seen, freedom)
+    G, V = freedom.n_shared, seen.n_views
+    assert shared.shape[-1] == G == sum(lens.n_free for lens in lenses) + 6 * (n_cameras == 2) + 4 * form + offset
+    for i in range(G + 6):
+        step = np.zeros(G + 6)
+        step[i] = 1e-6
+        ahead = residual_px(apply_step(state, freedom, step[:G], np.tile(step[G:], (V, 1))), seen)
+        behind = residual_px(apply_step(state, freedom, -step[:G], np.tile(-step[G:], (V, 1))), seen)
+        J = shared[..., i] if i < G else place[..., i - G]
+        np.testing.assert_allclose(J, (behind - ahead) / 2e-6, rtol=1e-5, atol=2e-3, err_msg=f"column {i}")
+
+
+def test_a_corner_behind_the_camera_costs_everything() -> None:
+    state, seen = small_problem(2)
+    behind = subset(state, np.array([0, 1, 2]))
+    behind.board_translation[1, 2] = -1.0
+    r = residual_px(behind, seen)
+    assert np.isinf(r[0, 1][seen.weight[0, 1] > 0]).all() and np.isfinite(r[0, [0, 2]]).all()
+
+
+def test_form_stretches_and_bends_about_the_middle() -> None:
+    """By hand: corner 0 of 9x6 of 30 mm is (-120, -75) mm from the middle."""
+    X = formed_points(BOARD.points_m, np.array([0.01, 2.0, -1.0, 0.5]))
+    flat = BOARD.points_m
+    np.testing.assert_allclose(X[0], flat[0] + [-0.0012, 0.00075, 0.0144 - 0.0028125 + 0.0045], atol=1e-12)
+    np.testing.assert_allclose(X.mean(axis=0)[:2], flat.mean(axis=0)[:2], atol=1e-12)
+
+
+def test_lag_and_offset_carry_the_right_corners_along() -> None:
+    """A picture stamped 4 ms later of a camera whose stamps are 13 ms late was taken 9 ms before the left one."""
+    state, seen = small_problem(2)
+    still = subset(state, np.arange(3))
+    with_motion = residual_px(still, seen)
+    without = residual_px(still, type(seen)(seen.points_m, seen.px, seen.weight))
+    assert seen.velocity_px_s is not None
+    np.testing.assert_allclose(with_motion[1, 0] - without[1, 0], 0.009 * seen.velocity_px_s[0], atol=1e-12)
+    np.testing.assert_array_equal(with_motion[0], without[0])

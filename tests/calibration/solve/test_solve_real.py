@@ -1,0 +1,130 @@
+"""Real boards: the pairs of OpenCV's documentation and two webcams, judged by OpenCV's own calibration and rectification."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from calibration.board.find import find_board
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView, ViewPair
+from calibration.camera import Rig
+from calibration.formats.rig_toml import read_rig
+from calibration.quality.rig import rig_report
+from calibration.solve.rig import solve_rig
+from calibration.triangulate import triangulate
+
+pytestmark = pytest.mark.slow
+SIZES = ((640, 480), (640, 480))
+DOC_BOARD, WEBCAM_BOARD = Board("chessboard", 9, 6, 0.025), Board("chessboard", 9, 6, 0.021)
+
+
+@pytest.fixture(scope="module")
+def doc_pairs() -> list[ViewPair]:
+    folder = Path(os.environ.get("DUOCAP_OPENCV_DOC", "/usr/share/doc/opencv-doc/examples/data"))
+    if not (folder / "left01.jpg").is_file():
+        pytest.skip(f"no pairs of OpenCV's documentation in {folder} (Debian: opencv-doc; or set DUOCAP_OPENCV_DOC)")
+    pairs = []
+    for i in (*range(1, 10), *range(11, 15)):
+        names = [f"{side}{i:02d}" for side in ("left", "right")]
+        images = [cv2.imread(str(folder / f"{name}.jpg"), cv2.IMREAD_GRAYSCALE) for name in names]
+        views = [find_board(np.asarray(image), DOC_BOARD, name=name) for image, name in zip(images, names, strict=True)]
+        pairs.append(ViewPair(views[0], views[1]))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def webcam_pairs(shared_data: Path) -> list[ViewPair]:
+    """The corners are numbered down the columns there; ours go along the rows."""
+    file = shared_data / "two_webcams" / "board_corners.npz"
+    if not file.is_file():
+        pytest.skip(f"no real corners: {file} does not exist")
+    with np.load(file) as stored:
+        sides = [stored[key].reshape(-1, 9, 6, 2).swapaxes(1, 2).reshape(-1, 54, 2) for key in ("left_px", "right_px")]
+    seen = np.ones(54, bool)
+    return [
+        ViewPair(BoardView(left.copy(), seen, name=str(i)), BoardView(right.copy(), seen, name=str(i)))
+        for i, (left, right) in enumerate(zip(*sides, strict=True))
+    ]
+
+
+def both_seen(pairs: Sequence[ViewPair]) -> tuple[np.ndarray, np.ndarray]:
+    """All corners of pairs that both cameras see, (V, 54, 2) each."""
+    views = [(pair.left, pair.right) for pair in pairs if pair.left is not None and pair.right is not None]
+    assert all(left.seen.all() and right.seen.all() for left, right in views)
+    return np.stack([left.corners_px for left, _ in views]), np.stack([right.corners_px for _, right in views])
+
+
+def rectified_dy_px(rig: Rig, pairs: Sequence[ViewPair]) -> float:
+    """Mean |dy| of corresponding corners after OpenCV's rectification [px]."""
+    (K1, d1), (K2, d2) = ((camera.matrix, camera.distortions) for camera in rig.cameras)
+    R, t = rig.right.rotation, rig.right.translation
+    R1, R2, P1, P2 = cv2.stereoRectify(K1, d1, K2, d2, rig.left.size, R, t.reshape(3, 1), flags=cv2.CALIB_ZERO_DISPARITY)[:4]
+    left, right = (px.reshape(-1, 1, 2) for px in both_seen(pairs))
+    first, second = cv2.undistortPoints(left, K1, d1, R=R1, P=P1), cv2.undistortPoints(right, K2, d2, R=R2, P=P2)
+    return float(np.abs(first[:, 0, 1] - second[:, 0, 1]).mean())
+
+
+def edges_mm(rig: Rig, pairs: Sequence[ViewPair], board: Board) -> np.ndarray:
+    left, right = both_seen(pairs)
+    X = triangulate(rig, left.reshape(-1, 2), right.reshape(-1, 2))[0].reshape(-1, board.rows, board.columns, 3)
+    return 1e3 * np.concatenate([np.linalg.norm(np.diff(X, axis=axis), axis=-1).ravel() for axis in (1, 2)])
+
+
+def test_opencvs_pairs_are_no_worse_than_opencvs_own_calibration(doc_pairs: list[ViewPair]) -> None:
+    """OpenCV, jointly refined with its finder: RMS 0.258 px, baseline 82.86 mm, |dy| 0.101 px, edges 25.00 +- 0.27 mm."""
+    solution = solve_rig(DOC_BOARD, doc_pairs, SIZES)
+    assert not solution.dropped and solution.used.sum() >= 1400
+    assert solution.rms_px < 0.22
+    assert 1e3 * solution.rig.baseline_m == pytest.approx(82.86, abs=0.6)
+    assert rectified_dy_px(solution.rig, doc_pairs) < 0.101
+    edges = edges_mm(solution.rig, doc_pairs, DOC_BOARD)
+    assert edges.mean() == pytest.approx(25.0, abs=0.03) and edges.std() < 0.2
+
+
+@pytest.mark.parametrize("train", [slice(0, 7), slice(0, None, 2)])
+def test_pairs_left_out_are_rectified(doc_pairs: list[ViewPair], train: slice) -> None:
+    """Seven pairs to calibrate, the six others to judge."""
+    chosen = doc_pairs[train]
+    rest = [pair for pair in doc_pairs if not any(pair is other for other in chosen)]
+    assert len(chosen) == 7 and len(rest) == 6
+    assert rectified_dy_px(solve_rig(DOC_BOARD, chosen, SIZES).rig, rest) < 0.16
+
+
+def test_the_same_corners_given_to_opencv(doc_pairs: list[ViewPair]) -> None:
+    """OpenCV's joint calibration of the same corners, k1 k2 p1 p2: focal length, baseline and turn agree."""
+    solution = solve_rig(DOC_BOARD, doc_pairs, SIZES)
+    left, right = (px.astype(np.float32)[:, :, None] for px in both_seen(doc_pairs))
+    points = [DOC_BOARD.points_m.astype(np.float32)] * len(left)
+    K, size = np.array([[530.0, 0, 320], [0, 530, 240], [0, 0, 1]]), SIZES[0]
+    flags = cv2.CALIB_FIX_K3
+    lenses = [cv2.calibrateCamera(points, list(px), size, K.copy(), np.zeros(5), flags=flags)[1:3] for px in (left, right)]
+    (K1, d1), (K2, d2) = lenses
+    _, K1, d1, K2, d2, R, t, *_ = cv2.stereoCalibrate(points, list(left), list(right), K1, d1, K2, d2, size, flags=flags)
+    assert solution.rig.left.focal_px == pytest.approx(0.5 * (K1[0, 0] + K1[1, 1]), rel=0.005)
+    assert solution.rig.baseline_m == pytest.approx(float(np.linalg.norm(t)), rel=0.005)
+    turn = cv2.Rodrigues(R.T @ solution.rig.right.rotation)[0]
+    assert np.degrees(np.linalg.norm(turn)) < 0.2
+
+
+def test_two_webcams(webcam_pairs: list[ViewPair], shared_data: Path) -> None:
+    """The reference: RMS 0.2917 px, baseline 365.8 mm. The board was bent by a millimetre, which the reference does not know."""
+    reference = read_rig(shared_data / "two_webcams" / "rig.toml")
+    solution = solve_rig(WEBCAM_BOARD, webcam_pairs, SIZES)
+    assert len(solution.pairs) >= 28 and solution.rms_px < 0.2917
+    assert solution.rig.baseline_m == pytest.approx(reference.baseline_m, rel=0.005)
+    assert any("board is bent" in finding.text for finding in rig_report(solution).findings)
+    assert rectified_dy_px(solution.rig, webcam_pairs) <= 1.02 * rectified_dy_px(reference, webcam_pairs)
+    assert len(solution.lenses[0]) <= 1, "its lenses have next to no distortion: nothing shall be fitted to the noise"
+
+
+def test_two_webcams_k_fold(webcam_pairs: list[ViewPair]) -> None:
+    """Error in pairs left out, eight-fold, after OpenCV's rectification."""
+    errors = []
+    for k in range(0, 8, 3):
+        train = [pair for i, pair in enumerate(webcam_pairs) if i % 8 != k]
+        errors.append(rectified_dy_px(solve_rig(WEBCAM_BOARD, train, SIZES).rig, webcam_pairs[k::8]))
+    assert np.mean(errors) < 0.4

@@ -1,0 +1,162 @@
+"""Finding a constellation: random placements with clutter, gaps, noise and scale; assignment against trying all."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibration.subject.constellation import _frame_of, _score, _search, assign, place_constellation
+from calibration.subject.tpose import nominal_constellation
+from config.arrays import Floats
+from config.markers import read_marker_set
+from database.builtin import body
+from database.geometry.rigid import rigid_fit
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from tests.support.people import random_rotation
+
+MODEL = np.array(
+    [[0.2, 1.4, 0.0], [-0.21, 1.43, 0.05], [0.02, 1.3, 0.2], [0.1, 0.95, 0.15], [-0.12, 0.9, 0.1], [0.6, 1.35, -0.1]]
+)
+
+
+def cheapest_by_trying_all(d2: Floats, gate2: float) -> float:
+    """Return the least summed cost over all one-to-one assignments, `gate2` for each marker without a point."""
+    m, p = d2.shape
+    options = [range(-1, p)] * m
+    best = math.inf
+    for choice in itertools.product(*options):
+        used = [c for c in choice if c >= 0]
+        if len(set(used)) == len(used):
+            best = min(best, sum(gate2 if c < 0 else d2[k, c] for k, c in enumerate(choice)))
+    return best
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 4), st.integers(0, 5), st.integers(0, 10_000), st.floats(0.1, 2.0))
+def test_assignment_against_trying_all(m: int, p: int, seed: int, gate_m: float) -> None:
+    rng = np.random.default_rng(seed)
+    expected, points = rng.uniform(-0.5, 0.5, (m, 3)), rng.uniform(-0.5, 0.5, (p, 3))
+    choice = assign(points, expected, gate_m)
+    used = choice[choice >= 0]
+    assert len(set(used.tolist())) == len(used)
+    d2 = np.sum((expected[:, None] - points[None]) ** 2, axis=2)
+    cost = sum(gate_m**2 if c < 0 else d2[k, c] for k, c in enumerate(choice))
+    assert cost == pytest.approx(cheapest_by_trying_all(d2, gate_m**2))
+    assert all(d2[k, c] < gate_m**2 for k, c in enumerate(choice) if c >= 0)
+
+
+def test_the_whole_counts_not_the_nearest_first() -> None:
+    """Greedily, marker 0 would take the point at 0.1 m and leave none within the gate for marker 1."""
+    points = np.array([[0.1, 0.0, 0.0], [-0.2, 0.0, 0.0]])
+    expected = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0]])
+    assert assign(points, expected, 0.3).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_placements_with_clutter_gaps_and_noise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    R, t = random_rotation(rng), rng.uniform(-3.0, 3.0, 3)
+    placed = MODEL @ R.T + t + rng.normal(0.0, 0.004, MODEL.shape)
+    missing = int(rng.integers(len(MODEL)))
+    clutter = t + R @ [0.0, 1.0, 0.0] + rng.uniform(-1.0, 1.0, (4, 3))
+    points = np.concatenate([np.delete(placed, missing, axis=0), clutter])
+    order = rng.permutation(len(points))
+    best = place_constellation(points[order], MODEL, slack_m=0.05, gate_m=0.08)[0]
+    truth = np.argsort(order)[: len(MODEL) - 1]
+    found = np.delete(best.point_of_marker, missing)
+    assert found.tolist() == truth.tolist()
+    assert geodesic_rad(best.rotation, R) < 0.06  # 4 mm over an arm of 0.3 m, three sigmas
+    assert np.linalg.norm(best.apply(MODEL) - (MODEL @ R.T + t), axis=1).max() < 0.03
+    assert best.scale == 1.0
+
+
+@pytest.mark.parametrize("scale", [0.8, 1.0, 1.2])
+def test_scale_is_found_within_its_range_only(scale: float) -> None:
+    rng = np.random.default_rng(11)
+    R, t = random_rotation(rng), np.array([1.0, -2.0, 0.5])
+    points = scale * MODEL @ R.T + t
+    best = place_constellation(points, MODEL, scale_range=(0.75, 1.3), slack_m=0.05)[0]
+    assert best.scale == pytest.approx(scale, abs=1e-9)
+    assert best.point_of_marker.tolist() == list(range(len(MODEL)))
+    np.testing.assert_allclose(best.apply(MODEL), points, atol=1e-9)
+    assert best.cost_m == pytest.approx(0.0, abs=1e-9)
+    fixed = place_constellation(points, MODEL, slack_m=0.05, gate_m=0.05)
+    assert (len(fixed) > 0 and fixed[0].cost_m < 1e-6) == (scale == 1.0)
+
+
+def test_a_mirrored_constellation_is_another() -> None:
+    points = MODEL * [-1.0, 1.0, 1.0]
+    assert place_constellation(points, MODEL, slack_m=0.05)[0].cost_m > 0.03
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_t_pose_is_not_taken_upside_down_or_back_to_front(seed: int) -> None:
+    """A T is nearly the same turned by half about any axis of the body; waist and toes, in front, decide."""
+    rng = np.random.default_rng(seed)
+    markers = read_marker_set("dark_room")
+    model = nominal_constellation(markers, [body(1.6), body(1.8)])
+    R = random_rotation(rng)
+    points = rng.uniform(0.9, 1.1) * model @ R.T + rng.normal(0.0, 0.01, model.shape) + [3.0, 1.0, -2.0]
+    order = rng.permutation(len(points))
+    found = place_constellation(points[order], model, preferred=markers.torso, scale_range=(0.75, 1.3), slack_m=0.12, gate_m=0.28)
+    assert found[0].point_of_marker.tolist() == np.argsort(order).tolist()
+    half_turns = [matrix_from_rotvec(np.pi * axis) for axis in np.eye(3)]
+    others = [p for p in found if min(geodesic_rad(p.rotation, R @ turn) for turn in half_turns) < 0.5]
+    assert all(p.cost_m > 2.0 * found[0].cost_m for p in others)
+
+
+@pytest.mark.parametrize(("n_points", "n_model"), [(0, 6), (2, 6), (6, 2)])
+def test_too_few_points_or_markers_give_nothing(n_points: int, n_model: int) -> None:
+    assert place_constellation(MODEL[:n_points], MODEL[:n_model]) == []
+
+
+def test_points_of_another_shape_do_not_fit() -> None:
+    assert place_constellation(np.arange(15.0).reshape(5, 3) * 10.0, MODEL, slack_m=0.05) == []
+
+
+def test_frame_of_three_points_worked_out_by_hand() -> None:
+    F = np.empty((3, 3))
+    _frame_of(np.array([1.0, 1.0, 1.0]), np.array([1.0, 3.0, 1.0]), np.array([1.0, 2.0, 4.0]), F)
+    np.testing.assert_allclose(F, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-12)
+
+
+def test_score_against_numpy() -> None:
+    rng = np.random.default_rng(2)
+    points, R = rng.uniform(-1.0, 1.0, (5, 3)), random_rotation(rng)
+    center, target, gate2 = rng.normal(size=3), rng.normal(size=3) * 0.3, 0.4
+    placed = 1.1 * (MODEL - center) @ R.T + target
+    d2 = np.sum((placed[:, None] - points[None]) ** 2, axis=2).min(axis=1)
+    assert (d2 > gate2).any() and (d2 < gate2).any()
+    score = _score(points, MODEL, R, (center, target), 1.1, gate2)
+    assert score == pytest.approx(np.minimum(d2, gate2).sum())
+
+
+def test_search_keeps_the_best_of_all_triples() -> None:
+    """Against trying every ordered triple of points with a rigid fit in numpy."""
+    rng = np.random.default_rng(8)
+    points = np.concatenate([MODEL[:4] @ random_rotation(rng).T, rng.uniform(-1.0, 1.0, (1, 3))])
+    triples, slack, gate2 = np.array([[0, 1, 3]]), 0.1, 0.2**2
+    best, kept = np.full(3, np.inf), np.zeros((3, 16))
+    _search(points, MODEL, triples, np.ones(2), slack, gate2, best, kept)
+
+    def distances(p: Floats) -> Floats:
+        return np.linalg.norm(p - np.roll(p, -1, axis=0), axis=1)
+
+    expected = []
+    for chosen in itertools.permutations(range(len(points)), 3):
+        target = points[list(chosen)]
+        if np.all(np.abs(distances(target) - distances(MODEL[triples[0]])) < slack):
+            # Laid on each other by centre, first edge and plane; for equal triangles that is the rigid fit.
+            E, F = np.empty((3, 3)), np.empty((3, 3))
+            _frame_of(*target, E)
+            _frame_of(*MODEL[triples[0]], F)
+            center, place = MODEL[triples[0]].mean(axis=0), target.mean(axis=0)
+            expected.append(_score(points, MODEL, E @ F.T, (center, place), 1.0, gate2))
+    assert len(expected) >= 1
+    found = np.sort(best[np.isfinite(best)])
+    np.testing.assert_allclose(found, np.sort(expected)[:3], rtol=1e-9)
+    R, _ = rigid_fit(MODEL[:4], points[:4])
+    np.testing.assert_allclose(kept[np.argmin(best), :9].reshape(3, 3), R, atol=1e-6)

@@ -1,0 +1,146 @@
+"""A subject refined over movement: what bends tells lengths, what does not is left alone, wrong labels do not count."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration.subject.fit import SubjectFit
+from calibration.subject.motion import MotionFrame, bending_joints, refine, resting, spread_rows
+from config.errors import CalibrationError
+from config.joints import JOINT_INDEX, N_JOINTS
+from database.builtin import body
+from database.geometry.kinematics import charted
+from database.geometry.rotations import matrix_from_rotvec
+from tests.calibration.subject.subject_takes import fitted, held
+from tests.support.people import person, worn_markers
+
+ANN = person("all_around", 1, body(1.75, leg_ratio=1.12, arm_ratio=0.88))
+BONES = ("leftLowerLeg", "leftFoot", "leftLowerArm", "leftHand")
+NOISE_M = 0.002
+
+
+def bending(n: int = 150) -> np.ndarray:
+    """Return free movement from the rest pose, (n, J, 3) [rad]: knees, hips, elbows and shoulders all bend, out of step."""
+    t = np.linspace(0.0, 6.0, n)
+    poses = np.zeros((n, N_JOINTS, 3))
+    for side, sign, late in (("left", 1.0, 0.0), ("right", -1.0, 1.3)):
+        swing = np.sin(2.1 * t + late)
+        poses[:, JOINT_INDEX[side + "UpperLeg"]] = np.stack(
+            [-0.5 - 0.5 * swing, 0.1 * swing, sign * 0.2 * np.cos(1.7 * t)], axis=1
+        )
+        poses[:, JOINT_INDEX[side + "LowerLeg"], 0] = 0.7 - 0.6 * np.cos(2.9 * t + late)
+        poses[:, JOINT_INDEX[side + "UpperArm"]] = np.stack(
+            [0.2 * swing, sign * -0.6 * swing, sign * -0.7 * np.cos(1.3 * t)], axis=1
+        )
+        poses[:, JOINT_INDEX[side + "LowerArm"], 1] = -sign * (0.9 - 0.8 * np.cos(2.3 * t + late))
+    poses[:, 0, 1] = 0.4 * np.sin(0.8 * t)
+    return poses
+
+
+def frames_of(poses: np.ndarray, off_rad: float = 0.0, seed: int = 5) -> list[MotionFrame]:
+    """Return what an estimator has of a movement, each pose off by so much."""
+    rng = np.random.default_rng(seed)
+    root = np.tile([0.1, 0.95, 0.2], (len(poses), 1))
+    local = charted(matrix_from_rotvec(poses))
+    markers, _ = worn_markers(ANN, local, root)
+    n = len(ANN.markers)
+    told = charted(matrix_from_rotvec(poses + rng.normal(0.0, off_rad, poses.shape)))
+    return [
+        MotionFrame(
+            markers[k] + rng.normal(0.0, NOISE_M, (n, 3)),
+            np.ones(n, bool),
+            np.tile(NOISE_M**2 * np.eye(3), (n, 1, 1)),
+            told[k],
+            root[k] + 0.01,
+        )
+        for k in range(len(poses))
+    ]
+
+
+def lengths_mm(fit: SubjectFit) -> np.ndarray:
+    """Return the lengths of the bones that are looked at [mm]."""
+    return 1e3 * np.linalg.norm(fit.subject.skeleton.offsets_m[[JOINT_INDEX[bone] for bone in BONES]], axis=1)
+
+
+@pytest.fixture(scope="module")
+def still() -> SubjectFit:
+    return fitted([held(ANN, 3, off_rad=0.05)], ANN).fit
+
+
+def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFit) -> None:
+    """Bones and marker places on the limbs, and what is said to be known of them."""
+    refined = refine(still, frames_of(bending(), 0.05))
+    true = 1e3 * np.linalg.norm(ANN.skeleton.offsets_m[[JOINT_INDEX[bone] for bone in BONES]], axis=1)
+    before, after = np.abs(lengths_mm(still) - true), np.abs(lengths_mm(refined.fit) - true)
+    assert after.mean() < 0.85 * before.mean() and after.max() < 0.85 * before.max()
+    limb = ~ANN.markers.torso
+    off = [np.linalg.norm(fit.subject.offset_m - ANN.offset_m, axis=1)[limb].mean() for fit in (still, refined.fit)]
+    assert off[1] < off[0]
+    old, new = still.subject.length_sigma_m, refined.subject.length_sigma_m
+    assert old is not None and new is not None
+    thigh = JOINT_INDEX["leftLowerLeg"]
+    assert new[0, thigh] < old[0, thigh]
+    assert refined.after_mm < refined.before_mm and refined.n_frames == 60
+    assert {"leftUpperLeg", "leftLowerLeg", "rightUpperArm", "rightLowerArm"} <= set(refined.bent)
+    assert "leftFoot" not in refined.bent and "head" not in refined.bent
+
+
+def test_wrong_labels_do_not_count(still: SubjectFit) -> None:
+    """Two markers exchanged in a tenth of the frames leave the lengths where they are without."""
+    good = frames_of(bending(), 0.05)
+    wrong = list(good)
+    left, right = (ANN.markers.names.index(name) for name in ("left_hand", "right_knee"))
+    for k in range(0, len(wrong), 10):
+        point = wrong[k].point_m.copy()
+        point[[left, right]] = point[[right, left]]
+        wrong[k] = replace(wrong[k], point_m=point)
+    assert np.abs(lengths_mm(refine(still, wrong).fit) - lengths_mm(refine(still, good).fit)).max() < 3.0
+
+
+def test_a_skeleton_that_is_kept_stays_as_it_is_known() -> None:
+    """Only markers are placed anew: lengths and what is known of them are those of before."""
+    sigma_m = np.full((2, N_JOINTS), 0.007)
+    old = fitted([held(ANN, 3, off_rad=0.05)], ANN, old=replace(ANN, length_sigma_m=sigma_m)).fit
+    refined = refine(old, frames_of(bending(40), 0.05))
+    assert np.array_equal(refined.subject.skeleton.offsets_m, ANN.skeleton.offsets_m)
+    assert refined.subject.length_sigma_m is not None and np.array_equal(refined.subject.length_sigma_m, sigma_m)
+    limb = ~ANN.markers.torso
+    off = [np.linalg.norm(fit.subject.offset_m - ANN.offset_m, axis=1)[limb].mean() for fit in (old, refined.fit)]
+    assert off[1] < off[0]
+
+
+def test_what_tells_nothing_is_refused(still: SubjectFit) -> None:
+    """Too few frames, frames without markers, and a performer who stands."""
+    frames = frames_of(bending())
+    with pytest.raises(CalibrationError, match="only 5 frames"):
+        refine(still, frames[:5])
+    unseen = [replace(frame, valid=np.zeros_like(frame.valid)) for frame in frames]
+    with pytest.raises(CalibrationError, match="only 0 frames"):
+        refine(still, unseen)
+    with pytest.raises(CalibrationError, match="nothing bends"):
+        refine(still, frames_of(np.zeros((60, N_JOINTS, 3))))
+
+
+def test_frames_are_spread_over_the_poses() -> None:
+    """Of many alike and few others, the others are taken."""
+    poses = np.zeros((100, N_JOINTS, 3))
+    poses[[17, 64, 80], 4, 0] = [1.0, -1.0, 0.5]
+    assert {17, 64, 80} <= set(spread_rows(poses, 4).tolist())
+    assert len(spread_rows(poses, 500)) == 100
+
+
+def test_charted_poses_are_told_from_the_rest_pose() -> None:
+    """What `charted` gives of rotations from the rest pose is undone."""
+    poses = bending(7)
+    np.testing.assert_allclose(resting(charted(matrix_from_rotvec(poses))), poses, atol=1e-9)
+
+
+def test_a_joint_bends_if_it_turns_far_enough_for_long_enough() -> None:
+    """0.5 rad all the time counts, 0.2 does not, nor does a single frame."""
+    poses = np.zeros((100, N_JOINTS, 3))
+    poses[:, 3, 0] = 0.5 * np.sin(np.arange(100))
+    poses[:, 5, 1] = 0.2 * np.sin(np.arange(100))
+    poses[7, 8, 2] = 1.0
+    names = bending_joints(poses)
+    assert len(names) == 1 and JOINT_INDEX[names[0]] == 3

@@ -1,0 +1,100 @@
+"""Triangulation against a brute-force minimum and its covariance against many noisy trials."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import least_squares
+
+from calibration.camera import Rig
+from calibration.triangulate import depths_m, triangulate
+from config.arrays import Floats
+from config.errors import CalibrationError
+from tests.support.rigs import synthetic_camera
+
+
+def askew_rig() -> Rig:
+    left = synthetic_camera("left", (-0.9, 1.4, 3.1), (0.1, 1.0, 0.0), (640, 480), 0.9, (-0.12, 0.08, 0.001, -0.002, 0.03))
+    right = synthetic_camera("right", (0.7, 1.9, 3.3), (-0.05, 0.9, 0.1), (800, 600), 1.1, (0.05, -0.03, 0.0, 0.001))
+    return Rig(left, right)
+
+
+def residuals(point: Floats, rig: Rig, left: Floats, right: Floats, sigmas: tuple[float, float]) -> Floats:
+    """Weighted reprojection error through OpenCV's own projection."""
+    return np.concatenate([(rig.left.project(point) - left) / sigmas[0], (rig.right.project(point) - right) / sigmas[1]])
+
+
+@given(st.lists(st.tuples(st.floats(-0.9, 0.9), st.floats(0.0, 2.0), st.floats(-1.0, 1.0)), min_size=0, max_size=6))
+def test_exact_images_give_the_point_back(points: list[tuple[float, float, float]]) -> None:
+    rig, world = askew_rig(), np.array(points).reshape(-1, 3)
+    point, covariance = triangulate(rig, rig.left.project(world), rig.right.project(world), 0.3, 0.5)
+    np.testing.assert_allclose(point, world, atol=1e-8)
+    assert covariance.shape == (len(world), 3, 3)
+
+
+def test_against_brute_force() -> None:
+    rig, random = askew_rig(), np.random.default_rng(5)
+    world = random.uniform((-0.8, 0.0, -1.0), (0.8, 2.0, 1.0), (12, 3))
+    left = rig.left.project(world) + random.normal(0.0, 2.0, (12, 2))
+    right = rig.right.project(world) + random.normal(0.0, 4.0, (12, 2))
+    sigma_left, sigma_right = random.uniform(0.1, 3.0, 12), random.uniform(0.1, 3.0, 12)
+    point, covariance = triangulate(rig, left, right, sigma_left, sigma_right)
+    for n in range(12):
+        sigmas = (float(sigma_left[n]), float(sigma_right[n]))
+        best = least_squares(residuals, world[n], args=(rig, left[n], right[n], sigmas), xtol=1e-14, ftol=1e-14, gtol=1e-14)
+        np.testing.assert_allclose(point[n], best.x, atol=2e-6)
+        np.testing.assert_allclose(covariance[n], np.linalg.inv(best.jac.T @ best.jac), rtol=2e-3, atol=1e-9)
+
+
+def test_covariance_against_noisy_trials() -> None:
+    rig, random, n = askew_rig(), np.random.default_rng(7), 4000
+    world = np.array([0.35, 1.3, -0.4])
+    left = rig.left.project(world) + random.normal(0.0, 0.4, (n, 2))
+    right = rig.right.project(world) + random.normal(0.0, 0.8, (n, 2))
+    point, covariance = triangulate(rig, left, right, 0.4, 0.8)
+    measured = np.cov(point.T)
+    # A sample covariance of n trials is known to about sqrt(2 / n) of each variance: 2%, and four times that is allowed.
+    scale = np.sqrt(np.outer(measured.diagonal(), measured.diagonal()))
+    np.testing.assert_allclose(covariance.mean(axis=0) / scale, measured / scale, atol=0.09)
+    assert np.linalg.norm(point.mean(axis=0) - world) < 4.0 * np.sqrt(np.trace(measured) / n)
+
+
+def test_a_sharper_camera_counts_more() -> None:
+    rig = askew_rig()
+    world = np.array([[0.2, 1.1, 0.3]])
+    left, right = rig.left.project(world), rig.right.project(world) + [0.0, 6.0]
+    to_left, _ = triangulate(rig, left, right, 0.01, 1.0)
+    to_right, _ = triangulate(rig, left, right, 1.0, 0.01)
+    assert np.linalg.norm(rig.left.project(to_left) - left) < 0.01 < np.linalg.norm(rig.left.project(to_right) - left)
+    assert np.linalg.norm(rig.right.project(to_right) - right) < 0.01 < np.linalg.norm(rig.right.project(to_left) - right)
+
+
+def test_rays_that_meet_behind_or_nowhere_stay_finite() -> None:
+    rig = askew_rig()
+    swapped = Rig(dataclasses.replace(rig.right, size=rig.left.size), rig.left)
+    world = np.array([[0.2, 1.1, 0.3], [-0.5, 0.4, 0.1]])
+    point, covariance = triangulate(swapped, rig.left.project(world), rig.right.project(world))
+    assert np.isfinite(point).all()
+    assert np.isfinite(covariance).all()
+    parallel = Rig(rig.left, dataclasses.replace(rig.left, translation=rig.left.translation - [0.5, 0.0, 0.0]))
+    point, covariance = triangulate(parallel, np.array([[300.0, 200.0]]), np.array([[300.0, 200.0]]))
+    assert np.isfinite(point).all()
+    assert np.isfinite(covariance).all()
+    assert np.sqrt(covariance[0].diagonal().max()) > 1.0, "nothing near is known of a point at infinity"
+
+
+def test_depths() -> None:
+    rig = askew_rig()
+    ahead = rig.right.center_m + 2.5 * rig.right.rotation[2]
+    assert depths_m(rig, [ahead, rig.right.center_m - rig.right.rotation[2]])[1] == pytest.approx([2.5, -1.0])
+
+
+def test_bad_arguments() -> None:
+    rig = askew_rig()
+    with pytest.raises(CalibrationError, match="2 left and 1 right"):
+        triangulate(rig, np.zeros((2, 2)), np.zeros((1, 2)))
+    for sigma in (0.0, -1.0, float("nan")):
+        with pytest.raises(CalibrationError, match="sigma is not positive"):
+            triangulate(rig, np.zeros((1, 2)), np.zeros((1, 2)), sigma, 1.0)

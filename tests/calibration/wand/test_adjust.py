@@ -1,0 +1,133 @@
+"""The wand's adjustment: derivatives against differences, elimination against the whole matrix, the truth found again."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration.wand.adjust import WandProblem, WandState, adjust, cost, equations, jacobians, residuals, stepped, tangents
+from config.arrays import Floats
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+
+INTRINSICS = np.array(
+    [
+        [560.0, 556.0, 318.0, 243.0, -0.11, 0.06, 0.0004, -0.0003, 0.01],
+        [601.0, 604.0, 325.5, 236.0, -0.1, 0.05, -0.0003, 0.0005, 0.0],
+    ]
+)
+
+
+def scene(K: int, F: int = 7, seed: int = 0, noise_px: float = 0.0, **free: bool) -> tuple[WandState, WandProblem]:
+    """Return a state that is nearly right and what was measured of it, in baselines."""
+    rng = np.random.default_rng(seed)
+    R, t = matrix_from_rotvec([0.05, -0.3, 0.1]), np.array([-0.96, 0.2, 0.19])
+    middle = rng.uniform((-1.0, -0.8, 2.5), (1.0, 0.8, 4.5), (F, 3))
+    along = rng.normal(size=(F, 3))
+    along = 0.2 * along / np.linalg.norm(along, axis=1, keepdims=True)
+    points = middle[:, None] if K == 1 else np.stack([middle - along, middle + along], axis=1)
+    state = WandState(INTRINSICS, R, t / np.linalg.norm(t), points, 0.4 if K == 2 else 0.0, 0.0, np.zeros(2))
+    zero = WandProblem(np.zeros((2, F, K, 2)), rng.normal(0.0, 300.0, (F, K, 2)), np.ones((F, K), bool), 0.2, 4e-4, **free)
+    px, _ = residuals(state, zero)
+    return state, replace(zero, px=-px + rng.normal(0.0, noise_px, px.shape))
+
+
+def moved_residuals(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> tuple[Floats, Floats]:
+    return residuals(stepped(state, problem, shared, places), problem)
+
+
+@pytest.mark.parametrize("K", [1, 2])
+@pytest.mark.parametrize("focal", [False, True])
+@pytest.mark.parametrize("offset", [False, True])
+def test_derivatives_are_those_of_central_differences(K: int, focal: bool, offset: bool) -> None:
+    state, problem = scene(K, focal=focal, offset=offset)
+    shared, place = jacobians(state, problem)
+    F, step = len(state.points), 1e-6
+    for p in range(problem.n_shared):
+        d = np.zeros(problem.n_shared)
+        d[p] = step
+        ahead, back = (moved_residuals(state, problem, sign * d, np.zeros((F, 3 * K)))[0] for sign in (1.0, -1.0))
+        assert np.allclose((ahead - back) / (2.0 * step), shared[..., p], rtol=1e-5, atol=1e-3), p
+    for k in range(K):
+        for i in range(3):
+            d = np.zeros((F, 3 * K))
+            d[:, 3 * k + i] = step
+            ahead, back = (moved_residuals(state, problem, np.zeros(problem.n_shared), sign * d)[0] for sign in (1.0, -1.0))
+            difference = (ahead - back) / (2.0 * step)
+            assert np.allclose(difference[:, :, k], place[:, :, k, :, i], rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("robust", [False, True])
+def test_gradient_is_that_of_the_cost(robust: bool) -> None:
+    state, problem = scene(2, seed=3, noise_px=0.7, focal=True, offset=True)
+    state = replace(state, length=0.4003, log_focal=np.array([0.02, -0.01]), delta_s=0.003)
+    _, _, _, g_c, g_p = equations(state, problem, robust)
+    F, step = len(state.points), 1e-7
+    for p in range(problem.n_shared):
+        d = np.zeros(problem.n_shared)
+        d[p] = step
+        ahead, back = (cost(stepped(state, problem, sign * d, np.zeros((F, 6))), problem, robust) for sign in (1.0, -1.0))
+        assert 0.5 * (ahead - back) / (2.0 * step) == pytest.approx(g_c[p], rel=1e-3, abs=0.05 * np.abs(g_c).max() * 1e-2), p
+    for i in range(6):
+        d = np.zeros((F, 6))
+        d[2, i] = step
+        ahead, back = (cost(stepped(state, problem, np.zeros(len(g_c)), sign * d), problem, robust) for sign in (1.0, -1.0))
+        assert 0.5 * (ahead - back) / (2.0 * step) == pytest.approx(g_p[2, i], rel=1e-3, abs=1e-3 * np.abs(g_p).max())
+
+
+def test_covariance_is_the_corner_of_the_whole_matrix_inverted() -> None:
+    state, problem = scene(2, F=9, seed=5, noise_px=0.1, offset=True)
+    fit = adjust(state, problem, robust=False, max_steps=10)
+    p, F = problem.n_shared, 9
+    whole = np.zeros((p + 6 * F, p + 6 * F))
+    whole[:p, :p] = fit.H_cc
+    for f in range(F):
+        own = slice(p + 6 * f, p + 6 * f + 6)
+        whole[own, own], whole[own, :p], whole[:p, own] = fit.H_pp[f], fit.H_pc[f], fit.H_pc[f].T
+    assert np.allclose(np.linalg.inv(whole)[:p, :p], fit.covariance, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize("K", [1, 2])
+def test_the_truth_is_found_again_from_nearby(K: int) -> None:
+    truth, problem = scene(K, F=40, seed=1, offset=True)
+    rng = np.random.default_rng(8)
+    start = stepped(
+        truth, problem, np.r_[0.03, -0.02, 0.04, 0.05, -0.03, 0.004, np.zeros(K - 1)], rng.normal(0.0, 0.05, (40, 3 * K))
+    )
+    start = replace(start, length=1.1 * start.length)
+    fit = adjust(start, problem)
+    assert fit.cost < 1e-6 < cost(start, problem, True)
+    assert geodesic_rad(fit.state.rotation, truth.rotation) < 1e-6
+    assert np.allclose(fit.state.translation, truth.translation, atol=1e-6) and abs(fit.state.delta_s) < 1e-7
+    assert np.allclose(fit.state.points, truth.points, atol=1e-5)
+
+
+def test_a_rigid_wand_tells_focal_lengths_that_were_wrong() -> None:
+    truth, problem = scene(2, F=60, seed=2, focal=True)
+    wrong = truth.intrinsics.copy()
+    wrong[0, :2] *= 1.1
+    wrong[1, :2] *= 0.93
+    fit = adjust(replace(truth, intrinsics=wrong), problem, max_steps=80)
+    assert np.allclose(fit.state.intrinsics[:, :2], truth.intrinsics[:, :2], rtol=1e-3)
+    assert np.allclose(fit.state.log_focal, -np.log([1.1, 0.93]), atol=1e-3)
+
+
+def test_the_cost_never_rises_however_bad_the_start() -> None:
+    truth, problem = scene(2, F=20, seed=4, noise_px=0.3)
+    rng = np.random.default_rng(3)
+    start = replace(
+        truth, points=truth.points + rng.normal(0.0, 0.5, truth.points.shape), rotation=matrix_from_rotvec([0.4, 0.3, -0.5])
+    )
+    values = [cost(start, problem, True)]
+    for _ in range(6):
+        fit = adjust(start, problem, True, max_steps=1)
+        start = fit.state
+        values.append(fit.cost)
+    assert all(after <= before for before, after in itertools.pairwise(values))
+
+
+def test_tangents_are_a_frame_across() -> None:
+    for direction in (np.array([1.0, 0.0, 0.0]), np.array([-0.3, 0.2, 0.933])):
+        direction = direction / np.linalg.norm(direction)
+        frame = np.column_stack([tangents(direction), direction])
+        assert np.allclose(frame.T @ frame, np.eye(3), atol=1e-12)

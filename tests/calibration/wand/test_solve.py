@@ -1,0 +1,169 @@
+"""A rig from a wand's bright spots against the truth: lenses, late stamps, one marker; and what cannot be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration.camera import Camera, Rig
+from calibration.triangulate import triangulate
+from calibration.wand.solve import solve_wand
+from calibration.wand.start import thinned
+from calibration.wand.tracks import WandSolution, WandTrack, wand_tracks
+from config.arrays import Floats
+from config.errors import CalibrationError
+from database.geometry.rigid import rigid_fit
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from tests.calibration.wand.scenes import Wave, both_sightings, in_view, wand_rig
+
+SECONDS = 25.0
+
+
+def with_focal(camera: Camera, factor: float) -> Camera:
+    matrix = camera.matrix.copy()
+    matrix[0, 0] *= factor
+    matrix[1, 1] *= factor
+    return replace(camera, matrix=matrix)
+
+
+def rolled(camera: Camera, angle_rad: float) -> Camera:
+    R = matrix_from_rotvec([0.0, 0.0, angle_rad]) @ camera.rotation
+    return replace(camera, rotation=R, translation=-R @ camera.center_m)
+
+
+def world_error(solution: WandSolution, truth: Rig, points_m: Floats) -> float:
+    """Return the typical error of places that both cameras see, as shares of their distance, moving and turning all left out."""
+    seen = in_view(truth.left, points_m) & in_view(truth.right, points_m)
+    at = points_m[seen]
+    found, _ = triangulate(solution.rig, truth.left.project(at), truth.right.project(at))
+    expected = truth.left.to_camera(at)
+    R, t = rigid_fit(found, expected)
+    found = found @ R.T + t
+    return float(np.sqrt(np.mean(((found - expected) ** 2).sum(axis=1) / (expected**2).sum(axis=1))))
+
+
+def check(solution: WandSolution, truth: Rig, path: Wave, most: float) -> None:
+    """The world is right to `most` of the distance, and as right as the solution thinks it is."""
+    error = world_error(solution, truth, path.at(np.linspace(0.0, SECONDS, 80)).reshape(-1, 3))
+    assert error < most and error < 4.0 * solution.world_sigma + 1e-4
+    turn = truth.right.rotation @ truth.left.rotation.T
+    assert geodesic_rad(solution.rig.right.rotation, turn) < 5.0 * np.sqrt(np.trace(solution.relative_covariance[:3, :3])) + 1e-5
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.008, -0.047])
+def test_two_markers_and_known_lenses(late_s: float) -> None:
+    truth, path = wand_rig(), Wave(seed=3)
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 2)
+    solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
+    check(solution, truth, path, 0.002)
+    assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.003)
+    assert solution.sigma_px == pytest.approx(0.15, rel=0.15)
+    assert solution.offset_s == pytest.approx(late_s, abs=3e-4) and 0.0 < solution.offset_sigma_s < 2e-4
+    assert np.median(solution.lengths_m) == pytest.approx(path.length_m, rel=0.002)
+    assert solution.used.mean() > 0.95 and solution.points_m.shape == (*solution.used.shape, 3)
+
+
+def test_focal_lengths_that_were_guessed_are_found() -> None:
+    truth, path = wand_rig(), Wave(seed=5)
+    guessed = (with_focal(truth.left, 1.09), with_focal(truth.right, 0.93))
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
+    solution = solve_wand(tracks, guessed, length_m=path.length_m, focal=True)
+    check(solution, truth, path, 0.004)
+    for found, true, sigma in zip(solution.rig.cameras, truth.cameras, solution.focal_sigma, strict=True):
+        assert found.focal_px == pytest.approx(true.focal_px, rel=4.0 * sigma) and sigma < 0.004
+
+
+def test_focal_lengths_that_nothing_tells_are_held_and_it_says_so() -> None:
+    truth, path = wand_rig(), Wave(n_markers=1, half_m=(0.5, 0.5, 0.15), seed=5)
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS), 1)
+    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m, focal=True)
+    assert not solution.focal_sigma.any() and solution.rig.left.focal_px == truth.left.focal_px
+    assert any("held as given" in note for note in solution.notes)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.008])
+def test_one_marker_and_the_cameras_distance(late_s: float) -> None:
+    truth, path = wand_rig(), Wave(n_markers=1, seed=4)
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 1)
+    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
+    check(solution, truth, path, 0.01)
+    assert solution.rig.baseline_m == pytest.approx(truth.baseline_m) and not len(solution.lengths_m)
+    assert solution.offset_s == pytest.approx(late_s, abs=5e-4)
+
+
+def test_a_camera_on_its_side() -> None:
+    """Which marker is which must not rest on the upper one being the upper one in both pictures."""
+    truth, path = wand_rig(), Wave(seed=6, half_m=(0.6, 0.6, 0.8))
+    truth = Rig(truth.left, rolled(truth.right, -1.57))
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
+    check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
+
+
+def test_cameras_across_from_each_other() -> None:
+    truth, path = wand_rig(), Wave(seed=6)
+    R = matrix_from_rotvec([0.0, np.radians(125.0), 0.0])
+    turned = truth.right.rotation @ R
+    truth = Rig(truth.left, replace(truth.right, rotation=turned, translation=np.array([0.1, 0.95, 3.1])))
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
+    check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
+
+
+def test_moments_of_rest_count_once() -> None:
+    way = np.r_[np.zeros(50), 10.0 * np.arange(50), np.full(50, 490.0)]
+    track = WandTrack(np.arange(150) / 30.0, np.stack([way, way], axis=1)[:, None], np.zeros(150, np.int64))
+    assert len(thinned(track).t_s) == 50 and len(thinned(track, 20).t_s) == 20
+
+
+def failing(truth: Rig, path: Wave, seconds: float = SECONDS, swapped: bool = False) -> str:
+    sightings = both_sightings(truth, path, seconds)
+    cameras = truth.cameras
+    if swapped:
+        sightings, cameras = (sightings[1], sightings[0]), (cameras[1], cameras[0])
+    with pytest.raises(CalibrationError) as failure:
+        known = {"length_m": path.length_m} if path.n_markers == 2 else {"distance_m": 1.1}
+        solve_wand(wand_tracks(sightings, path.n_markers), cameras, **known)
+    assert "\n" not in str(failure.value)
+    return str(failure.value)
+
+
+def test_left_and_right_swapped() -> None:
+    assert "left and right are swapped" in failing(wand_rig(), Wave(seed=3), swapped=True)
+
+
+def test_a_wand_that_stays_in_a_plane_or_on_a_line() -> None:
+    truth = wand_rig()
+    assert "in one plane" in failing(truth, Wave(n_markers=1, half_m=(0.8, 0.7, 0.0), seed=3))
+    assert "one line" in failing(truth, Wave(n_markers=1, half_m=(0.9, 0.0, 0.0), seed=3))
+
+
+def test_too_few_moments() -> None:
+    assert "at the same moment" in failing(wand_rig(), Wave(n_markers=1, seed=3), 1.2)
+
+
+def test_a_wand_never_in_both_views() -> None:
+    truth = wand_rig()
+    t_s = np.arange(600) / 30.0
+    left, right = both_sightings(truth, Wave(n_markers=1, seed=3), 20.0)
+    none = np.zeros((0, 2))
+    left = replace(left, points_px=tuple(p if t < 10.0 else none for t, p in zip(t_s, left.points_px, strict=True)))
+    right = replace(right, points_px=tuple(none if t < 10.0 else p for t, p in zip(t_s, right.points_px, strict=True)))
+    with pytest.raises(CalibrationError, match="both cameras see the wand at the same moment 0 times"):
+        solve_wand(wand_tracks((left, right), 1), truth.cameras, distance_m=1.1)
+
+
+@pytest.mark.slow
+def test_videos_begun_by_hand() -> None:
+    truth, path = wand_rig(), Wave(seed=3)
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=-1.2345), 2)
+    solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
+    assert solution.offset_s == pytest.approx(-1.2345, abs=3e-4)
+    check(solution, truth, path, 0.002)
+
+
+@pytest.mark.slow
+def test_videos_of_different_moments_fit_nothing() -> None:
+    truth = wand_rig()
+    left, _ = both_sightings(truth, Wave(seed=3), SECONDS)
+    _, right = both_sightings(truth, Wave(seed=8), SECONDS)
+    with pytest.raises(CalibrationError, match="same moments"):
+        solve_wand(wand_tracks((left, right), 2), truth.cameras, length_m=0.5)

@@ -1,0 +1,101 @@
+"""Orders and reports to bytes and back; journals of old sessions hold orders as they are on the wire."""
+
+import random
+
+import msgpack
+import pytest
+
+from capture.clock import OffsetMethod
+from capture.process.control import (
+    MAX_TEXT,
+    CameraStatusOrder,
+    ClockOrder,
+    EventOrder,
+    Order,
+    RecordOrder,
+    Report,
+    ReportKind,
+    RequestedOrder,
+    StartOrder,
+    StopOrder,
+    SyncOrder,
+    TuneOrder,
+    WaitOrder,
+    WelcomeOrder,
+    decode_order,
+    decode_report,
+    encode_order,
+    encode_report,
+    requested_order,
+)
+from capture.sockets.wire import MalformedMessageError
+
+MS = 1_000_000
+ORDERS: tuple[Order, ...] = (
+    StopOrder(),
+    StartOrder(123, "tcp://127.0.0.1:5", 9_000_000),
+    EventOrder("ä"),
+    CameraStatusOrder("left", {"preview": "tcp://127.0.0.1:9", "clock_offset_ns": -5, "fps": 59.5}),
+    TuneOrder({"detector.k_sigma": 5.5, "camera.exposure": "auto", "relearn": 1}),
+    RecordOrder("/takes/walk 1"),
+    SyncOrder(OffsetMethod.JUMP),
+    SyncOrder(offset_ms=-3.5),
+    WelcomeOrder("abcd", {"k_sigma": 4.0}),
+    WaitOrder("not yet"),
+    ClockOrder(1, -2, 3),
+)
+
+
+def test_round_trips() -> None:
+    for order in ORDERS:
+        assert decode_order(encode_order(order)) == order
+        request = RequestedOrder("left", order)
+        if not isinstance(order, StartOrder):  # nobody asks for a start, and its address is no detail
+            assert requested_order(Report(ReportKind.ASK, "run", "left", {}, request.report_details())) == request
+    report = Report(ReportKind.READY, "run", "", {"frames": 7, "offset": -3}, {"preview": "tcp://127.0.0.1:9"})
+    assert decode_report(encode_report(report), "run") == decode_report(encode_report(report), None) == report
+
+
+def test_orders_look_on_the_wire_as_journals_have_them() -> None:
+    message = {"kind": "start", "t_start_ns": 5, "address": "tcp://127.0.0.1:1", "text": "", "details": {"budget_ns": 9}}
+    assert encode_order(StartOrder(5, "tcp://127.0.0.1:1", 9)) == msgpack.packb(message)
+    message = {"kind": "sync", "t_start_ns": 0, "address": "", "text": "flash", "details": {}}
+    assert encode_order(SyncOrder(OffsetMethod.FLASH)) == msgpack.packb(message)
+
+
+def test_details_that_are_no_numbers_or_words_are_refused() -> None:
+    for details in ({"a": [1]}, {"a": True}, {str(k): k for k in range(65)}):
+        with pytest.raises(MalformedMessageError, match="dropped"):
+            decode_order(encode_order(TuneOrder(details)))
+
+
+def test_long_words_are_cut_not_refused() -> None:
+    assert len(decode_report(encode_report(Report(ReportKind.FAILED, "run", "x" * 10**6, {})), "run").text) == MAX_TEXT
+
+
+def test_reports_of_another_session_are_refused() -> None:
+    with pytest.raises(MalformedMessageError, match="another session"):
+        decode_report(encode_report(Report(ReportKind.READY, "old", "", {})), "new")
+
+
+def test_orders_of_no_known_kind_are_refused() -> None:
+    with pytest.raises(MalformedMessageError, match="unknown kind 'explode'"):
+        decode_order(encode_order(StopOrder()).replace(b"\xa4stop", b"\xa7explode"))
+
+
+def test_mutilated_bytes_give_one_kind_of_error() -> None:
+    rng, rejected = random.Random(3), 0
+    originals = (
+        encode_order(StartOrder(2**50, "tcp://127.0.0.1:5")),
+        encode_report(Report(ReportKind.BEAT, "run", "t", {"n": 1})),
+    )
+    for _ in range(4000):
+        data = bytearray(rng.choice(originals))
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        for decode in (decode_order, lambda payload: decode_report(payload, "run")):
+            try:
+                decode(bytes(data))
+            except MalformedMessageError:
+                rejected += 1
+    assert rejected > 6000

@@ -1,0 +1,314 @@
+"""A camera's reading thread: pacing, repeated images, a failing detector, a driver that hangs, a camera that is lost."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import zmq
+
+from capture.clock import now_ns
+from capture.packets import Blobs, Frame
+from capture.process.plan import CameraPlan, FrameSink
+from capture.process.reader import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraOpening, CameraReader, FramePacer, hung_s
+from capture.sockets.wire import decode_blobs
+from capture.sources.reopening import ReaderHandle
+from config.errors import CalibrationError, SourceError
+from config.settings import DetectorSettings
+from tests.support import fakes
+
+
+class Camera(fakes.CountingSource):
+    """A camera that gives n pictures, each as often as `repeats` says, and then ends."""
+
+    def __init__(self, n: int, repeats: int = 1) -> None:
+        super().__init__(0, 1000.0, n * repeats)
+        self._repeats = repeats
+
+    def read(self) -> Frame | None:
+        frame = super().read()
+        if frame is None:
+            return None
+        time.sleep(0.002)  # or more would be sent than anybody can take
+        image = np.full((24, 32, 3), frame.index // self._repeats % 256, np.uint8)
+        return replace(frame, image=image, t_capture_ns=now_ns())
+
+
+def sent_by(worker: CameraReader) -> list[int]:
+    """Let a worker work to its end; give the numbers of the frames it sent."""
+    socket = zmq.Context.instance().socket(zmq.PULL)
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    worker.start(f"tcp://127.0.0.1:{port}", 0)
+    received = []
+    while not worker.ended.is_set() or socket.poll(100):
+        if socket.poll(10):
+            received.append(decode_blobs(socket.recv()).blobs.index)
+    worker.stop()
+    socket.close(0)
+    return received
+
+
+def plan(source: Callable[[], object], detector: Callable[[object], object] = fakes.corner) -> CameraPlan:
+    return CameraPlan(0, source, detector, paced=False)
+
+
+def test_the_same_picture_again_is_not_sent() -> None:
+    worker = CameraReader(plan(lambda: Camera(8, repeats=3)))
+    # Of three equal pictures the first is new; that of the very first was shown to the detector before the start.
+    assert sent_by(worker) == [1, *range(3, 24, 3)]
+    counts = worker.counts()
+    assert (counts["frames"], counts["sent"], counts["repeated"]) == (23, 8, 15)
+    assert worker.details()["repeated"] == 15
+
+
+class Faulty(fakes.Corner):
+    """Fails for frames of the given numbers."""
+
+    def __init__(self, fails: range, error: Exception) -> None:
+        self._fails, self._error = fails, error
+
+    def step(self, frame: Frame) -> Blobs:
+        if frame.index in self._fails:
+            raise self._error
+        return super().step(frame)
+
+
+def test_a_fault_of_the_detector_costs_its_frames_only() -> None:
+    worker = CameraReader(plan(lambda: Camera(40), lambda source: Faulty(range(5, 20), IndexError("a bug"))))
+    assert sent_by(worker) == [*range(1, 5), *range(20, 40)]
+    assert worker.error is None and worker.counts()["undetected"] == 15
+
+
+def test_many_faults_in_a_row_end_it() -> None:
+    worker = CameraReader(plan(lambda: Camera(100), lambda source: Faulty(range(5, 100), IndexError("a bug"))))
+    assert sent_by(worker) == [1, 2, 3, 4]
+    assert isinstance(worker.error, IndexError) and worker.counts()["undetected"] == MAX_FAULTS
+
+
+def test_what_the_user_can_mend_is_told_at_once() -> None:
+    worker = CameraReader(plan(lambda: Camera(100), lambda source: Faulty(range(5, 100), CalibrationError("another size"))))
+    assert sent_by(worker) == [1, 2, 3, 4] and isinstance(worker.error, CalibrationError)
+
+
+def test_blobs_follow_the_reconstruction_to_another_address() -> None:
+    class Slow(Camera):
+        def read(self) -> Frame | None:
+            time.sleep(0.005)
+            return super().read()
+
+    sockets = [zmq.Context.instance().socket(zmq.PULL) for _ in range(2)]
+    ports = [socket.bind_to_random_port("tcp://127.0.0.1") for socket in sockets]
+    worker = CameraReader(plan(lambda: Slow(10**6)))
+    for port, socket in zip(ports, sockets, strict=True):
+        worker.start(f"tcp://127.0.0.1:{port}", 0)
+        assert socket.poll(30_000)
+    first = decode_blobs(sockets[1].recv()).blobs.index
+    assert socket.poll(30_000) and decode_blobs(sockets[1].recv()).blobs.index == first + 1
+    worker.stop()
+    for socket in sockets:
+        socket.close(0)
+
+
+class Heard(fakes.Corner):
+    """Remembers what it was told to relearn and which settings it got."""
+
+    def __init__(self) -> None:
+        self.settings, self.taken = DetectorSettings(), list[DetectorSettings]()
+
+    def adjust(self, settings: DetectorSettings) -> None:
+        self.settings = settings
+        self.taken.append(settings)
+
+
+def test_what_is_tuned_while_no_frame_comes_is_taken_at_once_and_the_last_value_counts() -> None:
+    detector = Heard()
+    worker = CameraReader(plan(lambda: Camera(8), lambda source: detector))
+    for k in range(1000):
+        worker.tune({"detector.k_sigma": 3.0 + 0.001 * k})
+    worker.tune({"detector.min_area_px": 7.0})
+    sent_by(worker)
+    assert [(s.k_sigma, s.min_area_px) for s in detector.taken] == [(pytest.approx(3.999), 7.0)]
+
+
+def test_a_camera_that_was_never_started_is_let_go_and_its_takers_finish() -> None:
+    class Counting:
+        closed = 0
+
+        def take(self, frame: Frame, blobs: Blobs, t_read_ns: int) -> None:
+            raise AssertionError("no frame was asked for")
+
+        def close(self) -> None:
+            self.closed += 1
+
+    taker = Counting()
+    worker = CameraReader(replace(plan(lambda: Camera(8)), sinks=(lambda source: taker,)))
+    worker.stop()
+    assert taker.closed == 1 and worker.source.read() is None
+
+
+def test_a_taker_that_cannot_be_made_leaves_no_camera_open() -> None:
+    closed = []
+
+    class Closing(Camera):
+        def close(self) -> None:
+            closed.append(self)
+
+    camera = Closing(8)
+
+    def none(source: object) -> FrameSink:
+        raise SourceError("no taker")
+
+    with pytest.raises(SourceError, match="no taker"):
+        CameraReader(replace(plan(lambda: camera), sinks=(none,)))
+    assert closed == [camera]
+
+
+def test_a_hung_driver_is_noticed_by_the_time_it_takes() -> None:
+    tether, s = ReaderHandle(), 10**9
+    assert hung_s(tether, 10**6 * s) == 0.0
+    tether.busy_since_ns = 5 * s
+    assert hung_s(tether, round((5 + HANG_S) * s)) == 0.0
+    assert hung_s(tether, round((6 + HANG_S) * s)) == pytest.approx(1.0)
+    tether.opening = True
+    assert hung_s(tether, round((6 + HANG_S) * s)) == 0.0
+    assert hung_s(tether, round((7 + OPENING_HANG_S) * s)) == pytest.approx(2.0)
+
+
+def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:
+    class Hanging(Camera):
+        def __init__(self) -> None:
+            super().__init__(10**6)
+            self._closed = threading.Event()
+
+        def read(self) -> Frame | None:
+            if self._index >= 5 and opened == [1]:
+                hangs.set()
+                self._closed.wait(20.0)
+                raise SourceError("closed")
+            time.sleep(0.002)
+            return super().read()
+
+        def close(self) -> None:
+            self._closed.set()
+
+    opened: list[int] = []
+    hangs = threading.Event()
+    opener = lambda: opened.append(1) or Hanging()  # noqa: E731
+    tether = ReaderHandle()
+    worker = CameraReader(plan(opener), tether)
+    worker.start("tcp://127.0.0.1:9", 0)
+    assert hangs.wait(30.0)
+    worker.free_driver()
+    deadline = time.monotonic() + 30.0
+    while worker.counts()["frames"] < 20 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker.counts()["frames"] >= 20 and opened == [1, 1]
+    assert "its driver has not answered for 10 s" in worker.notices.fetch()[0]
+    worker.stop()
+
+
+def test_a_camera_that_is_awaited_can_be_abandoned() -> None:
+    def missing() -> object:
+        raise SourceError("camera 7: not there")
+
+    opening = CameraOpening(replace(plan(missing), patience_s=float("inf")))
+    deadline = time.monotonic() + 60.0
+    told: list[str] = []
+    while not told and time.monotonic() < deadline:
+        told = opening.handle.notices.fetch()
+        assert opening.result() is None
+        time.sleep(0.01)
+    assert told == ["left camera: camera 7: not there; waiting for it"]
+    opening.abandon()
+    while time.monotonic() < deadline:
+        try:
+            assert opening.result() is None
+        except SourceError:
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError("it still waits")
+
+
+MS = 1_000_000
+
+
+def test_a_frame_is_late_when_the_next_one_is_due_too() -> None:
+    pace = FramePacer(1000 * MS, fps=50.0)
+    frame = Frame(0, 3, 60 * MS, np.zeros((2, 2, 3), np.uint8))
+    assert pace.due_ns(frame) == 1060 * MS
+    assert not pace.is_late(frame, 1080 * MS) and pace.is_late(frame, 1080 * MS + 1)
+
+
+def worked(worker: CameraReader, delay_s: float) -> list[tuple[object, int]]:
+    """Run a camera's thread to the end of its source, started `delay_s` late; give blobs with their time of receipt."""
+    socket = zmq.Context.instance().socket(zmq.PULL)
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    t_start_ns = now_ns() - round(delay_s * 1e9)
+    worker.start(f"tcp://127.0.0.1:{port}", t_start_ns)
+    received = []
+    while not worker.ended.is_set() or socket.poll(100):
+        if socket.poll(10):
+            sent = decode_blobs(socket.recv())
+            received.append((sent, now_ns() - t_start_ns))
+    worker.stop()
+    socket.close(0)
+    return received
+
+
+def test_paced_frames_leave_at_their_stamps() -> None:
+    worker = CameraReader(CameraPlan(1, lambda: fakes.CountingSource(1, 50.0, 12), fakes.corner, paced=True))
+    received = worked(worker, 0.0)
+    counts = worker.counts()
+    assert counts["frames"] + counts["skipped"] == 12 and counts["sent"] == counts["frames"] >= 8
+    for sent, t_ns in received:
+        index = sent.blobs.index
+        assert sent.blobs.camera == 1 and sent.blobs.points_px[0].tolist() == [index, 1.0]
+        assert t_ns >= index * 20 * MS
+        assert sent.blobs.t_capture_ns <= sent.t_read_ns <= sent.t_sent_ns
+
+
+def test_a_paced_source_that_starts_late_catches_up() -> None:
+    worker = CameraReader(CameraPlan(0, lambda: fakes.CountingSource(0, 50.0, 30), fakes.corner, paced=True))
+    received = worked(worker, 0.4)
+    assert 19 <= worker.counts()["skipped"] <= 28
+    assert min(sent.blobs.index for sent, _ in received) >= 19
+
+
+def test_a_free_running_source_is_never_skipped() -> None:
+    worker = CameraReader(CameraPlan(0, lambda: fakes.CountingSource(0, 50.0, 40), fakes.corner, paced=False))
+    worked(worker, 10.0)
+    # The first frame of a camera warms the detector; it is stale when the run starts.
+    assert worker.counts()["frames"] == 39 and worker.counts()["skipped"] == 0
+
+
+def test_an_error_of_the_source_is_kept_for_the_main_thread() -> None:
+    worker = CameraReader(CameraPlan(0, lambda: fakes.BrokenSource(0), fakes.corner, paced=True))
+    worked(worker, 0.0)
+    assert isinstance(worker.error, ZeroDivisionError)
+
+
+def test_a_camera_whose_first_picture_fails_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node tries again in the same process: a camera still held would be busy for ever."""
+    closed: list[str] = []
+    monkeypatch.setattr(fakes.BrokenSource, "close", lambda self: closed.append("source"))
+
+    def broken() -> fakes.BrokenSource:
+        source = fakes.BrokenSource(0)
+        source._index = 10
+        return source
+
+    with pytest.raises(ZeroDivisionError):
+        CameraReader(CameraPlan(0, broken, fakes.corner, paced=True))
+    assert closed == ["source"]
+
+
+def test_a_stuck_source_does_not_hold_the_stop() -> None:
+    worker = CameraReader(CameraPlan(0, lambda: fakes.StuckSource(0), fakes.corner, paced=False))
+    worker.start("tcp://127.0.0.1:9", 0)
+    threading.Event().wait(0.2)
+    start = time.monotonic()
+    worker.stop()
+    assert time.monotonic() - start < 20.0  # it would be stuck for an hour

@@ -1,0 +1,85 @@
+"""Atomic writing, and caches that keep the last used files."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from config.errors import DatabaseError, FileFormatError
+from config.files import atomic_open, atomic_write, keep_last_used, mark_used
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    atomic_write(file, "first\n")
+    atomic_write(file, "zweites, länger\n")
+    assert file.read_bytes() == "zweites, länger\n".encode()
+    atomic_write(file, b"\x00\xff")
+    assert file.read_bytes() == b"\x00\xff"
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    atomic_write(file, "old")
+    with pytest.raises(ZeroDivisionError), atomic_open(file) as stream:
+        stream.write(b"half")
+        raise ZeroDivisionError
+    assert file.read_text("utf-8") == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_full_disk_and_an_unwritable_place_are_errors_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError, match="no space left"), atomic_open(tmp_path / "a", DatabaseError) as stream:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(FileFormatError, match=r"b\.txt: cannot be written \(no such file"):
+        atomic_write(tmp_path / "absent" / "b.txt", "x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileFormatError, match="folder: cannot be written"):
+        atomic_write(tmp_path / "folder", "x")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no file mode masks")
+def test_the_file_mode_follows_the_mask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        atomic_write(tmp_path / "a", "x")
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def aged(folder: Path, *names: str) -> None:
+    """Make files, each used a second after the one before, long ago."""
+    for second, name in enumerate(names):
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, (second, second))
+
+
+def test_the_last_used_are_kept_and_nothing_else_is_touched(tmp_path: Path) -> None:
+    aged(tmp_path, "a-1.db", "b-1.db", "a-2.db", "a-3.db", "a-4.db", ".a-5.db.part")
+    mark_used(tmp_path / "a-2.db")
+    keep_last_used(tmp_path, "a-*.db", 2)
+    assert {file.name for file in tmp_path.iterdir()} == {"a-2.db", "a-4.db", "b-1.db", ".a-5.db.part"}
+    keep_last_used(tmp_path, "a-*.db", 3)
+    keep_last_used(tmp_path / "absent", "a-*.db", 0)
+    mark_used(tmp_path / "absent")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_file_in_use_stays_and_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    aged(tmp_path, "a-1.db", "a-2.db", "a-3.db")
+    unlink = Path.unlink
+
+    def as_on_windows(file: Path, missing_ok: bool = False) -> None:
+        if file.name == "a-2.db":
+            raise PermissionError(13, "the process cannot access the file because it is being used by another process")
+        unlink(file, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", as_on_windows)
+    keep_last_used(tmp_path, "a-*.db", 1)
+    assert {file.name for file in tmp_path.iterdir()} == {"a-2.db", "a-3.db"}

@@ -1,0 +1,54 @@
+"""The disk cache of kernels: a file that a kernel calls into is edited, and kernels are compiled again."""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.kernels
+SHAPES = """
+from typing import NamedTuple
+from config.jit import kernel
+
+class {name}(NamedTuple):
+    size: float
+
+@kernel
+def scaled(shape):
+    return {factor} * shape.size
+"""
+CALLER = """
+from config.jit import kernel
+from shapes_of_test_jit import scaled
+
+@kernel
+def shifted(shape):
+    return scaled(shape) + 1.0
+"""
+
+
+def loaded(folder: Path, name: str) -> ModuleType:
+    """Import a module from a file."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_edited_callee_and_a_renamed_tuple_are_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shapes_of_test_jit", "caller_of_test_jit"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))  # forgotten afterwards
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    (before / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Square", factor=2.0), "utf-8")
+    (before / "caller_of_test_jit.py").write_text(CALLER, "utf-8")
+    square = loaded(before, "shapes_of_test_jit").Square(3.0)
+    assert loaded(before, "caller_of_test_jit").shifted(square) == 7.0
+    shutil.copytree(before, after)  # with the kernels compiled so far
+    (after / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Cube", factor=5.0), "utf-8")
+    cube = loaded(after, "shapes_of_test_jit").Cube(3.0)
+    assert loaded(after, "caller_of_test_jit").shifted(cube) == 16.0

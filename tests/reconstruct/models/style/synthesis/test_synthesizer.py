@@ -1,0 +1,221 @@
+"""Synthesis: poses of a style that meet their constraints."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from config.joints import JOINT_INDEX
+from database.geometry.kinematics import forward
+from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from reconstruct.models.style.features import N_ANGLES, static_features
+from reconstruct.models.style.model import StyleError
+from reconstruct.models.style.synthesis.arrays import SynthesisState
+from reconstruct.models.style.synthesis.constraints import FixedJoints, Orientations, RootConstraint, points
+from reconstruct.models.style.synthesis.synthesizer import LIVE_STEPS, PastFeatures, Synthesis, Synthesizer, _state_of
+from tests.reconstruct.models.style.synthesis.synthesis_problems import (
+    HANDLES,
+    MEAN_M,
+    clip,
+    constraints_at,
+    in_image,
+    mean_error_m,
+    places,
+    style,
+    truth,
+)
+
+# Poses: these run the solver from end to end, which plain Python takes long for.
+
+
+@pytest.mark.slow
+def test_a_pose_of_the_motion_is_found_from_its_hands_and_feet() -> None:
+    synthesizer = Synthesizer([style()])
+    for row in (20, 41, 66):
+        found = synthesizer.synthesize(constraints_at(row))
+        assert found.converged and found.reached and found.variance < 0.5
+        assert mean_error_m(found, row) < MEAN_M
+        assert_allclose(
+            found.error_m, np.linalg.norm(places(found.rotvec, found.root_m)[HANDLES[:4]] - truth(row)[HANDLES[:4]], axis=1)
+        )
+
+
+@pytest.mark.slow
+def test_a_warm_start_ends_where_the_cold_one_did_and_all_is_repeatable() -> None:
+    synthesizer = Synthesizer([style()])
+    cold = synthesizer.synthesize(constraints_at(30))
+    warm = synthesizer.synthesize(constraints_at(30), synthesizer.synthesize(constraints_at(29)))
+    again = Synthesizer([style()]).synthesize(constraints_at(30))
+    assert_allclose(warm.energy, cold.energy, atol=0.1)
+    assert np.array_equal(again.rotvec, cold.rotvec) and again.energy == cold.energy
+
+
+@pytest.mark.slow
+def test_motion_counts_where_the_past_is_known() -> None:
+    s = static_features(clip().rotvec)
+    found = Synthesizer([style()]).synthesize(constraints_at(40), past=PastFeatures(s[39], s[38]))
+    assert found.converged and mean_error_m(found, 40) < MEAN_M
+
+
+@pytest.mark.slow
+def test_image_points_of_one_camera() -> None:
+    found = Synthesizer([style()]).synthesize(in_image(truth(25)[HANDLES]))
+    assert found.reached and found.error_px[0].max() < 3.0 and (found.error_px[1] == 0.0).all() and (found.error_m == 0.0).all()
+    assert mean_error_m(found, 25) < 0.1  # depth is known by the body's size alone
+
+
+@pytest.mark.slow
+def test_orientations_and_held_joints() -> None:
+    head, elbow = JOINT_INDEX["head"], JOINT_INDEX["leftLowerArm"]
+    turned = matrix_from_rotvec([0.0, 0.3, 0.0]) @ forward(clip().skeleton, clip().rotvec[20], clip().root_m[20])[0][head]
+    bent = clip().rotvec[20, elbow] + [0.0, -0.3, 0.0]
+    constraints = replace(
+        constraints_at(20, 3, 0.01),
+        orientations=Orientations(np.array([head]), turned[None], np.array([0.02])),
+        fixed=FixedJoints(np.array([elbow]), bent[None], np.array([0.02])),
+    )
+    found = Synthesizer([style()]).synthesize(constraints)
+    assert geodesic_rad(forward(clip().skeleton, found.rotvec, found.root_m)[0][head], turned) < 0.06
+    assert np.abs(found.rotvec[elbow] - bent).max() < 0.06
+
+
+@pytest.mark.slow
+def test_between_styles() -> None:
+    walk, jump = style(), style("jump")
+    mixed, constraints = Synthesizer([walk, jump], (0.5, 0.5)), constraints_at(20, 3, 0.05)
+    pure = [Synthesizer([one]).synthesize(constraints) for one in (walk, jump)]
+    ends = [mixed.with_shares(shares).synthesize(constraints) for shares in ((1.0, 0.0), (0.0, 1.0))]
+    for end, alone in zip(ends, pure, strict=True):
+        assert_allclose(end.energy, alone.energy, atol=0.05)
+        assert_allclose(end.rotvec, alone.rotvec, atol=0.02)
+    mixtures = [mixed.with_shares((1.0 - share, share)).synthesize(constraints) for share in (0.1, 0.5, 0.9)]
+    away = [np.linalg.norm(one.rotvec[1:] - pure[0].rotvec[1:]) for one in mixtures]
+    assert away[0] < away[1] < away[2] and len(mixtures[1].latent) == 2 and all(one.converged for one in mixtures)
+
+
+@pytest.mark.slow
+def test_styles_of_other_sizes_go_together() -> None:
+    walk, narrow = style(), style("jump")
+    narrow = replace(narrow, latent=np.ascontiguousarray(narrow.latent[:, :1]), active=narrow.active[:17])
+    constraints = constraints_at(20, 3, 0.05)
+    end = Synthesizer([walk, narrow], (0.0, 1.0)).synthesize(constraints)
+    assert_allclose(end.energy, Synthesizer([narrow]).synthesize(constraints).energy, atol=0.05)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_is_flagged() -> None:
+    synthesizer = Synthesizer([style()])
+    far = constraints_at(20)
+    far.observations.point_m[0] += (3.0, 0.0, 0.0)
+    contradicting = points(HANDLES[[0, 0, 1, 2]], np.zeros((4, 3)), truth(20)[HANDLES[[0, 1, 1, 2]]])
+    for constraints in (far, contradicting):
+        found = synthesizer.synthesize(constraints)
+        assert not found.reached
+        assert np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all() and np.isfinite(found.energy)
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_is_not_constraints_at() -> None:
+    synthesizer = Synthesizer([style()])
+    broken = constraints_at(20)
+    broken.observations.point_m[1] = np.nan
+    nothing = points(HANDLES[:3], np.zeros((3, 3)), np.full((3, 3), np.nan))
+    for constraints in (broken, nothing, replace(nothing, root=RootConstraint(np.full((3, 3), np.nan), np.zeros(3), 0.1, 0.1))):
+        found = synthesizer.synthesize(constraints)
+        assert np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all() and found.reached
+    prior = RootConstraint(matrix_from_rotvec([0.0, 1.0, 0.0]), np.array([1.0, 0.9, 2.0]), 0.1, 0.01)
+    found = synthesizer.synthesize(replace(nothing, root=prior))
+    assert_allclose(found.root_m, prior.position_m, atol=0.01)
+    assert geodesic_rad(matrix_from_rotvec(found.rotvec[0]), prior.rotation) < 0.3
+
+
+@pytest.mark.slow
+def test_a_search_leaves_a_bad_minimum() -> None:
+    synthesizer = Synthesizer([style()])
+    far = replace(synthesizer.synthesize(constraints_at(20)), latent=(np.array([6.0, -6.0]),))  # where the style knows no pose
+    constraints = constraints_at(41)
+    near, searched = (synthesizer.synthesize(constraints, far, search=search, max_steps=2) for search in (False, True))
+    cold = synthesizer.synthesize(constraints)
+    assert searched.energy <= near.energy and searched.reached and searched.converged
+    assert_allclose(searched.energy, cold.energy, atol=1e-9)
+    assert not near.converged and near.energy > cold.energy + 1.0
+
+
+@pytest.mark.slow
+def test_a_good_minimum_is_kept_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    synthesizer = Synthesizer([style()])
+    cold = synthesizer.synthesize(constraints_at(20))
+
+    def never(problem: object) -> Synthesis:
+        raise AssertionError("started anew")
+
+    monkeypatch.setattr(synthesizer, "_synthesize_cold", never)
+    assert_allclose(synthesizer.synthesize(constraints_at(20), cold, search=True).energy, cold.energy, atol=0.01)
+
+
+@pytest.mark.slow
+def test_steps_that_do_not_suffice_are_flagged() -> None:
+    synthesizer = Synthesizer([style()])
+    start = synthesizer.synthesize(constraints_at(20))
+    short, whole = (synthesizer.synthesize(constraints_at(41), start, max_steps=most) for most in (1, 60))
+    assert not short.converged and whole.converged and short.energy > whole.energy
+    assert np.isfinite(short.rotvec).all()
+
+
+@pytest.mark.slow
+def test_motion_goes_on_from_the_frame_before() -> None:
+    synthesizer, s = Synthesizer([style()]), static_features(clip().rotvec)
+    start = replace(synthesizer.synthesize(constraints_at(39)), rotvec=clip().rotvec[39], root_m=clip().root_m[39])
+    problem = synthesizer._problem(constraints_at(40), PastFeatures(s[39], s[38]))
+    at = _state_of(start)
+    moved = synthesizer._extrapolate(at, problem, PastFeatures(s[39], s[38]))
+    assert_allclose(moved.rotvec[1:].ravel(), (2.0 * s[39] - s[38])[:N_ANGLES], atol=1e-12)
+    still = synthesizer._problem(constraints_at(39), PastFeatures(s[39], s[39]))
+    assert synthesizer._extrapolate(at, still, PastFeatures(s[39], s[39])) is at  # no lower than where it was
+    assert synthesizer.synthesize(constraints_at(40), start, PastFeatures(s[39], s[38]), max_steps=LIVE_STEPS).converged
+
+
+@pytest.mark.slow
+def test_another_body_is_posed() -> None:
+    taller = replace(clip().skeleton, offsets_m=clip().skeleton.offsets_m * 1.15)
+    root_m = 1.15 * clip().root_m[30]
+    world = forward(taller, clip().rotvec[30], root_m)[1]
+    found = Synthesizer([style()], skeleton=taller).synthesize(points(HANDLES, np.zeros((6, 3)), world[HANDLES], 0.005))
+    there = forward(taller, found.rotvec, found.root_m)[1]
+    assert found.reached and found.converged
+    assert np.linalg.norm(there - world, axis=1).mean() < MEAN_M
+    assert not np.allclose(there, places(found.rotvec, found.root_m), atol=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 30])
+def test_styles_that_know_one_place_only_do_what_is_constraints_at(n: int) -> None:
+    """All latent points are the same, or there is one active pose, too; what is out of reach is flagged all the same."""
+    one = style()
+    synthesizer = Synthesizer([replace(one, latent=np.zeros_like(one.latent), active=one.active[:n])])
+    found = synthesizer.synthesize(constraints_at(20))
+    for each in (found, synthesizer.synthesize(constraints_at(21), found)):
+        assert each.reached and each.converged and each.error_m.max() <= 0.015  # 3 sigma
+        assert np.isfinite(each.rotvec).all() and np.isfinite(each.energy)
+    far = constraints_at(20)
+    far.observations.point_m[0] += (3.0, 0.0, 0.0)
+    assert not synthesizer.synthesize(far).reached
+
+
+def test_shares_and_styles_that_are_none() -> None:
+    one = style()
+    for styles, shares in (([], ()), ([one], (0.5, 0.5)), ([one], (0.0,)), ([one, one], (1.5, -0.5)), ([one], (np.nan,))):
+        with pytest.raises(StyleError):
+            Synthesizer(styles, shares)
+    with pytest.raises(StyleError, match="train it again"):
+        Synthesizer([replace(one, features=one.features[:, :-3])])
+    assert Synthesizer([one, one], (1.0, 3.0)).shares == (0.25, 0.75)
+
+
+def test_starts_know_the_poses_as_the_features_do() -> None:
+    synthesizer = Synthesizer([style()])
+    start = synthesizer._active.starts(synthesizer._problem(constraints_at(20), None), synthesizer.up, 2)
+    assert len(start) == 2 and isinstance(start[0], SynthesisState)
+    off = np.linalg.norm(places(np.concatenate([[[0.0] * 3], start[0].rotvec[1:]]), np.zeros(3)), axis=1)
+    assert np.isfinite(off).all() and np.linalg.norm(start[0].root_m - clip().root_m[20]) < 0.1

@@ -1,0 +1,204 @@
+"""The reconstruction between inbox and sink, with time passed in: newest pairs only, silence, counts."""
+
+import msgpack
+import numpy as np
+import pytest
+
+from capture.clock import OffsetMethod
+from capture.packets import Blobs
+from capture.process.control import RequestedOrder, SyncOrder, decode_order
+from capture.sockets.wire import SentBlobs
+from reconstruct.pose import JointSource, Pose, TrackingState
+from reconstruct.process.main import obey
+from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
+from reconstruct.process.silence import SILENT_NS, START_NS
+from reconstruct.process.sink import RunStatus
+from tests.support.fakes import IndexPipeline
+
+MS = 1_000_000
+T0 = 50_000 * MS
+
+
+class Record:
+    """A sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.poses: list[Pose] = []
+        self.states: list[RunStatus] = []
+        self.events: list[str] = []
+
+    def pose(self, pose: Pose) -> None:
+        self.poses.append(pose)
+
+    def status(self, status: RunStatus) -> None:
+        self.states.append(status)
+
+    def event(self, t_ns: int, kind: str, text: str) -> None:
+        self.events.append(text)
+
+    def serve(self, t_ns: int) -> None:
+        pass
+
+    def asks(self) -> list[RequestedOrder]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def sent(camera: int, index: int, t_ns: int) -> tuple[SentBlobs, int]:
+    """Return blobs captured at t, read 1 ms, sent 3 ms and received 4 ms later."""
+    blobs = Blobs(camera, index, t_ns, np.array([[float(index), 0.0]]), np.ones(1), np.zeros((1, 3)), np.ones(1))
+    return SentBlobs(blobs, t_ns + MS, t_ns + 3 * MS), t_ns + 4 * MS
+
+
+@pytest.fixture
+def run() -> tuple[Reconstruction, Record]:
+    record = Record()
+    return Reconstruction(IndexPipeline(), record, 8 * MS), record
+
+
+def test_pair_becomes_a_pose_with_the_times_of_its_journey(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 3, T0)], T0 + 5 * MS)
+    assert not record.poses
+    reconstruction.turn([sent(1, 4, T0 + 2 * MS)], T0 + 7 * MS)
+    (pose,) = record.poses
+    assert pose.root_m[:2].tolist() == [3.0, 4.0] and pose.skew_ns == 2 * MS
+    latency = pose.latency_ns
+    # The pair is of T0, to which the later picture's markers were moved back; that picture was in memory at T0 + 3 ms.
+    assert pose.t_capture_ns == T0
+    assert (latency["read"], latency["detect"], latency["transport"], latency["solve"]) == (3 * MS, 2 * MS, MS, 1000)
+
+
+def test_only_the_newest_of_a_backlog_is_solved(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    backlog = [sent(camera, i, T0 + 17 * MS * i) for i in range(5) for camera in (0, 1)]
+    reconstruction.turn(backlog, T0 + 90 * MS)
+    assert [pose.root_m[0] for pose in record.poses] == [3.0, 4.0]
+    assert reconstruction.counts == {"poses": 2, "pairs": 5, "overrun": 3, "alone": 0}
+
+
+def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)
+    t_pair = T0 + 4 * MS
+    reconstruction.turn([], t_pair + SILENT_NS - 1)
+    assert len(record.poses) == 1 and not record.events
+    reconstruction.turn([], t_pair + SILENT_NS)
+    assert record.poses[-1].state is TrackingState.COASTING
+    assert record.events == ["no pairs any more: the left camera is silent and the right camera is silent"]
+    assert np.all(record.poses[-1].joint_source == JointSource.HELD) and not record.poses[-1].measured.any()
+    reconstruction.turn([], t_pair + SILENT_NS + 10 * MS)
+    assert len(record.poses) == 2
+    reconstruction.turn([], t_pair + LOST_NS)
+    assert record.poses[-1].state is TrackingState.LOST
+    reconstruction.report(t_pair + LOST_NS, 0)
+    assert record.states[-1].state is TrackingState.LOST and record.states[-1].cameras["right"]["state"] == "silent"
+    reconstruction.turn([sent(0, 60, T0 + 900 * MS), sent(1, 60, T0 + 901 * MS)], T0 + 910 * MS)
+    assert record.poses[-1].state is TrackingState.TRACKING and record.events[-1] == "both cameras send again"
+
+
+def alone_for(reconstruction: Reconstruction, camera: int, since_ns: int, n: int) -> int:
+    """Let one camera alone send n frames, 20 ms apart, after a pair captured at since_ns; give when the last came."""
+    for i in range(1, n + 1):
+        reconstruction.turn([sent(camera, i, since_ns + 20 * MS * i)], since_ns + 20 * MS * i + 5 * MS)
+    return since_ns + 20 * MS * n + 5 * MS
+
+
+@pytest.mark.parametrize("camera", [0, 1])
+def test_poses_go_on_from_one_camera_while_the_other_is_silent(camera: int, run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0 + 4 * MS)
+    t_ns = alone_for(reconstruction, camera, T0, 20)
+    # Frames 1 to 4 came within SILENT_NS of the pair, which was there at T0 + 4 ms: 5 to 20 are stepped on alone.
+    assert [pose.root_m[camera] for pose in record.poses] == [0.0, *range(5, 21)]
+    assert all(pose.root_m[1 - camera] == -1.0 for pose in record.poses[1:])
+    names = ("left", "right")
+    words = f"the {names[1 - camera]} camera is silent; poses go on from the {names[camera]} camera alone"
+    assert record.events == [f"no pairs any more: {words}"]
+    reconstruction.report(t_ns, 0)
+    status = record.states[-1]
+    assert status.cameras[names[camera]]["alone"] == 1 and status.cameras[names[camera]]["state"] == "live"
+    assert status.cameras[names[1 - camera]]["state"] == "silent" and "alone" not in status.cameras[names[1 - camera]]
+    assert reconstruction.counts["alone"] == 16
+    # The other is back, and its pictures take longer: what is older than the last pose is not solved again.
+    old, new = T0 + 400 * MS, T0 + 420 * MS
+    reconstruction.turn([sent(1 - camera, 20, old)], t_ns + 10 * MS)
+    assert reconstruction.counts["pairs"] == 2 and len(record.poses) == 17
+    reconstruction.turn([sent(camera, 21, new), sent(1 - camera, 21, new)], t_ns + 30 * MS)
+    assert record.poses[-1].root_m[:2].tolist() == [21.0, 21.0] and record.events[-1] == "both cameras send again"
+
+
+def test_cameras_that_make_no_pairs_go_on_as_one(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for i in range(130):
+        t_ns = T0 + 20 * MS * i
+        reconstruction.turn([sent(0, i, t_ns), sent(1, i, t_ns + 10 * MS)], t_ns + 15 * MS)
+    # They never made a pair within 8 ms; after START_NS the left one is taken alone, and stays.
+    assert record.events == ["no pairs any more: the cameras' stamps are too far apart; poses go on from the left camera alone"]
+    assert [pose.root_m[0] for pose in record.poses] == list(range(START_NS // (20 * MS), 130))
+
+
+def test_a_camera_is_silent_then_lost_or_being_opened_anew(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0 + 4 * MS)
+    t_ns = alone_for(reconstruction, 0, T0, 300)
+    assert t_ns - T0 > GONE_NS
+    reconstruction.report(t_ns, 0)
+    assert record.states[-1].cameras["right"]["state"] == "lost"
+    reconstruction.describe("right", {"reopening": 1, "health": ""})
+    reconstruction.report(t_ns + 1000 * MS, 0)
+    right = record.states[-1].cameras["right"]
+    assert right["state"] == "reopening" and right["health"] == "" and "reopening" not in right
+
+
+def test_status_counts_and_rates_once_a_second(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for i in range(30):
+        t_ns = T0 + 20 * MS * i
+        reconstruction.turn([sent(0, i, t_ns), *([sent(1, i, t_ns - MS)] if i % 3 else [])], t_ns)
+        reconstruction.report(t_ns, 7)
+    reconstruction.report(T0 + 1000 * MS, 7)
+    assert len(record.states) == 2
+    last = record.states[-1]
+    assert last.rates_hz == {"left": 30.0, "right": 20.0, "pose": 20.0}
+    assert last.drops == {"late": 0, "unpaired": 10, "overrun": 0, "malformed": 7}
+    assert last.skew_ns == {"median": -MS, "worst": MS}
+    assert last.cameras["left"]["frames"] == 30
+
+
+def test_a_time_offset_given_by_an_order_corrects_pairs_and_is_told(run: tuple[Reconstruction, Record]) -> None:
+    """The right camera's stamps are 6 ms late: what seems 6 ms apart is of one moment."""
+    reconstruction, record = run
+    obey(SyncOrder(offset_ms=6.0), reconstruction, record)
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 6 * MS)], T0 + 12 * MS)
+    assert [pose.skew_ns for pose in record.poses] == [0]
+    reconstruction.report(T0 + 2_000 * MS, 0)
+    assert record.states[-1].calibration["time_offset_ms"] == 6.0
+
+
+def test_a_jump_sought_in_vain_is_told(run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)
+    obey(SyncOrder(OffsetMethod.JUMP), reconstruction, record)
+    for k in range(1, 8):
+        t_ns = T0 + 4_000 * MS * k
+        reconstruction.turn([sent(0, k, t_ns), sent(1, k, t_ns)], t_ns)
+    told = [text for text in record.events if "jump" in text]
+    assert len(told) == 1 and told[0].startswith("no jump was seen by both cameras")
+
+
+@pytest.mark.parametrize("value", ["later", -3, float("nan"), float("inf"), 10**12])
+def test_orders_of_a_damaged_journal_set_nothing(value: object, run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    for kind, name in (("sync", "offset_ms"), ("start", "budget_ns")):
+        if value not in (-3, 10**12) or (kind, value) in (("sync", 10**12), ("start", -3)):
+            message = {"kind": kind, "t_start_ns": 0, "address": "", "text": "", "details": {name: value}}
+            assert not obey(decode_order(msgpack.packb(message)), reconstruction, record)
+    reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0 + 9 * MS)], T0)
+    assert not record.poses, "the views are further apart than pairs may be"
+    reconstruction.turn([sent(0, 1, T0 + 20 * MS), sent(1, 1, T0 + 27 * MS)], T0)
+    assert len(record.poses) == 1
+    reconstruction.report(T0 + 5, 0)
+    assert record.states[-1].calibration["time_offset_ms"] == 0.0

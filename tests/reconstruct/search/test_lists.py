@@ -1,0 +1,121 @@
+"""Inverted lists: k-means against a slow one, every pose in the list of its nearest centre, the lists a query is nearest to."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from config.arrays import Ints
+from reconstruct.search.examples import Examples
+from reconstruct.search.kernels import Lists, _nearest_lists, _prepare
+from reconstruct.search.lists import assign_centers, build_lists
+from reconstruct.search.nearest import Query, distances_of, raw_query
+
+M = 3
+
+
+def markers(n: int, seed: int) -> NDArray[np.float32]:
+    """Return markers of n poses about five places."""
+    rng = np.random.default_rng(seed)
+    places = rng.normal(size=(5, 3 * M))
+    return (places[rng.integers(0, 5, n)] + rng.normal(0.0, 0.2, (n, 3 * M))).astype(np.float32)
+
+
+def query_near(marker_m: NDArray[np.float32], seed: int, rays: bool = False) -> Query:
+    """Return a query with one marker unseen now and then, and one on a ray."""
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(1.0, 300.0, M) * (rng.random(M) < 0.8)
+    ray = np.zeros((M, 3))
+    if rays:
+        ray[1] = [0.0, 0.6, -0.8]
+    near = marker_m[rng.integers(len(marker_m))].reshape(M, 3)
+    return Query(near + rng.normal(0.0, 0.1, (M, 3)), weight, None, np.zeros(0), ray)
+
+
+def nearest_lists(lists: Lists, query: Query, n_lists: int, min_poses: int = 1) -> Ints:
+    """Return the lists whose centres are nearest to a query."""
+    return _nearest_lists(lists, _prepare(raw_query(query)), n_lists, min_poses)
+
+
+@given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 999))
+def test_assignment_against_numpy(n: int, n_centers: int, seed: int) -> None:
+    poses, center = markers(n, seed), markers(n_centers, seed + 1)
+    squared = ((poses[:, None].astype(float) - center[None]) ** 2).sum(axis=2)
+    chosen = assign_centers(poses, center)
+    np.testing.assert_allclose(squared[np.arange(n), chosen], squared.min(axis=1), rtol=1e-5)
+
+
+def test_of_equal_centres_the_first() -> None:
+    center = np.array([[5.0] * 3, [1.0] * 3, [1.0] * 3], np.float32)
+    assert assign_centers(np.array([[0.5, 1.0, 1.5]], np.float32), center).tolist() == [1]
+
+
+@given(st.integers(1, 120), st.integers(0, 999))
+def test_every_pose_is_in_one_list(n: int, seed: int) -> None:
+    poses = markers(n, seed)
+    lists = build_lists(poses, seed=seed)
+    assert len(lists.center_m) == min(n, round(4.0 * np.sqrt(n)))
+    assert sorted(lists.row.tolist()) == list(range(n)) and lists.start[0] == 0 and lists.start[-1] == n
+    assert np.array_equal(lists.marker_m, poses[lists.row])
+    owner = np.repeat(np.arange(len(lists.center_m)), np.diff(lists.start))
+    assert np.array_equal(owner, assign_centers(poses, lists.center_m)[lists.row])
+
+
+def test_two_groups_by_hand() -> None:
+    """Four poses, two centres, whichever it starts from: the means are those of the pairs."""
+    poses = np.array([[0.0], [1.0], [10.0], [13.0]], np.float32).repeat(3, axis=1)
+    for seed in range(6):
+        lists = build_lists(poses, 2, seed)
+        assert sorted(lists.center_m[:, 0].tolist()) == [0.5, 11.5]
+        assert sorted(lists.row[: lists.start[1]].tolist()) in ([0, 1], [2, 3])
+
+
+def test_lists_shrink_the_spread() -> None:
+    """Learning makes poses lie nearer to their centres than to as many poses drawn at random."""
+    poses = markers(900, 4)
+    lists = build_lists(poses, 30, seed=1)
+    learned = lists.center_m[np.repeat(np.arange(30), np.diff(lists.start))] - lists.marker_m
+    drawn = poses[np.random.default_rng(0).choice(900, 30, replace=False)]
+    unlearned = drawn[assign_centers(poses, drawn)] - poses
+    assert (learned**2).sum() < 0.95 * (unlearned**2).sum()
+
+
+def test_same_seed_same_lists() -> None:
+    poses = markers(400, 2)
+    first, again, other = build_lists(poses, seed=3), build_lists(poses, seed=3), build_lists(poses, seed=4)
+    assert [array.tolist() for array in first] == [array.tolist() for array in again]
+    assert not np.array_equal(first.center_m, other.center_m)
+    assert not any(array.flags.writeable for array in first)
+
+
+@given(st.integers(4, 150), st.integers(1, 20), st.integers(0, 999), st.booleans())
+def test_the_nearest_lists_by_the_weights_of_the_query(n: int, n_lists: int, seed: int, rays: bool) -> None:
+    """Not by those of learning; lists that hold nothing do not count."""
+    poses = markers(n, seed)
+    lists, query = build_lists(poses, seed=seed), query_near(poses, seed + 1, rays)
+    L = len(lists.center_m)
+    centers = Examples(np.zeros((L, 66), np.float32), lists.center_m, np.zeros(L, np.int32), 60.0)
+    distance = np.where(np.diff(lists.start) > 0, distances_of(centers, query), np.inf)
+    chosen = nearest_lists(lists, query, n_lists)
+    assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, int(np.isfinite(distance).sum()))
+    np.testing.assert_allclose(distance[chosen], np.sort(distance)[: len(chosen)], rtol=1e-4, atol=1e-4)
+
+
+def test_more_lists_where_few_do_not_hold_enough() -> None:
+    poses = markers(100, 5)
+    lists = build_lists(poses, 10)
+    size = np.diff(lists.start)
+    query = query_near(poses, 0)
+    assert len(nearest_lists(lists, query, 1, 95)) > 1 and size[nearest_lists(lists, query, 1, 95)].sum() >= 95
+    assert size[nearest_lists(lists, query, 1, 1000)].sum() == 100
+
+
+@pytest.mark.parametrize("n", [1, 7, 300])
+def test_identical_poses(n: int) -> None:
+    """One list holds all, whichever lists are asked for."""
+    poses = np.full((n, 3 * M), 0.25, np.float32)
+    lists = build_lists(poses)
+    query = Query(np.full((M, 3), 0.5), np.ones(M), None, np.zeros(0))
+    (only,) = nearest_lists(lists, query, 5)
+    assert lists.start[only + 1] - lists.start[only] == n

@@ -1,0 +1,90 @@
+"""The uncertainty of a solved pose against differences of the energy; small systems against numpy's general solvers."""
+
+import numpy as np
+
+from config.arrays import Bools
+from config.joints import N_JOINTS
+from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.models.local.model import DOFS, FULL, LocalModel
+from reconstruct.observations import observations_from_markers
+from reconstruct.solve.certainty import factored, information, marker_sigma_m, mirrored, solved, variances, whitened
+from reconstruct.solve.root import RootPrior
+from reconstruct.solve.solver import FrameProblem, solve
+from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
+
+SUBJECT = person("boxing", 2)
+NAMES = SUBJECT.markers.names
+SIGMA_M = np.full(len(NAMES), 0.006)
+MARKERS = (SUBJECT.joint, SUBJECT.offset_m)
+
+
+def problem(shown: Bools) -> tuple[FrameProblem, tuple[np.ndarray, np.ndarray]]:
+    """Return a bent pose seen by its markers, a wide model about it, and its root."""
+    pose = bent_pose(4, 0.2)
+    pose[0] = [0.1, 0.7, -0.2]
+    place = np.array([0.2, 1.0, -0.1])
+    markers, _ = worn_markers(SUBJECT, pose[None], place[None])
+    mean = np.concatenate([np.zeros((1, 3)), pose[1:]])
+    model = LocalModel(mean, FULL, np.zeros(DOFS), 0.2**-2.0 * np.eye(DOFS))
+    root = (matrix_from_rotvec(pose[0]), place)
+    observed = observations_from_markers(marker_frame_of(markers[0], shown), front_rig(), SIGMA_M)
+    return FrameProblem(SUBJECT.skeleton, MARKERS, model, RootPrior(*root, 0.1, 0.1), observed), root
+
+
+def test_a_missing_marker_is_uncertain_and_the_seen_ones_are_not() -> None:
+    shown = np.ones(len(NAMES), bool)
+    shown[NAMES.index("left_hand")] = False
+    asked, root = problem(shown)
+    solution = solve(asked, root)
+    A = information(asked, solution)
+    sigma = marker_sigma_m(asked, solution, np.linalg.cholesky(A))
+    assert sigma[shown].max() < 0.0075  # at most as surely as one marker tells: 6.7 mm
+    assert 0.03 < sigma[~shown][0] < 0.3  # joints of an arm of 0.6 m, 0.2 rad each
+    place = A.copy()  # a body that is surely as it is, but for its place: every marker is as unsure as that
+    place[: DOFS + 3, : DOFS + 3] += 1e12 * np.eye(DOFS + 3)
+    expected = np.sqrt(np.trace(np.linalg.inv(place[DOFS + 3 :, DOFS + 3 :])) / 3.0)
+    np.testing.assert_allclose(marker_sigma_m(asked, solution, np.linalg.cholesky(place)), expected, rtol=1e-3)
+
+
+def test_information_without_markers_is_the_prior() -> None:
+    asked, root = problem(np.zeros(len(NAMES), bool))
+    A = information(asked, solve(asked, root))
+    np.testing.assert_allclose(A, np.diag(np.concatenate([np.full(DOFS, 25.0), np.full(6, 100.0)])), atol=1e-9)
+
+
+def test_information_is_the_curvature_of_the_energy() -> None:
+    """At exact markers Gauss-Newton's matrix is the true one: the energy a small step away is half d'Ad more."""
+    asked, root = problem(np.ones(len(NAMES), bool))
+    solution = solve(asked, root)
+    A = information(asked, solution)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        d = 1e-3 * rng.normal(size=DOFS + 6)
+        moved = (matrix_from_rotvec(d[DOFS : DOFS + 3]) @ solution.rotation, solution.position_m + d[DOFS + 3 :])
+        there = solve(asked, moved, start=(solution.joints - asked.model.mean)[1:].ravel() + d[:DOFS], max_iterations=0)
+        gained = there.energies[0] - solution.energies[-1]
+        np.testing.assert_allclose(gained, 0.5 * d @ A @ d, rtol=0.05)
+    assert np.allclose(A, A.T) and A.shape == (3 * N_JOINTS + 3, 3 * N_JOINTS + 3)
+
+
+HALF = np.random.default_rng(0).normal(size=(7, 9))
+A = HALF @ HALF.T
+
+
+def test_factor_solution_and_variances_are_those_of_numpy() -> None:
+    before, b = A.copy(), np.arange(7.0)
+    L = factored(A)
+    assert L is not None and np.array_equal(A, before)
+    np.testing.assert_allclose(L, np.linalg.cholesky(A), atol=1e-12)
+    np.testing.assert_allclose(solved(L, b), np.linalg.solve(A, b), rtol=1e-9)
+    np.testing.assert_allclose(variances(L), np.linalg.inv(A).diagonal(), rtol=1e-9)
+    np.testing.assert_allclose(L @ whitened(L, HALF), HALF, atol=1e-12)
+
+
+def test_what_has_no_factor_is_said_to_have_none() -> None:
+    assert factored(A - 100.0 * np.eye(7)) is None
+    assert factored(np.full((2, 2), np.nan)) is None
+
+
+def test_a_lower_triangle_is_mirrored() -> None:
+    np.testing.assert_array_equal(mirrored(np.tril(A)), np.tril(A) + np.tril(A, -1).T)

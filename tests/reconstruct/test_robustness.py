@@ -1,0 +1,256 @@
+"""Bad input, through the real pipeline: the state is honest, no number leaves that is none, tracking comes back by itself."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capture.packets import PairedBlobs
+from config.arrays import Floats
+from config.joints import N_JOINTS
+from config.settings import Settings
+from database.builtin import body, builtin_clip
+from database.geometry.kinematics import forward
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import JointSource, Pose, TrackingState
+from tests.support.people import (
+    PERIOD_NS,
+    Table,
+    blobs_of,
+    front_rig,
+    person,
+    seen_pair,
+    t_pose,
+    t_pose_clip,
+    table_of,
+    walk,
+    worn_markers,
+)
+from tests.support.performances import Performance
+
+NOISE_PX = 0.3
+N = 60
+
+
+@dataclass(frozen=True)
+class Stage(Performance):
+    """A walk about the origin."""
+
+    def pair(self, k: int, rng: np.random.Generator, gone: list[int] | None = None, away_m: Floats | None = None) -> PairedBlobs:
+        """Return what the cameras see of frame k of the walk; `gone`: unseen markers; away_m: the performer is moved by it."""
+        markers = self.markers[k % len(self.markers)] + (np.zeros(3) if away_m is None else away_m)
+        return seen_pair(self.rig, k, markers, NOISE_PX, rng, (gone or [], gone or []))
+
+    def pipeline(self, table: Table | None = None) -> Pipeline:
+        return Pipeline(self.rig, self.subject, self.table if table is None else table, Settings())
+
+    def error_m(self, pose: Pose, k: int, away_m: Floats | None = None) -> float:
+        """Return the mean distance of the joints from the truth."""
+        _, joints = forward(self.subject.skeleton, pose.rotvec, pose.root_m)
+        true = self.joints[k % len(self.joints)] + (np.zeros(3) if away_m is None else away_m)
+        return float(np.linalg.norm(joints - true, axis=1).mean())
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    subject = person("dark_room", 1)
+    clip = walk(subject.skeleton, 3, speed=0.8)
+    root_m = clip.root_m[:N] - clip.root_m[N // 2] * [1.0, 0.0, 1.0]
+    markers, joints = worn_markers(subject, clip.rotvec[:N], root_m)
+    other = body(1.8)
+    clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0))] + [t_pose_clip(other)]
+    return Stage(subject, table_of(clips), front_rig(), markers, joints)
+
+
+def assert_sound(pose: Pose) -> None:
+    """No number that is none, nothing far away, a source and a confidence that fit the state."""
+    for array in (pose.rotvec, pose.root_m, pose.marker_m, pose.residual_m, pose.residual_px, pose.confidence):
+        assert np.isfinite(array).all()
+    assert np.abs(pose.root_m).max() < 50.0 and np.abs(pose.rotvec).max() < 10.0
+    held = pose.state is not TrackingState.TRACKING
+    assert np.all(pose.joint_source == JointSource.HELD) == held
+    assert (pose.confidence.max() > 0.2) == (not held)
+
+
+def assert_upright(pose: Pose, stage: Stage, k: int, away_m: Floats | None = None) -> None:
+    """The pose is the performer's, neither turned round nor with limbs exchanged."""
+    assert pose.state is TrackingState.TRACKING, k
+    assert stage.error_m(pose, k, away_m) < 0.06, (k, stage.error_m(pose, k, away_m))
+
+
+@pytest.mark.parametrize("away_m", [(-2.0, 0.0, -0.5), (0.6, 0.0, -1.9)])
+def test_a_jump_of_two_metres(stage: Stage, away_m: tuple[float, float, float]) -> None:
+    """Tracked on the very frame, there and on the way back."""
+    rng, pipeline, away = np.random.default_rng(0), stage.pipeline(), np.array(away_m)
+    for k in range(60):
+        moved = away if 20 <= k < 40 else np.zeros(3)
+        pose = pipeline.step(stage.pair(k, rng, away_m=moved))
+        assert_sound(pose)
+        assert_upright(pose, stage, k, moved)
+
+
+@pytest.mark.parametrize("seconds", [0.25, 10.0])
+def test_all_markers_gone(stage: Stage, seconds: float) -> None:
+    """Coasting for half a second, then lost, then tracking on the frame the markers return, half a stride on."""
+    rng, pipeline, every = np.random.default_rng(1), stage.pipeline(), list(range(len(stage.subject.markers)))
+    n = round(seconds * 60)
+    states = []
+    for k in range(20 + n + 20):
+        pose = pipeline.step(stage.pair(k, rng, every if 20 <= k < 20 + n else []))
+        assert_sound(pose)
+        states.append(pose.state)
+        if k < 20 or k >= 20 + n:
+            assert_upright(pose, stage, k)
+    gone = states[20 : 20 + n]
+    assert gone[: min(n, 29)] == [TrackingState.COASTING] * min(n, 29) and gone[31:] == [TrackingState.LOST] * max(0, n - 31)
+
+
+@pytest.mark.parametrize("at", [10, 20, 30])
+def test_two_labels_exchanged(stage: Stage, at: int) -> None:
+    """The memory has both ankles the wrong way round, as after a crossing: found out and undone within ten frames."""
+    names = stage.subject.markers.names
+    left, right = names.index("left_ankle"), names.index("right_ankle")
+    rng, pipeline = np.random.default_rng(2), stage.pipeline()
+    for k in range(at):
+        pipeline.step(stage.pair(k, rng))
+    order = np.arange(len(names))
+    order[[left, right]] = right, left
+    pipeline._labeller.carry_m = stage.markers[at][order] - stage.markers[at]
+    for k in range(at, at + 40):
+        pose = pipeline.step(stage.pair(k, rng))
+        assert_sound(pose)
+        frame = pipeline.markers
+        assert frame is not None
+        wrong = frame.valid & (np.linalg.norm(frame.point_m - stage.markers[k % N], axis=1) > 0.1)
+        assert wrong.any() == (k == at) or at < k < at + 10, k
+        if wrong.any():
+            assert pose.residual_m[wrong].max() > 0.03  # not hidden
+
+
+def test_a_marker_stuck_in_space(stage: Stage) -> None:
+    """A reflection stays where the right toe was; later the toe is hidden and only the reflection is left."""
+    names = stage.subject.markers.names
+    toe = names.index("right_toe")
+    rng, pipeline, stuck = np.random.default_rng(3), stage.pipeline(), stage.markers[20, toe]
+    for k in range(N):
+        markers = stage.markers[k] if k < 40 else np.delete(stage.markers[k], toe, axis=0)
+        shown = markers if k < 20 else np.concatenate([markers, stuck[None]])
+        pose = pipeline.step(seen_pair(stage.rig, k, shown, NOISE_PX, rng))
+        assert_sound(pose)
+        assert pose.state is TrackingState.TRACKING
+        limit = 0.06 if k < 40 else 0.10
+        assert stage.error_m(pose, k) < limit, (k, stage.error_m(pose, k))
+        # Where the reflection is taken for the toe although the pose cannot reach it, the residual says so.
+        frame = pipeline.markers
+        assert frame is not None
+        if frame.valid[toe] and np.linalg.norm(frame.point_m[toe] - stuck) < 0.03:
+            off_m = np.linalg.norm(pose.marker_m[toe] - stuck)
+            assert abs(pose.residual_m[toe] - off_m) < 0.05
+
+
+def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
+    """Squats and kicks against a database that only walks: tracked or honestly not, residuals of what was labelled.
+
+    Unfiltered: the filters move the published pose off the solved one, and the residuals are the solver's.
+    """
+    plain = replace(Settings(), filter=replace(Settings().filter, output=False), feet=replace(Settings().feet, lock=False))
+    for motion in ("squat", "kick"):
+        clip = builtin_clip(motion, stage.subject.skeleton, 60.0, 5)
+        markers, _ = worn_markers(stage.subject, clip.rotvec, clip.root_m - clip.root_m[0] * [1.0, 0.0, 1.0])
+        rng, pipeline = np.random.default_rng(4), Pipeline(stage.rig, stage.subject, stage.table, plain)
+        tracked = 0
+        for k, marker_m in enumerate(markers[:120]):
+            pose = pipeline.step(seen_pair(stage.rig, k, marker_m, NOISE_PX, rng))
+            assert_sound(pose)
+            frame = pipeline.markers
+            assert frame is not None
+            tracked += pose.state is TrackingState.TRACKING
+            residual = np.linalg.norm(pose.marker_m - frame.point_m, axis=1)[frame.valid]
+            np.testing.assert_allclose(pose.residual_m[frame.valid], residual, atol=1e-12)
+            assert pose.state is not TrackingState.TRACKING or np.median(residual) < 0.15
+        assert tracked > 100, motion
+
+
+def tables() -> dict[str, Table]:
+    """Return databases as nobody should build them."""
+    one = walk(body(1.8), 11, speed=0.7)
+    flat = table_of([t_pose_clip(body(1.8), 200)])
+    still = Table(np.tile(one.rotvec[30:31].astype(np.float32), (300, 1, 1)), 60.0, np.array([0, 300]))
+    single = Table(one.rotvec[30:31].astype(np.float32), 60.0, np.array([0, 1]))
+    two = Table(one.rotvec[30:32].astype(np.float32), 60.0, np.array([0, 1, 2]))
+    slow = Table(np.ascontiguousarray(one.rotvec[::2]).astype(np.float32), 30.0, np.array([0, len(one.rotvec[::2])]))
+    fast = builtin_clip("walk", body(1.8), 120.0, 11, speed=0.7)
+    quick = Table(fast.rotvec.astype(np.float32), 120.0, np.array([0, fast.n_frames]))
+    return {"one clip": table_of([one]), "t-poses": flat, "identical": still, "one pose": single, "two poses": two,
+            "30 Hz": slow, "120 Hz": quick}  # fmt: skip
+
+
+TABLES = tables()
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("model", ["gaussian", "paper"])
+def test_a_database_of_hardly_anything(stage: Stage, name: str, model: Literal["gaussian", "paper"]) -> None:
+    """One clip, one pose, the same pose over and over, another rate: sound poses; with a walk in it, the right ones."""
+    chosen = replace(Settings(), solve=replace(Settings().solve, model=model))
+    pipeline, rng = Pipeline(stage.rig, stage.subject, TABLES[name], chosen), np.random.default_rng(5)
+    walks = name in ("one clip", "30 Hz", "120 Hz") and model == "gaussian"
+    for k in range(30):
+        pose = pipeline.step(stage.pair(k, rng))
+        assert_sound(pose)
+        if walks:
+            assert_upright(pose, stage, k)
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.sampled_from(["seen", "seen", "seen", "none", "few", "jump", "clutter", "twice", "far"]), min_size=3, max_size=10
+    ),
+    st.integers(0, 1000),
+)
+def test_after_anything_tracking_comes_back_at_once(stage: Stage, happenings: list[str], seed: int) -> None:
+    """Whatever was shown, one frame of the whole performer and nothing else is tracked, and rightly."""
+    rng, pipeline = np.random.default_rng(seed), _shared(stage)
+    pipeline.forget()
+    k, every = 0, len(stage.subject.markers)
+    for what in happenings:
+        k += 1
+        gone = {"none": list(range(every)), "few": rng.permutation(every)[:9].tolist()}.get(what, [])
+        pair = stage.pair(k, rng, gone, rng.uniform(-1.0, 1.0, 3) if what == "jump" else None)
+        if what in ("clutter", "twice", "far"):
+            noise = {
+                "clutter": rng.uniform(0.0, 640.0, (20, 2)),
+                "twice": pair.left.points_px,
+                "far": rng.normal(0.0, 1e5, (9, 2)),
+            }
+            points = np.concatenate([pair.left.points_px, noise[what]])
+            pair = PairedBlobs(blobs_of(0, k, points), pair.right)
+        assert_sound(pipeline.step(pair))
+    pose = pipeline.step(replace_time(stage.pair(k + 1, rng), (k + 1) * PERIOD_NS))
+    assert_sound(pose)
+    assert_upright(pose, stage, k + 1)
+
+
+def replace_time(pair: PairedBlobs, t_ns: int) -> PairedBlobs:
+    """Stamp both views alike."""
+    return PairedBlobs(replace(pair.left, t_capture_ns=t_ns), replace(pair.right, t_capture_ns=t_ns))
+
+
+_PIPELINES: dict[int, Pipeline] = {}
+
+
+def _shared(stage: Stage) -> Pipeline:
+    """Return one pipeline for all examples: to build one takes longer than to use it."""
+    return _PIPELINES.setdefault(id(stage), stage.pipeline())
+
+
+def test_t_pose_is_what_is_shown_before_anyone_was_seen(stage: Stage) -> None:
+    every = list(range(len(stage.subject.markers)))
+    pose = stage.pipeline().step(stage.pair(0, np.random.default_rng(0), every))
+    assert_sound(pose)
+    assert pose.state is TrackingState.LOST and pose.rotvec.shape == (N_JOINTS, 3)
+    np.testing.assert_allclose(pose.rotvec[1:], t_pose()[1:], atol=1e-12)

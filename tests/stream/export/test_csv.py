@@ -1,0 +1,35 @@
+"""CSV: names, states and metres; and all text formats are written whole or not at all."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.errors import FileFormatError
+from config.joints import JOINT_INDEX
+from reconstruct.pose import TrackingState
+from stream.export.bvh import write_bvh
+from stream.export.csv import csv_text, write_csv
+from stream.export.trc import write_trc
+from tests.support.takes import take
+
+
+def test_csv_names_state_and_metres() -> None:
+    motion = take(3, states=(TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST))
+    rows = list(csv.DictReader(io.StringIO(csv_text(motion))))
+    assert list(rows[0])[:6] == ["frame", "seconds", "state", "hips.x", "hips.y", "hips.z"]
+    assert [(row["frame"], row["state"]) for row in rows] == [("0", "tracking"), ("1", "coasting"), ("2", "lost")]
+    assert float(rows[1]["seconds"]) == pytest.approx(1 / 60, abs=1e-6)
+    knee = [float(rows[1][f"leftLowerLeg.{axis}"]) for axis in "xyz"]
+    np.testing.assert_allclose(knee, motion.positions_m()[1, JOINT_INDEX["leftLowerLeg"]], atol=1e-6)
+    assert rows[2]["rightHand.z"] == ""
+
+
+def test_writers_leave_nothing_half_written(tmp_path: Path) -> None:
+    for write in (write_bvh, write_trc, write_csv):
+        write(tmp_path / "motion.out", take(2))
+        with pytest.raises(FileFormatError, match="existing folder"):
+            write(tmp_path / "absent" / "motion.out", take(2))
+    assert [file.name for file in tmp_path.iterdir()] == ["motion.out"]

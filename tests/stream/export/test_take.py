@@ -1,0 +1,45 @@
+"""Takes: their frame period, parts of them, and the same motion on the spot."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from config.errors import DuocapError
+from stream.export.take import MarkerTracks, between, frame_period_s, in_place
+from tests.support.takes import take
+
+
+def tracks(valid: list[bool], x: list[float]) -> MarkerTracks:
+    """Return one marker on the x axis."""
+    point_m = np.zeros((len(x), 1, 3))
+    point_m[:, 0, 0] = x
+    return MarkerTracks(("m",), point_m, np.array(valid)[:, None])
+
+
+def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:
+    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
+    assert frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
+    assert frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
+
+
+def test_parts_begin_at_zero_with_their_markers() -> None:
+    motion = replace(take(5, np.array([0.0, 0.1, 0.25, 0.3, 0.4])), markers=tracks([True] * 5, [0.0, 1.0, 2.0, 3.0, 4.0]))
+    part = between(motion, 0.1, 0.3)
+    assert part.seconds.tolist() == pytest.approx([0.0, 0.15, 0.2]) and part.root_m.tolist() == motion.root_m[1:4].tolist()
+    assert part.markers is not None and part.markers.point_m[:, 0, 0].tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(DuocapError, match=r"nothing is left from 0\.5 to 0\.9 s; the recording is 0\.4"):
+        between(motion, 0.5, 0.9)
+
+
+def test_on_the_spot_only_heights_are_left() -> None:
+    motion = replace(take(5), markers=tracks([True, True, False, True, True], [0.0, 1.0, 0.0, 3.0, 4.0]))
+    still = in_place(motion)
+    assert not still.root_m[:, [0, 2]].any() and still.root_m[:, 1].tolist() == motion.root_m[:, 1].tolist()
+    assert still.markers is not None and motion.markers is not None
+    np.testing.assert_allclose(
+        still.markers.point_m[:, 0] - still.root_m,
+        np.where(motion.markers.valid, motion.markers.point_m[:, 0] - motion.root_m, -still.root_m),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(np.diff(still.positions_m()[0], axis=0), np.diff(motion.positions_m()[0], axis=0), atol=1e-12)

@@ -1,0 +1,103 @@
+"""TRC with markers and gaps, as OpenSim reads it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.joints import JOINTS
+from reconstruct.pose import TrackingState
+from stream.export.points import points_of
+from stream.export.take import MarkerTracks, Take, TakeInfo, software_version
+from stream.export.trc import trc_text, write_trc
+from tests.support import judges
+from tests.support.takes import take
+
+OPENSIM = """
+import json, sys
+import opensim
+table = opensim.TimeSeriesTableVec3(sys.argv[1])
+rows = []
+for n in range(table.getNumRows()):
+    row = table.getRowAtIndex(n)
+    rows.append([[row.getElt(0, i).get(k) for k in range(3)] for i in range(table.getNumColumns())])
+json.dump({
+    "labels": list(table.getColumnLabels()),
+    "times": list(table.getIndependentColumn()),
+    "units": table.getTableMetaDataString("Units"),
+    "rate": table.getTableMetaDataString("DataRate"),
+    "rows": rows,
+}, open(sys.argv[2], "w"))
+"""
+
+
+def uneven() -> Take:
+    """Build a take at about 25 Hz with jitter and a dropped frame; frame 4 lost, the last marker never there at the end."""
+    seconds = np.array([0.0, 0.041, 0.079, 0.12, 0.2, 0.24, 0.281])
+    states = tuple(TrackingState.LOST if k == 4 else TrackingState.TRACKING for k in range(7))
+    motion = take(7, seconds, states=states)
+    valid = np.array([[True, k not in (2, 5, 6)] for k in range(7)])
+    point_m = np.where(valid[..., None], np.arange(42.0).reshape(7, 2, 3) / 7.0 - 3.0, 0.0)
+    info = TakeInfo("Ann Åberg", "s\t1", "2025-05-04T10:00:00", "a walk.mcap")
+    return Take(
+        motion.skeleton, seconds, states, motion.rotvec, motion.root_m, MarkerTracks(("hips", "left toe"), point_m, valid), info
+    )
+
+
+def test_markers_come_after_joints_and_gaps_are_nan() -> None:
+    lines = trc_text(uneven(), "a walk.trc").splitlines()
+    assert lines[0].split("\t")[3] == "a_walk.trc"
+    assert lines[0].split("\t")[5:] == ["subject=Ann_Aberg", "session=s_1", "recorded=2025-05-04T10:00:00", "source=a_walk.mcap"]
+    header = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=True))
+    assert len(header) == 8 and header["NumMarkers"] == "25" and float(header["DataRate"]) == pytest.approx(25.0, rel=0.01)
+    assert lines[3].split("\t")[2::3] == [*JOINTS, "hips_marker", "left_toe"]
+    rows = [line.split("\t") for line in lines[6:]]
+    assert {len(row) for row in rows} == {2 + 3 * 25}
+    assert rows[4][2:71] == ["nan"] * 69 and rows[4][71:74] != ["nan"] * 3
+    assert rows[2][74:] == ["nan"] * 3 and rows[3][74:] == [f"{1000 * (np.arange(42.0)[21 + k] / 7 - 3):.4f}" for k in range(3)]
+    assert [float(row[1]) for row in rows] == uneven().seconds.tolist()
+
+
+@pytest.mark.judge
+def test_opensim_agrees(tmp_path: Path) -> None:
+    python = judges.python_with("opensim")
+    motion = uneven()
+    write_trc(tmp_path / "a.trc", motion)
+    (tmp_path / "read.py").write_text(OPENSIM, encoding="utf-8")
+    command = [python, str(tmp_path / "read.py"), str(tmp_path / "a.trc"), str(tmp_path / "a.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    points = points_of(motion)
+    assert (
+        found["labels"] == list(points.names) and found["units"] == "mm" and float(found["rate"]) == pytest.approx(25, rel=0.01)
+    )
+    assert found["times"] == pytest.approx(motion.seconds.tolist(), abs=1e-9)
+    place_mm = np.array(found["rows"])
+    assert np.array_equal(np.isfinite(place_mm).all(axis=2), points.valid)
+    error_mm = np.abs(place_mm - 1000.0 * points.point_m)[points.valid].max()
+    print(f"opensim: {error_mm:.6f} mm at most")
+    assert error_mm < 1e-4
+
+
+def test_trc_holds_joint_positions_in_millimetres() -> None:
+    states = (TrackingState.TRACKING, TrackingState.LOST, *[TrackingState.TRACKING] * 8)
+    motion = take(10, seconds=np.arange(10) * 0.04, states=states)
+    lines = trc_text(motion, "walk.trc").splitlines()
+    assert lines[0].split("\t") == ["PathFileType", "4", "(X/Y/Z)", "walk.trc", f"duocap={software_version()}"]
+    header = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=True))
+    assert header == {
+        "DataRate": "25", "CameraRate": "25", "NumFrames": "10", "NumMarkers": "23", "Units": "mm",
+        "OrigDataRate": "25", "OrigDataStartFrame": "1", "OrigNumFrames": "10",
+    }  # fmt: skip
+    assert lines[3].split("\t")[:2] == ["Frame#", "Time"]
+    assert lines[3].split("\t")[2::3] == list(JOINTS)
+    assert lines[4].split("\t")[2:5] == ["X1", "Y1", "Z1"] and lines[4].endswith("Z23") and lines[5] == ""
+    rows = [line.split("\t") for line in lines[6:]]
+    assert [row[0] for row in rows] == [str(i) for i in range(1, 11)]
+    assert [float(row[1]) for row in rows] == pytest.approx(np.arange(10) * 0.04)
+    assert rows[1][2:] == ["nan"] * 69
+    got = np.array([[float(cell) for cell in row[2:]] for i, row in enumerate(rows) if i != 1]).reshape(9, 23, 3)
+    np.testing.assert_allclose(got / 1000, np.delete(motion.positions_m(), 1, axis=0), atol=1e-7)

@@ -1,0 +1,187 @@
+"""The stream's bytes: the layout that docs/stream.md explains, exact round trips, and one error for anything malformed."""
+
+import random
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture.sockets.wire import MalformedMessageError
+from reconstruct.pose import TrackingState
+from stream.protocol.codec import TOPIC_OF, decode, encode
+from stream.protocol.messages import CameraReading, EventMessage, MarkerReading, Message, PoseMessage, RigMessage
+from tests.support.stream_messages import EVENT, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+def test_round_trip(message: Message) -> None:
+    assert same(decode(encode(message)), message)
+
+
+def test_pose_layout_is_the_one_other_languages_read() -> None:
+    topic, _, body = encode(POSE).partition(b" ")
+    content = msgpack.unpackb(body)
+    assert topic == b"pose" and body[0] & 0xF0 in (0x80, 0xD0)
+    assert content["rotations_xyzw"][16:32] == np.array([HALF, 0, 0, HALF], "<f4").tobytes()
+    assert content["joint_source"] == b"\x00\x01\x02" and len(content["confidence"]) == 12
+    assert content["root_m"] == [0.125, 1.0, -2.5] and content["schema"] == 1
+    assert content["markers"][1] == {
+        "name": "left_hand",
+        "xyz": [1.0, 0.0, 0.0],
+        "residual": None,
+        "cameras": [1],
+        "measured": None,
+    }
+    assert list(content)[:1] != [] and set(content) == {item.name for item in fields(POSE)}
+
+
+@pytest.mark.parametrize(
+    "camera",
+    [{"size": [640]}, {"size": [0, 480]}, {"matrix": [[1.0, 0, 0]]}, {"distortions": [0.0]}, {"rotation": [0.0, np.nan, 0]}],
+    ids=str,
+)
+def test_a_camera_that_cannot_be_is_refused(camera: dict[str, object]) -> None:
+    content = msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    assert isinstance(decode(changed(RIG, cameras=[content])), RigMessage)
+    with pytest.raises(MalformedMessageError):
+        decode(changed(RIG, cameras=[{**content, **camera}]))
+
+
+def test_skeleton_layout() -> None:
+    content = msgpack.unpackb(encode(SKELETON).partition(b" ")[2])
+    assert content["offsets_m"][1] == [0.0, 0.1, 0.02] and content["parents"] == [-1, 0, 0]
+    assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
+
+
+def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
+    assert same(decode(changed(POSE, fingers=[1, 2])), POSE)
+    with pytest.raises(MalformedMessageError, match="update this client"):
+        decode(changed(POSE, schema=2))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"pose",
+        b"pose ",
+        b"other \x80",
+        b"pose\x80",
+        b"pose " + msgpack.packb([1]),
+        changed(POSE, state="fine"),
+        changed(POSE, seq=-1),
+        changed(POSE, hash=3),
+        changed(POSE, root_m=[1.0, 2.0]),
+        changed(POSE, root_m=[1.0, 2.0, float("nan")]),
+        changed(POSE, rotations_xyzw=b"\0" * 48),
+        changed(POSE, rotations_xyzw=POSE.rotations_xyzw.tobytes()[:-1]),
+        changed(POSE, rotations_xyzw=POSE.rotations_xyzw.tobytes()[:-16]),
+        changed(POSE, confidence=[1.0, 1.0, 1.0]),
+        changed(POSE, joint_source=b"\0"),
+        changed(POSE, markers=[3]),
+        changed(POSE, markers=[{"name": "a", "xyz": [0, 0, 0], "residual": float("inf"), "cameras": [0]}]),
+        changed(POSE, latency_ns={"solve": "long"}),
+        changed(SKELETON, parents=[-1, 2, 0]),
+        changed(SKELETON, parents=[-1, 0]),
+        changed(SKELETON, parents=[-1, 0, True]),
+        changed(SKELETON, offsets_m=[[0, 0, 0], [0, 0], [1, 1, 1]]),
+        changed(SKELETON, names=[]),
+        changed(STATUS, drops=[]),
+        changed(EVENT, text=None),
+    ],
+)
+def test_malformed_messages_are_rejected(payload: bytes) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(payload)
+
+
+def test_mutilated_bytes_give_a_message_or_one_kind_of_error() -> None:
+    rng, rejected = random.Random(11), 0
+    originals = [encode(message) for message in MESSAGES]
+    for _ in range(1500):
+        data = bytearray(rng.choice(originals))
+        for _ in range(rng.randrange(1, 5)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            decode(bytes(data[: rng.randrange(1, len(data) + 1)]))
+        except MalformedMessageError:
+            rejected += 1
+    assert rejected > 1000
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", b"pose ", b"skeleton ", b"status ", b"event "]))
+def test_noise_is_rejected(noise: bytes, topic: bytes) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(topic + noise)
+
+
+@given(st.integers(0, 2**62), st.tuples(*[st.floats(-100, 100)] * 3), st.integers(-(2**40), 2**40))
+def test_numbers_of_a_pose_arrive_exactly(t_ns: int, root: tuple[float, float, float], skew_ns: int) -> None:
+    pose = replace(POSE, t_capture_ns=t_ns, root_m=root, skew_ns=skew_ns)
+    assert same(decode(encode(pose)), pose)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"pose " + b"\x81\xa1a" * 5000,  # nested more deeply than Python recurses
+        b"pose " + b"\xdf\xff\xff\xff\xff",  # a map of four billion
+        b"status " + b"\xc7\xff\x05" + bytes(255),  # an extension type
+        b"event " + b"\x81\xd6\xff\x00\x00\x00\x00\x00",  # a time stamp for a key
+        b"skeleton " + bytes(2 << 20),
+    ],
+    ids=["deep", "long", "extension", "timestamp", "large"],
+)
+def test_hostile_payloads_are_refused(payload: bytes) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode(payload)
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "stream.md").read_text("utf-8")
+PAGE_POSE = PoseMessage(
+    hash="9f2c4e1ab07d3586",
+    session="s1",
+    seq=7,
+    t_capture_ns=1_000_000_000,
+    t_publish_ns=1_004_000_000,
+    skew_ns=-500_000,
+    state=TrackingState.TRACKING,
+    root_m=(0.5, 1.0, -0.25),
+    rotations_xyzw=np.array([[0, 0, 0, 1], [0.6, 0, 0, 0.8]], np.float32),
+    joint_source=np.array([0, 1], np.uint8),
+    confidence=np.array([1, 0.5], np.float32),
+    contacts=("leftFoot",),
+    markers=(MarkerReading("chest", (0.5, 1.25, 0.0), None, (1,)),),
+    latency_ns={"solve": 900_000},
+)
+
+
+def example_bytes() -> bytes:
+    section = PAGE.partition("## A pose, byte by byte")[2].partition("\n## ")[0]
+    lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)(?:\s*#.*)?$", section, re.MULTILINE)
+    return bytes.fromhex("".join(lines))
+
+
+def test_the_worked_example_is_what_is_sent() -> None:
+    assert len(example_bytes()) > 300
+    assert encode(PAGE_POSE).hex(" ") == example_bytes().hex(" ")
+    assert same(decode(example_bytes()), PAGE_POSE)
+
+
+@pytest.mark.parametrize("kind", TOPIC_OF, ids=lambda kind: kind.__name__)
+def test_every_key_of_every_topic_is_explained(kind: type) -> None:
+    topic = TOPIC_OF[kind].decode()
+    section = PAGE.partition(f"**`{topic}`**")[2].partition("\n**`" if kind is not EventMessage else "\n## ")[0]
+    assert section
+    for item in fields(kind):
+        assert f"`{item.name}`" in section, f"{topic}: {item.name} is not explained"
+
+
+def test_the_parts_of_cameras_and_markers_are_explained() -> None:
+    for item in (*fields(CameraReading), *fields(MarkerReading)):
+        assert f"`{item.name}`" in PAGE

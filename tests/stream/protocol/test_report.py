@@ -1,0 +1,53 @@
+"""The replay report."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.joints import N_JOINTS
+from reconstruct.pose import Pose, TrackingState
+from stream.protocol.report import replay_report, write_report
+
+
+def pose(index: int, state: TrackingState, residual_mm: tuple[float, float], latency_ms: float) -> Pose:
+    """Build a pose with two markers, the second measured by nobody."""
+    return Pose(
+        index=index,
+        t_capture_ns=index,
+        skew_ns=0,
+        state=state,
+        rotvec=np.zeros((N_JOINTS, 3)),
+        root_m=np.zeros(3),
+        joint_source=np.zeros(N_JOINTS, np.uint8),
+        confidence=np.ones(N_JOINTS),
+        marker_m=np.zeros((2, 3)),
+        measured=np.array([True, False]),
+        residual_m=np.array(residual_mm) / 1e3,
+        seen=np.array([[True, False], [True, True]]),
+        residual_px=np.array([[1.0, 99.0], [2.0, 3.0]]),
+        latency_ns={"solve": int(latency_ms * 1e6)},
+    )
+
+
+def test_report_counts_only_what_was_measured_while_tracking(tmp_path: Path) -> None:
+    states = [TrackingState.TRACKING] * 3 + [TrackingState.LOST]
+    poses = [pose(i, state, (10.0 * (i + 1), 500.0), i + 1.0) for i, state in enumerate(states)]
+    report = replay_report(poses, wall_s=0.5, hidden_mm={"left_knee": [40.0, 50.0, 60.0], "head": []}, swaps_suspected=2)
+    write_report(tmp_path / "report.json", report)
+    read = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert (read["frames"], read["tracked"], read["fps"], read["swaps_suspected"]) == (4, 0.75, 8.0, 2)
+    assert read["reprojection_px"]["median"] == 2.0  # of 1, 2 and 3, not the 99 that nobody saw
+    assert read["marker_residual_mm"]["median"] == pytest.approx(20.0)
+    assert read["marker_residual_mm"]["p95"] == pytest.approx(29.0)
+    assert read["hidden"]["left_knee"] == {"median_mm": 50.0, "p95_mm": pytest.approx(59.0), "frames": 3}
+    assert read["hidden"]["head"] == {"median_mm": None, "p95_mm": None, "frames": 0}
+    assert read["ms_by_stage"]["solve"]["p50"] == pytest.approx(2.5)
+    assert {"duocap", "python", "numpy", "opencv-python"} <= set(read["versions"])
+
+
+def test_report_of_nothing_is_still_json() -> None:
+    report = replay_report([], wall_s=0.0)
+    assert report["tracked"] is None and report["fps"] is None
+    json.dumps(report, allow_nan=False)

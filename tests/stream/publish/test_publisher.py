@@ -1,0 +1,145 @@
+"""The publisher on real sockets: late joiners get the skeleton, slow ones hold nobody up, a taken port is named."""
+
+import time
+from collections.abc import Sequence
+
+import pytest
+import zmq
+
+from capture.sockets.endpoints import EndpointError
+from stream.protocol.codec import decode, encode
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError
+from stream.publish.subscriber import Subscriber
+from tests.support.kept import Kept
+from tests.support.stream_messages import POSE, SKELETON
+
+
+def subscriber(address: str, topic: bytes = b"") -> zmq.Socket:
+    socket = zmq.Context.instance().socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVTIMEO, 20_000)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.subscribe(topic)
+    socket.connect(address)
+    return socket
+
+
+def serve_until_joined(publisher: Publisher, n: int, now_ns: int = 0) -> None:
+    deadline = time.monotonic() + 20
+    while publisher.n_subscriptions < n and time.monotonic() < deadline:
+        publisher.serve(now_ns)
+        time.sleep(0.005)
+    assert publisher.n_subscriptions >= n
+
+
+def test_each_late_subscriber_gets_the_skeleton_and_poses_follow(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    publisher.publish(SKELETON)
+    for n in (1, 2):
+        socket = subscriber(publisher.address)
+        # Time stands still, so only the subscription itself can bring the skeleton.
+        serve_until_joined(publisher, n, now_ns=1)
+        assert isinstance(decode(socket.recv()), SkeletonMessage)
+        publisher.publish(POSE)
+        assert isinstance(decode(socket.recv()), PoseMessage)
+        socket.close()
+
+
+def test_skeleton_comes_every_second_and_only_to_its_topic(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    publisher.publish(SKELETON)
+    everything, poses = kept(subscriber(publisher.address, b"skeleton")), kept(subscriber(publisher.address, b"pose"))
+    serve_until_joined(publisher, 2)
+    everything.recv()
+    while everything.poll(200):
+        everything.recv()
+    start_ns = 10_000_000_000
+    for step in range(31):
+        publisher.serve(start_ns + step * 100_000_000)
+    assert [everything.recv() for _ in range(4)] == [encode(SKELETON)] * 4
+    assert not everything.poll(200)
+    assert not poses.poll(0)
+
+
+def test_taken_port_is_named(kept: Kept) -> None:
+    first = kept(Publisher("tcp://127.0.0.1:0"))
+    port = first.address.rpartition(":")[2]
+    with pytest.raises(StreamError, match=f"port {port} is taken"):
+        Publisher(first.address)
+    first.close()
+    with pytest.raises(StreamError, match="cannot publish there"):
+        Publisher("ipc:///no/such/folder/socket")
+    with pytest.raises(EndpointError, match="cannot be used as an address"):
+        Publisher("nonsense")
+
+
+def test_a_subscriber_that_never_reads_holds_nobody_up(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    kept(subscriber(publisher.address))  # this one never reads
+    busy = kept(subscriber(publisher.address))
+    serve_until_joined(publisher, 2)
+    for _ in range(2000):  # 1.4 MB: held up by the one that does not read, this would not end
+        publisher.publish(POSE)
+    assert isinstance(decode(busy.recv()), PoseMessage)
+
+
+def test_hostile_peers_do_not_disturb(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    publisher.publish(SKELETON)
+    socket = kept(zmq.Context.instance().socket(zmq.XSUB))
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.connect(publisher.address)
+    for message in (b"", b"\x00", b"\x02abc", b"\xff" * 100, b"\x01skeleton"):
+        socket.send(message)
+    serve_until_joined(publisher, 1)
+    assert socket.poll(20_000) and isinstance(decode(socket.recv()), SkeletonMessage)
+
+
+def ask(socket: "zmq.Socket[bytes]", publisher: Publisher, requests: Sequence[bytes]) -> None:
+    for request in requests:
+        socket.send(request)
+        publisher.serve(1)
+
+
+def test_a_peer_that_asks_for_too_much_is_disconnected_and_the_others_are_not(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    publisher.publish(SKELETON)
+    healthy = kept(Subscriber(publisher.address))
+    greedy: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XSUB)
+    greedy.setsockopt(zmq.LINGER, 0)
+    greedy.setsockopt(zmq.RECONNECT_IVL, -1)  # so that it stays away
+    greedy.connect(publisher.address)
+    deadline = time.monotonic() + 60
+    greedy.send(b"\x01pose ")
+    while publisher.n_subscriptions < 2 and time.monotonic() < deadline:
+        publisher.serve(1)
+        time.sleep(0.002)
+    monitor = kept(greedy.get_monitor_socket(zmq.EVENT_DISCONNECTED))
+    ask(greedy, publisher, [b"\x01topic %d" % number for number in range(MAX_UNKNOWN + 200)])
+    while not monitor.poll(2) and time.monotonic() < deadline:
+        publisher.serve(1)
+    assert monitor.poll(0), "the connection was ended"
+    assert MAX_UNKNOWN < publisher.n_malformed <= MAX_UNKNOWN + 200
+    healthy.receive()
+    publisher.publish(POSE)
+    assert any(isinstance(message, PoseMessage) for message in healthy.receive(20_000))
+    greedy.disable_monitor()
+    monitor.close()
+    greedy.close()
+
+
+def test_a_peer_that_mistakes_a_few_topics_stays(kept: Kept) -> None:
+    publisher = kept(Publisher("tcp://127.0.0.1:0"))
+    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XSUB)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.connect(publisher.address)
+    requests = [b"\x01posse", b"\x01poses ", b"\x05hello", b"", b"\x01skeletons", b"\x00nothing", b"\x01pose "]
+    for request in requests:
+        socket.send(request)
+    deadline = time.monotonic() + 30
+    while publisher.n_subscriptions < 1 and time.monotonic() < deadline:
+        publisher.serve(1)
+    publisher.publish(POSE)
+    assert socket.poll(20_000) and isinstance(decode(socket.recv()), PoseMessage)
+    assert publisher.n_malformed == 5  # an unsubscription is never counted
+    socket.close()

@@ -1,0 +1,134 @@
+"""Cameras in the scene: frustums agree with the projection, pictures come over a real socket and carry what was found."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import viser
+
+from capture.packets import Blobs, Frame
+from capture.process.preview import PreviewPublisher
+from capture.process.preview_image import make_preview
+from database.geometry.rotations import matrix_from_quaternion
+from reconstruct.pose import TrackingState
+from stream.protocol.messages import StatusMessage
+from stream.viewer.scene.cameras import Cameras, brightened, camera_of, drawn, frustum_of
+from stream.viewer.scene.colors import MEASURED
+from tests.support.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+
+PERSON = performer()
+SKELETON, RIG = skeleton_and_rig(PERSON)
+POSE = poses_of(PERSON, 6.0, 0.1)[0]
+SIZE = RIG.cameras[0].size
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[viser.ViserServer]:
+    server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
+    yield server
+    server.stop()
+
+
+def status(addresses: tuple[object, ...]) -> StatusMessage:
+    cameras = {name: {"preview": address} for name, address in zip(("left", "right"), addresses, strict=False)}
+    return StatusMessage("s", 0, "tracking", {}, {}, {}, {}, cameras)
+
+
+def picture(camera: int, index: int, grey: int = 90) -> Frame:
+    return Frame(camera, index, index * 1_000_000_000, np.full((SIZE[1], SIZE[0], 3), grey, np.uint8))
+
+
+def no_blobs(points_px: np.ndarray) -> Blobs:
+    none = np.zeros(len(points_px))
+    return Blobs(0, 0, 0, points_px, none.copy(), np.zeros((len(none), 3)), none.copy())
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_the_corners_of_a_frustum_are_those_of_the_picture(n: int) -> None:
+    truth = PERSON.rig.cameras[n]
+    frustum = frustum_of(camera_of(RIG.cameras[n]))
+    R = matrix_from_quaternion(np.roll(frustum.wxyz, -1))
+    half = np.tan(frustum.fov_rad / 2.0)
+    for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+        corner_m = frustum.position_m + R @ (2.5 * np.array([x * half * frustum.aspect, y * half, 1.0]))
+        ideal = truth.matrix @ truth.to_camera(corner_m)
+        offset = truth.matrix[:2, 2] - 0.5 * np.array(truth.size)  # viser's frustums have their axis in the middle
+        expected = 0.5 * np.array(truth.size) * (1 + np.array([x, y]))
+        np.testing.assert_allclose(ideal[:2] / ideal[2] - offset, expected, atol=1e-6)
+
+
+def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer) -> None:
+    publishers = PreviewPublisher(), PreviewPublisher()
+    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    cameras.update_status(status((publishers[0].address, publishers[1].address)))
+    assert not publishers[0].wanted and cameras.picture(0) is None
+    cameras.pictures = True
+    deadline, index = time.monotonic() + 30.0, 0
+    while any(cameras.picture(n) is None for n in (0, 1)) and time.monotonic() < deadline:
+        index += 1
+        for n, publisher in enumerate(publishers):
+            publisher.offer(picture(n, index, 60 + 60 * n), no_blobs(np.zeros((0, 2))))
+        time.sleep(0.02)
+        cameras.update()
+    left, right = cameras.picture(0), cameras.picture(1)
+    assert left is not None and right is not None and left.shape == right.shape == (360, 480, 3)
+    node = server.scene.get_handle_by_name("/world/cameras/right")
+    assert node is not None and node.image.shape == (360, 480, 3)
+    cameras.pictures = False
+    assert cameras.picture(0) is None and node.image is None
+    deadline = time.monotonic() + 30.0
+    while publishers[0].wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not publishers[0].wanted
+    cameras.remove()
+    for publisher in publishers:
+        publisher.close()
+
+
+def test_nonsense_in_the_status_is_no_address(server: viser.ViserServer) -> None:
+    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    cameras.pictures = True
+    for address in ("nonsense", 7, None, {"a": 1}, "file:///etc/passwd", "tcp://"):
+        cameras.update_status(status((address,)))
+        assert not cameras.update() and cameras.picture(0) is None
+    assert cameras.n_malformed == 3
+    assert cameras.picture(5) is None
+    cameras.remove()
+
+
+def test_only_addresses_of_this_machine_are_looked_at(server: viser.ViserServer) -> None:
+    cameras = Cameras(server.scene, "/world/cameras", RIG, server.atomic)
+    cameras.pictures = True
+    cameras.update_status(status(("tcp://10.0.0.1:5000", "tcp://127.0.0.1.evil.example:5000")))
+    assert cameras.n_malformed == 2
+    cameras.remove()
+
+
+def test_what_was_found_is_drawn_where_it_is() -> None:
+    camera = camera_of(RIG.cameras[0])
+    blob_px = np.array([[100.0, 400.0], [5000.0, 1e9], [-3.0, 2.0]])
+    none = np.zeros(3)
+    preview = make_preview(picture(0, 1), Blobs(0, 1, 0, blob_px, none, np.zeros((3, 3)), none.copy()))
+    plain = drawn(preview.image(), preview, camera)
+    found = drawn(preview.image(), preview, camera, SKELETON, POSE)
+    scale = 480 / SIZE[0]
+    for image in (plain, found):
+        assert image[round(400 * scale), round(100 * scale) + 6].min() > 200
+    measured = next(marker for marker in POSE.markers if marker.measured)
+    x, y = np.round(camera.project(np.array([measured.xyz]))[0] * scale).astype(int)
+    patch = found[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).astype(int)
+    assert np.abs(patch - MEASURED).sum(axis=1).min() < 60
+    assert (plain != found).any()
+    lost = drawn(preview.image(), preview, camera, SKELETON, as_state(POSE, TrackingState.LOST))
+    other = drawn(preview.image(), preview, camera, SKELETON, replace(POSE, hash="another"))
+    assert (lost == plain).all() and (other == plain).all()
+
+
+def test_dark_pictures_are_brightened_and_bright_ones_left_alone() -> None:
+    dark, bright = np.full((50, 60, 3), 20, np.uint8), np.full((50, 60, 3), 210, np.uint8)
+    assert brightened(dark).max() == 160 and brightened(bright) is bright
+    spot = dark.copy()
+    spot[10:20, 10:20] = 250
+    assert brightened(spot).max() == 250

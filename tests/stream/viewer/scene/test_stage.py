@@ -1,0 +1,276 @@
+"""The stage on a real viser server without a browser: nodes stand where forward kinematics says, what is off is silent."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import viser
+from viser import _messages
+
+from database.geometry.kinematics import forward
+from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotvec
+from reconstruct.pose import TrackingState
+from stream.export.mesh.mesh import rest_positions_m
+from stream.protocol.joints import joints_of
+from stream.protocol.messages import PoseMessage
+from stream.viewer.scene.bones import bones_of, spindle, tip_m
+from stream.viewer.scene.colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
+from stream.viewer.scene.level import LevelTransform
+from stream.viewer.scene.markers import ring
+from stream.viewer.scene.stage import Stage, StageOptions
+from stream.viewer.scene.trails import LENGTH_NS, STEP_NS, Trail
+from stream.viewer.scene.world import WORLD, World
+from tests.support.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+
+PERSON = performer()
+SKELETON, RIG = skeleton_and_rig(PERSON)
+POSES = poses_of(PERSON, 6.0, 0.5)
+EVERYTHING = StageOptions(bones=True, joints=True, labels=True)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[viser.ViserServer]:
+    server = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def stage(server: viser.ViserServer) -> Iterator[Stage]:
+    stage = Stage(server.scene, f"{WORLD}/test", SKELETON, EVERYTHING, server.atomic)
+    yield stage
+    stage.remove()
+
+
+class Sent:
+    """What is queued for the browsers."""
+
+    def __init__(self, server: viser.ViserServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.messages: list[_messages.Message] = []
+        queue = server.scene._queue_scene_message
+
+        def note(message: _messages.Message) -> None:
+            self.messages.append(message)
+            queue(message)
+
+        monkeypatch.setattr(server.scene, "_queue_scene_message", note)
+
+
+def node(server: viser.ViserServer, name: str) -> viser.SceneNodeHandle:
+    handle = server.scene.get_handle_by_name(f"{WORLD}/test/{name}")
+    assert handle is not None
+    return handle
+
+
+def truth(pose: PoseMessage) -> tuple[np.ndarray, np.ndarray]:
+    """Return orientations and places by the kinematics of the database."""
+    rotvec, root_m = PERSON.poses_at(np.array([pose.t_capture_ns * 1e-9]))
+    G, p = forward(PERSON.clip.skeleton, rotvec, root_m)
+    return G[0], p[0]
+
+
+def test_joints_are_where_forward_kinematics_says() -> None:
+    for pose in POSES[::10]:
+        G, p = truth(pose)
+        joints = joints_of(SKELETON, pose)
+        np.testing.assert_allclose(joints.rotation, G, atol=1e-6)
+        np.testing.assert_allclose(joints.position_m, p, atol=1e-6)
+
+
+def test_bones_go_from_joint_to_joint_and_to_the_tips() -> None:
+    pose = POSES[7]
+    G, p = truth(pose)
+    bones = bones_of(SKELETON)
+    turns = matrix_from_quaternion(np.roll(bones.wxyz(joints_of(SKELETON, pose)), -1, axis=1))
+    ends = p[bones.joint] + bones.length_m[:, None] * turns[:, :, 1]
+    expected = [p[j] for j, parent in enumerate(SKELETON.parents) if parent >= 0]
+    tails = [p[j] + G[j] @ tip_m(SKELETON, j) for j in range(len(p)) if j not in SKELETON.parents]
+    for place in expected + tails:
+        assert np.linalg.norm(ends - place, axis=1).min() < 1e-6
+    assert len(ends) == len(expected) + len(tails)
+
+
+def test_everything_stands_in_the_scene_as_posed(server: viser.ViserServer, stage: Stage) -> None:
+    for pose in (POSES[3], POSES[20]):
+        stage.show(pose)
+        G, p = truth(pose)
+        body = node(server, "body")
+        np.testing.assert_allclose([b.position for b in body.bones], p, atol=3e-5)
+        quaternions = np.array([b.wxyz for b in body.bones])
+        np.testing.assert_allclose(matrix_from_quaternion(np.roll(quaternions, -1, axis=1)), G, atol=1e-4)
+        np.testing.assert_allclose([node(server, f"joints/{name}").position for name in SKELETON.names], p, atol=3e-5)
+        for marker in pose.markers:
+            ball = node(server, f"markers/{marker.name}")
+            np.testing.assert_allclose(ball.position, marker.measured or marker.xyz, atol=3e-5)
+            assert ball.visible and tuple(ball.color) == marker_color(marker)
+            label_m = np.add(marker.measured or marker.xyz, (0.0, 0.04, 0.0))
+            np.testing.assert_allclose(node(server, f"labels/{marker.name}").position, label_m, atol=1e-5)
+        contacts = node(server, "contacts")
+        assert contacts.batched_scales.tolist() == [1.0, 1.0, 0.0, 0.0]
+        foot = p[SKELETON.names.index("leftFoot")]
+        np.testing.assert_allclose(contacts.batched_positions[0], (foot[0], 0.004, foot[2]), atol=1e-3)
+
+
+def test_bones_are_carried_by_the_joints(server: viser.ViserServer, stage: Stage) -> None:
+    """Skin the spindles by hand: both ends of every bone lie where the pose has them."""
+    mesh, bones = node(server, "bones"), bones_of(SKELETON)
+    rest, carried = np.asarray(mesh.vertices, float).reshape(len(bones.joint), -1, 3), []
+    stage.show(POSES[20])
+    G, p = truth(POSES[20])
+    begin_m = np.array([bone.position for bone in mesh.bones])
+    np.testing.assert_allclose(begin_m, p, atol=3e-5)
+    rest_m = rest_positions_m(SKELETON.parents, SKELETON.offsets_m)
+    for joint, vertices in zip(bones.joint, rest, strict=True):
+        carried.append(p[joint] + (vertices - rest_m[joint]) @ G[joint].T)
+    tops = np.array([vertices[0] for vertices in carried])
+    tips = p[bones.joint] + np.einsum("bij,bj->bi", G[bones.joint] @ bones.rotation, bones.length_m[:, None] * [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(tops, tips, atol=1e-5)
+    np.testing.assert_allclose([vertices[-1] for vertices in carried], p[bones.joint], atol=1e-5)
+
+
+def test_a_marker_that_a_pose_does_not_have_is_not_there(server: viser.ViserServer, stage: Stage) -> None:
+    gone, *rest = POSES[0].markers
+    stage.show(replace(POSES[0], markers=tuple(rest)))
+    assert not node(server, f"markers/{gone.name}").visible and node(server, f"markers/{rest[0].name}").visible
+    stage.show(POSES[0])
+    assert node(server, f"markers/{gone.name}").visible
+
+
+def test_what_is_off_costs_nothing_and_is_right_when_it_comes_on(
+    server: viser.ViserServer, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.options = StageOptions(body=False, bones=False, joints=False, markers=False, labels=False, trails=False, contacts=False)
+    stage.show(POSES[0])
+    sent = Sent(server, monkeypatch)
+    for pose in POSES:
+        stage.show(pose)
+    assert sent.messages == []
+    stage.options = replace(stage.options, bones=True, markers=True)
+    last = POSES[-1].markers[3]
+    np.testing.assert_allclose(node(server, f"markers/{last.name}").position, last.measured or last.xyz, atol=3e-5)
+    assert node(server, "bones").visible and not node(server, "body").visible
+
+
+def test_a_frame_is_few_messages(server: viser.ViserServer, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.options = StageOptions()
+    stage.show(POSES[0])
+    sent = Sent(server, monkeypatch)
+    for pose in POSES[1:]:
+        stage.show(pose)
+    per_frame = len(sent.messages) / len(POSES[1:])
+    n_markers = len(SKELETON.markers)
+    assert per_frame <= 2 * len(SKELETON.names) + n_markers + 4, "two a bone, one a marker, and few for all the rest"
+    others = [m for m in sent.messages if not type(m).__name__.startswith(("SetBone", "SetPosition"))]
+    assert len(others) / len(POSES[1:]) <= 4
+    sent.messages.clear()
+    stage.show(POSES[-1])
+    assert sent.messages == []
+
+
+def test_states_are_told_by_colour_and_lost_bodies_are_ghosts(server: viser.ViserServer, stage: Stage) -> None:
+    body = node(server, "body")
+    for state in (*TrackingState, TrackingState.TRACKING):
+        stage.show(as_state(POSES[4], state))
+        assert tuple(body.color) == body_color(state, stage.options.color)
+        assert (body.opacity is None) == (state is not TrackingState.LOST)
+    assert len({body_color(state, stage.options.color) for state in TrackingState}) == 3
+    stage.options = replace(stage.options, color=(1, 2, 3), opacity=0.5)
+    assert tuple(body.color) == (1, 2, 3) and body.opacity == 0.5
+
+
+def test_markers_are_coloured_by_how_they_are_known() -> None:
+    colors = {marker_color(marker) for marker in POSES[0].markers}
+    assert colors == {MEASURED, ONE_VIEW, INFERRED}
+    for marker in POSES[0].markers:
+        expected = MEASURED if marker.measured else ONE_VIEW if marker.cameras else INFERRED
+        assert marker_color(marker) == expected
+
+
+def test_nothing_is_shown_without_a_pose_or_of_another_skeleton(server: viser.ViserServer, stage: Stage) -> None:
+    root = server.scene.get_handle_by_name(f"{WORLD}/test")
+    assert root is not None and not root.visible
+    stage.show(replace(POSES[0], hash="another"))
+    assert not root.visible
+    stage.show(POSES[0])
+    assert root.visible
+    stage.show(None)
+    assert not root.visible
+    stage.options = replace(stage.options, offset_x_m=1.25)
+    np.testing.assert_allclose(root.position, (1.25, 0.0, 0.0))
+
+
+def test_removed_stages_leave_nothing(server: viser.ViserServer) -> None:
+    before = set(server.scene._handle_from_node_name)
+    stage = Stage(server.scene, f"{WORLD}/gone", SKELETON, EVERYTHING)
+    stage.show(POSES[0])
+    stage.remove()
+    assert set(server.scene._handle_from_node_name) - before <= {WORLD}
+
+
+def test_trails_hold_two_seconds_and_begin_anew_after_a_jump() -> None:
+    trail = Trail()
+    for n in range(300):
+        trail.add(n * 10_000_000, np.array([[n * 0.01, 0.0, 0.0], [0.0, n * 0.01, 1.0]]))
+    ends, fresh = trail.segments()
+    per_point = LENGTH_NS // STEP_NS
+    assert ends.shape == (2 * per_point, 2, 3)
+    np.testing.assert_allclose(ends[1:per_point, 0], ends[: per_point - 1, 1])
+    np.testing.assert_allclose(ends[per_point - 1, 1], [2.95, 0.0, 0.0])
+    np.testing.assert_allclose(ends[-1, 1], [0.0, 2.95, 1.0])
+    assert fresh[0, 0] == 0.0 and fresh[per_point - 1, 1] == 1.0 and (np.diff(fresh[:per_point, 0]) > 0).all()
+    assert trail.add(1_000_000_000, np.zeros((2, 3)))  # scrubbed back
+    assert len(trail.segments()[0]) == 0
+    assert trail.add(60_000_000_000, np.zeros((2, 3)))  # a gap
+    assert len(trail.segments()[0]) == 0
+
+
+def test_a_bone_is_closed_and_looks_outwards() -> None:
+    vertices_m, faces = spindle()
+    corners = vertices_m[faces].astype(float)
+    assert np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() > 0
+    assert vertices_m[:, 1].max() == 1.0 and vertices_m[:, 1].min() == 0.0
+
+
+def test_a_ring_is_seen_from_above() -> None:
+    vertices_m, faces = ring(0.1, 0.2)
+    corners = vertices_m[faces].astype(float)
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    assert (normals[:, 1] > 0).all()
+    assert 0.97 * np.pi * 0.03 < 0.5 * np.linalg.norm(normals, axis=1).sum() < np.pi * 0.03
+
+
+def test_contacts_lie_on_the_floor_of_a_level_view(server: viser.ViserServer, stage: Stage) -> None:
+    level = LevelTransform(matrix_from_rotvec([0.2, 0.1, -0.3]), 0.7)
+    stage.set_level(level)
+    stage.show(POSES[5])
+    _, p = truth(POSES[5])
+    contacts = node(server, "contacts")
+    seen = level.to_view(np.asarray(contacts.batched_positions[:2], float))
+    np.testing.assert_allclose(seen[:, 1], 0.004, atol=1e-6)
+    feet = level.to_view(p[[SKELETON.names.index("leftFoot"), SKELETON.names.index("leftToes")]])
+    np.testing.assert_allclose(seen[:, [0, 2]], feet[:, [0, 2]], atol=1e-3)
+    turn = matrix_from_quaternion(np.roll(np.asarray(contacts.batched_wxyzs[0], float), -1))
+    np.testing.assert_allclose(level.rotation @ turn, np.eye(3), atol=1e-6)
+
+
+def test_the_world_is_levelled_and_changes_between_dark_and_light(server: viser.ViserServer) -> None:
+    world = World(server)
+    level = LevelTransform(matrix_from_rotvec([0.4, 0.0, 0.0]), 1.5, "unknown")
+    world.set_level(level)
+    root = server.scene.get_handle_by_name(WORLD)
+    assert root is not None
+    turn = matrix_from_quaternion(np.roll(np.asarray(root.wxyz, float), -1))
+    point = np.array([0.3, -1.0, 2.0])
+    np.testing.assert_allclose(turn @ point + root.position, level.to_view(point), atol=1e-9)
+    np.testing.assert_allclose(level.to_world(level.to_view(point)), point, atol=1e-12)
+    dark = server.scene.get_handle_by_name("/floor").plane_color
+    world.set_dark(False)
+    light = server.scene.get_handle_by_name("/floor").plane_color
+    assert sum(dark) < 200 < 600 < sum(light)
+    world.floor = world.axes = False
+    assert not world.floor and not world.axes
+
+
+def test_srgb_becomes_linear() -> None:
+    np.testing.assert_array_equal(vertex_colors([0, 128, 255]), [0, 55, 255])

@@ -1,0 +1,66 @@
+"""The viewer's app against a real stream: it waits, shows, outlives the stream's end and a new session, and is served safely."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from stream.viewer.app import App
+from stream.viewer.feed import LiveFeed
+from stream.web.server import open_server
+from tests.support.ports import free_port as any_free_port
+from tests.support.walking_stream import WalkingStream
+from tools.viewer import is_dark
+
+
+@pytest.fixture
+def port() -> int:
+    return any_free_port()
+
+
+def updated(app: App, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline
+        app.update()
+
+
+def test_the_app_waits_shows_and_goes_on_with_a_new_session(port: int) -> None:
+    address = f"tcp://127.0.0.1:{port}"
+    app = App(open_server("127.0.0.1", 0, "test"), LiveFeed(address, 60.0), True, 33.0)
+    try:
+        for _ in range(3):
+            app.update()
+        assert len(app.feed.tracks[0].history) == 0
+        for session in ("one", "two"):
+            with WalkingStream(address, session):
+                updated(app, lambda session=session: app.feed.tracks[0].session == session)  # type: ignore[misc]
+                updated(app, lambda: app.feed.tracks[0].pose_at(app.player.cursor_s) is not None and app.feed.span.end_s > 0.3)
+            for _ in range(5):
+                app.update()
+            assert app.player.live and app.player.cursor_s == app.feed.span.end_s, "the last pose stays"
+        assert app.feed.tracks[0].rig is not None
+    finally:
+        app.close()
+
+
+def test_a_pause_holds_while_the_stream_goes_on(port: int) -> None:
+    with WalkingStream() as stream:
+        app = App(open_server("127.0.0.1", port, "test"), LiveFeed(stream.address, 60.0), True, 33.0)
+        try:
+            updated(app, lambda: app.feed.span.end_s > 0.3)
+            app.play(lambda player, span: player.paused())
+            held_s, end_s = app.player.cursor_s, app.feed.span.end_s
+            updated(app, lambda: app.feed.span.end_s > end_s + 0.3)
+            assert app.player.cursor_s == held_s
+            app.play(lambda player, span: player.at_edge(span))
+            app.update()
+            assert app.player.cursor_s == app.feed.span.end_s
+        finally:
+            app.close()
+
+
+def test_dark_as_the_system_says() -> None:
+    assert is_dark("linux", "'prefer-dark'\n") and is_dark("linux", "'default'\n") and is_dark("linux", None)
+    assert not is_dark("linux", "'prefer-light'\n")
+    assert is_dark("darwin", "Dark\n") and not is_dark("darwin", None)

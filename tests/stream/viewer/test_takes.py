@@ -1,0 +1,71 @@
+"""Recordings in the viewer: two begin together, poses are shown at once, figures follow, damaged poses are left out."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from config.errors import DuocapError
+from stream.protocol.codec import encode
+from stream.recording.recorder import Recorder
+from stream.viewer.app import App
+from stream.viewer.takes import TakeFeed
+from stream.web.server import open_server
+from tests.support.walking_stream import performance
+
+
+def record(file: Path, session: str, seconds: float) -> Path:
+    recorder = Recorder(file, {"subject": "Ann"})
+    for t_ns, message in performance(session, seconds):
+        recorder.write(encode(message), t_ns)
+        time.sleep(0.0005)
+    recorder.close()
+    return file
+
+
+def test_two_recordings_are_laid_on_each_other_by_their_beginnings(tmp_path: Path) -> None:
+    feed = TakeFeed([record(tmp_path / "a.mcap", "a", 1.5), record(tmp_path / "b.mcap", "b", 0.75)])
+    assert [track.title for track in feed.tracks] == ["a", "b"]
+    assert feed.span.end_s == pytest.approx(89 / 60, abs=0.02) and not feed.span.grows
+    late = [track.pose_at(1.4) for track in feed.tracks]
+    assert late[0] is not None and late[1] is not None
+    assert late[0].seq == pytest.approx(84, abs=1) and late[1].seq == 44, "the shorter one stays at its end"
+    app = App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0)
+    try:
+        app.play(lambda player, span: player.paused().scrubbed(1.0, span))
+        app.update()
+        assert app.player.cursor_s == 1.0
+    finally:
+        app.close()
+
+
+def test_a_recording_is_there_at_once_and_its_figures_come_bit_by_bit(tmp_path: Path) -> None:
+    feed = TakeFeed([record(tmp_path / "a.mcap", "a", 2.5)])
+    (track,) = feed.tracks
+    assert feed.span.end_s == pytest.approx(149 / 60, abs=0.02) and track.session == "a" and not track.meter.samples
+    assert {run.state for run in track.history.runs} == {"tracking"}
+    for t_s in (2.0, 0.5, 1.0):
+        shown = track.pose_at(t_s)
+        assert shown is not None and shown.seq == pytest.approx(60 * t_s, abs=1)
+    for _ in range(2000):
+        feed.poll(0, 0)
+    assert [round(sample.t_s) for sample in track.meter.samples] == [1, 2]
+    assert track.meter.samples[-1].poses_hz == pytest.approx(60.0, rel=0.05)
+    assert track.meter.samples[-1].cameras_hz == {"left": 59.8, "right": 60.1}
+    feed.close()
+
+
+def test_poses_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "torn.mcap", {"subject": "Ann"})
+    for n, (t_ns, message) in enumerate(performance("a", 0.5)):
+        recorder.write(b"pose " + b"\xff" * 9 if n == 12 else encode(message), t_ns)
+    recorder.close()
+    feed = TakeFeed([tmp_path / "torn.mcap"])
+    assert len(feed.tracks[0].history) == 29
+    assert all(feed.tracks[0].pose_at(n / 60) is not None for n in range(30))
+
+
+def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.mcap").write_bytes(b"nothing of the kind")
+    with pytest.raises(DuocapError, match=r"x\.mcap"):
+        TakeFeed([tmp_path / "x.mcap"])

@@ -1,0 +1,71 @@
+"""What cameras show of somebody who calibrates: a board held still at one place after the other, a performer in a T-pose."""
+
+from functools import cache
+
+import cv2
+import numpy as np
+
+from calibration.board.pattern import Board, board_from_text
+from calibration.camera import Rig
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from tests.support.board_scenes import Look, render_board, scene_views
+from tests.support.camera_server import encoded
+from tests.support.rigs import synthetic_rig
+
+HZ = 10.0
+BOARD = board_from_text("9x6:25")
+PLACES = 16  # of them 14 are enough, if none is missed
+PICTURES = 14  # pictures at each place: enough for a busy machine
+T_POSE_SCENE = SimulatedScene(motion="idle", markers="dark_room", fps=20.0, tpose_s=2.0, seconds=1.0)
+
+
+def boards_rig() -> Rig:
+    """Two webcams side by side that see nearly the same."""
+    lens = (-0.05, 0.02, 0.0, 0.0, 0.0)
+    return synthetic_rig((-0.06, 1.0, 0.8), (0.06, 1.0, 0.8), (0.0, 1.0, -3.0), distortions=lens)
+
+
+@cache
+def board_movie(places: int = PLACES, board: Board = BOARD) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return what the left and the right camera show: a board here and there, an empty room in between."""
+    rig = boards_rig()
+    movies: tuple[list[bytes], list[bytes]] = ([], [])
+    for k, pose in enumerate(scene_views(board, rig, places, seed=0, share=(0.28, 0.6))):
+        for camera, movie in zip(rig.cameras, movies, strict=True):
+            image = render_board(board, camera, pose[:3], pose[3:], Look(samples=2), seed=k)
+            movie += _held(image, k)
+    return tuple(movies[0]), tuple(movies[1])
+
+
+def empty_movie() -> tuple[bytes, ...]:
+    """Return what a camera shows where there is no board: noise, so that no picture is the one before."""
+    return tuple(_held(np.full((480, 640), 95, np.uint8), 99))
+
+
+def _held(image: np.ndarray, seed: int) -> list[bytes]:
+    """Return a picture several times, with the noise of each time, then a grey one."""
+    rng = np.random.default_rng(seed)
+    shown = [image] * PICTURES + [np.full_like(image, 90)]
+    return [encoded(np.clip(one + rng.normal(0.0, 1.0, image.shape), 0, 255).astype(np.uint8)) for one in shown]
+
+
+@cache
+def tpose_movie(frames: int = 6) -> tuple[Performer, tuple[tuple[bytes, ...], tuple[bytes, ...]]]:
+    """Return a performer and what both cameras show: the T-pose, again and again."""
+    performer = performer_from_scene(T_POSE_SCENE)
+    left, right = (SimulatedCamera(T_POSE_SCENE, camera, performer) for camera in range(2))
+    movies = [tuple(encoded(camera.frame_at(k).image) for k in range(frames)) for camera in (left, right)]
+    return performer, (movies[0], movies[1])
+
+
+def without_lower_half(jpegs: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return the same pictures with nothing in their lower half."""
+    made = []
+    for jpeg in jpegs:
+        image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
+        assert image is not None
+        image[image.shape[0] // 2 :] = 0
+        made.append(encoded(image))
+    return tuple(made)

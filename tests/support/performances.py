@@ -1,0 +1,29 @@
+"""A performance for tests of the pipeline: who moves, before which cameras, in view of which database, and the truth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from config.arrays import Floats
+from database.geometry.kinematics import forward
+from reconstruct.pose import Pose
+from tests.support.people import Table
+
+
+@dataclass(frozen=True)
+class Performance:
+    """A performer, a database without that motion, cameras, and the truth: markers (N, M, 3) and joints (N, J, 3) [m]."""
+
+    subject: Subject
+    table: Table
+    rig: Rig
+    markers: Floats
+    joints: Floats
+
+    def errors_m(self, poses: list[Pose]) -> Floats:
+        """Return the distance of every joint of the first poses from the truth, (N, J)."""
+        rotvec, root = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
+        found = forward(self.subject.skeleton, rotvec, root)[1]
+        return np.asarray(np.linalg.norm(found - self.joints[: len(poses)], axis=2))

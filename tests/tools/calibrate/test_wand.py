@@ -1,0 +1,126 @@
+"""`duocap calibrate wand` on rendered videos of a dark room, from pixels to rig.toml, and on what it cannot work with."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibration.camera import Rig
+from calibration.formats.rig_toml import read_rig, write_rig
+from database.geometry.rotations import geodesic_rad
+from tests.calibration.wand.scenes import Wave, wand_rig, write_wand_videos
+from tools.launch import main
+
+PATH = Wave(seed=3)
+LATE_S = 0.008
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return left.avi, right.avi (whose stamps are 8 ms late) and lenses.toml, whose cameras stand as they truly do."""
+    found = tmp_path_factory.mktemp("wand")
+    write_wand_videos(found, wand_rig(), PATH, 9.0, late_s=LATE_S)
+    write_rig(found / "lenses.toml", wand_rig())
+    return found
+
+
+def run(
+    folder: Path, capsys: pytest.CaptureFixture[str], *words: str, sources: Sequence[str] = ("left.avi", "right.avi")
+) -> tuple[int, str, str]:
+    """Run the command; give exit status, what it printed and what it complained of."""
+    words = ("duocap", "calibrate", "wand", *(str(folder / name) for name in sources), *words)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", list(words))
+        main()
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+def check(rig: Rig, baseline: float = 0.003, turn_rad: float = 0.001) -> None:
+    truth = wand_rig()
+    assert rig.baseline_m == pytest.approx(truth.baseline_m, rel=baseline)
+    assert geodesic_rad(rig.right.rotation, truth.right.rotation @ truth.left.rotation.T) < turn_rad
+
+
+def test_from_videos_to_a_rig(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "rig.toml"
+    status, said, _ = run(folder, capsys, "--intrinsics", str(folder / "lenses.toml"), "--length", "500", "--out", str(out))
+    assert status == 0, said
+    assert said.startswith("verdict: p") and f"written to {out}" in said and "8.0 ms late" in said
+    rig = read_rig(out)
+    check(rig)
+    assert rig.grade in ("pass", "poor") and 0.0 < rig.error_px < 0.3 and not rig.floor_known
+    assert (tmp_path / "rig.png").stat().st_size > 20_000
+
+
+@pytest.mark.slow
+def test_focal_lengths_from_a_field_of_view(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The true field of view is 60 degrees and the lenses bend a little; the verdict does not let that pass."""
+    out = tmp_path / "rig.toml"
+    status, said, _ = run(folder, capsys, "--fov", "64", "--focal", "--length", "500", "--out", str(out), "--no-picture")
+    assert status == 0, said
+    assert "verdict: poor" in said and "distortion was taken to be none" in said
+    check(read_rig(out), 0.05, 0.03)
+    assert not (tmp_path / "rig.png").exists()
+
+
+@pytest.mark.slow
+def test_swapped_videos(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--intrinsics", str(folder / "lenses.toml"), "--length", "500", "--out", str(tmp_path / "rig.toml"))
+    status, _, complaint = run(folder, capsys, *words, sources=("right.avi", "left.avi"))
+    assert status == 1 and "swapped" in complaint and complaint.count("\n") == 1
+    assert not (tmp_path / "rig.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--length", "500"), "--intrinsics"),
+        (("--fov", "60"), "--length"),
+        (("--fov", "60", "--length", "2"), "20 to 5000 mm"),
+        (("--fov", "60", "--length", "-500"), "20 to 5000 mm"),
+        (("--fov", "60", "--markers", "1", "--length", "500"), "--distance"),
+        (("--fov", "400", "--length", "500"), "10 to 150"),
+        (("--fov", "nan", "--length", "500"), "10 to 150"),
+        (("--intrinsics", "no.toml", "--length", "500"), "no such file"),
+    ],
+)
+def test_options_that_make_no_sense(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], complaint: str
+) -> None:
+    status, _, said = run(folder, capsys, *words, "--out", str(tmp_path / "rig.toml"))
+    assert status in (1, 2) and complaint in said.replace("\n", " ").replace("  ", " ")
+
+
+def test_lenses_of_another_size(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "lenses.toml").read_text(encoding="utf-8")
+    (tmp_path / "small.toml").write_text(text.replace("640", "960").replace("480", "720"), encoding="utf-8")
+    status, _, said = run(
+        folder, capsys, "--intrinsics", str(tmp_path / "small.toml"), "--length", "500", "--out", str(tmp_path / "rig.toml")
+    )
+    assert status == 1 and "640x480" in said and "960x720" in said and said.count("\n") == 1
+
+
+def test_one_camera(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--fov", "60", "--length", "500", "--out", str(tmp_path / "rig.toml"))
+    status, _, said = run(folder, capsys, *words, sources=("left.avi",))
+    assert status == 1 and "both recordings" in said
+
+
+def test_the_detector_sees_the_wand_where_it_is(folder: Path) -> None:
+    """What the detector finds is near the truth: the scenes are what they say they are."""
+    from capture.recording.recording import CaptureRecording, RecordingSpec
+    from config.settings import Settings
+    from tools.calibrate.wand import sightings_of, uncolored_markers
+
+    spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"))
+    left, right = sightings_of(CaptureRecording(spec, Settings().detector, uncolored_markers(), min_markers=1))
+    truth = wand_rig()
+    for side, (seen, camera) in enumerate(zip((left, right), truth.cameras, strict=True)):
+        exact = camera.project(PATH.at(seen.t_s - side * LATE_S))
+        gaps = [
+            np.linalg.norm(p[:, None] - e[None], axis=2).min(axis=0) for p, e in zip(seen.points_px, exact, strict=True) if len(p)
+        ]
+        assert len(gaps) > 200 and np.median(np.concatenate(gaps)) < 0.1

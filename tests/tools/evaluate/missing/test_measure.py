@@ -1,0 +1,124 @@
+"""Missing markers: every method on a small walk, errors by hand, the arithmetic of the tables."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.settings import Settings
+from database.builtin import body
+from database.clips import clip_slice
+from reconstruct.models.style.features import subsample, training_poses
+from reconstruct.models.style.learn.train import LearnOptions, learn
+from reconstruct.models.style.model import Style
+from reconstruct.search.index import search_index
+from tests.support.people import person, table_of, walk, worn_markers
+from tools.evaluate.asf_angles import AsfAngles
+from tools.evaluate.missing.masks import MissingCase, at_random
+from tools.evaluate.missing.measure import MissingErrors, MissingRun, SolvedMarkers, errors_of, solve
+from tools.evaluate.missing.methods import MethodInput, interpolated
+from tools.evaluate.missing.plot import plot_missing
+from tools.evaluate.missing.table import aims, mean, report, table, worse_than_local
+from tools.evaluate.queries import MotionQuery
+
+SUBJECT = person("boxing", skeleton=body(1.74))
+CLIP = walk(SUBJECT.skeleton)
+N = 60
+
+
+def walk_query(visible: np.ndarray | None = None) -> MotionQuery:
+    """Return the begin of a walk as a query."""
+    marker_m, _ = worn_markers(SUBJECT, CLIP.rotvec[:N], CLIP.root_m[:N])
+    seen = np.ones(marker_m.shape[:2], bool) if visible is None else visible
+    return MotionQuery(
+        "walk", "walking", SUBJECT, CLIP.rotvec[:N].copy(), CLIP.root_m[:N].copy(), marker_m, seen, AsfAngles((), ())
+    )
+
+
+@pytest.fixture(scope="module")
+def walked() -> MethodInput:
+    """A walk of which half the markers are missing, and a database of the like."""
+    visible = at_random(N, len(SUBJECT.markers), 4, 20, np.random.default_rng(1))
+    return MethodInput(walk_query(visible), search_index(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None)
+
+
+@pytest.fixture(scope="module")
+def learned() -> Style:
+    """A style of another part of the walk than is asked for."""
+    poses = subsample(training_poses([clip_slice(CLIP, N + 20, CLIP.n_frames)]), 60)
+    return learn(poses, SUBJECT.skeleton, "walk", LearnOptions(active=30, steps=30))
+
+
+def test_interpolation_is_straight_between_what_is_seen(walked: MethodInput) -> None:
+    query = walked.query
+    place = interpolated(query)
+    np.testing.assert_array_equal(place[query.visible], query.marker_m[query.visible])
+    m = int(np.flatnonzero((~query.visible).any(axis=0))[0])
+    first = int(np.flatnonzero(~query.visible[:, m])[0])
+    length = int(np.flatnonzero(query.visible[first:, m])[0])
+    before, after = query.marker_m[first - 1, m], query.marker_m[first + length, m]
+    np.testing.assert_allclose(place[first + 4, m], before + 5.0 / (length + 1) * (after - before))
+
+
+@pytest.mark.parametrize("name", ["hold", "linear", "local"])
+def test_every_method_follows_a_walk_without_half_of_its_markers(name: str, walked: MethodInput) -> None:
+    found = solve(name, walked)
+    errors = errors_of(walked.query, walked.query.visible, found)
+    assert np.isfinite(found.rotvec).all() and np.isfinite(found.marker_m).all()
+    assert 0.0 < errors.marker_mm < 300.0 and errors.position_mm < 150.0 and errors.geodesic_deg < 20.0
+    if name == "linear":
+        missing = ~walked.query.visible
+        np.testing.assert_array_equal(found.marker_m[missing], interpolated(walked.query)[missing])
+
+
+@pytest.mark.parametrize(("name", "missing"), [("style", 1), ("both", 4), ("chosen", 4)])
+def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: MethodInput, learned: Style) -> None:
+    visible = walked.query.visible.copy()
+    if missing == 1:  # a style learned so briefly is no good by itself: the hand may be anywhere within reach
+        visible[:], visible[20:40, 0] = True, False
+    given = replace(walked, query=walk_query(visible), style=learned)
+    found = solve(name, given)
+    errors = errors_of(given.query, visible, found)
+    assert np.isfinite(found.rotvec).all() and np.isfinite(found.marker_m).all()
+    assert 0.0 < errors.marker_mm < (300.0 if name == "style" else 80.0)
+    assert errors.position_mm < 50.0 and errors.geodesic_deg < 12.0
+
+
+def test_errors_count_missing_markers_while_they_are_missing() -> None:
+    visible = np.ones((N, len(SUBJECT.markers)), bool)
+    visible[10:20, 2] = False
+    query = walk_query(visible)
+    marker_m = query.marker_m.copy()
+    marker_m[10:20, 2, 1] += 0.03
+    marker_m[:, 4] += 1.0  # seen, and of no concern
+    root_m = query.root_m.copy()
+    root_m[15:, 0] += 0.02  # half of the frames that count, and others
+    errors = errors_of(query, visible, SolvedMarkers(query.rotvec, root_m, marker_m, 0.0))
+    assert errors.marker_mm == pytest.approx(30.0) and errors.marker_p95_mm == pytest.approx(30.0)
+    assert errors.position_mm == pytest.approx(10.0) and errors.geodesic_deg == pytest.approx(0.0, abs=1e-5)
+
+
+def run_of(clip: str, name: str, mm: float, strange_deg: float = 2.0) -> MissingRun:
+    """Return a run whose errors with none missing are 10 mm and 4 degrees."""
+    errors, whole = MissingErrors(mm, 2.0 * mm, 0.4 * mm, mm), MissingErrors(10.0, 20.0, 4.0, 10.0)
+    cell = (clip, "walking", "boxing", "known", "takes", strange_deg, MissingCase(2.0, share=0.5), name, 0.5, 60)
+    return MissingRun(*cell, errors, whole, 1.0)
+
+
+def test_the_table_is_of_means_and_multiples(tmp_path: Path) -> None:
+    runs = [run_of("a", "local", 20.0), run_of("a", "both", 12.0), run_of("b", "local", 10.0), run_of("b", "both", 16.0)]
+    assert mean(runs[:2], "marker_mm") == 16.0 and mean(runs, "geodesic_deg", whole=True) == 4.0
+    words = table(runs, "position_mm")[1].split()
+    assert words == ["50", "%", "2", "50%", "10.0", "15.0", "x", "1.50", "14.0", "x", "1.40"]
+    told = aims(runs)
+    assert told[1].split() == ["boxing", "2", "s", "a", "known", "both", "1.20", "1.20", "local", "2.00", "2.00", "holds"]
+    assert told[2].split()[-7:] == ["both", "1.60", "1.60", "local", "1.00", "1.00", "missed"]
+    worse = worse_than_local(runs, "both")
+    assert worse[0].strip().endswith("1 of 2:") and "b, known style" in worse[1] and worse_than_local(runs, "chosen") == []
+    printed = "\n".join(report([*runs, run_of("c", "local", 30.0, 20.0), run_of("c", "both", 30.0, 20.0)], False, 3.2))
+    assert printed.endswith("5 mm of noise in every coordinate; 3 s in all")
+    assert "the style knows the motion" in printed and "the style does not know the motion" in printed and "nan" not in printed
+    assert runs[0].as_json()["whole_position_mm"] == 10.0 and runs[0].as_json()["gap_s"] == 2.0
+    files = plot_missing(runs, tmp_path)
+    assert [file.name for file in files] == ["missing_1.png"] and files[0].stat().st_size > 10_000

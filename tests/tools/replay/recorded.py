@@ -1,0 +1,122 @@
+"""A live run of two network cameras on loopback that is recorded, in a process of its own that may be killed."""
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import cv2
+
+from calibration.camera import Rig
+from calibration.formats.rig_toml import read_rig
+from calibration.subject.subject import Subject, read_subject
+from capture.packets import PairedBlobs
+from capture.sources.simulated.scene import SimulatedScene
+from config.loading import load_settings
+from config.settings import Settings
+from database.builtin import body, builtin_clip
+from database.store import write_database
+from database.tpose import median_skeleton, tpose_clips
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose
+from tests.support.people import walk
+from tests.support.ports import free_address
+from tools.launch import main
+from tools.run import live
+from tools.run.run import LiveRun, run_live
+from tools.simulate import simulate
+
+FPS = 30.0
+SCENE = SimulatedScene(
+    motion="walk", seconds=2.0, tpose_s=0.8, markers="dark_room", fps=FPS, width_px=480, height_px=360, placement_mm=5.0, seed=4
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a run needs. jpegs: what each camera shows, again and again."""
+
+    folder: Path
+    jpegs: tuple[list[bytes], list[bytes]]
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "small.db"
+
+
+def set_stage(folder: Path) -> Stage:
+    """Render a walk, build a small database, calibrate the walker."""
+    simulate(SCENE, folder)
+    bodies = [body(1.6), body(1.78, arm_ratio=1.03)]
+    clips = [walk(b, seed) for seed, b in enumerate(bodies)] + [builtin_clip("idle", bodies[0], 60.0, 3)]
+    write_database(folder / "small.db", clips, tpose_clips(median_skeleton(bodies), 60.0))
+    names = {"--rig": "rig.toml", "--markers": "markers.toml", "--database": "small.db", "--timestamps": "timestamps.csv"}
+    words = [
+        str(folder / "left.avi"),
+        str(folder / "right.avi"),
+        "--from",
+        "0",
+        "--to",
+        "0.7",
+        "--out",
+        str(folder / "subject.toml"),
+    ]
+    before = sys.argv
+    sys.argv = ["duocap", "calibrate", "subject", *words, *(w for key, name in names.items() for w in (key, str(folder / name)))]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code
+    finally:
+        sys.argv = before
+    left, right = (pictures(folder / f"{side}.avi") for side in ("left", "right"))
+    return Stage(folder, (left, right))
+
+
+def pictures(video: Path) -> list[bytes]:
+    """Return the pictures of a video as JPEGs, forth and back, so that nothing jumps when they begin again."""
+    reader, found = cv2.VideoCapture(str(video)), []
+    while True:
+        ok, image = reader.read()
+        if not ok:
+            return found + found[-2:0:-1]
+        found.append(bytes(cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes()))
+
+
+class StumblingPipeline(Pipeline):
+    """A pipeline that now and then takes so long that pairs are overrun."""
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        if self._estimator.history.last is not None and pair.t_capture_ns // 1_000_000 % 7 == 0:
+            time.sleep(0.15)
+        return super().step(pair)
+
+
+def open_stumbling_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
+    """Make a pipeline as live runs do."""
+    return StumblingPipeline(rig, subject, live.open_database(database), settings, clock=live.now_ns)
+
+
+def run_recorded(stage: Path, urls: Sequence[str], folder: Path, seconds: float, stumbling: bool, sets: Sequence[str]) -> None:
+    """Run and record; the body of a process."""
+    if stumbling:
+        live.open_pipeline = open_stumbling_pipeline
+    settings = load_settings(None, [f"stream.address={free_address()}", "stream.service=", "stream.preview=false", *sets])
+    rig, subject = read_rig(stage / "rig.toml"), read_subject(stage / "subject.toml")
+    what = LiveRun((urls[0], urls[1]), rig, subject, stage / "small.db", record=folder, seconds=seconds)
+    report = run_live(settings, what, print, lambda tally, status: None)
+    print("\n".join(report.lines()))
+
+
+def recording_process(
+    stage: Stage, urls: Sequence[str], folder: Path, seconds: float = 600.0, stumbling: bool = False, sets: Sequence[str] = ()
+) -> SpawnProcess:
+    """Start a run that is recorded."""
+    process = multiprocessing.get_context("spawn").Process(
+        target=run_recorded, args=(stage.folder, urls, folder, seconds, stumbling, tuple(sets))
+    )
+    process.start()
+    return process

@@ -1,0 +1,178 @@
+"""Recorded sessions of live runs: what is lost by a kill, and that poses come out again to the bit, whatever happened."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capture.recording.session import parts_of, recorded_jpegs
+from capture.sockets.wire import decode_blobs
+from capture.sources.timestamps import read_video_stamps
+from config.errors import DuocapError
+from config.loading import load_settings
+from stream.protocol.messages import PoseMessage
+from stream.publish.subscriber import Subscriber
+from stream.recording.recording import open_journal, open_recording
+from stream.recording.session import read_session
+from tests.support.camera_server import MjpegProcess, Play
+from tests.support.ports import free_address
+from tests.tools.replay.recorded import FPS, Stage, recording_process, set_stage
+from tools.replay.given import journal_parts, video_parts
+from tools.replay.opening import open_session, settings_for
+from tools.replay.session import replay_session
+from tools.run.record import database_mark
+
+SECOND_NS = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return set_stage(tmp_path_factory.mktemp("stage"))
+
+
+@pytest.fixture
+def cameras(stage: Stage) -> Iterator[tuple[MjpegProcess, MjpegProcess]]:
+    t0_s = time.perf_counter()
+    plays = [Play(jpegs, FPS, t0_s=t0_s) for jpegs in stage.jpegs]
+    with MjpegProcess(plays[0]) as left, MjpegProcess(plays[1]) as right:
+        yield left, right
+
+
+def wait_for_poses(process: SpawnProcess, folder: Path, seconds: float = 150.0) -> None:
+    """Wait until poses are being recorded."""
+    end = time.monotonic() + seconds
+    while not (folder / "take.mcap").exists() or (folder / "take.mcap").stat().st_size < 30_000:
+        assert process.is_alive() and time.monotonic() < end
+        time.sleep(0.05)
+
+
+def verified(folder: Path) -> tuple[int, int]:
+    """Replay a session and give how many poses were published, all of which must come out the same."""
+    session = open_session(folder, load_settings())
+    result, verdict = replay_session(session, journal_parts(session))
+    assert verdict.is_same, verdict.lines()
+    return verdict.n_recorded, len(result.poses)
+
+
+@pytest.mark.timeout(400)
+def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
+    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
+) -> None:
+    folder = tmp_path / "take one"
+    process = recording_process(stage, [camera.url for camera in cameras], folder, 7.0, True, ["stream.predict_ms=20"])
+    wait_for_poses(process, folder)
+    time.sleep(0.8)
+    cameras[1].set(stalled=True)
+    time.sleep(1.2)
+    cameras[1].set(stalled=False)
+    process.join(60)
+    assert process.exitcode == 0
+    n_published, _ = verified(folder)
+    recording = open_recording(folder / "take.mcap")
+    assert n_published > 60 and recording.statuses[-1].drops["overrun"] > 0
+    info = read_session(folder)
+    assert info.end["poses"] and info.cameras[0].source == cameras[0].url and info.cameras[0].width == 480
+    for side, jpegs in zip(("left", "right"), stage.jpegs, strict=True):
+        pictures = list(recorded_jpegs(folder / f"{side}.mkv"))
+        rows, _ = read_video_stamps(folder / f"{side}.csv")
+        assert len(pictures) == len(rows) > 60 and (np.diff(rows[:, 1]) > 0).all()
+        assert set(pictures) <= set(jpegs)  # as the camera sent them
+    session = open_session(folder, load_settings(None, ["solve.neighbours=40"]))
+    _, other = replay_session(session, journal_parts(session))
+    assert not other.is_same  # other settings, other poses: the check can fail
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("n_kills", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_run_that_is_killed_loses_at_most_the_last_second(
+    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path, n_kills: int
+) -> None:
+    random = np.random.default_rng(n_kills)
+    for k in range(n_kills):
+        folder, address = tmp_path / f"take {k}", free_address()
+        process = recording_process(stage, [camera.url for camera in cameras], folder, sets=[f"stream.address={address}"])
+        with closing(Subscriber(address, ("pose",))) as subscriber:
+            wait_for_poses(process, folder)
+            heard = heard_for(subscriber, float(random.uniform(0.3, 2.5)))
+            t_kill_ns = kill_all(process.pid) - SECOND_NS
+        process.join()
+        recorded = {pose.seq for pose in open_recording(folder / "take.mcap").poses}
+        assert recorded >= {pose.seq for pose in heard if pose.t_publish_ns < t_kill_ns}
+        entries = [entry for entry in open_journal(folder / "take.mcap").journal() if entry.topic == "blobs"]
+        detected = [decode_blobs(entry.data).blobs for entry in entries]
+        for camera, side in enumerate(("left", "right")):
+            rows, _ = read_video_stamps(folder / f"{side}.csv")
+            pictures = list(recorded_jpegs(folder / f"{side}.mkv"))
+            in_video = set(rows[: len(pictures), 0].tolist())
+            early = {blobs.index for blobs in detected if blobs.camera == camera and blobs.t_capture_ns < t_kill_ns}
+            assert in_video >= early and set(pictures) <= set(stage.jpegs[camera])
+        assert verified(folder)[0] > 0
+
+
+def heard_for(subscriber: Subscriber, seconds: float) -> list[PoseMessage]:
+    """Return the poses that are published for so long."""
+    end, found = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        found += [message for message in subscriber.receive(20) if isinstance(message, PoseMessage)]
+    return found
+
+
+def kill_all(pid: int | None) -> int:
+    """Kill a process and its children, all at once; give the time."""
+    assert pid is not None
+    pids = [pid, *children_of(pid)]
+    t_ns = time.monotonic_ns()
+    for one in pids:
+        os.kill(one, signal.SIGKILL)
+    return t_ns
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes a process has started, and theirs."""
+    found = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in task.read_text().split()]
+    return found + [grandchild for child in found for grandchild in children_of(child)]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.slow
+def test_videos_replay_through_the_detector_and_another_database_is_refused(
+    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
+) -> None:
+    folder = tmp_path / "take"
+    process = recording_process(stage, [camera.url for camera in cameras], folder, 4.0)
+    process.join(90)
+    assert process.exitcode == 0
+    session = open_session(folder, load_settings())
+    assert (
+        session.info.database == database_mark(stage.database)
+        and session.settings.stream.service == load_settings().stream.service
+    )
+    live, _ = replay_session(session, journal_parts(session))
+    again, verdict = replay_session(session, video_parts(session))
+    assert not verdict.n_recorded and len(again.poses) >= 0.9 * len(live.poses)
+    (journal,) = (open_journal(file) for file in parts_of(folder, "take", "mcap"))
+    assert not journal.notes
+    info = session.info
+    assert info.database is not None
+    other = replace(info, database=replace(info.database, checksum=info.database.checksum ^ 1))
+    from stream.recording.session import write_session
+
+    write_session(folder, other)
+    with pytest.raises(DuocapError, match="is not the database the session ran with"):
+        open_session(folder, load_settings())
+
+
+def test_settings_given_now_are_stronger_and_the_stream_is_this_calls_own() -> None:
+    recorded = load_settings(None, ["solve.neighbours=77", "stream.predict_ms=12", "stream.address=tcp://127.0.0.1:1"])
+    own = load_settings(None, ["solve.passes=2", "stream.address=tcp://127.0.0.1:2"])
+    used = settings_for(recorded, own)
+    assert (used.solve.neighbours, used.solve.passes) == (77, 2)
+    assert (used.stream.predict_ms, used.stream.address) == (12.0, "tcp://127.0.0.1:2")

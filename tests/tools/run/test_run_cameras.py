@@ -1,0 +1,240 @@
+"""`duocap run` from webcams: what a CAM is, what is checked beforehand, and runs in real processes with fake devices."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from calibration.camera import Rig
+from capture.packets import PairedBlobs
+from capture.process.plan import CameraPlan
+from capture.remote.node import detector_settings, room_details, room_settings, settings_details
+from capture.sources.network.address import without_secrets
+from capture.sources.webcam.webcam import Webcam
+from config.errors import SettingsError, SourceError
+from config.settings import CameraSettings, CaptureSettings, DetectorSettings, Settings, SideSettings, StreamSettings
+from reconstruct.pose import Pose
+from reconstruct.process.main import ReconstructionPlan
+from stream.protocol.messages import StatusMessage
+from stream.publish.sink import StreamSink
+from tests.support import fakes
+from tests.support.fake_device import Manners, two_cameras
+from tests.support.ports import free_address
+from tools.run import run as run_module
+from tools.run.cameras import CameraKind, RoomSettings, camera_plan, check_camera, check_cameras, kind_of, stable_name
+from tools.run.node import node_plan
+from tools.run.parts import AwaitedNode, RunError
+from tools.run.report import RunStatistics, camera_lines, offset_words, state_words, status_line
+from tools.run.run import LiveRun, run_live
+from tools.run.start import DelayedNotice, opened_words
+
+WEBCAM = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
+
+
+def settings(tmp_path: Path, **camera: object) -> Settings:
+    """Return settings with free ports, and a file of tuned values of their own."""
+    return Settings(
+        camera=replace(WEBCAM, **camera),
+        stream=StreamSettings(address=free_address(), service=""),
+        capture=CaptureSettings(tuned=str(tmp_path / "tuned.toml")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("node", CameraKind.NODE),
+        ("0", CameraKind.WEBCAM),
+        ("Logitech C920", CameraKind.WEBCAM),
+        ("046d:0825", CameraKind.WEBCAM),
+        ("/dev/video2", CameraKind.WEBCAM),
+        ("/dev/v4l/by-id/usb-046d-video-index0", CameraKind.WEBCAM),
+        ("HTTP://10.0.0.2:8080/video", CameraKind.NETWORK),
+        ("rtsp://10.0.0.2/live", CameraKind.NETWORK),
+        ("missing.avi", CameraKind.RECORDED),
+        ("some/folder", CameraKind.RECORDED),
+        (".", CameraKind.RECORDED),
+    ],
+)
+def test_what_a_user_means(source: str, kind: CameraKind) -> None:
+    assert kind_of(source) is kind
+
+
+def test_addresses_of_other_kinds_are_refused_without_their_password() -> None:
+    with pytest.raises(SourceError, match=r"http:// \(MJPEG\) and rtsp://"):
+        kind_of("udp://10.0.0.2:1234")
+    assert without_secrets("rtsp://ann:secret@10.0.0.2/live") == "rtsp://10.0.0.2/live"
+
+
+def test_what_can_be_seen_without_opening_is_checked_at_once(tmp_path: Path) -> None:
+    asked, told = settings(tmp_path), list[str]()
+    devices = two_cameras().devices()
+    check_cameras(("0", "right"), asked, None, told.append, devices)
+    for sources, words in [
+        (("0", "Left Cam"), "left and right are the same camera, 'Left Cam'"),
+        (("Left Cam", "3"), r"camera '3': there is no such camera; there are: 'Left Cam' \(0\), 'Right Cam' \(2\)"),
+        (("missing.avi", "0"), r"missing\.avi: no such file or folder"),
+        (("http://a/v", "http://a/v"), "left and right are the same camera, http://a/v"),
+        (("http://", "0"), "not an address of a camera"),
+    ]:
+        with pytest.raises(SourceError, match=words):
+            check_cameras(sources, asked, None, told.append, devices)
+    with pytest.raises(SettingsError, match=r"camera\.exposure"):
+        check_camera("1", 1, None, replace(asked, right=SideSettings(camera={"exposure": "dark"})), devices)
+    with pytest.raises(SettingsError, match=r"camera\.backend"):
+        check_camera("0", 0, None, settings(tmp_path, backend="vfw"), devices)
+
+
+def test_what_was_tuned_for_a_camera_is_used_again_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "tuned.toml").write_text('["Right Cam".camera]\nexposure = "40"\n', encoding="utf-8")
+    told = list[str]()
+    tuned = check_cameras(("Left", "2"), settings(tmp_path), None, told.append, two_cameras().devices())
+    assert tuned.right.camera["exposure"] == "40" and not tuned.left.camera and "Right Cam" in told[0]
+    plan = camera_plan("2", 1, tuned, 25.0, devices=two_cameras().devices())
+    assert isinstance(plan, CameraPlan) and not plan.paced
+    source = plan.source()
+    assert isinstance(source, Webcam) and source.facts["exposure"] == 40.0 and source.fps <= 25.5
+    source.close()
+    assert stable_name("http://ann:x@h/v", None) == "http://h/v" and stable_name("node", None) == ""
+
+
+def test_a_node_is_told_of_the_room_and_takes_only_what_makes_sense() -> None:
+    room = RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)
+    plan = camera_plan("node", 0, Settings(), None, room)
+    assert isinstance(plan, AwaitedNode)
+    details = settings_details(plan.detector) | plan.room
+    assert room_settings(details) == {"colors_rgb": room.colors_rgb, "learn_s": 4.0}
+    assert detector_settings(details) == DetectorSettings()
+    assert room_settings(settings_details(DetectorSettings())) == {} == room_settings({"colors_rgb": "1 2, 3", "empty_s": "long"})
+    assert room_settings({"colors_rgb": "1 2 999", "empty_s": -1.0}) == {} and room_details((), 0.0) == {}
+
+
+def test_a_node_opens_a_webcam_with_its_own_settings(tmp_path: Path) -> None:
+    told = list[str]()
+    plan = node_plan(settings(tmp_path, width=352), "right", "Left", "tcp://h:1", None, told.append, two_cameras().devices())
+    source = plan.source()
+    source.close()
+    assert plan.camera == 1 and not plan.paced and source.name == "Left Cam" and "gives 320x240 instead of 352x240" in told[0]
+
+
+class CountingPipeline(fakes.FakePipeline):
+    """Return poses whose root tells how many markers each camera saw."""
+
+    def step(self, pair: PairedBlobs) -> Pose:
+        root = np.array([float(len(pair.left)), float(len(pair.right)), 0.0])
+        return fakes.pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
+
+
+def rig_of(left: tuple[int, int], right: tuple[int, int]) -> Rig:
+    """Return a rig that was calibrated at two sizes [px]."""
+    rig = fakes.rig()
+    return replace(rig, left=replace(rig.left, size=left), right=replace(rig.right, size=right))
+
+
+def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tuple[list[str], list[StatusMessage], list[str]]:
+    """Run with a pipeline that only counts; give what was told, the statuses, and the report's lines."""
+
+    def plan(rig, subject, database, chosen, session, fps, outputs, *_: object) -> ReconstructionPlan:
+        sink = partial(StreamSink, chosen.stream.address, session, subject, rig)
+        return ReconstructionPlan(CountingPipeline, sink, round(0.6e9 / fps), time=chosen.time)
+
+    monkeypatch.setattr(run_module, "reconstruction_plan", plan)
+    told, statuses = list[str](), list[StatusMessage]()
+    report = run_live(asked, what, told.append, lambda tally, status: statuses.append(status))
+    return told, statuses, report.lines()
+
+
+@pytest.mark.timeout(300)
+def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.run.start.STEP_OUT_S", 1)
+    cameras = two_cameras(right=Manners(((352, 288),), 30.0, level=20, truncate=9))
+    what = LiveRun(
+        ("0", "right cam"),
+        rig_of((320, 240), (352, 288)),
+        fakes.subject(),
+        Path("x.db"),
+        seconds=6.0,
+        learn_s=0.5,
+        devices=cameras.devices(),
+    )
+    told, statuses, lines = live(monkeypatch, settings(tmp_path), what)
+    text = "\n".join(told)
+    assert "left camera: Left Cam, 320x240, " in text and text.count("gives 352x288 instead of 320x240") == 1
+    assert text.index("step out of both cameras' view") < text.index("thank you; the background is learned")
+    right = statuses[-1].cameras["right"]
+    assert right["name"] == "Right Cam" and right["frames"] > 20 and int(right["damaged"]) > 2
+    assert int(lines[0].split()[0]) > 20 and any("right camera (Right Cam)" in line and " damaged" in line for line in lines)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.slow
+def test_a_webcam_that_cannot_be_opened_ends_the_run_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cameras = two_cameras(right=Manners(busy=True))
+    what = LiveRun(("0", "2"), rig_of((320, 240), (320, 240)), fakes.subject(), Path("x.db"), devices=cameras.devices())
+    with pytest.raises((RunError, SourceError), match="camera 'Right Cam' cannot be opened: "):
+        live(monkeypatch, settings(tmp_path), what)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.slow
+def test_a_webcam_beside_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "right.avi"
+    writer = cv2.VideoWriter(str(file), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (64, 48))
+    for _ in range(90):
+        writer.write(np.zeros((48, 64, 3), np.uint8))
+    writer.release()
+    rig, devices = rig_of((320, 240), (64, 48)), two_cameras().devices()
+    what = LiveRun(("Left", str(file)), rig, fakes.subject(), Path("x.db"), seconds=4.0, devices=devices)
+    told, _, lines = live(monkeypatch, settings(tmp_path), what)
+    assert "right camera, 64x48, 30 frames/s" in "\n".join(told) and int(lines[0].split()[0]) > 10
+
+
+def test_words_of_a_run() -> None:
+    counts = {"width": 640, "height": 480, "fps_mhz": 59940}
+    details = {"name": "C920", "fourcc": "MJPG", "otherwise": "announces 30 frames/s instead of 60"}
+    assert opened_words("left", counts, details) == (
+        "left camera: C920, 640x480, 59.94 frames/s, MJPG; it announces 30 frames/s instead of 60"
+    )
+    assert opened_words("right", {}, {}) == "right camera"
+    assert offset_words({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == "time offset -3.2 ms (within 0.8)"
+    assert offset_words({}) == "" == offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
+    assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
+    assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
+    assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
+    status = StatusMessage(
+        session="s",
+        t_ns=1,
+        state="tracking",
+        rates_hz={"left": 60.0, "right": 30.0, "pose": 30.0},
+        drops={},
+        skew_ns={},
+        calibration={"time_offset_ms": 4.0},
+        cameras={
+            "left": {"state": "live", "name": "C920", "frames": 600, "damaged": 3, "stale": 0},
+            "right": {"state": "reopening", "frames": 250, "health": "unplugged"},
+        },
+    )
+    assert status_line(status, ()) == (
+        "tracking, 30 poses/s of 60 and 30 frames, time offset +4.0 ms, right reopening: unplugged"
+    )
+    assert camera_lines(status, 10.0) == (
+        "left camera (C920): 600 frames, 60.0/s, 3 damaged",
+        "right camera: 250 frames, 25.0/s, unplugged",
+        "time offset +4.0 ms: by so much the right camera's stamps are late",
+    )
+    tally = RunStatistics()
+    tally.status = status
+    assert tally.report().lines()[0] == "no pose came" and len(tally.report().lines()) == 4
+
+
+def test_words_that_are_due_are_told_once() -> None:
+    told = list[str]()
+    later = DelayedNotice(told.append)
+    later.at(100, "now")
+    later.at(300, "then")
+    for t_ns in (0, 100, 200, 300, 400):
+        later.turn(t_ns)
+    assert told == ["now", "then"]

@@ -1,0 +1,199 @@
+"""`duocap simulate`: what it writes, and that it writes all of it or nothing."""
+
+import csv
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import tools.simulate as tool
+from calibration.formats.rig_toml import read_rig
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.scene import SimulatedScene
+from capture.sources.source import VideoFile
+from capture.sources.timestamps import read_timestamps
+from config.errors import DuocapError, FileFormatError, SettingsError
+from config.joints import JOINTS
+from config.markers import read_marker_set
+from database.files.read import read_clip
+from tools.simulate import simulate
+
+SCENE = SimulatedScene(
+    motion="wave", seconds=0.3, tpose_s=0.2, width_px=160, height_px=120, fps=30.0, markers="boxing", skew_ms=6.0, seed=2
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Simulate a short lit session, lossless."""
+    out = tmp_path_factory.mktemp("simulated") / "new" / "session"
+    calls: list[tuple[int, int]] = []
+    result = simulate(replace(SCENE, look="lit", empty_s=0.1), out, "ffv1", lambda done, total: calls.append((done, total)))
+    assert result.tpose_s == (0.1, pytest.approx(0.3))
+    assert calls[-1] == (2 * result.n_frames, 2 * result.n_frames)
+    assert len(calls) == 2 * result.n_frames
+    return out
+
+
+def test_all_files_are_there_and_nothing_else(folder: Path) -> None:
+    names = {file.name for file in folder.iterdir()}
+    expected = {"left.avi", "right.avi", "timestamps.csv", "rig.toml", "markers.toml", "scene.toml"}
+    assert names == expected | {"truth.npz", "truth.csv", "truth.bvh"}
+    assert [file.name for file in folder.parent.iterdir()] == ["session"]
+
+
+def test_videos_hold_what_the_cameras_saw_when_the_stamps_say(folder: Path) -> None:
+    stamps = read_timestamps(folder / "timestamps.csv")
+    assert stamps[:, 1] - stamps[:, 0] == pytest.approx(np.full(len(stamps), 0.006))
+    scene = replace(SCENE, look="lit", empty_s=0.1)
+    for side, name in enumerate(("left.avi", "right.avi")):
+        video = VideoFile(folder / name, side)
+        assert video.size == (160, 120)
+        assert video.fps == pytest.approx(30.0)
+        camera = SimulatedCamera(scene, side)
+        assert camera.times_s[: len(stamps)] == pytest.approx(stamps[:, side], abs=1e-9)
+        for _ in range(len(stamps)):
+            recorded, drawn = video.read(), camera.read()
+            assert recorded is not None
+            assert drawn is not None
+            # FFV1 keeps every bit of what it is given, which OpenCV converts to YUV and back in some builds.
+            assert np.abs(recorded.image.astype(int) - drawn.image).mean() < 2.0
+        assert video.read() is None
+
+
+def test_truth_agrees_with_itself(folder: Path) -> None:
+    truth = np.load(folder / "truth.npz")
+    stamps, rig = read_timestamps(folder / "timestamps.csv"), read_rig(folder / "rig.toml")
+    n = len(stamps)
+    assert truth["seconds"] == pytest.approx(stamps.mean(axis=1), abs=1e-9)
+    assert truth["joint_m"].shape == (n, len(JOINTS), 3)
+    assert list(truth["joints"]) == list(JOINTS)
+    assert truth["visible"].shape == (2, n, 9)
+    # The image points are those of each camera's own moment; half the skew earlier and later they are a little aside.
+    for side, camera in enumerate(rig.cameras):
+        away = np.linalg.norm(camera.project(truth["marker_m"]) - truth["image_px"][side], axis=-1)
+        assert away.max() < 1.5
+    still = stamps.mean(axis=1) < 0.28  # in the T-pose nothing moves
+    away = rig.left.project(truth["marker_m"][still]) - truth["image_px"][0][still]
+    assert np.abs(away).max() < 1e-5
+
+
+def test_truth_is_exported_like_a_replay(folder: Path) -> None:
+    truth = np.load(folder / "truth.npz")
+    with (folder / "truth.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(truth["seconds"])
+    assert [row["state"] for row in rows[:3]] == ["lost"] * 3
+    assert rows[-1]["state"] == "tracking"
+    hand = [float(rows[-1][f"leftHand.{axis}"]) for axis in "xyz"]
+    assert hand == pytest.approx(truth["joint_m"][-1, JOINTS.index("leftHand")], abs=1e-5)
+    clip = read_clip(folder / "truth.bvh")
+    assert clip.n_frames == len(rows)
+    assert clip.fps == pytest.approx(30.0, rel=1e-4)
+
+
+def test_markers_file_names_the_colours_that_were_drawn(folder: Path) -> None:
+    markers = read_marker_set(folder / "markers.toml")
+    assert markers.names == read_marker_set("boxing").names
+    assert np.array_equal(markers.joint, read_marker_set("boxing").joint)
+    assert np.array_equal(markers.torso, read_marker_set("boxing").torso)
+    assert markers.has_color.all()
+
+
+def test_motion_jpeg_and_a_given_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "left.avi").write_bytes(b"old")
+    result = simulate(SCENE, tmp_path)
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
+    video = cv2.VideoCapture(str(tmp_path / "left.avi"))
+    assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) == result.n_frames
+    drawn = SimulatedCamera(SCENE, 0).frame_at(0).image
+    ok, image = video.read()
+    assert ok
+    assert np.abs(image.astype(int) - drawn).mean() < 2.0
+    assert not read_marker_set(tmp_path / "markers.toml").has_color.any()
+
+
+def test_lost_frames_leave_both_videos_equally_long(tmp_path: Path) -> None:
+    result = simulate(replace(SCENE, drop=0.3, seconds=1.0), tmp_path)
+    stamps = read_timestamps(tmp_path / "timestamps.csv", result.n_frames)
+    assert not np.allclose(np.diff(stamps[:, 0]), np.diff(stamps[:, 0])[0])
+    for name in ("left.avi", "right.avi"):
+        assert int(cv2.VideoCapture(str(tmp_path / name)).get(cv2.CAP_PROP_FRAME_COUNT)) == result.n_frames
+
+
+def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise FileFormatError("the disk is full")
+
+    monkeypatch.setattr(tool, "write_bvh", fails)
+    with pytest.raises(FileFormatError, match="full"):
+        simulate(SCENE, tmp_path / "session")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("scene", "out", "codec", "word"),
+    [
+        (SCENE, "session", "h264", "codec"),
+        (replace(SCENE, motion="nowhere.bvh"), "session", "mjpg", "nowhere.bvh"),
+        (replace(SCENE, motion="moonwalk"), "session", "mjpg", "moonwalk"),
+        (replace(SCENE, markers="moonset"), "session", "mjpg", "moonset"),
+        (replace(SCENE, rig="norig.toml"), "session", "mjpg", "norig.toml"),
+        (SCENE, "taken", "mjpg", "is a file"),
+    ],
+)
+def test_faults_are_named_and_leave_nothing(tmp_path: Path, scene: SimulatedScene, out: str, codec: str, word: str) -> None:
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    with pytest.raises(DuocapError, match=word):
+        simulate(scene, tmp_path / out, codec)
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+def test_sizes_are_read_as_people_write_them() -> None:
+    from tools.commands.simulate import _size
+
+    assert _size("1280x720") == (1280, 720)
+    assert _size("640X480") == (640, 480)
+    for text in ("640", "640x", "ax4", "640x480x3", "-640x480"):
+        with pytest.raises(SettingsError, match="--size"):
+            _size(text)
+
+
+def test_the_command_ends_as_promised(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = "from tools.launch import main; main()"
+        root = Path(__file__).resolve().parents[2]
+        return subprocess.run(
+            [sys.executable, "-c", code, "simulate", *arguments],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    out = tmp_path / "session"
+    small = ("--size", "96x64", "--fps", "20", "--tpose", "0.2", "--seconds", "0.2", "--turn", "-30")
+    done = run("wave", "--out", str(out), *small)
+    assert done.returncode == 0, done.stderr
+    assert (out / "truth.npz").exists()
+    assert "T-pose from 0 to 0.2 s" in done.stdout
+    wrong = run("moonwalk", "--out", str(tmp_path / "other"))
+    assert wrong.returncode == 1
+    assert len(wrong.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "other").exists()
+
+
+def test_real_walking_fits_into_the_view(motion_dir: Path) -> None:
+    scene = replace(SCENE, motion=str(motion_dir / "cmu" / "subjects" / "07" / "07_08.amc"), seconds=0.0, look="lit")
+    camera = SimulatedCamera(scene, 0)
+    seen = [camera.frame_with_truth(index) for index in range(20, len(camera.times_s), 25)]
+    assert len(seen) > 3
+    for _, image_px, shown in seen:
+        assert np.all((image_px > 0) & (image_px < (160, 120)))
+        assert shown.mean() > 0.5

@@ -1,0 +1,64 @@
+"""`duocap sync`: the offset of rendered recordings whose one stamp a pair hides it, by any movement, by a jump, by nothing."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from calibration.formats.rig_toml import read_rig
+from capture.recording.recording import CaptureRecording, RecordingSpec
+from capture.sources.simulated.scene import SimulatedScene
+from config.markers import read_marker_set
+from config.settings import DetectorSettings
+from tools.simulate import simulate
+from tools.sync import OffsetNotFoundError, SyncSamples, found_offset, look, sync_lines
+
+SKEW_MS = 12.0
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[SyncSamples, SyncSamples]:
+    """One jump with 12 ms of skew, with the stamps of the left camera for both, and with those of each."""
+    folder = tmp_path_factory.mktemp("sync")
+    simulate(SimulatedScene(motion="jump", fps=30.0, skew_ms=SKEW_MS, tpose_s=1.5, pixel_noise_px=0.1), folder / "scene")
+    folder = folder / "scene"
+    rows = list(csv.reader((folder / "timestamps.csv").read_text(encoding="utf-8").splitlines()))[1:]
+    lines = ["frame,seconds", *(f"{row[0]},{row[1]}" for row in rows)]
+    (folder / "one.csv").write_text("\n".join(lines), encoding="utf-8")
+    rig = read_rig(folder / "rig.toml")
+    worn = read_marker_set(folder / "markers.toml")
+    spec = [
+        RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / f"{n}.csv") for n in ("one", "timestamps")
+    ]
+    hidden, known = (look(CaptureRecording(one, DetectorSettings(), worn), rig) for one in spec)
+    return hidden, known
+
+
+def test_the_epipolar_error_tells_a_hidden_offset(seen: tuple[SyncSamples, SyncSamples]) -> None:
+    """Both stamped as the left one: the right camera looked 12 ms later, so its stamps are 12 ms early."""
+    found = found_offset(seen[0], "epipolar")
+    assert 1e3 * found.offset.offset_s == pytest.approx(-SKEW_MS, abs=1.0)
+    before, after = found.error_px
+    assert after[1] < 0.5 * before[1]
+    lines = sync_lines(seen[0], found, "epipolar")
+    assert lines[0].startswith("the right camera's stamps are 1") and "ms early" in lines[0]
+    assert lines[-1].startswith("to use it: --set time.offset_ms=-1")
+
+
+def test_true_stamps_have_none(seen: tuple[SyncSamples, SyncSamples]) -> None:
+    assert 1e3 * found_offset(seen[1], "epipolar").offset.offset_s == pytest.approx(0.0, abs=1.0)
+
+
+def test_the_jump_tells_it_too(seen: tuple[SyncSamples, SyncSamples]) -> None:
+    found = found_offset(seen[0], "jump").offset
+    assert abs(1e3 * found.offset_s + SKEW_MS) < max(3e3 * found.sigma_s, 3.0)
+
+
+def test_what_is_not_there_is_said(seen: tuple[SyncSamples, SyncSamples]) -> None:
+    with pytest.raises(OffsetNotFoundError, match="switch one five times"):
+        found_offset(seen[0], "flash")
+    with pytest.raises(OffsetNotFoundError, match="too little moves"):
+        found_offset(SyncSamples(), "epipolar")
+    with pytest.raises(OffsetNotFoundError, match="jump once"):
+        found_offset(SyncSamples(), "jump")
+    assert np.isfinite(found_offset(seen[0], "epipolar").error_px).all()

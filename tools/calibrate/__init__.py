@@ -1,0 +1,1 @@
+"""Calibration from recordings: sources read, solved, judged, written."""

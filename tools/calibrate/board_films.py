@@ -1,0 +1,200 @@
+"""Look for a board in videos: in every quarter of a second at the stillest moment, with how the corners moved around it."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from calibration.board.find import find_board
+from calibration.board.pattern import Board
+from calibration.board.views import BoardView, ViewPair
+from capture.packets import Frame
+from capture.sources.source import Source
+from config.arrays import Floats, Image
+from tools.calibrate.board_found import BoardlessPictures, BoardSearch, Progress, small
+
+MOMENT_S = 0.25
+N_MOMENTS = 480  # of a long film
+N_THOROUGH = 60  # looked at thoroughly where a quick look finds next to nothing
+FEW = 8
+MORE_FRAMES = 2  # of one film than of the other, that mean nothing
+PAIR_SHARE = 0.6  # of the frame time, by which two pictures of one moment differ at most
+FLOW_WINDOW = (21, 21)
+MAX_FLOW_ERROR_PX = 0.5
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PicturePair:
+    """The pictures of one moment, left and right, None where a camera has none, and small grey ones of them."""
+
+    frames: tuple[Frame | None, Frame | None]
+    small: tuple[Image | None, Image | None]
+
+
+@dataclass(frozen=True, slots=True)
+class VideoMoment:
+    """A picture with the ones before and after it; motion: the largest mean change of grey levels around it."""
+
+    before: PicturePair | None
+    now: PicturePair
+    after: PicturePair | None
+    motion: float
+
+
+def rows_of(left: Source, right: Source | None, offset_s: float = 0.0) -> Iterator[PicturePair]:
+    """Pair the pictures of two sources by time, each left one with the nearest right one; offset_s: by it the right is late."""
+    reach_ns = PAIR_SHARE * NS / min(left.fps, left.fps if right is None else right.fps)
+    late_ns = round(offset_s * NS)
+    earlier = later = None if right is None else _brought(right.read(), late_ns)
+    while (frame := left.read()) is not None:
+        if right is None:
+            yield _row(frame, None)
+            continue
+        t_ns = frame.t_capture_ns
+        while later is not None and later.t_capture_ns < t_ns:
+            earlier, later = later, _brought(right.read(), late_ns)
+        near = [each for each in (earlier, later) if each is not None and abs(each.t_capture_ns - t_ns) <= reach_ns]
+        yield _row(frame, min(near, key=lambda each: abs(each.t_capture_ns - t_ns), default=None))
+
+
+def _brought(frame: Frame | None, late_ns: int) -> Frame | None:
+    """Bring a frame's stamp to the other camera's time."""
+    return None if frame is None else replace(frame, t_capture_ns=frame.t_capture_ns - late_ns)
+
+
+def _row(left: Frame, right: Frame | None) -> PicturePair:
+    """Return a row with its small pictures."""
+    return PicturePair((left, right), (small(left.image), None if right is None else small(right.image)))
+
+
+def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = False) -> Iterator[tuple[VideoMoment, int]]:
+    """Return the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one
+    that
+    moves most, to tell the cameras' time offset by.
+    """
+    best: VideoMoment | None = None
+    sign = 1.0
+    before: PicturePair | None = None
+    now = next(rows, None)
+    count, ends_ns = 0, 0
+    while now is not None:
+        after = next(rows, None)
+        count += 1
+        t_ns = _time_ns(now)
+        if best is not None and t_ns >= ends_ns:
+            yield best, count
+            best = None
+            sign = -sign if moving else sign
+        if best is None:
+            ends_ns = t_ns + round(moment_s * NS)
+        motion = max(_change(before, now), _change(now, after))
+        if best is None or sign * motion < sign * best.motion:
+            best = VideoMoment(before, now, after, motion)
+        before, now = now, after
+    if best is not None:
+        yield best, count
+
+
+def _time_ns(row: PicturePair) -> int:
+    """Return the time of the left picture."""
+    assert row.frames[0] is not None
+    return row.frames[0].t_capture_ns
+
+
+def _change(one: PicturePair | None, other: PicturePair | None) -> float:
+    """Return the larger of both cameras' mean changes of grey levels between two rows; 0 at the ends of a film."""
+    if one is None or other is None:
+        return 0.0
+    pairs = [(a, b) for a, b in zip(one.small, other.small, strict=True) if a is not None and b is not None]
+    return max((float(cv2.absdiff(a, b).mean()) for a, b in pairs), default=0.0)
+
+
+def search_film(
+    left: Source,
+    right: Source | None,
+    board: Board,
+    progress: Progress = lambda done, total: None,
+    *,
+    offset_s: float = 0.0,
+    thorough: bool = False,
+    moving: bool = False,
+) -> BoardSearch:
+    """Look for the board at the stillest moments of two videos, or of one.
+
+    offset_s: by which the right stamps are late; thorough: fewer moments, a careful look at each; moving: also moments in motion.
+    """
+    total_s = (left.n_frames or 0) / left.fps
+    moment_s = max(MOMENT_S, total_s / (N_THOROUGH if thorough else N_MOMENTS))
+    pairs, misses, searched = [], (BoardlessPictures(), BoardlessPictures()), [0, 0]
+    with ThreadPoolExecutor(2) as pool:
+        for moment, done in moments_of(rows_of(left, right, offset_s), moment_s, moving):
+            progress(done, left.n_frames)
+            views = list(pool.map(lambda camera, m=moment: seen_at(m, camera, board, thorough), range(2)))
+            for camera, (view, frame) in enumerate(zip(views, moment.now.frames, strict=True)):
+                searched[camera] += frame is not None
+                if view is None and frame is not None:
+                    misses[camera].add(frame.image)
+            if any(view is not None for view in views):
+                pairs.append(ViewPair(*views))
+    sizes = left.size, left.size if right is None else right.size
+    words = length_words([left] if right is None else [left, right])
+    return BoardSearch(tuple(pairs), sizes, (searched[0], searched[1]), misses, words, is_film=True)
+
+
+def length_words(films: Sequence[Source]) -> tuple[str, ...]:
+    """Say which films broke off early, and that two have different lengths."""
+    words = [
+        f"{film.name}: breaks off early, {film.n_frames} frames are announced; what could be read is used"
+        for film in films
+        if film.truncated
+    ]
+    counts = [film.n_frames for film in films if film.n_frames is not None]
+    if len(counts) == 2 and abs(counts[0] - counts[1]) > MORE_FRAMES:
+        words.append(f"the videos have {counts[0]} and {counts[1]} frames; they are paired by time from their beginnings")
+    return tuple(words)
+
+
+def seen_at(moment: VideoMoment, camera: int, board: Board, thorough: bool) -> BoardView | None:
+    """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
+    frame = moment.now.frames[camera]
+    if frame is None:
+        return None
+    name = f"frame {frame.index}"
+    if not thorough and find_board(frame.image, board, name=name, quick=True) is None:
+        return None
+    view = find_board(frame.image, board, name=name, t_ns=frame.t_capture_ns)
+    if view is None:
+        return None
+    before, after = (None if row is None else row.frames[camera] for row in (moment.before, moment.after))
+    return with_motion(view, frame, before, after)
+
+
+def with_motion(view: BoardView, frame: Frame, before: Frame | None, after: Frame | None) -> BoardView:
+    """Follow the corners to the neighbouring pictures: how far they moved, and how fast."""
+    flows = [(_followed(frame, other, view), other.t_capture_ns) for other in (before, after) if other is not None]
+    known = [(places, t_ns) for places, t_ns in flows if places is not None and t_ns != frame.t_capture_ns]
+    if not known:
+        return view
+    steps = [float(np.median(np.linalg.norm(places - view.corners_px, axis=1)[view.seen])) for places, _ in known]
+    ends = [(view.corners_px, frame.t_capture_ns), *known]
+    (first, t0_ns), (last, t1_ns) = min(ends, key=lambda end: end[1]), max(ends, key=lambda end: end[1])
+    velocity = np.ascontiguousarray((last - first) * (NS / (t1_ns - t0_ns)))
+    return replace(view, moved_px=max(steps), velocity_px_s=velocity)
+
+
+def _followed(frame: Frame, other: Frame, view: BoardView) -> Floats | None:
+    """Return where the corners are in another picture, (N, 2) [px]; None where they cannot be followed there and back."""
+    grey = [cv2.cvtColor(each.image, cv2.COLOR_BGR2GRAY) for each in (frame, other)]
+    corners = np.where(view.seen[:, None], view.corners_px, 0.0).astype(np.float32)[:, None]
+    there, ok, _ = cv2.calcOpticalFlowPyrLK(grey[0], grey[1], corners, None, winSize=FLOW_WINDOW)
+    back, ok_back, _ = cv2.calcOpticalFlowPyrLK(grey[1], grey[0], there, None, winSize=FLOW_WINDOW)
+    lost = np.linalg.norm((back - corners)[:, 0], axis=1) > MAX_FLOW_ERROR_PX
+    good = (ok[:, 0] == 1) & (ok_back[:, 0] == 1) & ~lost
+    if np.mean(good[view.seen]) < 0.8:
+        return None
+    flow = (there - corners)[:, 0].astype(float)
+    flow[~good] = np.median(flow[good & view.seen], axis=0)
+    return np.asarray(view.corners_px + flow)

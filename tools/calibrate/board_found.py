@@ -1,0 +1,77 @@
+"""What is found of a board in pictures: views, how many pictures were looked at, and some that show none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+
+from calibration.board.views import ViewPair
+from config.arrays import Image
+
+Size = tuple[int, int]
+Progress = Callable[[int, int | None], None]
+N_MISSES = 12  # pictures without a board that are kept, to say what they show instead
+SMALL_WIDTH = 160
+
+
+@dataclass(slots=True)
+class BoardlessPictures:
+    """Some pictures that show no board, spread over all that were looked at."""
+
+    images: list[Image] = field(default_factory=list)
+    step: int = 1
+    count: int = 0
+
+    def add(self, image: Image) -> None:
+        """Keep every `step`-th; when there are too many, every other of them."""
+        if self.count % self.step == 0:
+            self.images.append(image)
+            if len(self.images) > N_MISSES:
+                self.images, self.step = self.images[::2], 2 * self.step
+        self.count += 1
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSearch:
+    """What was found.
+
+    pairs: all moments in which a camera sees the board; sizes: of both cameras' images [px], twice the same of one alone;
+    searched: how many pictures of each camera; misses: some without a board, by camera; words: what a user should know;
+    is_film: neighbouring pictures are a moment apart, and motion is known.
+    """
+
+    pairs: tuple[ViewPair, ...]
+    sizes: tuple[Size, Size]
+    searched: tuple[int, int]
+    misses: tuple[BoardlessPictures, BoardlessPictures]
+    words: tuple[str, ...] = ()
+    is_film: bool = False
+
+    @property
+    def is_monocular(self) -> bool:
+        """Return whether there is one camera only."""
+        return self.searched[1] == 0
+
+    @property
+    def found(self) -> tuple[int, int]:
+        """Count the pictures that show the board, by camera."""
+        left, right = (sum(pair.views[c] is not None for pair in self.pairs) for c in range(2))
+        return left, right
+
+    @property
+    def n_shared(self) -> int:
+        """Count the moments in which both cameras see the board."""
+        return sum(pair.left is not None and pair.right is not None for pair in self.pairs)
+
+
+def size_of(image: Image) -> Size:
+    """Return width and height [px]."""
+    return image.shape[1], image.shape[0]
+
+
+def small(image: Image) -> Image:
+    """Return a small grey picture, to see what moves."""
+    height = max(image.shape[0] * SMALL_WIDTH // image.shape[1], 1)
+    reduced = cv2.resize(image, (SMALL_WIDTH, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.cvtColor(reduced, cv2.COLOR_BGR2GRAY), np.uint8)

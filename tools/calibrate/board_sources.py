@@ -1,0 +1,167 @@
+"""Where a board is to be looked for: folders of pictures, videos, or a recorded session, of two cameras or one.
+
+By how much one camera's stamps are late, from when things move in the pictures of both.
+
+A board that is moved and rests changes both cameras' pictures at the same times: the two courses of change are laid over
+each other (cross-correlation). Good to a part of a frame, which is near enough to solve for the rest from the corners' motion.
+"""
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.board.pattern import Board
+from capture.recording.session import is_session, session_videos
+from capture.sources.source import Source, open_source
+from capture.sources.timestamps import read_timestamps
+from config.arrays import Floats
+from config.errors import SourceError
+from tools.calibrate.board_films import FEW, search_film
+from tools.calibrate.board_found import BoardSearch, Progress, small
+from tools.calibrate.board_stills import images_in, search_stills, stills_of
+
+RATE_HZ = 200.0
+MAX_OFFSET_S = 2.0
+MIN_LENGTH_S = 3.0
+MIN_CORRELATION = 0.5
+CEILING = 95.0  # percentile at which change is cut off: a lamp that is switched must not decide alone
+NS = 1e9
+
+
+def change_of(film: Source) -> tuple[Floats, Floats]:
+    """Return times between neighbouring pictures [s] and how much changed from one to the next [grey levels]."""
+    times, changes = [], []
+    before, t_before_ns = None, 0
+    while (frame := film.read()) is not None:
+        now = small(frame.image).astype(np.float32)
+        if before is not None:
+            times.append(0.5 * (frame.t_capture_ns + t_before_ns) / NS)
+            changes.append(float(np.abs(now - before).mean()))
+        before, t_before_ns = now, frame.t_capture_ns
+    return np.array(times), np.array(changes)
+
+
+def offset_between(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> float | None:
+    """Return by how much the right times are late [s] from both courses of change, None where they are not alike.
+
+    left, right: times, increasing [s], and changes, (N,) each.
+    """
+    if min(len(left[0]), len(right[0])) < 2:
+        return None
+    start, end = max(left[0][0], right[0][0]), min(left[0][-1], right[0][-1])
+    if end - start < MIN_LENGTH_S:
+        return None
+    reach = round(min(MAX_OFFSET_S, 0.3 * (end - start)) * RATE_HZ)
+    grid = np.arange(start, end, 1.0 / RATE_HZ)
+    one, other = (_evened(np.interp(grid, times, np.minimum(c, np.percentile(c, CEILING)))) for times, c in (left, right))
+    scores = np.array([_correlation(one, other, shift) for shift in range(-reach, reach + 1)])
+    best = int(np.argmax(scores))
+    if scores[best] < MIN_CORRELATION or best in (0, len(scores) - 1):
+        return None
+    before, peak, after = scores[best - 1 : best + 2]
+    bend = before - 2.0 * peak + after
+    return float((best - reach + (0.5 * (before - after) / bend if bend < 0.0 else 0.0)) / RATE_HZ)
+
+
+def _evened(course: Floats) -> Floats:
+    """Even a course of change over a frame's time, so that where frames fall matters less."""
+    width = round(0.05 * RATE_HZ)
+    return np.convolve(course, np.ones(width) / width, mode="same")
+
+
+def _correlation(one: Floats, other: Floats, shift: int) -> float:
+    """Return how well `other`, taken `shift` samples later, fits on `one`."""
+    n = len(one) - abs(shift)
+    a, b = (one[:n], other[shift : shift + n]) if shift >= 0 else (one[-shift:], other[:n])
+    a, b = a - a.mean(), b - b.mean()
+    return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12))
+
+
+N_STILLS = 200  # more pictures in a folder than that are the frames of a film
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSpec:
+    """Where to look.
+
+    left, right: as the user wrote them; timestamps, fps: of videos; offset_s: by which the right camera's stamps are late [s];
+    moving: look at moments in motion too, which tell the cameras' time offset.
+    """
+
+    left: Path
+    right: Path | None = None
+    timestamps: Path | None = None
+    fps: float | None = None
+    offset_s: float = 0.0
+    moving: bool = False
+
+    @property
+    def is_stills(self) -> bool:
+        """Return whether these are pictures that were taken one by one."""
+        if not self.left.is_dir() or is_session(self.left):
+            return False
+        return self.timestamps is None and self.fps is None and len(images_in(self.left)) <= N_STILLS
+
+
+def search_board(spec: BoardSpec, board: Board, progress: Progress = lambda done, total: None) -> BoardSearch:
+    """Look for the board; a film in which next to nothing is found at a glance is looked at again with care.
+
+    Raises SourceError: nothing there that can be read, or the two do not fit each other.
+    """
+    if spec.is_stills:
+        _check_both(spec, folders=True)
+        return search_stills(stills_of(spec.left, spec.right), board, progress)
+    found = _searched(spec, board, progress, thorough=False)
+    few = min(found.found) if not found.is_monocular else found.found[0]
+    return _searched(spec, board, progress, thorough=True) if few < FEW else found
+
+
+def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool) -> BoardSearch:
+    """Look through films once."""
+    with ExitStack() as stack:
+        left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
+        assert left is not None
+        return search_film(left, right, board, progress, offset_s=spec.offset_s, thorough=thorough, moving=spec.moving)
+
+
+def with_offset(spec: BoardSpec) -> BoardSpec:
+    """Find by how much the right camera's stamps are late, roughly, and look there for moments in motion.
+
+    Raises SourceError: pictures taken one by one, which know no time, or no telling from these films.
+    """
+    if spec.is_stills or (spec.right is None and not is_session(spec.left)):
+        raise SourceError(f"{spec.left}: the time between two cameras can be found in two videos only, with a board that moves")
+    with ExitStack() as stack:
+        left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
+        assert left is not None and right is not None
+        offset_s = offset_between(change_of(left), change_of(right))
+    if offset_s is None:
+        raise SourceError(
+            f"{spec.left}: nothing moves alike in both videos, so the time between them cannot be told; move the board and hold "
+            "it still by turns for ten seconds in view of both, or give --offset S"
+        )
+    return replace(spec, offset_s=offset_s, moving=True)
+
+
+def _opened(spec: BoardSpec) -> tuple[Source, Source | None]:
+    """Open the films at their first frame. Raises SourceError."""
+    if is_session(spec.left):
+        if spec.right is not None:
+            raise SourceError(
+                f"{spec.left} is the folder of a session, which holds both cameras; give it alone, without {spec.right}"
+            )
+        return session_videos(spec.left)
+    _check_both(spec, folders=spec.left.is_dir())
+    stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
+    columns = [stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(2)]
+    left = open_source(spec.left, 0, spec.fps, columns[0])
+    return left, None if spec.right is None else open_source(spec.right, 1, spec.fps, columns[1])
+
+
+def _check_both(spec: BoardSpec, folders: bool) -> None:
+    """Raise SourceError where one camera gives pictures and the other a video."""
+    if spec.right is not None and (is_session(spec.right) or spec.right.is_dir() is not folders):
+        kinds = ("a folder of pictures", "a video") if folders else ("a video", "a folder")
+        raise SourceError(f"{spec.left} is {kinds[0]}, {spec.right} {kinds[1]}; both cameras must be given in one way")

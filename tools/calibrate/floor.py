@@ -1,0 +1,124 @@
+"""Find the floor of a rig: by a board, by markers or by a walk; judge it, draw it, write the rig that stands on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.board.pattern import Board
+from calibration.camera import Rig
+from calibration.floor.board import floor_from_board
+from calibration.floor.feet import FootHeights
+from calibration.floor.frame import Floor, FloorMethod, floored, to_cameras
+from calibration.floor.markers import floor_from_markers
+from calibration.floor.picture import draw_floor
+from calibration.floor.quality import floor_report
+from calibration.floor.walk import floor_from_walk
+from calibration.formats.rig_toml import write_rig
+from calibration.quality.report import Grade, QualityReport
+from capture.recording.recording import CaptureRecording, RecordingSpec
+from config.errors import CalibrationError
+from config.markers import MarkerSet
+from config.settings import Settings
+from tools.calibrate.board_found import Progress
+from tools.calibrate.board_sources import BoardSpec
+from tools.calibrate.floor_sources import TimeWindow, board_pairs, marker_source, still_markers, walk_moments
+from tools.calibrate.outcome import check_report, print_report
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorTask:
+    """How a floor is to be found.
+
+    by: what tells it; spec: where it is seen; window: which seconds; board: that lies there; worn: the markers; heights: of a
+    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
+    which the right camera's stamps are late.
+    """
+
+    by: FloorMethod
+    spec: RecordingSpec
+    window: TimeWindow
+    board: Board
+    worn: MarkerSet
+    heights: FootHeights | None = None
+    height_m: float = 0.0
+    distance_m: float | None = None
+    late_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FloorOutput:
+    """What becomes of a floor. out: rig.toml; drawn: the picture, None for none; rescale: correct the rig's scale by what was
+    measured; to_cameras: +Z straight to the cameras, whatever a board or L-frame says.
+    """
+
+    out: Path
+    drawn: Path | None
+    rescale: bool = False
+    to_cameras: bool = False
+
+
+def find_floor(wishes: FloorTask, rig: Rig, settings: Settings, progress: Progress) -> Floor:
+    """Find a floor. Raises SourceError, CalibrationError: nothing that can be read, or no floor in it."""
+    if wishes.by == "board":
+        return _by_board(wishes, rig, progress)
+    if wishes.by == "markers":
+        source = marker_source(wishes.spec, settings, wishes.worn)
+        points, covariances = still_markers(source, rig, settings, wishes.window)
+        return floor_from_markers(rig, points, covariances, wishes.height_m, wishes.distance_m)
+    recording = CaptureRecording(wishes.spec, settings.detector, wishes.worn)
+    assert wishes.heights is not None
+    return floor_from_walk(rig, walk_moments(recording, rig, settings, wishes.window, progress), wishes.heights)
+
+
+def _by_board(wishes: FloorTask, rig: Rig, progress: Progress) -> Floor:
+    """Find the floor under a board."""
+    spec = wishes.spec
+    where = BoardSpec(Path(spec.left), None if spec.right is None else Path(spec.right), spec.timestamps, spec.fps, wishes.late_s)
+    pairs, search = board_pairs(where, wishes.board, rig, wishes.window, progress)
+    if not pairs:
+        from calibration.board.diagnosis import why_no_board
+
+        images = [image for misses in search.misses for image in misses.images]
+        raise CalibrationError(
+            f"none of {sum(search.searched)} pictures shows the board {wishes.board.text}: {why_no_board(images, wishes.board)}"
+        )
+    return floor_from_board(rig, wishes.board, pairs, wishes.height_m)
+
+
+def end_with(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> QualityReport:
+    """Judge, print, draw and write. Raises CalibrationError: the verdict is fail, and nothing was written."""
+    if ending.rescale:
+        floor = rescaled(floor)
+    if ending.to_cameras:
+        floor = replace(floor, ahead=to_cameras(rig, floor.origin_m, floor.up))
+    report = floor_report(rig, floor)
+    print_report(report, tell)
+    if ending.drawn is not None:
+        tell(f"picture: {draw_floor(rig, floor, report, ending.drawn)}")
+    check_report(report, ending.out)
+    write_rig(ending.out, replace(floored(rig, floor), grade=word_of(rig, report)))
+    tell(f"written to {ending.out}")
+    return report
+
+
+def rescaled(floor: Floor) -> Floor:
+    """Return a floor whose rig is to be scaled to what was measured on it. Raises CalibrationError: nothing was measured."""
+    if not np.isfinite(floor.size_ratio):
+        raise CalibrationError(
+            "--rescale takes something of known size seen by both cameras; use a board, or markers with --distance MM"
+        )
+    return replace(floor, scale=1.0 / floor.size_ratio)
+
+
+def word_of(rig: Rig, report: QualityReport) -> str:
+    """Return the worse of both verdicts, the rig's own and its floor's; a rig that nobody judged stays so unless its floor is
+    poor.
+    """
+    words = {grade.word: grade for grade in Grade}
+    if report.grade is Grade.PASS:
+        return rig.grade
+    return max(report.grade, words.get(rig.grade, Grade.PASS)).word

@@ -1,0 +1,211 @@
+"""What is seen of a floor: a board that lies on it, markers that lie on it, or the markers of somebody who walks."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.board.pattern import Board
+from calibration.board.views import ViewPair
+from calibration.camera import Camera, Rig
+from calibration.floor.dwell import PointFrame
+from capture.background.statistics import Background
+from capture.detection.detector import Detector
+from capture.packets import Blobs, Frame, PairedBlobs
+from capture.recording.recording import CaptureRecording, Frames, RecordingSpec
+from capture.recording.session import is_session
+from capture.sources.source import IMAGE_SUFFIXES
+from capture.stereo.check import check_rig_fits
+from capture.stereo.matching import match, with_rig_error
+from config.arrays import Floats
+from config.errors import CalibrationError, DuocapError, SourceError
+from config.markers import MarkerSet
+from config.settings import Settings
+from tools.calibrate.board_found import BoardSearch, Progress, Size, size_of
+from tools.calibrate.board_sources import BoardSpec, search_board
+from tools.calibrate.board_stills import PicturePairs, decoded, search_stills
+
+NS = 1e9
+SAME_PX = 2.5  # a marker that lies still stays within this
+PRESENT = 0.5  # of all pictures, in which it must be seen
+LEAST_MARKERS = 3
+FLOOR_EXTENT_M = 3.0  # markers on a floor lie at many depths
+N_CHECKED = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """The seconds of a recording that are looked at; None: from its beginning, to its end."""
+
+    start_s: float | None = None
+    end_s: float | None = None
+
+    def holds(self, t_ns: int) -> bool:
+        """Return whether a moment is among them."""
+        seconds = t_ns / NS
+        return (self.start_s is None or seconds >= self.start_s) and (self.end_s is None or seconds <= self.end_s)
+
+    def is_over(self, t_ns: int) -> bool:
+        """Return whether a moment comes after them."""
+        return self.end_s is not None and t_ns / NS > self.end_s
+
+
+def board_pairs(
+    spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
+) -> tuple[tuple[ViewPair, ...], BoardSearch]:
+    """Look for the board in films, folders or two single pictures.
+
+    Raises SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
+    """
+    files = [file for file in (spec.left, spec.right) if file is not None]
+    if all(is_picture(file) for file in files):
+        search = search_stills(PicturePairs(((spec.left, spec.right),), ()), board, progress)
+    else:
+        search = search_board(spec, board, progress)
+    for camera, size in zip(rig.cameras, search.sizes, strict=True):
+        check_size(camera, size)
+    pairs = tuple(pair for pair in search.pairs if any(view is not None and window.holds(view.t_ns) for view in pair.views))
+    if search.pairs and not pairs:
+        raise CalibrationError("the board is seen, but not between --from and --to; give seconds in which it lies on the floor")
+    return pairs, search
+
+
+def check_size(camera: Camera, size: Size) -> None:
+    """Raise CalibrationError unless pictures have the size their camera was calibrated at."""
+    if tuple(size) != camera.size:
+        raise CalibrationError(
+            f"the pictures of {camera.title} are {size[0]}x{size[1]}, but the rig was calibrated at "
+            f"{camera.size[0]}x{camera.size[1]}; take them at that size, or calibrate at this one"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerSource:
+    """Pictures of markers. frames: moment by moment; backgrounds: without the markers, None where nobody took any;
+    colors_rgb: of the markers, (C, 3), empty where they are bright.
+    """
+
+    frames: Iterable[Frames]
+    backgrounds: tuple[Background, ...] | None
+    colors_rgb: Floats
+
+
+def still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[Floats, Floats]:
+    """Return the markers that lie still, (N, 3) [m], with covariances (N, 3, 3).
+
+    Raises CalibrationError: another size than the rig's, no pictures in the window.
+    """
+    left, right = (lying_still(blobs) for blobs in _blobs(source, rig, settings, window))
+    points = match(
+        with_rig_error(PairedBlobs(left, right, 0), settings.match.rig_sigma_px),
+        rig,
+        replace(settings.match, depth_extent_m=FLOOR_EXTENT_M),
+    )
+    return points.point_m, points.covariance_m2
+
+
+def marker_source(spec: RecordingSpec, settings: Settings, markers: MarkerSet) -> MarkerSource:
+    """Open recordings, or two single pictures.
+
+    What lies still through a whole recording would be part of any background learned from it: there is none, unless seconds
+    without the markers are named. Raises SourceError: nothing that can be read.
+    """
+    colors = markers.color_rgb[markers.has_color]
+    files = [Path(name) for name in (spec.left, spec.right) if name is not None]
+    if all(is_picture(file) for file in files):
+        return MarkerSource([tuple(_frame(file, camera) for camera, file in enumerate(files))], None, colors)
+    recording = CaptureRecording(spec, settings.detector, markers)
+    if spec.background_s is not None:
+        recording.learn_background()
+    return MarkerSource(recording.frames(), recording.backgrounds, colors)
+
+
+def is_picture(file: Path) -> bool:
+    """Return whether a path is one single picture."""
+    return file.suffix.lower() in IMAGE_SUFFIXES and file.is_file()
+
+
+def _frame(file: Path, camera: int) -> Frame:
+    """Read one picture. Raises SourceError: it is none."""
+    image = decoded(file)
+    if image is None:
+        raise SourceError(f"{file}: cannot be decoded as an image; expected PNG or JPEG: copy it again")
+    return Frame(camera, 0, 0, image)
+
+
+def _blobs(source: MarkerSource, rig: Rig, settings: Settings, window: TimeWindow) -> tuple[list[Blobs], list[Blobs]]:
+    """Detect in all pictures of the window."""
+    backgrounds = source.backgrounds or (None, None)
+    detectors = [
+        Detector(settings.detector, background, source.colors_rgb, min_markers=LEAST_MARKERS) for background in backgrounds
+    ]
+    found: tuple[list[Blobs], list[Blobs]] = ([], [])
+    for frames in source.frames:
+        for camera, frame in enumerate(frames):
+            if frame is not None and window.holds(frame.t_capture_ns):
+                check_size(rig.cameras[camera], size_of(frame.image))
+                found[camera].append(detectors[camera].step(frame))
+        if all(frame is None or window.is_over(frame.t_capture_ns) for frame in frames):
+            break
+    if not all(found):
+        raise CalibrationError("no pictures between --from and --to; give seconds within the recording")
+    return found
+
+
+def lying_still(frames: Sequence[Blobs]) -> Blobs:
+    """Return the blobs that stay where they are through most frames, each at its mean place."""
+    spots: list[list[tuple[Blobs, int]]] = []
+    for blobs in frames:
+        for k, here in enumerate(blobs.points_px):
+            near = next((spot for spot in spots if np.linalg.norm(spot[0][0].points_px[spot[0][1]] - here) < SAME_PX), None)
+            if near is None:
+                spots.append([(blobs, k)])
+            else:
+                near.append((blobs, k))
+    kept = [spot for spot in spots if len(spot) >= PRESENT * len(frames)]
+
+    def mean(what: str, *shape: int) -> Floats:
+        means = [np.mean([getattr(blobs, what)[k] for blobs, k in spot], axis=0) for spot in kept]
+        return np.asarray(means, np.float64).reshape(len(kept), *shape)
+
+    first = frames[0]
+    places = (mean("points_px", 2), mean("area_px"), mean("color_rgb", 3), mean("sigma_px"))
+    return Blobs(first.camera, first.index, first.t_capture_ns, *places, first.light)
+
+
+def walk_moments(
+    recording: CaptureRecording, rig: Rig, settings: Settings, window: TimeWindow, progress: Progress
+) -> list[PointFrame]:
+    """Triangulate what both cameras see, moment by moment.
+
+    Raises CalibrationError: the rig does not fit the recording, or nothing lies in the window.
+    """
+    pairs = list(_pairs(recording, settings, window, progress))
+    if not pairs:
+        raise CalibrationError("no pictures between --from and --to; give seconds within the recording")
+    check_rig_fits(rig, recording.sizes, pairs[:: max(1, len(pairs) // N_CHECKED)])
+    moments = []
+    for pair in pairs:
+        points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match)
+        moments.append(PointFrame(pair.t_capture_ns / NS, points.point_m, points.covariance_m2))
+    return moments
+
+
+def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, progress: Progress) -> Iterator[PairedBlobs]:
+    """Return the pairs of the window."""
+    for n, (pair, _, _) in enumerate(recording.pairs(synchroniser=recording.synchroniser(settings.time))):
+        progress(n + 1, recording.n_frames)
+        if window.is_over(pair.t_capture_ns):
+            return
+        if window.holds(pair.t_capture_ns):
+            yield pair
+
+
+def check_cameras(rig: Rig, left: str, right: str | None, by: str) -> None:
+    """Raise DuocapError where what is given, by one camera or two, does not fit the rig or the way."""
+    both = right is not None or is_session(Path(left))
+    if both and rig.is_monocular:
+        raise DuocapError(f"pictures of two cameras, but the rig has one, {rig.left.name}; give its pictures alone")
+    if by != "board" and (rig.is_monocular or not both):
+        raise DuocapError(f"one camera measures no depth, which --by {by} takes; give both cameras, or use --by board")

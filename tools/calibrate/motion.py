@@ -1,0 +1,79 @@
+"""Refine a subject over a range of motion of a recording: track it with the skeleton so far, adjust, and judge the result."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from calibration.camera import Rig
+from calibration.quality.report import QualityReport
+from calibration.subject.motion import MotionFrame, RefinedSubject, movement_findings, refine
+from calibration.subject.quality import subject_report
+from calibration.subject.subject import Subject
+from capture.packets import PairedBlobs
+from config.errors import CalibrationError
+from config.settings import Settings
+from database.store import PoseDatabase
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import TrackingState
+from tools.calibrate.session import SubjectResult
+
+TRACKED_SHARE = 0.5
+WARMING = 15  # frames after which a track has settled
+
+
+@dataclass(frozen=True, slots=True)
+class MotionRefinement:
+    """What movement made of a subject: the result is that of the T-pose, with a finding that says so, where it is not kept.
+
+    tracked: how well the movement was tracked before, as a share of its frames.
+    """
+
+    result: SubjectResult
+    refined: RefinedSubject
+    tracked: float
+    kept: bool
+
+    @property
+    def lines(self) -> list[str]:
+        """Say what the movement added."""
+        n, share = self.refined.n_frames, f"{self.tracked:.0%} tracked"
+        said = f"refined over {n} frames of movement" if self.kept else f"{n} frames of movement change nothing"
+        return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]
+
+
+def refined_over(
+    result: SubjectResult, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+) -> MotionRefinement:
+    """Refine a subject over pairs of views of free movement, and judge it anew.
+
+    Raises CalibrationError: the performer is not tracked in half of them, or nothing bends.
+    """
+    frames, tracked = tracked_frames(result.subject, pairs, rig, database, settings)
+    if tracked < TRACKED_SHARE:
+        raise CalibrationError(
+            f"the movement is tracked in {tracked:.0%} of its frames, at least {TRACKED_SHARE:.0%} are needed; "
+            "choose seconds in which the performer is alone in both views, or leave --motion out"
+        )
+    refined = refine(result.found.fit, frames)
+    findings, kept = movement_findings(result.found.fit, refined)
+    fit = refined.fit if kept else result.found.fit
+    judged = subject_report(result.found, *result.asked, refined=fit)
+    report = QualityReport((*judged.findings, *findings), judged.figures)
+    found = replace(result.found, fit=fit)
+    return MotionRefinement(replace(result, subject=fit.subject, found=found, report=report), refined, tracked, kept)
+
+
+def tracked_frames(
+    subject: Subject, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+) -> tuple[list[MotionFrame], float]:
+    """Return the labelled frames in which the performer is tracked, and their share of all."""
+    pipeline = Pipeline(rig, subject, database, settings)
+    frames: list[MotionFrame] = []
+    tracking = 0
+    for pair in pairs:
+        pose = pipeline.step(pair)
+        markers = pipeline.markers
+        tracking = tracking + 1 if pose.state is TrackingState.TRACKING else 0
+        if tracking > min(WARMING, len(pairs) // 10) and markers is not None:
+            valid = markers.valid & pose.measured
+            frames.append(MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m))
+    return frames, len(frames) / max(len(pairs), 1)

@@ -1,0 +1,45 @@
+"""What the commands of calibration say at their end: the verdict, where things were written, or why nothing was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibration.quality.report import Grade, QualityReport
+from config.errors import CalibrationError, DuocapError
+
+PICTURE = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE", help="Where to draw the verdict; default beside the result.", show_default=False),
+]
+NO_PICTURE = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
+
+
+def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | None:
+    """Return where the picture goes: rig.png beside rig.toml unless said otherwise; None: nowhere.
+
+    Raises DuocapError: the result has no name, or the picture would take its place.
+    """
+    if not out.name:
+        raise DuocapError(f"{out}: is no name of a file; give --out one, such as result.toml")
+    if no_picture:
+        return None
+    drawn = picture if picture is not None else out.with_suffix(".png")
+    if drawn.absolute() == out.absolute():
+        raise DuocapError(f"{out}: result and picture would be the same file; give --out a name that ends in .toml")
+    return drawn
+
+
+def print_report(report: QualityReport, tell: Callable[[str], None] = typer.echo) -> None:
+    """Print the verdict, the worst finding first."""
+    for line in report.lines:
+        tell(line)
+
+
+def check_report(report: QualityReport, out: Path) -> None:
+    """Raise CalibrationError, with the worst finding and what to do, where the verdict is fail: nothing is written then."""
+    if report.grade is Grade.FAIL:
+        worst = next(finding for finding in report.findings if finding.grade is Grade.FAIL)
+        kept = f"{out} is as it was" if out.exists() else f"{out} is not written"
+        raise CalibrationError(f"this calibration would be wrong, {kept}: {worst.line}")

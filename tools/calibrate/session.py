@@ -1,0 +1,164 @@
+"""Calibrate a subject from recordings: detect, triangulate, label the T-poses, fit the skeleton, judge it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.quality.report import QualityReport
+from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing, fit_body
+from calibration.subject.quality import TposeContext, height_sigma_m, length_lines, marker_lines, subject_report
+from calibration.subject.subject import Subject
+from calibration.subject.tpose import Worn, average_tpose
+from capture.packets import PairedBlobs
+from capture.recording.recording import CaptureRecording
+from capture.stereo.check import check_rig_fits
+from capture.stereo.matching import match, with_rig_error
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.standing import standing_rotvec
+from database.store import PoseDatabase
+
+Progress = Callable[[int, int | None], None]
+Window = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectResult:
+    """A calibrated subject, the labelled T-pose it came from (the first used), the fit to all takes and what to think of it.
+
+    asked: what the verdict rests on: all T-poses, what each is called, where the performer stood.
+    """
+
+    subject: Subject
+    tpose: TPose
+    found: TakesFit
+    report: QualityReport
+    asked: tuple[tuple[TPose, ...], tuple[str, ...], TposeContext]
+
+
+@dataclass(frozen=True, slots=True)
+class PerformerPrior:
+    """What is known of the performer: height_m with shoes off, old: their subject of earlier whose skeleton is kept; or None."""
+
+    height_m: float | None = None
+    old: Subject | None = None
+
+
+def subject_from_pairs(
+    name: str,
+    pairs: list[PairedBlobs],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    settings: Settings,
+    known: PerformerPrior | None = None,
+) -> SubjectResult:
+    """Fit a subject to pairs of views of the T-pose.
+
+    Raises CalibrationError: no T-pose in them.
+    """
+    tpose = tpose_from_pairs(pairs, rig, markers, database, settings, "all")
+    return subject_from_tposes(name, [tpose], ["the T-pose"], rig, markers, database, known)
+
+
+def tpose_from_pairs(
+    pairs: Sequence[PairedBlobs],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    settings: Settings,
+    worn: Worn | None = None,
+) -> TPose:
+    """Label and average the markers of one take; worn: as of `average_tpose`. Raises CalibrationError: no T-pose in them."""
+    frames: list[tuple[Floats, Floats]] = []
+    for pair in pairs:
+        points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
+        frames.append((points.point_m, points.covariance_m2))
+    return average_tpose(frames, markers, database.skeletons, _viewpoint_m(rig), worn)
+
+
+def subject_from_tposes(
+    name: str,
+    tposes: Sequence[TPose],
+    names: Sequence[str],
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    known: PerformerPrior | None = None,
+) -> SubjectResult:
+    """Fit a subject to takes of one performer; names: what each is called. Raises CalibrationError as `fit_takes`."""
+    known = PerformerPrior() if known is None else known
+    body = BodyPrior(database.skeletons, standing_rotvec(database), known.height_m, known.old)
+    found = fit_agreeing(name, markers, tposes, body)
+    setting = TposeContext(_viewpoint_m(rig), rig.floor_known, None, known.height_m)
+    if known.height_m is not None and known.old is None:
+        alone = fit_body(name, markers, [tposes[k] for k in found.used], replace(body, height_m=None))
+        stature = alone.problem.space.stature
+        setting = replace(setting, free_height_m=(stature * alone.subject.skeleton.height_m, stature * height_sigma_m(alone)))
+    report = subject_report(found, tposes, names, setting)
+    return SubjectResult(found.fit.subject, tposes[found.used[0]], found, report, (tuple(tposes), tuple(names), setting))
+
+
+def pairs_in(
+    recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
+) -> list[list[PairedBlobs]]:
+    """Return the pairs of a recording between times, of each window its own [s].
+
+    Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
+    """
+    found: list[list[PairedBlobs]] = [[] for _ in windows]
+    end_s, last_s = max(window[1] for window in windows), 0.0
+    for n, (pair, _, _) in enumerate(recording.pairs()):
+        progress(n + 1, recording.n_frames)
+        last_s = pair.t_capture_ns * 1e-9
+        if last_s > end_s:
+            break
+        for pairs, (first_s, until_s) in zip(found, windows, strict=True):
+            if first_s <= last_s <= until_s:
+                pairs.append(pair)
+    for pairs, window in zip(found, windows, strict=True):
+        if not pairs:
+            raise CalibrationError(
+                f"no frames from {window[0]:g} to {window[1]:g} s: the recording ends at {last_s:.1f} s; give seconds within it"
+            )
+    everything = [pair for pairs in found for pair in pairs]
+    check_rig_fits(rig, recording.sizes, everything[:: max(1, len(everything) // 30)])
+    return found
+
+
+def subject_from_recording(
+    name: str,
+    recording: CaptureRecording,
+    window_s: Window,
+    rig: Rig,
+    markers: MarkerSet,
+    database: PoseDatabase,
+    settings: Settings,
+    progress: Progress = lambda done, total: None,
+) -> SubjectResult:
+    """Fit a subject to the T-pose held between two times of a recording [s].
+
+    Raises CalibrationError: the rig does not fit the videos, or no T-pose in the window.
+    """
+    [pairs] = pairs_in(recording, [window_s], rig, progress)
+    return subject_from_pairs(name, pairs, rig, markers, database, settings)
+
+
+def summary_lines(result: SubjectResult) -> list[str]:
+    """Describe a subject for a person."""
+    fit = result.found.fit
+    frames = int(result.report.figures["frames"])
+    head = (
+        f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
+        f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
+    )
+    return [head, *marker_lines(fit), *length_lines(fit)]
+
+
+def _viewpoint_m(rig: Rig) -> Floats:
+    """Return the middle of the cameras, (3,) [m]."""
+    return np.asarray(0.5 * (rig.left.center_m + rig.right.center_m))

@@ -1,0 +1,165 @@
+"""What `duocap calibrate subject` is asked for, and its steps: takes, fit, verdict, picture, file."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import typer
+
+from calibration.camera import Rig
+from calibration.subject.fit import TPose
+from calibration.subject.subject import write_subject
+from calibration.subject.tpose import Worn
+from capture.recording.recording import CaptureRecording, RecordingSpec
+from config.errors import CalibrationError, DuocapError
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.store import PoseDatabase
+from tools.arguments import seconds_range
+from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.session import PerformerPrior, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
+from tools.progress import progress_bar
+
+Parts = Literal["all", "left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeWindow:
+    """One T-pose of a recording: between which times [s], and whose limbs' markers are worn; None: found out."""
+
+    seconds: tuple[float, float]
+    worn: Worn | None
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"the take from {self.seconds[0]:g} to {self.seconds[1]:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSource:
+    """A recording and the T-poses in it."""
+
+    spec: RecordingSpec
+    windows: tuple[TakeWindow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectTask:
+    """What is asked for: who, wearing what, seen by which cameras.
+
+    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None.
+    """
+
+    name: str
+    rig: Rig
+    markers: MarkerSet
+    database: PoseDatabase
+    known: PerformerPrior
+    out: Path
+    picture: Path | None
+    motion: tuple[float, float] | None = None
+
+
+def take_window(text: str, option: str = "--take") -> TakeWindow:
+    """Read `S:S`, `S:S:left` or `S:S:right`. Raises typer.BadParameter."""
+    head, _, tail = text.rpartition(":")
+    if tail in get_args(Parts):
+        seconds = seconds_range(head, option)
+        worn: Worn | None = cast("Worn", tail)
+    else:
+        seconds, worn = seconds_range(text, option), None
+    assert seconds is not None
+    return TakeWindow(seconds, worn)
+
+
+def also_source(text: str, default: Sequence[TakeWindow]) -> TakeSource:
+    """Read `SESSION`, `SESSION@S:S`, or two videos `LEFT,RIGHT@S:S`: by default with the times of the first recording.
+
+    Raises typer.BadParameter: the times are none.
+    """
+    sources, seconds = also_parts(text)
+    windows = tuple(default) if seconds is None else (take_window(seconds, "--also"),)
+    return TakeSource(RecordingSpec(sources[0], sources[1] if len(sources) > 1 else None), windows)
+
+
+def also_parts(text: str) -> tuple[list[str], str | None]:
+    """Return the folder or the two videos, and the times, None where none are named: a folder may have an @ of its own."""
+    names, _, seconds = text.rpartition("@")
+    found, times = (names, seconds) if re.match(r"[\d.]+:[\d.]+", seconds) else (text, None)
+    both = found.split(",")
+    return (both, times) if len(both) == 2 and all(both) else ([found], times)
+
+
+def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings, tell: Callable[[str], None]) -> SubjectResult:
+    """Fit, print, draw and write a subject.
+
+    Raises CalibrationError: no T-pose, or a verdict of fail; no file but the picture is written then.
+    """
+    tposes, names = takes_of(task, sources, settings)
+    result = subject_from_tposes(task.name, tposes, names, task.rig, task.markers, task.database, task.known)
+    if task.motion is not None:
+        result = _moved(result, task, sources[0], settings, tell)
+    for line in summary_lines(result):
+        tell(line)
+    print_report(result.report, tell)
+    if task.picture is not None:
+        from calibration.subject.picture import draw_subject
+
+        draw_subject(result.found, result.report, task.picture)
+        tell(f"picture: {task.picture}")
+    check_report(result.report, task.out)
+    write_subject(task.out, result.subject)
+    tell(f"written to {task.out}")
+    return result
+
+
+def _moved(
+    result: SubjectResult, task: SubjectTask, source: TakeSource, settings: Settings, tell: Callable[[str], None]
+) -> SubjectResult:
+    """Refine over the movement of the first recording, and say what that added."""
+    from tools.calibrate.motion import refined_over
+
+    assert task.motion is not None
+    recording = CaptureRecording(source.spec, settings.detector, task.markers)
+    with progress_bar("movement") as progress:
+        [pairs] = pairs_in(recording, [task.motion], task.rig, progress)
+    movement = refined_over(result, pairs, task.rig, task.database, settings)
+    for line in movement.lines:
+        tell(line)
+    return movement.result
+
+
+def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Settings) -> tuple[list[TPose], list[str]]:
+    """Return the T-poses of all recordings and what each is called.
+
+    Raises CalibrationError: no T-pose, naming the take where there are several.
+    """
+    tposes, names = [], []
+    several = sum(len(source.windows) for source in sources) > 1
+    for source in sources:
+        recording = CaptureRecording(source.spec, settings.detector, task.markers)
+        with progress_bar("T-pose") as progress:
+            found = pairs_in(recording, [window.seconds for window in source.windows], task.rig, progress)
+        for window, pairs in zip(source.windows, found, strict=True):
+            called = window.words + (f" of {source.spec.left}" if len(sources) > 1 else "")
+            try:
+                worn = window.worn if several or window.worn is not None else "all"
+                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn))
+            except CalibrationError as error:
+                raise CalibrationError(f"{called}: {error}" if several else str(error)) from error
+            names.append(called)
+    return tposes, names
+
+
+def check_wanted(left: str, right: str | None, is_session: bool, windows: Sequence[TakeWindow]) -> None:
+    """Raise DuocapError unless both cameras are there, typer.BadParameter unless some T-pose is named."""
+    if right is None and not is_session:
+        raise DuocapError(
+            f"{left}: one camera cannot measure depth, which a performer's size takes; give both recordings of the T-pose: "
+            "the subject.toml they give serves replays with one camera too"
+        )
+    if not windows:
+        raise typer.BadParameter("say when the T-pose is held: --from S --to S, or --take S:S, once for every T-pose")

@@ -1,0 +1,135 @@
+"""A rig from recordings of a wand: detected as live, solved, judged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.formats.rig_file import read_cameras
+from calibration.placement import intrinsics_from_fov
+from calibration.quality.report import QualityReport
+from calibration.wand.quality import wand_report
+from calibration.wand.solve import solve_wand
+from calibration.wand.tracks import Sightings, WandSolution, wand_tracks
+from capture.packets import Blobs, Frame
+from capture.recording.recording import CaptureRecording
+from config.arrays import Floats
+from config.errors import CalibrationError
+from config.markers import MarkerSet, read_marker_set
+from config.settings import CAMERAS
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WandTask:
+    """What is known and wanted.
+
+    length_m: of the wand; distance_m: between the cameras; n_markers: of the wand; intrinsics: files; fov_deg: where there are
+    none; focal: to be solved; synchronised: stamps are right; late_s: by which the right camera's stamps are known to be late.
+    """
+
+    length_m: float | None = None
+    distance_m: float | None = None
+    n_markers: int = 2
+    intrinsics: tuple[Path, ...] = ()
+    fov_deg: float | None = None
+    focal: bool = False
+    synchronised: bool = False
+    late_s: float = 0.0
+
+
+def uncolored_markers() -> MarkerSet:
+    """Return a marker set that expects no colours: whatever is bright may be the wand."""
+    markers = read_marker_set("dark_room")
+    return replace(markers, has_color=np.zeros(len(markers), bool))
+
+
+def sightings_of(recording: CaptureRecording, progress: Progress = lambda done, total: None) -> tuple[Sightings, Sightings]:
+    """Detect the bright spots in all frames of both cameras. Raises SourceError: a recording breaks off."""
+    seen: tuple[list[tuple[float, Floats]], ...] = ([], [])
+
+    def watch(frame: Frame, blobs: Blobs) -> None:
+        seen[frame.camera].append((frame.t_capture_ns * 1e-9, blobs.points_px))
+        progress(len(seen[0]), recording.n_frames)
+
+    for _ in recording.pairs(watch=watch):
+        pass
+    left, right = (
+        Sightings(np.array([t_s for t_s, _ in rows]), tuple(points for _, points in rows), size)
+        for rows, size in zip(seen, recording.sizes, strict=True)
+    )
+    return left, right
+
+
+def cameras_for(
+    files: Sequence[Path], fov_deg: float | None, sizes: Sequence[tuple[int, int]]
+) -> tuple[tuple[Camera, Camera], Rig | None]:
+    """Return both cameras' intrinsics, and the rig of a file of two cameras to compare with.
+
+    files: one of two cameras, or one a camera. Raises CalibrationError: too many, too few, of another size, no field of view.
+    """
+    if not files:
+        if fov_deg is None:
+            raise CalibrationError("nothing tells the lenses; give --intrinsics FILE of an earlier calibration, or --fov DEGREES")
+        made = [
+            Camera(name, size, intrinsics_from_fov(size, fov_deg), np.zeros(5), np.eye(3), np.zeros(3))
+            for name, size in zip(CAMERAS, sizes, strict=True)
+        ]
+        return (made[0], made[1]), None
+    rigs = [read_cameras(file) for file in files]
+    if (
+        len(files) > 2
+        or (len(files) == 2 and not all(rig.is_monocular for rig in rigs))
+        or (len(files) == 1 and rigs[0].is_monocular)
+    ):
+        raise CalibrationError(
+            f"--intrinsics {' '.join(str(file) for file in files)}: expected one file of two cameras, or two files of one each, "
+            "left first"
+        )
+    found = rigs[0].cameras if len(rigs) == 1 else (rigs[0].left, rigs[1].left)
+    for name, camera, size in zip(CAMERAS, found, sizes, strict=True):
+        if camera.size != tuple(size):
+            raise CalibrationError(
+                f"the {name} images are {size[0]}x{size[1]}, but its intrinsics are of {camera.size[0]}x{camera.size[1]}; "
+                "record at that size or calibrate the lens at this one"
+            )
+    return (replace(found[0], name=CAMERAS[0]), replace(found[1], name=CAMERAS[1])), rigs[0] if len(rigs) == 1 else None
+
+
+def calibrate_wand(
+    recording: CaptureRecording, wishes: WandTask, progress: Progress = lambda done, total: None
+) -> tuple[WandSolution, QualityReport]:
+    """Measure a rig with a wand and judge it.
+
+    Raises CalibrationError: one camera only, nothing tells lenses or scale, no wand is seen or too little of it, nothing fits.
+    """
+    if wishes.length_m is None and wishes.distance_m is None:
+        raise CalibrationError("nothing tells the scale; give --length of the wand or --distance between the cameras")
+    if len(recording.sizes) != 2:
+        raise CalibrationError(
+            f"{recording.spec.left}: one camera; a wand tells where two cameras stand, so give both recordings"
+        )
+    cameras, earlier = cameras_for(wishes.intrinsics, wishes.fov_deg, recording.sizes)
+    tracks = wand_tracks(sightings_of(recording, progress), wishes.n_markers)
+    solution = solve_wand(
+        tracks,
+        cameras,
+        length_m=wishes.length_m,
+        distance_m=wishes.distance_m,
+        assumed_lens=not wishes.intrinsics,
+        focal=wishes.focal,
+        synchronised=wishes.synchronised,
+        offset_s=wishes.late_s,
+    )
+    report = wand_report(
+        solution, assumed_lens=not wishes.intrinsics, focal_asked=wishes.focal, earlier=earlier, distance_m=wishes.distance_m
+    )
+    return solution, report
+
+
+def judged_rig(solution: WandSolution, report: QualityReport) -> Rig:
+    """Return the rig with its error and the verdict."""
+    return replace(solution.rig, error_px=solution.rms_px, grade=report.grade.word)

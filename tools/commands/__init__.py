@@ -1,0 +1,1 @@
+"""One module a command: what it is asked, and nothing else."""

@@ -1,0 +1,187 @@
+"""`duocap calibrate floor`: where the floor is, by a board, markers or a walk."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import BACKGROUND, FPS, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
+
+if TYPE_CHECKING:
+    from calibration.floor.feet import FootHeights
+    from config.markers import MarkerSet
+
+HEIGHT_RANGE_MM = (0.0, 500.0)
+DISTANCE_RANGE_MM = (20.0, 20e3)
+
+Left = Annotated[
+    str,
+    typer.Argument(
+        help="Left camera: a video, a folder of pictures or one picture; alone also a session's folder.", show_default=False
+    ),
+]
+Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+RigFile = Annotated[
+    Path, typer.Option("--rig", metavar="FILE", help="The cameras, of any format that is read.", show_default=False)
+]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml, perhaps over that of --rig.", show_default=False)
+]
+By = Annotated[
+    Literal["board", "markers", "walk"] | None,
+    typer.Option(
+        "--by",
+        help="A board that lies on the floor; markers that lie on it, 3 or more; or somebody who walks with markers on the feet. "
+        "Default: board with --board, walk with --markers or --subject.",
+        show_default=False,
+    ),
+]
+BoardText = Annotated[
+    str | None,
+    typer.Option(
+        "--board",
+        metavar="BOARD",
+        help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+        show_default=False,
+    ),
+]
+Markers = Annotated[
+    str | None,
+    typer.Option(
+        "--markers",
+        metavar="SET",
+        help="What is worn: a markers.toml, or locomotion, boxing, kendo, dark_room, all_around.",
+        show_default=False,
+    ),
+]
+SubjectFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--subject", metavar="FILE", help="Who walks: subject.toml, which knows how high its markers are.", show_default=False
+    ),
+]
+Height = Annotated[
+    float | None,
+    typer.Option(
+        "--height",
+        metavar="MM",
+        help="Of the board's face, of the markers' centres, or of the lowest marker of a standing foot, over the floor [mm].",
+        show_default=False,
+    ),
+]
+Distance = Annotated[
+    float | None,
+    typer.Option(
+        "--distance",
+        metavar="MM",
+        help="Of markers on the floor: the largest distance between two, by tape [mm]; tells the scale.",
+        show_default=False,
+    ),
+]
+From = Annotated[float | None, typer.Option("--from", metavar="S", help="Time from which to look [s].", show_default=False)]
+To = Annotated[float | None, typer.Option("--to", metavar="S", help="Time until which to look [s].", show_default=False)]
+Rescale = Annotated[bool, typer.Option("--rescale", help="Correct the rig's scale by the board, or by --distance.")]
+Ahead = Annotated[
+    Literal["frame", "cameras"],
+    typer.Option("--ahead", help="Where +Z points: along the board's edge or L-frame's long arm, or straight to the cameras."),
+]
+
+
+@with_settings
+def floor(
+    settings: Settings,
+    left: Left,
+    rig: RigFile,
+    out: Out,
+    right: Right = None,
+    by: By = None,
+    board: BoardText = None,
+    markers: Markers = None,
+    subject: SubjectFile = None,
+    height: Height = None,
+    distance: Distance = None,
+    rescale: Rescale = False,
+    ahead: Ahead = "frame",
+    start: From = None,
+    end: To = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    background: BACKGROUND = None,
+    picture: PICTURE = None,
+    no_picture: NO_PICTURE = False,
+) -> None:
+    """Find the floor: Y up, metres, the floor at 0, +Z towards the cameras."""
+    from calibration.board.pattern import board_from_text
+    from calibration.formats.rig_file import read_cameras
+    from capture.recording.recording import RecordingSpec
+    from tools.calibrate.floor import FloorOutput, FloorTask, end_with, find_floor
+    from tools.calibrate.floor_sources import TimeWindow, check_cameras
+    from tools.progress import progress_bar
+
+    way = by or _way(board, markers, subject)
+    _check_ranges(height, distance, start, end)
+    drawn = picture_file(out, picture, no_picture)
+    check_folders(out, drawn)
+    check_sources(left, right)
+    cameras = read_cameras(rig)
+    check_cameras(cameras, left, right, way)
+    worn, heights = _worn(markers, subject, height, way)
+    wishes = FloorTask(
+        by=way,
+        spec=RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background")),
+        window=TimeWindow(start, end),
+        board=board_from_text(board or "chessboard:9x6:25"),
+        worn=worn,
+        heights=heights,
+        height_m=1e-3 * (height or 0.0),
+        distance_m=None if distance is None else 1e-3 * distance,
+        late_s=1e-3 * settings.time.offset_ms,
+    )
+    with progress_bar(f"floor by {way}") as progress:
+        found = find_floor(wishes, cameras, settings, progress)
+    end_with(cameras, found, FloorOutput(out, drawn, rescale, ahead == "cameras"), typer.echo)
+
+
+def _way(board: str | None, markers: str | None, subject: Path | None) -> Literal["board", "walk"]:
+    """Tell by what the floor is to be found, where nobody says so. Raises typer.BadParameter: nothing tells."""
+    if board is not None:
+        return "board"
+    if markers is not None or subject is not None:
+        return "walk"
+    raise typer.BadParameter("say what shows the floor: board, markers or walk", param_hint="--by")
+
+
+def _check_ranges(height: float | None, distance: float | None, start: float | None, end: float | None) -> None:
+    """Raise typer.BadParameter for values that cannot be."""
+    for value, (low, high), name in ((height, HEIGHT_RANGE_MM, "--height"), (distance, DISTANCE_RANGE_MM, "--distance")):
+        if value is not None and not low <= value <= high:
+            raise typer.BadParameter(f"{value:g} mm; expected {low:g} to {high:g} mm", param_hint=name)
+    if (start is not None and not start >= 0) or (end is not None and not end > (start or 0.0)):  # so that nan is refused, too
+        raise typer.BadParameter("the second time must come after the first", param_hint="--from/--to")
+
+
+def _worn(markers: str | None, subject: Path | None, height: float | None, way: str) -> "tuple[MarkerSet, FootHeights | None]":
+    """Return the markers that are worn, or lie on the floor, and how high those of standing feet are.
+
+    Raises DuocapError: no such subject or set; for a walk: neither given, or no marker on a foot.
+    """
+    from calibration.floor.feet import heights_of_set, heights_of_subject, with_lowest_height
+    from calibration.subject.subject import read_subject
+    from config.markers import read_marker_set
+    from database.builtin import body
+
+    if subject is not None:
+        person = read_subject(subject)
+        known = None if way != "walk" else heights_of_subject(person)
+        return person.markers, known if height is None or known is None else with_lowest_height(1e-3 * height, known)
+    if way != "walk":
+        return read_marker_set(markers or "dark_room"), None
+    if markers is None:
+        raise typer.BadParameter(
+            "say what the performer wears: --markers SET, or better --subject subject.toml", param_hint="--markers/--subject"
+        )
+    worn = read_marker_set(markers)
+    known = heights_of_set(worn, body())
+    return worn, known if height is None else with_lowest_height(1e-3 * height, known)

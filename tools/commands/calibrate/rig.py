@@ -1,0 +1,148 @@
+"""`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from config.errors import DuocapError
+from config.settings import Settings
+from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_settings
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
+
+if TYPE_CHECKING:
+    from tools.calibrate.board_sources import BoardSpec
+    from tools.calibrate.rig import RigTask
+
+Left = Annotated[
+    str,
+    typer.Argument(
+        help="Left camera, or the only one: a folder of pictures or a video of the board, or a live camera; alone also a "
+        "session's folder, or one with left and right pictures in it.",
+        show_default=False,
+    ),
+]
+Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
+BoardText = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        metavar="BOARD",
+        help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+    ),
+]
+Intrinsics = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--intrinsics",
+        metavar="FILE",
+        help="Take the lenses from an earlier rig.toml, or one file a camera (twice, left first).",
+        show_default=False,
+    ),
+]
+Refine = Annotated[bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")]
+Views = Annotated[int, typer.Option("--views", min=4, max=400, metavar="N", help="How many views are used, the best ones.")]
+Distance = Annotated[
+    float | None,
+    typer.Option(
+        "--distance", min=0.2, max=100.0, metavar="M", help="How far off the performer will be [m].", show_default=False
+    ),
+]
+Tape = Annotated[
+    float | None,
+    typer.Option(
+        "--baseline",
+        min=5.0,
+        max=50e3,
+        metavar="MM",
+        help="From lens to lens by tape [mm]: tells a wrong square size.",
+        show_default=False,
+    ),
+]
+Unsynchronised = Annotated[
+    bool, typer.Option("--unsynchronised", help="Solve for the time between the two cameras' stamps as well; move the board.")
+]
+Offset = Annotated[float, typer.Option("--offset", metavar="S", help="By how much the right camera's stamps are late [s].")]
+Guide = Annotated[bool, typer.Option("--guide", help="Play files as if they were live cameras, with the guide's page.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="With live cameras: guide by a page in the browser.")]
+
+
+@with_settings
+def rig(
+    settings: Settings,
+    left: Left,
+    out: Out,
+    right: Right = None,
+    board: BoardText = "chessboard:9x6:25",
+    intrinsics: Intrinsics = None,
+    refine: Refine = False,
+    views: Views = 40,
+    distance: Distance = None,
+    baseline: Tape = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    unsynchronised: Unsynchronised = False,
+    offset: Offset = 0.0,
+    guide: Guide = False,
+    browser: Browser = True,
+    picture: PICTURE = None,
+    no_picture: NO_PICTURE = False,
+) -> None:
+    """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
+    from calibration.board.diagnosis import board_note
+    from calibration.board.pattern import board_from_text
+    from tools.calibrate.board_sources import BoardSpec
+    from tools.calibrate.rig import RigTask
+    from tools.calibrate.rig_checks import read_intrinsics
+
+    drawn = picture_file(out, picture, no_picture)
+    check_folders(out, drawn)
+    known = board_from_text(board)
+    if refine and not intrinsics:
+        raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
+    lenses = read_intrinsics(intrinsics) if intrinsics else None
+    tape_m = None if baseline is None else 1e-3 * baseline
+    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
+    typer.echo(f"board: {known.text}")
+    if note := board_note(known):
+        typer.echo(note)
+    sources = [left] if right is None else [left, right]
+    if not abs(offset) <= 3600.0:  # so that nan is refused, too
+        raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
+    files = [_is_file(source) for source in sources]
+    if any(files) and not guide:
+        check_sources(left, right)
+    if guide or not all(files):
+        from tools.guide.rig import calibrate_live
+
+        calibrate_live(settings, sources, task, fps, browser, typer.echo)
+    else:
+        _from_files(BoardSpec(Path(left), None if right is None else Path(right), timestamps, fps, offset), task)
+
+
+def _is_file(source: str) -> bool:
+    """Return whether a source is of files, not a live camera."""
+    if Path(source).exists():
+        return True
+    from tools.run.cameras import is_recorded
+
+    return is_recorded(source)
+
+
+def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
+    """Look for the board in files and calibrate."""
+    from tools.calibrate.board_sources import search_board, with_offset
+    from tools.calibrate.rig import calibrate_found
+    from tools.progress import progress_bar
+
+    if task.solve_offset:
+        spec = with_offset(spec)
+    with progress_bar("looking for the board") as progress:
+        search = search_board(spec, task.board, progress)
+    if task.intrinsics is not None and search.is_monocular:
+        raise DuocapError(
+            "--intrinsics: of one camera alone there is nothing to find but its lens; leave it out, or add the other"
+        )
+    calibrate_found(search, replace(task, offset_s=spec.offset_s), typer.echo)

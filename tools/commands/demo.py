@@ -1,0 +1,62 @@
+"""`duocap demo`: see it work without a camera, and what it reaches on this machine."""
+
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import MODEL, RECORD, checked_recording, with_model, with_settings
+from tools.outputs import VMC, vmc_outputs
+
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds", min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s.", show_default=False
+    ),
+]
+Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+
+
+@with_settings
+def demo(
+    settings: Settings,
+    seconds: Seconds = None,
+    headless: Headless = False,
+    vmc: VMC = None,
+    record: RECORD = None,
+    model: MODEL = None,
+) -> None:
+    """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from capture.sockets.endpoints import key_settings
+    from database.default import default_database, default_database_path
+    from stream.publish.publisher import check_address
+    from tools.demo.demo import run_demo
+    from tools.demo.report import report_tables
+    from tools.viewer import open_viewer
+
+    outputs, record = vmc_outputs(vmc), checked_recording(record)
+    check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
+    console, notes = Console(), Console(stderr=True)
+    with open_viewer(settings, notes.print, stay=True, wanted=not headless):
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
+        with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bars:
+            task = bars.add_task("built-in motions", total=None)
+            default_database(lambda done, total, name: bars.update(task, completed=done, total=total or None))
+            bars.remove_task(task)
+            task = bars.add_task("getting ready", total=None)
+            report = run_demo(
+                with_model(settings, model),
+                seconds,
+                default_database_path(),
+                notes.print,
+                lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
+                outputs,
+                record,
+            )
+        for table in report_tables(report):
+            console.print(table)
+        if record is not None:
+            notes.print(f"recorded: {record}", soft_wrap=True)

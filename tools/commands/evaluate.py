@@ -1,0 +1,376 @@
+"""`duocap evaluate`: the papers' tables and figures on real motions, against other methods in the same run."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.commands.evaluate_options import (
+    C3d,
+    Cameras,
+    Cases,
+    Clips,
+    Database,
+    Json,
+    Markers,
+    MarkerSets,
+    Methods,
+    Motion,
+    Occlude,
+    Plot,
+    Processes,
+    Seconds,
+    Seed,
+    TrueSubject,
+    Variants,
+)
+
+app = typer.Typer()
+
+
+@app.command()
+@with_settings
+def synthesis(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    seconds: Seconds = 20.0,
+    markers: Markers = "boxing",
+    variant: Variants = None,
+    method: Methods = None,
+    c3d: C3d = None,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
+    from tools.evaluate.protocol import protocol_database
+    from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
+    from tools.evaluate.synthesis.table import report
+    from tools.evaluate.synthesis.vicon import find_c3d
+
+    check_folders(json)
+    path, begin_s = protocol_database(motion, database), perf_counter()
+    what = (tuple(clip or ()), seconds, markers, tuple(variant or ()), tuple(method or ()))
+    options = SynthesisOptions(motion, path, *what, c3d or find_c3d(motion), processes, seed)
+    runs = measure_synthesis(options, settings.solve)
+    _print(report(runs, perf_counter() - begin_s))
+    _write(json, [run.as_json() for run in runs])
+    if plot is not None:
+        from tools.evaluate.synthesis.plot import plot_runs
+
+        plot_runs(runs, plot)
+
+
+@app.command()
+@with_settings
+def search(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Also the cost against the size of the database, to 433,622 poses.")
+    ] = False,
+) -> None:
+    """Nodes examined per query and error against exhaustive search: the paper's Table 1."""
+    from database.store import open_database
+    from tools.evaluate.protocol import protocol_database
+    from tools.evaluate.search.measure import costs_by_size, measure_search
+    from tools.evaluate.search.table import cost_lines, table_lines
+
+    check_folders(json)
+    table = open_database(protocol_database(motion, database))
+    results = measure_search(motion, table, settings.solve, clip or ())
+    _print(table_lines(results, table.n_poses, settings.solve.neighbours))
+    costs = costs_by_size(motion, settings.solve) if sizes else ()
+    if costs:
+        _print(cost_lines(costs))
+    _write(json, {"clips": results, "sizes": costs})
+    if plot is not None:
+        from tools.evaluate.search.plot import plot_search
+
+        print(f"wrote {plot_search(results, costs, plot)}")
+
+
+@app.command()
+@with_settings
+def dimensionality(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer poses, rougher figures, in a minute.")] = False,
+) -> None:
+    """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
+    from tools.evaluate.dimensionality.measure import measure_dimensionality
+    from tools.evaluate.dimensionality.table import table
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick)
+    _print(table(panels))
+    _write(json, [panel.as_json() for panel in panels])
+    if plot is not None:
+        from tools.evaluate.dimensionality.plot import plot_dimensionality
+
+        print(f"wrote {plot_dimensionality(panels, plot)}")
+
+
+@app.command(name="end-to-end")
+@with_settings
+def end_to_end(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    seconds: Seconds = 20.0,
+    markers: Markers = "boxing",
+    cameras: Cameras = 2,
+    occlude: Occlude = None,
+    true_subject: TrueSubject = False,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Real motions rendered as videos of two cameras, or one, and reconstructed again."""
+    from config.errors import DuocapError
+    from tools.evaluate.protocol import protocol_database
+    from tools.evaluate.rendered import RenderedOptions, measure_rendered, report
+
+    check_folders(json)
+    path, shares = protocol_database(motion, database), tuple(occlude or (0.0,))
+    options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras)
+    found = measure_rendered(motion, path, settings, options, clips=clip or (), occlude=shares, processes=processes)
+    _print(report(found))
+    _write(json, found.results)
+    if not found.results:
+        raise DuocapError(f"no clip could be measured; {found.failed[0]}")
+
+
+@app.command()
+@with_settings
+def filtering(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    seconds: Seconds = 5.0,
+    markers: Markers = "boxing",
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "--recording",
+            metavar="DIR",
+            help="A recorded T-pose: left.avi, right.avi, timestamps.csv, rig.toml, markers.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 1,
+) -> None:
+    """Jitter against delay of the output filter, error of predictions, gain of the smoother."""
+    from tools.evaluate.filtering.measure import FilteringOptions, measure_filtering
+    from tools.evaluate.filtering.table import report
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
+    result = measure_filtering(options, settings)
+    _print(report(result))
+    _write(json, result)
+    if plot is not None:
+        from tools.evaluate.filtering.plot import plot_filtering
+
+        plot_filtering(result, plot)
+
+
+@app.command()
+@with_settings
+def feet(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    seconds: Seconds = 10.0,
+    markers: Markers = "boxing",
+    seed: Seed = 1,
+) -> None:
+    """How far feet slide on the ground, before and after they are held, and what holding them costs."""
+    from tools.evaluate.feet import FeetOptions, measure_feet, report
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    path = protocol_database(motion, database)
+    runs = measure_feet(FeetOptions(motion, path, tuple(clip or ()), markers, seconds, seed), settings)
+    _print(report(runs, settings))
+    _write(json, runs)
+
+
+@app.command()
+@with_settings
+def acquisition(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    markers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--markers",
+            metavar="SET",
+            help="Marker preset or markers.toml; repeatable; default boxing, locomotion, all_around.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Returns tried of every case in every clip.")] = 10,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the plainest three cases.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """How soon and how rightly a performer is found among unlabelled points, at the start and after a loss."""
+    from tools.evaluate.acquisition import CASES, HEAD, QUICK_CASES, AcquisitionOptions, measure_acquisition, row
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    path, cases = protocol_database(motion, database), QUICK_CASES if quick else CASES
+    options = AcquisitionOptions(motion, path, tuple(clip or ()), tuple(markers or ()), trials, cases, seed)
+    entries = []
+    print(HEAD)
+    for preset, found in measure_acquisition(options, settings):
+        _print(row(preset, case, found[case]) for case in cases)
+        entries += [{"markers": preset, "case": str(case), "trials": tries} for case, tries in found.items()]
+    _write(json, entries)
+
+
+@app.command()
+@with_settings
+def posing(
+    settings: Settings,
+    motion: Motion,
+    behaviour: Annotated[
+        list[str] | None,
+        typer.Option("--behaviour", metavar="NAME", help="Such as '07 walking'; repeatable; default all.", show_default=False),
+    ] = None,
+    poses: Annotated[int, typer.Option("--poses", min=1, metavar="N", help="Held-out poses of each behaviour.")] = 40,
+    json: Json = None,
+    plot: Plot = None,
+    processes: Processes = 2,
+) -> None:
+    """Whole poses from a few points in space or in an image: a style against nearest neighbour and plain inverse kinematics."""
+    from tools.evaluate.posing.measure import PosingOptions, measure_posing
+    from tools.evaluate.posing.table import report
+
+    check_folders(json)
+    outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes))
+    _print(report(outcomes))
+    _write(json, [outcome.as_json() for outcome in outcomes])
+    if plot is not None:
+        from tools.evaluate.posing.plot import plot_outcomes
+
+        for file in plot_outcomes(outcomes, plot):
+            print(file, file=sys.stderr)
+
+
+@app.command()
+@with_settings
+def missing(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    plot: Plot = None,
+    clip: Clips = None,
+    markers: MarkerSets = None,
+    case: Cases = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen; repeatable.", show_default=False
+        ),
+    ] = None,
+    style: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--style", metavar="KIND", help="Learned from the same motion (known) or another (unknown).", show_default=False
+        ),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
+    seconds: Seconds = 8.0,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Error of missing markers and of the pose without them, with and without a learned style."""
+    from tools.evaluate.missing.masks import cases_named
+    from tools.evaluate.missing.measure import MissingOptions, measure_missing
+    from tools.evaluate.missing.table import report
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    what = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    path, begin_s = protocol_database(motion, database), perf_counter()
+    runs = measure_missing(
+        MissingOptions(motion, path, *what, tuple(method or ()), tuple(style or ("known",)), exact, processes, seed), settings
+    )
+    _print(report(runs, exact, perf_counter() - begin_s))
+    _write(json, [run.as_json() for run in runs])
+    if plot is not None and runs:
+        from tools.evaluate.missing.plot import plot_missing
+
+        plot_missing(runs, plot)
+
+
+@app.command()
+@with_settings
+def labels(
+    settings: Settings,
+    motion: Motion,
+    database: Database = None,
+    json: Json = None,
+    clip: Clips = None,
+    markers: MarkerSets = None,
+    case: Cases = None,
+    seconds: Seconds = 8.0,
+    processes: Processes = 2,
+    seed: Seed = 1,
+) -> None:
+    """Whether markers that come back after a gap get their labels, without a learned style and with one."""
+    from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
+    from tools.evaluate.missing.masks import cases_named
+    from tools.evaluate.protocol import protocol_database
+
+    check_folders(json)
+    what = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    path, begin_s = protocol_database(motion, database), perf_counter()
+    runs = measure_labels(LabelOptions(motion, path, *what, processes=processes, seed=seed), settings)
+    _print(report(runs, perf_counter() - begin_s))
+    _write(json, [run.as_json() for run in runs])
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        print(line)
+
+
+def _write(file: Path | None, figures: object) -> None:
+    """Write figures where a file is wanted."""
+    if file is not None:
+        from tools.evaluate.figures import write_figures
+
+        write_figures(file, figures)

@@ -1,0 +1,118 @@
+"""`duocap export`: a recording in, files for other programs out."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from config.errors import DuocapError
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.export import FORMATS, ExportFile, wanted_files, write_take
+from tools.progress import progress_bar
+
+if TYPE_CHECKING:
+    from stream.export.from_recording import RecordedMotion
+    from stream.export.take import Take
+
+logger = logging.getLogger(__name__)
+
+MAX_FPS = 1000.0
+
+RecordingFile = Annotated[Path, typer.Argument(help="A recording (.mcap), or the folder of a session.", show_default=False)]
+Out = Annotated[
+    list[Path] | None,
+    typer.Option("--out", metavar="FILE", help="Write this file, its format by its name; repeatable.", show_default=False),
+]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="Format of the file, or of one beside the recording; markers: CSV of measured markers; repeatable.",
+        show_default=False,
+    ),
+]
+From = Annotated[float, typer.Option("--from", metavar="SECONDS", help="Leave out what was before.")]
+To = Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what comes after.", show_default=False)]
+Smooth = Annotated[
+    float, typer.Option("--smooth", metavar="SECONDS", help="Smooth over a window of this width, such as 0.2; 0: not.")
+]
+Fps = Annotated[float | None, typer.Option("--fps", help="Resample to so many frames a second.", show_default=False)]
+Upright = Annotated[
+    bool | None,
+    typer.Option("--upright/--as-recorded", help="Level a recording without a known floor; by itself BVH, GLB and VRMA are."),
+]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Keep the hips above one point.")]
+
+
+@with_settings
+def export(
+    settings: Settings,
+    recording: RecordingFile,
+    out: Out = None,
+    format_: Formats = None,
+    from_s: From = 0.0,
+    to_s: To = None,
+    smooth: Smooth = 0.0,
+    fps: Fps = None,
+    upright: Upright = None,
+    in_place: InPlace = False,
+) -> None:
+    """Turn a recording into files for other programs: BVH, TRC, C3D, CSV, GLB or VRM animation."""
+    from stream.recording.folders import take_of
+
+    recording = take_of(recording)
+    files = wanted_files(recording, out or (), format_ or ())
+    _check(files, smooth, fps, from_s, to_s)
+    motion = _motion(recording)
+    take = _part(_smoothed(motion, smooth), from_s, to_s, fps, in_place)
+    for wanted in files:
+        write_take(wanted, take, motion.up, upright)
+        typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
+
+
+def _check(files: list[ExportFile], smooth: float, fps: float | None, from_s: float, to_s: float | None) -> None:
+    """Raise DuocapError for what cannot be done: better now than after the work."""
+    from tools.replay.replay import check_window
+
+    check_folders(*(wanted.file for wanted in files))
+    check_window(smooth)
+    if fps is not None and not 0.0 < fps <= MAX_FPS:
+        raise DuocapError(f"--fps {fps:g}: must be above 0 and at most {MAX_FPS:g}")
+    if not 0.0 <= from_s < (float("inf") if to_s is None else to_s):
+        asked = f"--from {from_s:g}" + ("" if to_s is None else f" --to {to_s:g}")
+        raise DuocapError(f"{asked}: the times must be from 0 on, the second after the first")
+
+
+def _motion(file: Path) -> "RecordedMotion":
+    """Read a recording; what is missing of it is told."""
+    from stream.export.from_recording import motion_from_recording
+    from stream.recording.recording import open_recording
+
+    recording = open_recording(file)
+    with progress_bar("read") as progress:
+        motion = motion_from_recording(recording, progress)
+    for note in (*recording.notes, motion.note):
+        if note:
+            logger.warning("%s: %s", file, note)
+    return motion
+
+
+def _smoothed(motion: "RecordedMotion", window_s: float) -> "Take":
+    """Return the take, smoothed if so wanted."""
+    from reconstruct.finish.smoother import smooth
+
+    return motion.take() if window_s == 0.0 else motion.take(smooth(motion.poses, motion.subject, window_s))
+
+
+def _part(take: "Take", from_s: float, to_s: float | None, fps: float | None, in_place: bool) -> "Take":
+    """Return the part of a take that is wanted, at the rate that is wanted."""
+    from stream.export.resampling import evenly_timed
+    from stream.export.take import between
+    from stream.export.take import in_place as on_the_spot
+
+    part = between(take, from_s, float("inf") if to_s is None else to_s)
+    part = part if fps is None else evenly_timed(part, fps)
+    return on_the_spot(part) if in_place else part

@@ -1,0 +1,56 @@
+"""`duocap play`: publish a recording as if it were live."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import with_settings
+from tools.outputs import VMC, vmc_outputs
+
+logger = logging.getLogger(__name__)
+
+RecordingFile = Annotated[
+    Path, typer.Argument(metavar="RECORDING", help="A recording (.mcap), or the folder of a session.", show_default=False)
+]
+Speed = Annotated[float, typer.Option("--speed", min=0.01, max=100.0, help="How many times as fast as it was.")]
+Loop = Annotated[bool, typer.Option("--loop", help="Begin again at the end, until Ctrl-C.")]
+From = Annotated[
+    float | None, typer.Option("--from", metavar="SECONDS", min=0.0, help="Leave out what was before.", show_default=False)
+]
+To = Annotated[
+    float | None, typer.Option("--to", metavar="SECONDS", min=0.0, help="Leave out what comes after.", show_default=False)
+]
+
+
+@with_settings
+def play(
+    settings: Settings,
+    recording: RecordingFile,
+    speed: Speed = 1.0,
+    loop: Loop = False,
+    from_s: From = None,
+    to_s: To = None,
+    vmc: VMC = None,
+) -> None:
+    """Publish a recording on the stream as if it were live: poses, status, whatever was recorded."""
+    from stream.recording.folders import take_of
+    from stream.recording.playback import span_of
+    from stream.recording.recording import open_recording
+    from tools.interrupt import interrupt_on_sigterm
+    from tools.play import open_outlet
+    from tools.play import play as run_play
+    from tools.progress import progress_bar
+    from tools.run.supervisor import new_session
+
+    outputs, recording = vmc_outputs(vmc), take_of(recording)
+    opened = open_recording(recording)
+    for note in opened.notes:
+        logger.warning("%s: %s", recording, note)
+    span, session = span_of(opened, from_s, to_s), new_session()
+    with interrupt_on_sigterm(), open_outlet(settings.stream, session, outputs) as outlet, progress_bar("playing") as progress:
+        typer.echo(f"streaming at {outlet.address}", err=True)
+        n_played = run_play(opened, span, outlet, session, speed=speed, loop=loop, progress=progress)
+    typer.echo(f"{n_played} poses of {opened.skeleton.subject} played")

@@ -1,0 +1,298 @@
+"""`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from config.settings import CAMERAS, Settings
+from tools.arguments import (
+    BACKGROUND,
+    DATABASE,
+    FPS,
+    MODEL,
+    NO_STYLE,
+    RECORD,
+    RIGHT,
+    SAVE_STYLE,
+    STYLE,
+    TIMESTAMPS,
+    check_folders,
+    check_sources,
+    checked_recording,
+    seconds_range,
+    with_model,
+    with_settings,
+    with_styles,
+)
+from tools.outputs import VMC, vmc_outputs
+
+if TYPE_CHECKING:
+    from calibration.subject.subject import Subject
+    from stream.export.take import Take, TakeInfo
+    from stream.publish.fanout import OutputFactory
+    from tools.replay.replay import ReplayResult
+
+LEFT_OR_SESSION = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEFT", help="Left camera: a video file or a folder of images; or a session's folder, alone.", show_default=False
+    ),
+]
+RigFile = Annotated[Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
+Video = Annotated[bool, typer.Option("--video", help="Of a session: detect anew in its videos, not replay what was detected.")]
+Verify = Annotated[bool, typer.Option("--verify", help="Of a session: end with status 1 unless its poses come out the same.")]
+SubjectFile = Annotated[
+    Path | None,
+    typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
+]
+Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
+Trc = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write joint centres and markers as TRC [mm].", show_default=False)
+]
+C3d = Annotated[
+    Path | None, typer.Option("--c3d", metavar="FILE", help="Write joint centres and markers as C3D.", show_default=False)
+]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
+Glb = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a skinned body in motion as GLB.", show_default=False)]
+Vrma = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion for VRM avatars as VRMA.", show_default=False)]
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
+Overlay = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a video (AVI) of both views with labels and skeleton.", show_default=False),
+]
+Hide = Annotated[
+    list[str] | None, typer.Option(metavar="MARKER", help="Keep a marker from the solver and score its prediction; repeatable.")
+]
+Smooth = Annotated[
+    float,
+    typer.Option("--smooth", metavar="SECONDS", help="Smooth what is exported over a window of this width, such as 0.2; 0: not."),
+]
+Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
+
+
+Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayTask:
+    """What is to become of a replay.
+
+    files: exports by kind; outputs, record: beside the stream; smooth: [s]; style: file to begin with; save_style: for the last.
+    """
+
+    files: dict[str, Path]
+    report: Path | None
+    smooth: float
+    publish: bool
+    view: bool
+    realtime: bool
+    outputs: Sequence["OutputFactory"]
+    record: Path | None
+    style: Path | None
+    save_style: Path | None
+
+
+@with_settings
+def replay(
+    settings: Settings,
+    left: LEFT_OR_SESSION,
+    rig: RigFile = None,
+    subject: SubjectFile = None,
+    right: RIGHT = None,
+    camera: Camera = "left",
+    database: DATABASE = None,
+    background: BACKGROUND = None,
+    timestamps: TIMESTAMPS = None,
+    fps: FPS = None,
+    realtime: Realtime = False,
+    bvh: Bvh = None,
+    trc: Trc = None,
+    c3d: C3d = None,
+    csv: Csv = None,
+    glb: Glb = None,
+    vrma: Vrma = None,
+    report: Report = None,
+    overlay: Overlay = None,
+    hide: Hide = None,
+    smooth: Smooth = 0.0,
+    model: MODEL = None,
+    publish: Annotated[bool, typer.Option(help="Publish the poses on the stream, as if live.")] = True,
+    view: Annotated[bool, typer.Option("--view", help="Watch in the browser; goes well with --realtime.")] = False,
+    vmc: VMC = None,
+    record: RECORD = None,
+    video: Video = False,
+    verify: Verify = False,
+    style: STYLE = None,
+    save_style: SAVE_STYLE = None,
+    no_style: NO_STYLE = False,
+) -> None:
+    """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
+    from capture.recording.session import is_session
+
+    check_sources(left, right)
+    check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
+    if vmc and not publish:
+        raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
+    if record and not publish:
+        raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
+    files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
+    asked_for = {kind: file for kind, file in files.items() if file is not None}
+    outputs, record = vmc_outputs(vmc), checked_recording(record)
+    settings = with_styles(settings, style, save_style, no_style)
+    wishes = ReplayTask(asked_for, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
+    if right is None and is_session(Path(left)):
+        for option, value in {
+            "--hide": hide,
+            "--overlay": overlay,
+            "--background": background,
+            "--timestamps": timestamps,
+        }.items():
+            if value:
+                raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
+        if verify and (video or smooth or model):
+            raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
+        _replay_session(settings, Path(left), (rig, subject, database), wishes, model, video, verify)
+        return
+    for option, wanted in {"--video": video, "--verify": verify}.items():
+        if wanted:
+            raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
+    for option, file in {"--rig": rig, "--subject": subject}.items():
+        if file is None:
+            raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
+    assert rig is not None and subject is not None
+    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
+    _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)
+
+
+def _replay_videos(
+    settings: Settings,
+    videos: tuple[str, str | None, Path | None, float | None, tuple[float, float] | None, int],
+    made_for: tuple[Path, Path, Path | None],
+    wishes: ReplayTask,
+    hide: Sequence[str],
+    overlay: Path | None,
+) -> None:
+    """Replay videos as RecordingSpec names them, with the rig, the subject and the database of `made_for`."""
+    from calibration.formats.rig_file import read_one_camera, read_rig
+    from calibration.subject.subject import read_subject
+    from capture.recording.recording import CaptureRecording, RecordingSpec
+    from stream.export.take import TakeInfo
+    from tools.arguments import open_or_default
+    from tools.progress import progress_bar
+    from tools.replay.outlet import replay_sink, replay_watch
+    from tools.replay.overlay import write_overlay
+    from tools.replay.replay import replay as run_replay
+    from tools.replay.replay import with_smoothing
+    from tools.viewer import open_viewer
+
+    spec, (rig, subject, database) = RecordingSpec(*videos), made_for
+    settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
+    cameras = read_one_camera(rig, spec.column) if lone else read_rig(rig)
+    performer = read_subject(subject)
+    poses = open_or_default(database)
+    recording = CaptureRecording(spec, settings.detector, performer.markers)
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
+        with (
+            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
+            progress_bar("replay") as progress,
+        ):
+            result = run_replay(
+                recording,
+                cameras,
+                performer,
+                poses,
+                settings,
+                hidden=hide,
+                sink=sink,
+                watch=watch,
+                realtime=wishes.realtime,
+                progress=progress,
+                style=wishes.style,
+            )
+        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=cameras.floor_known)
+        result = _finish(result, performer, info, wishes)
+        if overlay is not None:
+            with progress_bar("overlay") as progress:
+                write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
+
+
+def _replay_session(
+    settings: Settings,
+    folder: Path,
+    made_for: tuple[Path | None, Path | None, Path | None],
+    wishes: ReplayTask,
+    model: Literal["gaussian", "paper"] | None,
+    video: bool,
+    verify: bool,
+) -> None:
+    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
+    from dataclasses import replace
+
+    from config.errors import DuocapError
+    from stream.export.take import TakeInfo
+    from tools.progress import progress_bar
+    from tools.replay.given import journal_parts, video_parts
+    from tools.replay.opening import open_session
+    from tools.replay.outlet import replay_sink
+    from tools.replay.replay import with_smoothing
+    from tools.replay.session import replay_session
+    from tools.viewer import open_viewer
+
+    rig, subject, database = made_for
+    session = open_session(folder, settings, database, rig, subject, wishes.style)
+    settings = with_smoothing(with_model(session.settings, model), wishes.smooth)
+    session = replace(session, settings=settings)
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
+        with (
+            replay_sink(settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record) as sink,
+            progress_bar("replay") as progress,
+        ):
+            parts = video_parts(session) if video else journal_parts(session)
+            result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
+        info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
+        _finish(result, session.subject, info, wishes)
+        if verdict.n_recorded:
+            typer.echo("\n".join(verdict.lines()))
+    if verify and not verdict.is_same:
+        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+
+
+def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wishes: ReplayTask) -> "ReplayResult":
+    """Write and print what was asked for; give the poses smoothed, if so wished."""
+    from stream.protocol.report import replay_report, write_report
+    from tools.replay.replay import smoothed_result
+    from tools.replay.report import report_lines
+
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    result = smoothed_result(result, performer, wishes.smooth)
+    _write_takes(result.take(performer, info), performer, wishes.files)
+    if wishes.report is not None:
+        write_report(wishes.report, summary)
+    if wishes.save_style is not None:
+        _save_style(result, wishes.save_style)
+    typer.echo("\n".join(report_lines(summary)))
+    return result
+
+
+def _save_style(result: "ReplayResult", file: Path) -> None:
+    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
+    from reconstruct.models.style.file import StyleOrigin, write_style
+
+    if result.style is None:
+        typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
+        return
+    write_style(file, result.style, StyleOrigin(("a replay",)))
+    typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")
+
+
+def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:
+    """Write the exports asked for: positions in the rig's own frame, what carries a body upright in any case."""
+    from tools.export import ExportFile, write_take
+
+    for kind, file in files.items():
+        write_take(ExportFile(file, kind), take, performer.up)

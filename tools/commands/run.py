@@ -1,0 +1,105 @@
+"""`duocap run`: live, from two cameras to the stream."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import (
+    DATABASE,
+    FPS,
+    MODEL,
+    NO_STYLE,
+    RECORD_SESSION,
+    RIG,
+    SAVE_STYLE,
+    STYLE,
+    checked_session,
+    with_model,
+    with_settings,
+    with_styles,
+)
+from tools.outputs import VMC, vmc_outputs
+
+CAMERA_HELP = (
+    "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://, a video file or folder "
+    "of images, played in real time, or `node` for one on another machine (duocap node)."
+)
+LEFT_CAMERA = Annotated[str, typer.Option("--left", metavar="CAM", help=f"Left {CAMERA_HELP}", show_default=False)]
+RIGHT_CAMERA = Annotated[str, typer.Option("--right", metavar="CAM", help="Right camera: likewise.", show_default=False)]
+SUBJECT = Annotated[
+    Path,
+    typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
+]
+HEADLESS = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
+EMPTY = Annotated[
+    float | None,
+    typer.Option(
+        "--background",
+        metavar="SECONDS",
+        min=0.5,
+        max=120.0,
+        help="Learn the empty room for so long at the start, such as 4, with a countdown to step out of view.",
+        show_default=False,
+    ),
+]
+FOR_SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after so long.", show_default="until Ctrl-C")]
+
+
+@with_settings
+def run(
+    settings: Settings,
+    left: LEFT_CAMERA,
+    right: RIGHT_CAMERA,
+    rig: RIG,
+    subject: SUBJECT,
+    database: DATABASE = None,
+    fps: FPS = None,
+    headless: HEADLESS = False,
+    vmc: VMC = None,
+    record: RECORD_SESSION = None,
+    model: MODEL = None,
+    background: EMPTY = None,
+    seconds: FOR_SECONDS = None,
+    style: STYLE = None,
+    save_style: SAVE_STYLE = None,
+    no_style: NO_STYLE = False,
+) -> None:
+    """Turn two cameras into full-body motion, live; Ctrl-C ends with a short report."""
+    from calibration.formats.rig_file import read_rig
+    from calibration.subject.subject import read_subject
+    from capture.sockets.endpoints import key_settings
+    from database.default import default_database, default_database_path
+    from stream.publish.publisher import check_address
+    from tools.run.report import status_line
+    from tools.run.run import LiveRun, run_live
+    from tools.viewer import open_viewer
+
+    settings = with_styles(settings, style, save_style, no_style)
+    check_address(settings.stream.address, key_settings(settings.stream))
+    if database is None:
+        default_database()  # made here, once, with its own words, rather than in a process that is waited for
+    what = LiveRun(
+        (left, right),
+        read_rig(rig),
+        read_subject(subject),
+        database or default_database_path(),
+        fps,
+        vmc_outputs(vmc),
+        checked_session(record),
+        seconds,
+        background or 0.0,
+        style=style,
+        save_style=save_style,
+    )
+    with open_viewer(settings, _note, stay=False, wanted=not headless):
+        report = run_live(
+            with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms()))
+        )
+    typer.echo("\n".join(report.lines()))
+
+
+def _note(words: str) -> None:
+    """Print a line on standard error."""
+    typer.echo(words, err=True)

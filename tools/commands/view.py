@@ -1,0 +1,47 @@
+"""`duocap view`: the running stream or recordings in the browser."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import with_settings
+
+Recordings = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RECORDING [RECORDING2]]",
+        help="Recordings or session folders to play, two side by side; none: the stream.",
+        show_default=False,
+    ),
+]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Of the page; the next free one if taken.", show_default="8080")]
+Host = Annotated[
+    str | None, typer.Option(help="Address to serve the page at; 0.0.0.0: for other machines, too.", show_default="127.0.0.1")
+]
+Theme = Annotated[Literal["dark", "light", "auto"] | None, typer.Option(help="Colours of the page.", show_default="auto")]
+
+
+@with_settings
+def view(
+    settings: Settings,
+    recordings: Recordings = None,
+    port: Port = None,
+    host: Host = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the system's browser.")] = True,
+    theme: Theme = None,
+) -> None:
+    """Show the running stream in the browser, or play one recording or two side by side."""
+    from dataclasses import replace
+
+    from stream.recording.folders import take_of
+    from stream.viewer.takes import MAX_TAKES
+    from tools.viewer import ViewPlan, can_browse, show_viewer
+
+    files = tuple(take_of(recording) for recording in recordings or ())
+    if len(files) > MAX_TAKES:
+        raise typer.BadParameter(f"{len(files)} recordings were given; at most {MAX_TAKES} stand side by side")
+    asked = {"port": port, "host": host, "theme": theme}
+    viewer = replace(settings.viewer, **{key: value for key, value in asked.items() if value is not None})  # type: ignore[arg-type]
+    show_viewer(ViewPlan(replace(settings, viewer=viewer), files, browser and can_browse()), typer.echo)

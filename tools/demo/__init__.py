@@ -1,0 +1,1 @@
+"""The demo: a simulated performer, tracked and scored."""

@@ -1,0 +1,158 @@
+"""The demo: a simulated performer before two simulated cameras, through the same processes as a live run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from calibration.subject.subject import Subject
+from capture.clock import now_ns
+from capture.detection.detector import Detector
+from capture.packets import Blobs, PairedBlobs
+from capture.process.plan import CameraPlan
+from capture.sockets.endpoints import key_settings
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from capture.sources.source import Source
+from config.arrays import Floats
+from config.settings import Settings
+from database.builtin import demo_performance
+from database.store import open_database
+from stream.protocol.latency import Receipt
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.publish.fanout import OutputFactory
+from stream.publish.subscriber import Subscriber
+from tools.calibrate.session import subject_from_pairs
+from tools.demo.report import DemoReport, demo_report
+from tools.interrupt import interrupt_on_sigterm
+from tools.run.live import open_detector, reconstruction_plan
+from tools.run.parts import RunError
+from tools.run.supervisor import Supervisor, new_session
+
+# The performer walks in circles: markers that show from behind, too, and cameras two metres apart.
+SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
+TPOSE_S = (0.5, 2.5)
+TPOSE_STEP = 3
+TURN_MS = 10
+SETTLE_S = 0.08  # the last pose is published well within this; afterwards poses would only be held
+SKELETON_S = 5.0
+
+Tell = Callable[[str], None]
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoScene:
+    """Who performs: the scene with the demo's performer in it, and how long."""
+
+    performer: Performer
+    seconds: float
+
+
+def show(seconds: float | None) -> DemoScene:
+    """Set the stage. seconds: None for the whole programme. Raises DuocapError: an impossible length."""
+    clip = demo_performance(SCENE.fps, seconds)
+    performer = performer_from_scene(SCENE, clip)
+    return DemoScene(performer, performer.duration_s)
+
+
+def open_demo_camera(seconds: float | None, camera: int) -> Source:
+    """Open one of the demo's cameras, in whatever process; the same length gives the same show in each."""
+    return SimulatedCamera(SCENE, camera, show(seconds).performer)
+
+
+def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
+    """Calibrate the performer as a user would: from the markers that both cameras see in the T-pose.
+
+    Raises CalibrationError: no T-pose seen.
+    """
+    scene = stage.performer.scene
+    views = [_tpose_blobs(SimulatedCamera(scene, camera, stage.performer), settings) for camera in (0, 1)]
+    pairs = [PairedBlobs(left, right) for left, right in zip(*views, strict=True)]
+    performer = stage.performer
+    opened = open_database(database)
+    return subject_from_pairs("performer", pairs, performer.rig, performer.markers, opened, settings).subject
+
+
+def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
+    """Return what one camera sees of the T-pose."""
+    detector = Detector(settings.detector)
+    first, last = (round(t * camera.fps) for t in TPOSE_S)
+    return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
+
+
+def _camera_plan(settings: Settings, seconds: float | None, camera: int) -> CameraPlan:
+    """Plan one of the cameras that look at the stage."""
+    source, detector = partial(open_demo_camera, seconds, camera), partial(open_detector, settings.detector)
+    return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
+
+
+def run_demo(
+    settings: Settings,
+    seconds: float | None,
+    database: Path,
+    tell: Tell,
+    progress: Progress,
+    outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
+) -> DemoReport:
+    """Calibrate, start the processes, listen like a client until the performance ends, and report.
+
+    progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
+    record to. Raises DuocapError for what the user can mend.
+    """
+    stage = show(seconds)
+    tell("calibrating the performer from the T-pose")
+    subject = demo_subject(stage, database, settings)
+    tell("starting two cameras and the reconstruction")
+    session = new_session()
+    rig = stage.performer.rig
+    cameras = [_camera_plan(settings, seconds, camera) for camera in (0, 1)]
+    plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
+    subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
+    with interrupt_on_sigterm(), Supervisor(cameras, plan, session, tell) as run:
+        run.wait_ready()
+        skeleton = _skeleton(run, subscriber)
+        t_start_ns = run.start()
+        tell(f"streaming at {settings.stream.address}")
+        receipts = _listen(run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds))
+        counts = [child.counts for child in run.cameras]
+    subscriber.close()
+
+    def truth(times_s: Floats) -> Floats:
+        return stage.performer.joints_at(times_s)[1]
+
+    captured = (counts[0]["frames"], counts[1]["frames"])
+    frames = (captured[0] + counts[0]["skipped"], captured[1] + counts[1]["skipped"])
+    poses, times_ns = [receipt.pose for receipt in receipts], [receipt.t_received_ns or 0 for receipt in receipts]
+    return demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, settings.stream.budget_ms)
+
+
+def _advance(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
+    """Show how far the performance is."""
+    progress(min(1.0, (pose.t_capture_ns - t_start_ns) * 1e-9 / seconds), pose.state)
+
+
+def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
+    """Wait for the skeleton that the stream sends to whoever joins."""
+    for _ in range(round(SKELETON_S * 1e3 / TURN_MS)):
+        run.turn(TURN_MS)
+        for message in subscriber.receive():
+            if isinstance(message, SkeletonMessage):
+                return message
+    raise RunError(f"no skeleton came from the stream within {SKELETON_S:g} s; is the machine busy? see --verbose and try again")
+
+
+def _listen(run: Supervisor, subscriber: Subscriber, advance: Callable[[PoseMessage], None]) -> list[Receipt]:
+    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt."""
+    receipts: list[Receipt] = []
+    settled = 0
+    while settled < SETTLE_S * 1e3 / TURN_MS:
+        new = [Receipt(message, now_ns()) for message in subscriber.receive(TURN_MS) if isinstance(message, PoseMessage)]
+        run.turn(0)
+        settled += run.ended
+        receipts += new
+        if new:
+            advance(new[-1].pose)
+    return receipts

@@ -1,0 +1,130 @@
+"""What the demo reports: computed from the messages a client hears, against the truth of the simulation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.table import Table
+
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.joints import JOINTS
+from database.geometry.kinematics import charted, forward
+from database.geometry.rotations import matrix_from_quaternion
+from database.geometry.skeleton import Skeleton
+from stream.protocol.latency import Latency, Quantiles, Receipt, latency_of
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+
+Truth = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """The figures of one demo.
+
+    frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair;
+    tracked: those in state tracking; error_mm: distance of their joints from the truth, mean, median and p95;
+    worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from grab to receipt.
+    """
+
+    frames: tuple[int, int]
+    captured: tuple[int, int]
+    poses: int
+    tracked: int
+    error_mm: tuple[float, float, float]
+    worst_joint: tuple[str, float]
+    latency: Latency
+
+    @property
+    def latency_ms(self) -> dict[str, Quantiles]:
+        """p50, p95, p99 by stage [ms]."""
+        return self.latency.stages_ms
+
+    @property
+    def tracked_share(self) -> float:
+        """Tracked poses of all frames that were due."""
+        return self.tracked / max(min(self.frames), 1)
+
+
+def joint_positions(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
+    """Return the joints of messages in the world, (N, J, 3) [m]."""
+    offsets_m = np.ascontiguousarray(skeleton.offsets_m)
+    body = Skeleton(skeleton.subject, offsets_m, np.zeros_like(offsets_m))
+    local = matrix_from_quaternion(np.array([pose.rotations_xyzw for pose in poses], float))
+    _, positions = forward(body, charted(local), np.array([pose.root_m for pose in poses]))
+    return positions
+
+
+def measured_poses(poses: Sequence[PoseMessage]) -> list[PoseMessage]:
+    """Return the first pose of every capture time: later ones only hold it while the cameras are silent."""
+    first: dict[int, PoseMessage] = {}
+    for pose in poses:
+        first.setdefault(pose.t_capture_ns, pose)
+    return list(first.values())
+
+
+def demo_report(
+    skeleton: SkeletonMessage,
+    heard: Sequence[PoseMessage],
+    truth: Truth,
+    t_start_ns: int,
+    frames: tuple[int, int],
+    captured: tuple[int, int],
+    t_received_ns: Sequence[int] | None = None,
+    budget_ms: float = 33.0,
+) -> DemoReport:
+    """Compare what was heard with the truth.
+
+    truth: joint positions (N, J, 3) [m] at seconds after the start (N,); t_received_ns: when each was heard, if known; budget_ms:
+    for the latency. Raises DuocapError: nothing was tracked.
+    """
+    poses = measured_poses(heard)
+    times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns
+    received = {id(pose): t_ns for pose, t_ns in zip(heard, times, strict=True)}
+    receipts = [Receipt(pose, received[id(pose)]) for pose in poses]
+    tracked = [pose for pose in poses if pose.state == "tracking"]
+    if not tracked:
+        raise DuocapError(f"no pose of {len(poses)} was tracked; is the machine too busy for two cameras at 60 Hz? try again")
+    seconds = np.array([pose.t_capture_ns - t_start_ns for pose in tracked]) * 1e-9
+    error_mm = 1e3 * np.linalg.norm(joint_positions(skeleton, tracked) - truth(seconds), axis=2)
+    by_joint = error_mm.mean(axis=0)
+    worst = int(np.argmax(by_joint))
+    return DemoReport(
+        frames=frames,
+        captured=captured,
+        poses=len(poses),
+        tracked=len(tracked),
+        error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
+        worst_joint=(JOINTS[worst], float(by_joint[worst])),
+        latency=latency_of(receipts, budget_ms),
+    )
+
+
+def latencies_ms(poses: Sequence[PoseMessage]) -> dict[str, Quantiles]:
+    """Return p50, p95, p99 of each stage and from grab to publish [ms]."""
+    return latency_of((Receipt(pose) for pose in poses), budget_ms=0.0).stages_ms
+
+
+def report_tables(report: DemoReport) -> list[Table]:
+    """Return the report as tables for a person."""
+    result = Table("result", "", title="duocap demo", title_justify="left")
+    result.add_row("frames in, left and right", f"{report.captured[0]} and {report.captured[1]} of {max(report.frames)}")
+    result.add_row("poses out", f"{report.poses}")
+    result.add_row("tracked", f"{100 * report.tracked_share:.1f} %")
+    mean, median, p95 = report.error_mm
+    result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
+    result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")
+    end = "receipt" if "received" in report.latency_ms else "publish"
+    latency = Table("milliseconds", title=f"latency, grab to {end}", title_justify="left", caption=budget_words(report.latency))
+    for name in ("p50", "p95", "p99"):
+        latency.add_column(name, justify="right")
+    for stage, values in report.latency_ms.items():
+        latency.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else cell for cell in (stage, *values)))
+    return [result, latency]
+
+
+def budget_words(latency: Latency) -> str:
+    """Say whether the latency keeps to its budget."""
+    if latency.is_over:
+        return f"p95 is {latency.over_ms:.1f} ms over the budget of {latency.budget_ms:g} ms"
+    return f"p95 is within the budget of {latency.budget_ms:g} ms"

@@ -1,0 +1,1 @@
+"""What hinders a run on this machine."""

@@ -1,0 +1,252 @@
+"""What doctor sees of cameras: each opened for a second in a process of its own, with the formats and rates really reached."""
+
+import multiprocessing
+import os
+import platform
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import cv2
+
+from capture.clock import now_ns
+from capture.sources.network.address import network_address, without_secrets
+from capture.sources.source import CameraError, Source
+from capture.sources.webcam.backends import GROUP_FIX, V4L2, backend_of
+from capture.sources.webcam.names import LocalCamera, list_cameras, usb_port
+from capture.sources.webcam.webcam import DeviceProvider
+from config.errors import DuocapError, SettingsError
+from config.settings import CameraSettings, Settings
+from tools.doctor.doctor import DoctorFinding, bad, good, note
+from tools.run.cameras import open_camera
+from tools.run.child import one_thread
+
+OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
+LOOK_S = 1.0
+SLOW_SHARE = 0.85
+# What a camera's rate and picture need on the cable, roughly: of USB 2's 480 Mbit/s some 280 are left for pictures.
+USB2_MBIT = 280.0
+BITS = {"MJPG": 2.0, "YUYV": 16.0, "YUY2": 16.0, "UYVY": 16.0, "NV12": 12.0}  # a pixel; of MJPG a guess on the safe side
+
+Figures = dict[str, int | float | str]
+Opener = Callable[[], Source]
+
+
+@dataclass(frozen=True, slots=True)
+class CameraProbe:
+    """What was seen of a camera. rate_hz: of frames over a second; error: why nothing was, empty where all went well.
+
+    driver_failed: its driver crashed or hung.
+    """
+
+    facts: Figures
+    size: tuple[int, int] = (0, 0)
+    rate_hz: float = 0.0
+    light: float = 0.0
+    error: str = ""
+    driver_failed: bool = False
+
+
+def cameras(settings: Settings, devices: DeviceProvider | None = None, folder: Path = Path("/dev")) -> list[DoctorFinding]:
+    """Open every camera for about a second, and say what it gives and what hinders it."""
+    wanted = settings.camera
+    try:
+        backend = backend_of(wanted.backend)
+    except SettingsError as error:
+        return [bad("cameras", str(error), "correct it, or leave it at auto")]
+    found = devices.lister(backend) if devices is not None else list_cameras(backend)
+    closed = _closed(folder) if backend is V4L2 and devices is None else []
+    findings = [bad("cameras", f"may not be opened: {', '.join(closed)}", GROUP_FIX)] if closed else []
+    if not found and not closed:
+        findings.append(_none_listed())
+    looks: dict[str, CameraProbe] = {}
+    for camera in found:
+        if camera.path not in closed:
+            looks[camera.label] = look_at(partial(open_camera, _exact(camera), 0, None, wanted, None, devices))
+            findings.append(local_finding(camera, looks[camera.label], wanted))
+    return findings + shared_usb(found, looks)
+
+
+def _exact(camera: LocalCamera) -> str:
+    """Return what names a camera beyond doubt."""
+    return str(camera.index)
+
+
+def _closed(folder: Path) -> list[str]:
+    """List the devices this user may not open."""
+    if platform.system() != "Linux":
+        return []
+    return [str(device) for device in sorted(folder.glob("video*")) if not os.access(device, os.R_OK | os.W_OK)]
+
+
+def _none_listed() -> DoctorFinding:
+    """Say that there is no camera, and what else there is."""
+    others = "network cameras (duocap doctor --camera http://...), files, folders and camera nodes work without one"
+    if platform.system() == "Linux":
+        return note("cameras", "no camera is plugged in (/dev/video*)", others)
+    return note("cameras", "this system lists no camera", f"plug one in, or try it by number: --left 0; {others}")
+
+
+def look_at(opener: Opener, open_s: float = OPEN_S) -> CameraProbe:
+    """Open a camera for a second in a process of its own, so that a driver that hangs, or crashes, takes nothing with it."""
+    context = multiprocessing.get_context("spawn")
+    answers: multiprocessing.Queue[CameraProbe] = context.Queue()
+    process = context.Process(target=_look, args=(opener, answers), name="duocap-doctor-camera", daemon=True)
+    with one_thread():
+        process.start()
+    try:
+        return _answer(process, answers, open_s)
+    finally:
+        for end in (process.terminate, process.kill):
+            if process.is_alive():
+                end()
+                process.join(2.0)
+
+
+def _answer(process: Any, answers: "multiprocessing.Queue[CameraProbe]", open_s: float) -> CameraProbe:
+    """Wait for what a process saw, or for its end."""
+    t_end_ns = now_ns() + round(open_s * 1e9)
+    while now_ns() < t_end_ns:
+        try:
+            return answers.get(timeout=0.1)
+        except queue.Empty:
+            if not process.is_alive():
+                try:
+                    return answers.get(timeout=0.5)  # its last words may still be on the way
+                except queue.Empty:
+                    return CameraProbe({}, error="its driver crashed the process that opened it", driver_failed=True)
+    return CameraProbe({}, error=f"its driver did not answer within {open_s:g} s", driver_failed=True)
+
+
+def _look(opener: Opener, answers: "multiprocessing.Queue[CameraProbe]") -> None:
+    """Open a camera, count frames over a second, tell; the target of a process."""
+    cv2.setNumThreads(1)
+    try:
+        answers.put(seen(opener))
+    except CameraError as error:
+        answers.put(CameraProbe({}, error=" ".join(error.problem.split())))
+    except DuocapError as error:
+        answers.put(CameraProbe({}, error=" ".join(str(error).split())))
+    answers.close()
+    answers.join_thread()
+    os._exit(0)  # without waiting for a driver's threads
+
+
+def seen(opener: Opener, clock: Callable[[], int] = now_ns) -> CameraProbe:
+    """Return what a source shows within a second. Raises what opening and reading raise."""
+    source = opener()
+    try:
+        stamps, light, t_begin_ns = [], 0.0, clock()
+        while clock() - t_begin_ns < LOOK_S * 1e9 and (frame := source.read()) is not None:
+            stamps.append(frame.t_capture_ns)
+            light = float(frame.image[::16, ::16].mean())
+        span_ns = stamps[-1] - stamps[0] if len(stamps) > 1 else 0
+        rate = (len(stamps) - 1) * 1e9 / span_ns if span_ns > 0 else 0.0
+        return CameraProbe(dict(source.facts), source.size, rate, light)
+    finally:
+        source.close()
+
+
+def local_finding(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
+    """Say what a webcam gives, against what is asked of it."""
+    who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
+    figures = _figures(look) | {"index": camera.index, "usb": camera.usb, "path": camera.path, "label": camera.label}
+    if look.error:
+        return bad("cameras", f"{who}: {look.error}", _fix_of(look), **figures)
+    text = f"{who}: {_gives(look)}"
+    otherwise = str(look.facts.get("otherwise", ""))
+    if look.rate_hz < SLOW_SHARE * wanted.fps:
+        return note("cameras", f"{text}; asked for {wanted.fps:g} frames/s", _slow_fix(look, wanted), **figures)
+    if otherwise:
+        return note("cameras", f"{text}; it {otherwise}", "set camera.width, height, fps to what it has", **figures)
+    return good("cameras", text, **figures)
+
+
+def _slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
+    """Say what makes a camera faster."""
+    announced = look.facts.get("fps_announced")
+    if isinstance(announced, int | float) and announced < SLOW_SHARE * wanted.fps:
+        return f"it has {announced:g} frames/s at this size: a smaller one may be faster, or --set camera.fps={announced:g}"
+    return (
+        "a fixed, short exposure (--set camera.exposure=..., see docs/cameras.md), more light, and a USB port of its own; "
+        "see that nothing else keeps the machine busy"
+    )
+
+
+def _fix_of(look: CameraProbe) -> str:
+    """Say what mends a camera that does not open, where its own words do not."""
+    if look.driver_failed:
+        return "plug it in anew, at another port; on Windows try --set camera.backend=msmf or dshow; look for a newer driver"
+    return "see the line above; then duocap doctor again"
+
+
+def _gives(look: CameraProbe) -> str:
+    """Say what came."""
+    facts = look.facts
+    code = f" {facts['fourcc']}" if "fourcc" in facts else ""
+    stamps = {"driver": ", stamped by its driver", "sender": ", stamped by the sender"}.get(str(facts.get("stamp", "")), "")
+    damaged = facts.get("damaged") or facts.get("corrupt")
+    lost = f", {damaged} damaged" if damaged else ""
+    return f"{look.size[0]}x{look.size[1]}{code}, {look.rate_hz:.1f} frames/s reached{stamps}{lost}"
+
+
+def _figures(look: CameraProbe) -> dict[str, Any]:
+    """Return what was seen for --json."""
+    return {"facts": look.facts, "size": list(look.size), "rate_hz": round(look.rate_hz, 2), "light": round(look.light, 1)}
+
+
+def network_finding(url: str, look: Callable[[Opener], CameraProbe] = look_at) -> DoctorFinding:
+    """Look at a camera of the network."""
+    shown = without_secrets(url)
+    try:
+        network_address(url)
+    except DuocapError as error:
+        return bad("cameras", str(error), "write its address as its app shows it")
+    saw = look(partial(open_camera, url, 0, None))
+    if saw.error:
+        fix = "start its app; the phone and this machine must be in one network; open the address in a browser"
+        return bad("cameras", f"{shown}: {saw.error}" if saw.driver_failed else saw.error, fix, address=shown)
+    finding = good("cameras", f"{shown}: {_gives(saw)}", address=shown, **_figures(saw))
+    if saw.rate_hz < 20.0:
+        fix = "in its app choose a smaller picture or a higher rate; a 5 GHz network or a cable carries more"
+        return replace(finding, verdict=note("", "").verdict, fix=fix)
+    return finding
+
+
+def shared_usb(
+    found: Sequence[LocalCamera], looks: Mapping[str, CameraProbe], place: Callable[[str], str] = usb_port
+) -> list[DoctorFinding]:
+    """Hint at cameras that share a cable to the machine and may be too much for it together; silent where that is unknown."""
+    groups: dict[str, list[LocalCamera]] = {}
+    for camera in found:
+        where = place(Path(camera.path).name) if camera.path.startswith("/dev/") else ""
+        if (trunk := usb_trunk(where)) and camera.label in looks:
+            groups.setdefault(trunk, []).append(camera)
+    findings = []
+    for trunk, sharing in groups.items():
+        if len(sharing) > 1:
+            needed = sum(mbit(looks[camera.label]) for camera in sharing)
+            names = " and ".join(repr(camera.label) for camera in sharing)
+            text = f"{names} share the USB port {trunk} and need about {needed:.0f} Mbit/s together"
+            if needed > USB2_MBIT:
+                findings.append(
+                    note("cameras", text, "plug one into another port of the machine itself, or ask for MJPG", mbit=needed)
+                )
+            else:
+                findings.append(good("cameras", text, mbit=needed))
+    return findings
+
+
+def usb_trunk(place: str) -> str:
+    """Return the port of the machine through which a device is connected: 1-4 of 1-4.2:1.0; empty for what is no USB place."""
+    bus, _, ports = place.partition(":")[0].partition("-")
+    return f"{bus}-{ports.split('.')[0]}" if bus.isdigit() and ports else ""
+
+
+def mbit(look: CameraProbe) -> float:
+    """Estimate what a camera needs on the cable [Mbit/s]."""
+    bits = BITS.get(str(look.facts.get("fourcc", "")), 16.0)
+    return look.size[0] * look.size[1] * max(look.rate_hz, 0.0) * bits * 1e-6

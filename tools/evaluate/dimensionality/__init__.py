@@ -1,0 +1,1 @@
+"""How many dimensions human poses need (Chai & Hodgins 2005, Figure 5)."""

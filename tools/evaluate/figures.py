@@ -1,0 +1,31 @@
+"""Write measured figures as strict JSON."""
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+
+from config.files import atomic_write
+
+
+def write_figures(file: Path, figures: object) -> None:
+    """Write figures to a file: dataclasses as objects, arrays as lists, null for NaN and infinity.
+
+    Raises FileFormatError: it cannot be written.
+    """
+    atomic_write(file, json.dumps(_plain(figures), indent=1, allow_nan=False) + "\n")
+
+
+def _plain(value: object) -> object:
+    """Return a value made of JSON's own types."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,247 @@
+"""Whether markers that return after a gap get their labels: `duocap evaluate labels`.
+
+Clips of the protocol after a short T-pose, as blobs of two cameras with 0.3 px of noise, without drawing, go through the
+pipeline of live capture. Markers are hidden from both cameras as in `duocap evaluate missing`, by nothing else, and none are
+merged; the labels of a returning marker are checked in its first frames.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from config.arrays import Bools, Floats
+from config.settings import Settings
+from database.clips import Clip, clip_slice
+from database.store import open_database
+from reconstruct.pipeline import Pipeline
+from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
+from tools.evaluate.missing.styles import known_split, learn_style
+from tools.evaluate.parallel import run_tasks
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
+from tools.evaluate.queries import FPS, true_subject
+
+TPOSE_S, CHANGE_S = 1.0, 0.5
+NOISE_PX = 0.3
+N_CHECKED = 3  # frames after a marker's return in which its label is checked
+SAME_PX = 1e-6  # a labelled image point is that of its blob
+AIM = 99.5
+
+
+class Label(Enum):
+    """The label of a visible marker."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOptions:
+    """What is measured. No clips: all; seconds 0: whole clips; styles: without a learned style, with one, or both."""
+
+    motion: Path
+    database: Path
+    clips: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ("boxing", "all_around")
+    seconds: float = 8.0
+    cases: tuple[MissingCase, ...] = CASES
+    styles: tuple[bool, ...] = (False, True)
+    processes: int = 2
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRun:
+    """One clip and case, with or without a style.
+
+    returns: markers that returned; right, wrong, none: their labels over their first N_CHECKED frames; at_once: returns labelled
+    correctly in the first; taken: hidden markers with a label, summed over frames; hidden: hidden markers, likewise.
+    """
+
+    clip: str
+    behaviour: str
+    markers: str
+    style: bool
+    case: MissingCase
+    returns: int
+    at_once: int
+    right: int
+    wrong: int
+    none: int
+    taken: int
+    hidden: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the run without nested objects."""
+        plain = {key: value for key, value in asdict(self).items() if key != "case"}
+        return plain | {"what": self.case.what, "gap_s": self.case.gap_s}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScene:
+    """Images of a performance. before: frames before the clip; image_px: of all markers in both cameras, (2, N, M, 2) [px]."""
+
+    subject: Subject
+    before: int
+    image_px: Floats
+
+
+def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
+    """Run all cases on all clips. Raises DuocapError."""
+    clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
+    tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
+    return [run for found in run_tasks(tasks, options.processes) for run in found]
+
+
+def project_scene(clip_name: str, scene: SimulatedScene, performer: Performer, seconds: float) -> LabelScene:
+    """Project a performer's markers into both cameras at 60 Hz; seconds: after the T-pose and the transition from it."""
+    at_s = np.arange(0.0, min(performer.duration_s, TPOSE_S + CHANGE_S + seconds), 1.0 / FPS)
+    marker_m = performer.markers_of(*performer.joints_at(at_s))
+    rng = np.random.default_rng([scene.seed, *clip_name.encode()])
+    image = np.array([[camera.project(points) for points in marker_m] for camera in performer.rig.cameras])
+    image += NOISE_PX * rng.normal(size=image.shape)
+    subject = replace(true_subject(clip_name, performer.clip.skeleton, performer.markers), offset_m=performer.offset_m)
+    return LabelScene(subject, int(np.searchsorted(at_s, TPOSE_S + CHANGE_S)), image)
+
+
+def blobs_of(camera: int, image_px: Floats, seen: Bools, n: int, order: np.ndarray) -> Blobs:
+    """Return a camera's blobs of frame n: those markers, at (M, 2), that are seen, (M,), in an order, (M,)."""
+    shown = order[seen[order]]
+    k = len(shown)
+    points = np.ascontiguousarray(image_px[shown])
+    return Blobs(camera, n, round(n * 1e9 / FPS), points, np.full(k, 30.0), np.full((k, 3), 255.0), np.full(k, NOISE_PX))
+
+
+def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
+    """Return how a visible marker is labelled; image_px: of all markers, (2, M, 2).
+
+    RIGHT: correctly in both views; WRONG: it has the blob of another marker, or another has its blob; NONE: else.
+    """
+    same = np.linalg.norm(frame.image_px - image_px[:, marker, None], axis=2) < SAME_PX  # (2, M): which have this marker's blob
+    has = same & frame.seen
+    if (frame.seen[:, marker] & ~has[:, marker]).any() or np.delete(has, marker, axis=1).any():
+        return Label.WRONG
+    return Label.RIGHT if has[:, marker].all() else Label.NONE
+
+
+def run_case(
+    which: ProtocolClip, markers: str, scene: LabelScene, case: MissingCase, pipeline: Pipeline, style: bool, seed: int
+) -> LabelRun | None:
+    """Put a performance with gaps through the pipeline, without history; None where the clip is too short for the case."""
+    n, n_markers = scene.image_px.shape[1:3]
+    gaps = seen_in(case, scene.subject, n - scene.before, seed, which.stem)
+    if gaps is None:
+        return None
+    visible = np.concatenate([np.ones((scene.before, n_markers), bool), gaps])
+    returned = np.zeros(visible.shape, bool)
+    returned[1:] = visible[1:] & ~visible[:-1]
+    counts, at_once, taken = dict.fromkeys(Label, 0), 0, 0
+    to_check = np.zeros(n_markers, int)  # frames in which a marker's label is still to be checked
+    rng = np.random.default_rng([seed, n])
+    pipeline.forget()
+    for k in range(n):
+        left, right = (blobs_of(c, scene.image_px[c, k], visible[k], k, rng.permutation(n_markers)) for c in (0, 1))
+        pipeline.step(PairedBlobs(left, right))
+        frame = pipeline.markers
+        assert frame is not None
+        taken += int((frame.seen.any(axis=0) & ~visible[k]).sum())
+        to_check = np.where(returned[k], N_CHECKED, np.where(visible[k], to_check, 0))
+        for m in np.flatnonzero(to_check):
+            label = check_label(frame, int(m), scene.image_px[:, k])
+            counts[label] += 1
+            at_once += int(returned[k, m] and label is Label.RIGHT)
+        to_check = np.maximum(to_check - 1, 0)
+    cell = (which.stem, which.behaviour, markers, style, case, int(returned.sum()), at_once)
+    totals = (counts[Label.RIGHT], counts[Label.WRONG], counts[Label.NONE])
+    return LabelRun(*cell, *totals, taken, int((~visible).sum()))
+
+
+def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> None:
+    """Let a pipeline with a style see a motion with all markers, so that held-out checks weight the style, as in a session."""
+    simulated = SimulatedScene(motion=seen.name, markers=markers, tpose_s=TPOSE_S, seed=seed)
+    scene = project_scene(seen.name, simulated, performer_from_scene(simulated, seen), np.inf)
+    every = np.ones(len(scene.subject.markers), bool)
+    pipeline.forget()
+    for k in range(scene.image_px.shape[1]):
+        left, right = (blobs_of(c, scene.image_px[c, k], every, k, np.arange(len(every))) for c in (0, 1))
+        pipeline.step(PairedBlobs(left, right))
+
+
+def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
+    """Run all cases on one clip, without a style and with one that knows its motion. Raises DuocapError."""
+    split = known_split(which, options.motion)
+    clip = split.query
+    if options.seconds > 0:
+        clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+    simulated = SimulatedScene(motion=clip.name, markers=markers, tpose_s=TPOSE_S, seed=options.seed)
+    performer = performer_from_scene(simulated, clip)
+    scene = project_scene(which.stem, simulated, performer, options.seconds or np.inf)
+    style = learn_style(split, scene.subject.skeleton) if any(options.styles) else None
+    pipeline = Pipeline(performer.rig, scene.subject, open_once(options.database), settings)
+    pipeline.warm()
+    runs = []
+    for with_style in sorted(options.styles):  # a pipeline cannot give up its style: without one first
+        if with_style:
+            pipeline.take_style(style)
+            _check_style(pipeline, split.seen, markers, options.seed)
+        found = [run_case(which, markers, scene, case, pipeline, with_style, options.seed) for case in options.cases]
+        runs += [run for run in found if run is not None]
+    return runs
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share in percent as text."""
+    return f"{100.0 * part / whole:.2f}" if whole else "-"
+
+
+def table(runs: list[LabelRun]) -> list[str]:
+    """Return a line for each marker set, case and style, over the returns of all clips, and a line for all cases."""
+    lines = [
+        f"{'markers':<12}{'missing':<18}{'style':<8}{'returns':>8}{'at once %':>11}{'right %':>9}{'wrong %':>9}"
+        f"{'none %':>8}{'taken %':>9}"
+    ]
+    for markers in dict.fromkeys(run.markers for run in runs):
+        part = [run for run in runs if run.markers == markers]
+        for case in (*dict.fromkeys(run.case for run in part), None):
+            for style in sorted({run.style for run in part}):
+                same = [run for run in part if run.style == style and case in (run.case, None)]
+                lines.append(
+                    _line(f"{markers:<12}{'all' if case is None else str(case):<18}{'with' if style else 'without':<8}", same)
+                )
+    return lines
+
+
+def _line(head: str, runs: list[LabelRun]) -> str:
+    """Return the line of some runs together."""
+    right, wrong, none = (sum(getattr(run, name) for run in runs) for name in ("right", "wrong", "none"))
+    returns, checked = sum(run.returns for run in runs), right + wrong + none
+    taken = _percent(sum(run.taken for run in runs), sum(run.hidden for run in runs))
+    shares = f"{_percent(sum(run.at_once for run in runs), returns):>11}{_percent(right, checked):>9}"
+    return f"{head}{returns:>8}{shares}{_percent(wrong, checked):>9}{_percent(none, checked):>8}{taken:>9}"
+
+
+def by_clip(runs: list[LabelRun]) -> list[str]:
+    """Return a line for each marker set, clip and style, over all cases."""
+    lines = []
+    for markers, clip, style in dict.fromkeys((run.markers, run.clip, run.style) for run in runs):
+        same = [run for run in runs if (run.markers, run.clip, run.style) == (markers, clip, style)]
+        lines.append(_line(f"{markers:<12}{clip + ' ' + same[0].behaviour:<18.17}{'with' if style else 'without':<8}", same))
+    return lines
+
+
+def report(runs: list[LabelRun], elapsed_s: float) -> Iterator[str]:
+    """Yield the lines of both tables."""
+    yield from table(runs)
+    yield "\nby clip:"
+    yield from by_clip(runs)
+    yield f"\nright, wrong, none: of the first {N_CHECKED} frames of every marker that came back; aim {AIM:g} % right"
+    yield f"taken: hidden markers that were given another's blob; {elapsed_s:.0f} s in all"

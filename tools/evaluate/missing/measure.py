@@ -1,0 +1,182 @@
+"""Solve clips of the protocol with some of their noisy markers missing, and compare markers and poses with the truth."""
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from config.errors import DatabaseError
+from config.joints import N_JOINTS
+from config.markers import read_marker_set
+from config.settings import Settings
+from database.clips import Clip
+from database.files.resample import resample
+from database.geometry.kinematics import forward
+from database.geometry.rotations import rotvec_from_matrix
+from database.store import open_database
+from reconstruct.search.index import search_index
+from tools.evaluate.asf_angles import AsfAngles
+from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
+from tools.evaluate.missing.methods import METHODS, WITH_STYLE, MethodInput, checked_record
+from tools.evaluate.missing.styles import SPLITS, learn_style, strangeness_deg
+from tools.evaluate.parallel import run_tasks
+from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
+from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
+from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
+
+
+@dataclass(frozen=True, slots=True)
+class MissingOptions:
+    """What is measured. No clips or methods: all; seconds 0: whole clips; styles: keys of `SPLITS`; exact: without noise."""
+
+    motion: Path
+    database: Path
+    clips: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ("boxing", "all_around")
+    seconds: float = 8.0
+    cases: tuple[MissingCase, ...] = CASES
+    methods: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ("known",)
+    exact: bool = False
+    processes: int = 2
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MissingErrors:
+    """Errors over the scored frames: marker_mm, marker_p95_mm: of the missing markers; geodesic_deg: of all joints but the root;
+    position_mm: of all joints."""
+
+    marker_mm: float
+    marker_p95_mm: float
+    geodesic_deg: float
+    position_mm: float
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRun:
+    """One cell: errors of a method, and of the local model on the same frames and markers with none missing.
+
+    style: known or unknown; source: what it was learned from; strange_deg: distance of the motion from that; missing: mean
+    share of the markers missing in the scored frames; frames: their number; frame_ms: mean time of a frame.
+    """
+
+    clip: str
+    behaviour: str
+    markers: str
+    style: str
+    source: str
+    strange_deg: float
+    case: MissingCase
+    method: str
+    missing: float
+    frames: int
+    errors: MissingErrors
+    whole: MissingErrors
+    frame_ms: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the run without nested objects."""
+        plain = {k: v for k, v in asdict(self).items() if k not in ("case", "errors", "whole")}
+        errors = asdict(self.errors) | {f"whole_{key}": value for key, value in asdict(self.whole).items()}
+        return plain | {"what": self.case.what, "gap_s": self.case.gap_s} | errors
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedMarkers:
+    """Poses of N frames: rotvec (N, J, 3) [rad], root_m (N, 3) [m], marker_m (N, M, 3) [m], and the mean time of a frame [ms]."""
+
+    rotvec: Floats
+    root_m: Floats
+    marker_m: Floats
+    frame_ms: float
+
+
+def measure_missing(options: MissingOptions, settings: Settings) -> list[MissingRun]:
+    """Run all cases, methods and styles on all clips. Raises DuocapError."""
+    for kind in options.styles:
+        if kind not in SPLITS:
+            raise DatabaseError(f"{kind!r} is no kind of style; take {', '.join(SPLITS)}")
+    for name in options.methods:
+        if name not in METHODS:
+            raise DatabaseError(f"{name!r} is no method; take {', '.join(METHODS)}")
+    clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
+    tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
+    return [run for found in run_tasks(tasks, options.processes) for run in found]
+
+
+def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) -> MotionQuery:
+    """Return a clip at 60 Hz, at most `seconds` of it (0: all), with exact markers, named as a clip of the protocol."""
+    clip = replace(first_seconds(resample(clip, FPS), seconds), name=which.stem)
+    return query_from_clip(clip, which.behaviour, read_marker_set(markers), AsfAngles((), ()))
+
+
+def solve(name: str, given: MethodInput) -> SolvedMarkers:
+    """Put a query through a method."""
+    query, method = given.query, METHODS[name](given)
+    rotvec, root_m, marker_m = np.empty((len(query), N_JOINTS, 3)), np.empty((len(query), 3)), np.empty(query.marker_m.shape)
+    spent_s = 0.0
+    for n in range(len(query)):
+        frame = query.frame(n)
+        begin_s = perf_counter()
+        state, marker_m[n] = method.step(n, frame)
+        spent_s += perf_counter() - begin_s
+        rotvec[n], root_m[n] = state.joints, state.position_m
+        rotvec[n, 0] = rotvec_from_matrix(state.rotation)
+    return SolvedMarkers(rotvec, root_m, marker_m, 1e3 * spent_s / len(query))
+
+
+def errors_of(query: MotionQuery, visible: Bools, found: SolvedMarkers) -> MissingErrors:
+    """Compare with the truth in the scored frames of a mask, (N, M)."""
+    frames = scored(visible)
+    skeleton = query.subject.skeleton
+    true_m = marker_positions(query.subject, query.rotvec, query.root_m)
+    marker_mm = 1e3 * np.linalg.norm(found.marker_m - true_m, axis=2)[frames[:, None] & ~visible]
+    estimated, true = forward(skeleton, found.rotvec, found.root_m)[1], forward(skeleton, query.rotvec, query.root_m)[1]
+    geodesic = geodesic_errors_deg(found.rotvec, query.rotvec)[frames]
+    position = position_errors_mm(estimated, true)[frames]
+    p95_mm = float(np.percentile(marker_mm, 95))
+    return MissingErrors(float(marker_mm.mean()), p95_mm, float(geodesic.mean()), float(position.mean()))
+
+
+def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, settings: Settings) -> list[MissingRun]:
+    """Run all cases, methods and styles on one clip with one marker set. Raises DuocapError."""
+    names = options.methods or tuple(METHODS)
+    runs: list[MissingRun] = []
+    plain: dict[tuple[MissingCase, str], SolvedMarkers] = {}  # of methods without a style
+    whole: SolvedMarkers | None = None
+    for kind in options.styles:
+        split = SPLITS[kind](which, options.motion)
+        query = _measured(clip_query(split.query, which, markers, options.seconds), options)
+        style = learn_style(split, query.subject.skeleton) if set(names) & set(WITH_STYLE) else None
+        given = MethodInput(query, search_index(query.subject, open_once(options.database)), settings, style)
+        if style is not None and "chosen" in names:
+            seen = _measured(clip_query(split.seen, which, markers, 0), options)
+            given = replace(given, record=checked_record(replace(given, query=seen)))
+        whole = solve("local", given) if whole is None else whole
+        strange_deg = strangeness_deg(split.poses(), query.rotvec)
+        for case in options.cases:
+            visible = seen_in(case, query.subject, len(query), options.seed, which.stem)
+            if visible is None:
+                continue
+            with_gaps = replace(given, query=replace(query, visible=visible))
+            frames = scored(visible)
+            counts = (float((~visible)[frames].mean()), int(frames.sum()))
+            reference = errors_of(query, visible, whole)
+            for name in names:
+                known = plain.get((case, name))
+                found = solve(name, with_gaps) if known is None else known
+                if name not in WITH_STYLE:
+                    plain[case, name] = found
+                cell = (which.stem, which.behaviour, markers, kind, split.source, strange_deg, case, name, *counts)
+                runs.append(MissingRun(*cell, errors_of(query, visible, found), reference, found.frame_ms))
+    return runs
+
+
+def _measured(query: MotionQuery, options: MissingOptions) -> MotionQuery:
+    """Return the query with noise, unless exact markers are wanted."""
+    return query if options.exact else apply_variant(query, "noise", options.seed)

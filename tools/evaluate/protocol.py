@@ -1,0 +1,176 @@
+"""The leave-one-out protocol on the CMU motions: which clips are queries, and what the database must not contain."""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+
+from config.errors import DatabaseError
+from config.files import keep_last_used, mark_used
+from database.build import build_database
+from database.clips import Clip, clip_slice
+from database.files.asf_amc import AMC_FPS
+from database.files.cleaning import clean
+from database.files.read import read_clip
+from database.store import SCHEMA, PoseDatabase, open_database
+from tools.progress import progress_bar
+
+logger = logging.getLogger(__name__)
+N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolClip:
+    """A query: file stem, behaviour, and first frame of the file that is part of it (0-based)."""
+
+    stem: str
+    behaviour: str
+    start: int = 0
+
+
+# Most commands measure MAIN unless clips are named; OTHERS complete the protocol.
+MAIN = (
+    ProtocolClip("07_08", "walking"),
+    ProtocolClip("16_15", "walking"),
+    ProtocolClip("35_14", "walking"),
+    ProtocolClip("09_09", "running"),
+    ProtocolClip("16_45", "running"),
+    ProtocolClip("14_02", "boxing", 3000),
+    ProtocolClip("09_12", "transitions"),
+)
+OTHERS = (
+    ProtocolClip("16_05", "jumping"),
+    ProtocolClip("49_02", "hopping", 1700),
+    ProtocolClip("02_05", "boxing"),
+    ProtocolClip("05_18", "dancing"),
+    ProtocolClip("06_10", "basketball"),
+    ProtocolClip("01_08", "climbing"),
+    ProtocolClip("02_08", "sword"),
+    ProtocolClip("135_02", "martial arts"),
+)
+UNKNOWN_SUBJECTS = ("32", "38", "43")
+UNKNOWN_CLIPS = ("32_01", "32_02", "38_01", "38_02", "43_01")
+UNKNOWN = "unseen subjects"
+END_TO_END = (*MAIN, *OTHERS[:2])
+# Of 14_02 frames 1 to 2800 stay in the database; the 200 before the query are left out, so that no neighbour is a fraction of a
+# second away. 49_02 is the only clip with hops: 5 s on the left leg and 1 s on the right stay in; the query is 1.4 s on the
+# right.
+LEAVE_OUT = (
+    *(clip.stem for clip in (*MAIN, *OTHERS) if clip.start == 0),
+    "14_02:2801-",
+    "49_02:1601-",
+    *(f"{subject}_*" for subject in UNKNOWN_SUBJECTS),
+)
+
+
+def protocol_clip(stem: str) -> ProtocolClip:
+    """Return a query by its file stem; any clip of a subject that is left out as a whole is one.
+
+    Raises DatabaseError: the clip is no query, the protocol's database contains it.
+    """
+    for clip in (*MAIN, *OTHERS):
+        if clip.stem == stem:
+            return clip
+    if stem.partition("_")[0] in UNKNOWN_SUBJECTS:
+        return ProtocolClip(stem, UNKNOWN)
+    known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
+    raise DatabaseError(f"{stem} is no clip of the protocol, the database may hold it; take {known} or one of {UNKNOWN_SUBJECTS}")
+
+
+def synthesis_clips() -> tuple[ProtocolClip, ...]:
+    """Return all queries: the clips by behaviour, then those of the subjects that are left out as a whole."""
+    return (*sorted((*MAIN, *OTHERS), key=_table_order), *(protocol_clip(stem) for stem in UNKNOWN_CLIPS))
+
+
+def _table_order(clip: ProtocolClip) -> int:
+    """Return the rank of a behaviour in a table: the paper's two come first."""
+    order = ("boxing", "walking")
+    behaviours = list(dict.fromkeys((*order, *(other.behaviour for other in (*MAIN, *OTHERS)))))
+    return behaviours.index(clip.behaviour)
+
+
+def cmu_folder(motion: Path) -> Path:
+    """Return the folder of the CMU subjects in a folder of unpacked motions. Raises DatabaseError: there is none."""
+    for folder in (motion / "cmu" / "subjects", motion / "subjects", motion):
+        if any(folder.glob("*/*.asf")):
+            return folder
+    raise DatabaseError(f"{motion}: no CMU motions; expected cmu/subjects/NN/NN.asf and NN_TT.amc below it")
+
+
+def query_path(clip: ProtocolClip, motion: Path) -> Path:
+    """Return the path of a query's motion file. Raises DatabaseError: no CMU motions in the folder."""
+    return cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
+
+
+def read_take(stem: str, motion: Path) -> Clip:
+    """Read a whole motion file, cleaned as the database's clips are. Raises FileFormatError, DatabaseError."""
+    return clean(read_clip(query_path(ProtocolClip(stem, ""), motion)))[0]
+
+
+def read_query(clip: ProtocolClip, motion: Path) -> Clip:
+    """Read the frames of a query. Raises FileFormatError, DatabaseError."""
+    whole = read_take(clip.stem, motion)
+    return clip_slice(whole, clip.start, whole.n_frames)
+
+
+def build_protocol_database(motion: Path, out: Path) -> None:
+    """Build the database of all CMU motions except the queries. Raises DuocapError."""
+    with progress_bar("database") as progress:
+        build_database([cmu_folder(motion)], out, leave_out=LEAVE_OUT, progress=lambda done, total, _: progress(done, total))
+
+
+def protocol_database(motion: Path, database: Path | None = None) -> Path:
+    """Return the path of the database to measure with: the given one, or one built from the motions and kept in the user's cache.
+
+    Raises DatabaseError: there are no motions, or the given database contains all queries.
+    """
+    if database is not None:
+        measurable_clips(open_database(database), (), MAIN)
+        return database
+    folder = cmu_folder(motion)
+    listing = "".join(f"{file.relative_to(folder)} {file.stat().st_size} " for file in sorted(folder.glob("*/*.a[ms][cf]")))
+    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {listing}".encode(), digest_size=8).hexdigest()
+    path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"protocol-{key}.db"
+    if path.is_file():
+        mark_used(path)
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    build_protocol_database(motion, path)
+    keep_last_used(path.parent, "protocol-*.db", N_CACHED)
+    return path
+
+
+@lru_cache(maxsize=1)
+def open_once(path: Path) -> PoseDatabase:
+    """Open a database, once in each process that measures clips with it."""
+    return open_database(path)
+
+
+def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:
+    """Return whether a database contains frames of a query, by the names and lengths of its clips."""
+    for name, n_poses in zip(database.clip_names, np.diff(database.clip_start), strict=True):
+        stem, _, first = name.partition("+")
+        if stem == clip.stem and float(first or 0) / AMC_FPS + n_poses / database.fps > clip.start / AMC_FPS:
+            return True
+    return False
+
+
+def measurable_clips(database: PoseDatabase, stems: Sequence[str], default: Sequence[ProtocolClip]) -> list[ProtocolClip]:
+    """Return the named clips, or those of `default` that the database does not contain, with a warning for the others.
+
+    Raises DatabaseError: a named clip is no query, or the database contains it; or it contains all of `default`.
+    """
+    wanted = [protocol_clip(stem) for stem in stems] or list(default)
+    known = [clip for clip in wanted if contains(database, clip)]
+    if known and (stems or len(known) == len(wanted)):
+        raise DatabaseError(
+            f"{database.path}: it holds {known[0].stem}, a query of the protocol; leave it out, or let it be built from --motion"
+        )
+    for clip in known:
+        logger.warning("%s holds %s, which is therefore not measured", database.path, clip.stem)
+    return [clip for clip in wanted if clip not in known]

@@ -1,0 +1,287 @@
+"""Real motions rendered as two videos and reconstructed again: `duocap evaluate end-to-end`.
+
+Every clip is drawn by the simulated cameras of `duocap simulate`, its markers are detected in the images, the subject is
+calibrated from its T-pose, and every pair goes through the pipeline of live capture. Scored is what comes after the T-pose and
+the transition to the clip's first pose. Images do not go through a video codec. With one camera the subject is calibrated with
+both, as it must be; then only the left one is used.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.detection.detector import Detector
+from capture.packets import PairedBlobs, monocular_pair
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from config.arrays import Bools, Floats
+from config.errors import DuocapError
+from config.settings import Settings
+from database.clips import Clip, clip_slice
+from database.files.asf_amc import AMC_FPS
+from database.geometry.kinematics import forward
+from database.store import PoseDatabase, open_database
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose, TrackingState
+from tools.calibrate.session import subject_from_pairs
+from tools.evaluate.asf_angles import AsfAngles, angle_errors, asf_angles, own_angles
+from tools.evaluate.parallel import run_tasks
+from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, query_path, read_query
+from tools.evaluate.scores import LabelCheck, PoseScore, ScoredMotion, check_labels, score
+
+TPOSE_S = 3.0
+MIN_VISIBLE = 0.5  # share of a marker's disc that must be visible for the marker to count as seen
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedOptions:
+    """How clips are rendered and reconstructed.
+
+    seconds: of each clip, 0: all; occlude: share of the markers hidden; true_subject: whether the pipeline is given the true
+    skeleton and offsets; cameras: used after the T-pose.
+    """
+
+    markers: str = "boxing"
+    seconds: float = 20.0
+    occlude: float = 0.0
+    true_subject: bool = False
+    seed: int = 1
+    cameras: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPerformance:
+    """What the cameras saw of a performer.
+
+    pairs: N of them; seconds: (N,); shown: markers visible to every camera in use, (N, M); begin: first pair of the clip itself;
+    begin_s: when the clip begins.
+    """
+
+    performer: Performer
+    pairs: list[PairedBlobs]
+    seconds: Floats
+    shown: Bools
+    begin: int
+    begin_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedResult:
+    """One line of the table.
+
+    asf_deg: mean and p95 of the angles of the file's own skeleton over the tracked frames, the paper's measure; occlude: share
+    of the markers hidden; distance_m: from the cameras to the middle of the motion; skeleton_mm, offset_mm: mean errors of the
+    fitted bone lengths and marker offsets; fps: of the pipeline alone.
+    """
+
+    clip: str
+    behaviour: str
+    occlude: float
+    distance_m: float
+    skeleton_mm: float
+    offset_mm: float
+    fps: float
+    asf_deg: tuple[float, float]
+    score: PoseScore
+
+
+def render(clip: Clip, options: RenderedOptions, settings: Settings) -> RenderedPerformance:
+    """Draw a clip after a T-pose for two 640x480 cameras at 60 Hz and detect its markers. Raises DuocapError."""
+    if options.seconds > 0:
+        clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))
+    scene = SimulatedScene(
+        motion=clip.name, markers=options.markers, tpose_s=TPOSE_S, pixel_noise_px=0.3, occlude=options.occlude, seed=options.seed
+    )
+    performer = performer_from_scene(scene, clip)
+    cameras = [SimulatedCamera(scene, index, performer) for index in (0, 1)]
+    detectors = [Detector(settings.detector) for _ in cameras]
+    n = min(len(camera.times_s) for camera in cameras)
+    pairs, shown = [], np.empty((n, len(performer.markers)), bool)
+    for k in range(n):
+        drawn = [camera.frame_with_truth(k) for camera in cameras]
+        left, right = (detector.step(frame) for detector, (frame, _, _) in zip(detectors, drawn, strict=True))
+        pairs.append(PairedBlobs(left, right))
+        shown[k] = np.all([visible >= MIN_VISIBLE for _, _, visible in drawn[: options.cameras]], axis=0)
+    seconds = np.array([pair.t_capture_ns for pair in pairs]) * 1e-9
+    begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
+    return RenderedPerformance(performer, pairs, seconds, shown, int(np.searchsorted(seconds, begin_s)), begin_s)
+
+
+def calibrate(rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase, settings: Settings) -> Subject:
+    """Return the subject fitted to the rendered T-pose, or the true one. Raises CalibrationError: no T-pose found."""
+    performer = rendered.performer
+    standing = [pair for pair, t in zip(rendered.pairs, rendered.seconds, strict=True) if t < performer.tpose_s[1]]
+    result = subject_from_pairs(performer.clip.name, standing, performer.rig, performer.markers, database, settings).subject
+    if not options.true_subject:
+        return result
+    skeleton = performer.clip.skeleton
+    return Subject(result.name, skeleton, result.markers, performer.offset_m, result.residual_mm, result.up)
+
+
+def track(
+    rendered: RenderedPerformance, subject: Subject, database: PoseDatabase, settings: Settings, cameras: int
+) -> tuple[list[Pose], list[LabelCheck], float]:
+    """Put every pair through the pipeline. Return poses, their labels against the truth, and pairs per second."""
+    performer = rendered.performer
+    rig = performer.rig if cameras == 2 else replace(performer.rig, right=performer.rig.left)
+    pipeline = Pipeline(rig, subject, database, settings)
+    pipeline.warm()
+    marker_m = performer.markers_of(*performer.joints_at(rendered.seconds))
+    poses, labels, spent_s = [], [], 0.0
+    for pair, true_m, shown in zip(rendered.pairs, marker_m, rendered.shown, strict=True):
+        begin_s = time.perf_counter()
+        poses.append(pipeline.step(pair if cameras == 2 else monocular_pair(pair.left)))
+        spent_s += time.perf_counter() - begin_s
+        assert pipeline.markers is not None
+        labels.append(check_labels(pipeline.markers, rig, true_m, shown))
+    return poses, labels, len(poses) / spent_s
+
+
+def skeleton_error_mm(subject: Subject, performer: Performer) -> float:
+    """Return the mean error of the bone lengths."""
+    lengths = [np.linalg.norm(skeleton.offsets_m[1:], axis=1) for skeleton in (subject.skeleton, performer.clip.skeleton)]
+    return 1e3 * float(np.abs(lengths[0] - lengths[1]).mean())
+
+
+def offset_error_mm(subject: Subject, performer: Performer) -> float:
+    """Return the mean error of the marker offsets in their joints' frames."""
+    return 1e3 * float(np.linalg.norm(subject.offset_m - performer.offset_m, axis=1).mean())
+
+
+def run_clip(
+    which: ProtocolClip, motion: Path, database: PoseDatabase, settings: Settings, options: RenderedOptions
+) -> RenderedResult:
+    """Render, calibrate, reconstruct and score one clip. Raises DuocapError."""
+    rendered = render(read_query(which, motion), options, settings)
+    performer = rendered.performer
+    subject = calibrate(rendered, options, database, settings)
+    poses, labels, fps = track(rendered, subject, database, settings, options.cameras)
+    part = slice(rendered.begin, None)
+    rotvec, root_m = np.array([pose.rotvec for pose in poses[part]]), np.array([pose.root_m for pose in poses[part]])
+    true_rotvec, true_root_m = performer.poses_at(rendered.seconds[part])
+    estimated = ScoredMotion(rotvec, forward(subject.skeleton, rotvec, root_m)[1])
+    true = ScoredMotion(true_rotvec, forward(performer.clip.skeleton, true_rotvec, true_root_m)[1])
+    tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
+    result = score(estimated, true, tracked, labels[part], performer.markers.names)
+    errors = skeleton_error_mm(subject, performer), offset_error_mm(subject, performer)
+    asf = paper_errors_deg(asf_angles(query_path(which, motion)), which.start, rendered, rotvec, true_rotvec)[tracked]
+    asf_deg = (float(asf.mean()), float(np.percentile(asf, 95))) if asf.size else (float("nan"), float("nan"))
+    return RenderedResult(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, asf_deg, result)
+
+
+def paper_errors_deg(file: AsfAngles, start: int, rendered: RenderedPerformance, rotvec: Floats, true_rotvec: Floats) -> Floats:
+    """Return the errors of the file's own joint angles, (N, D) [deg], for the poses from `rendered.begin` on.
+
+    file: the whole file's angles; start: its frame at which the clip begins; rotvec, true_rotvec: (N, J, 3) [rad].
+    """
+    at = start + np.rint((rendered.seconds[rendered.begin :] - rendered.begin_s) * AMC_FPS).astype(np.int64)
+    last = len(file.angles[0]) - 1
+    near = AsfAngles(file.chains, tuple(angles[np.clip(at, 0, last)] for angles in file.angles))
+    true = own_angles(near, true_rotvec)
+    return angle_errors(own_angles(true, rotvec), true)
+
+
+def _run_by_path(
+    which: ProtocolClip, motion: Path, database: Path, settings: Settings, options: RenderedOptions
+) -> RenderedResult | str:
+    """Run one clip in a process of a pool; return the reason where it cannot be measured."""
+    try:
+        return run_clip(which, motion, open_once(database), settings, options)
+    except DuocapError as error:
+        return f"{which.stem}: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedResults:
+    """Results of the clips that could be measured, and the reasons of the others."""
+
+    results: list[RenderedResult]
+    failed: list[str]
+
+
+def measure_rendered(
+    motion: Path,
+    database: Path,
+    settings: Settings,
+    options: RenderedOptions,
+    *,
+    clips: Sequence[str] = (),
+    occlude: Sequence[float] = (0.0,),
+    processes: int = 2,
+) -> RenderedResults:
+    """Measure clips with every share of markers hidden.
+
+    Raises DatabaseError: a clip is none of the protocol, or the database contains it.
+    """
+    wanted = measurable_clips(open_database(database), clips, END_TO_END)
+    tasks = [
+        partial(_run_by_path, clip, motion, database, settings, replace(options, occlude=share))
+        for share in occlude
+        for clip in wanted
+    ]
+    found = run_tasks(tasks, processes)
+    results = [each for each in found if isinstance(each, RenderedResult)]
+    return RenderedResults(results, [each for each in found if isinstance(each, str)])
+
+
+HEAD = (
+    f"{'clip':<7}{'behaviour':<16}{'frames':>7}{'tracked':>9}{'position mm':>16}{'ASF deg':>14}{'angle deg':>14}{'joint deg':>14}"
+    f"{'in view':>9}{'labelled':>10}{'wrong':>8}{'bones':>7}{'offset':>8}{'m away':>8}{'fps':>6}"
+)
+
+
+def row(result: RenderedResult) -> str:
+    """Return one line."""
+    s = result.score
+    return (
+        f"{result.clip:<7}{result.behaviour:<16}{s.frames:>7}{100 * s.tracked:>8.1f}%"
+        f"{_spread(s.position_mm, 16, 1)}{_spread(result.asf_deg, 14, 2)}"
+        f"{_spread(s.angle_deg, 14, 2)}{_spread(s.geodesic_deg, 14, 2)}"
+        f"{100 * s.in_view:>8.1f}%{100 * s.labelled:>9.1f}%{100 * s.wrong_frames:>7.1f}%"
+        f"{result.skeleton_mm:>7.1f}{result.offset_mm:>8.1f}{result.distance_m:>8.1f}{result.fps:>6.0f}"
+    )
+
+
+def mean_row(results: list[RenderedResult], behaviour: str) -> str:
+    """Return the mean over clips, each weighted equally; errors are those of the clips with a tracked frame."""
+    scores = [result.score for result in results]
+    tracked = [result for result in results if result.score.tracked > 0.0] or results
+    position, angle, geodesic = (
+        tuple(np.mean([getattr(result.score, name) for result in tracked], axis=0))
+        for name in ("position_mm", "angle_deg", "geodesic_deg")
+    )
+    asf = tuple(np.mean([result.asf_deg for result in tracked], axis=0))
+    return (
+        f"{'mean':<7}{behaviour:<16}{sum(s.frames for s in scores):>7}{100 * np.mean([s.tracked for s in scores]):>8.1f}%"
+        f"{_spread(position, 16, 1)}{_spread(asf, 14, 2)}{_spread(angle, 14, 2)}{_spread(geodesic, 14, 2)}"
+    )
+
+
+def report(found: RenderedResults) -> Iterator[str]:
+    """Yield the lines of a table for each share of occlusion, with means by behaviour, and the reasons of failure."""
+    results = found.results
+    for occlude in dict.fromkeys(result.occlude for result in results):
+        part = [result for result in results if result.occlude == occlude]
+        yield f"\n{100 * occlude:.0f} % of the markers occluded; mean / p95 of tracked frames; bones, offset: of the fit [mm]"
+        yield HEAD
+        yield from (row(result) for result in part)
+        for behaviour in dict.fromkeys(result.behaviour for result in part):
+            same = [result for result in part if result.behaviour == behaviour]
+            if len(same) > 1:
+                yield mean_row(same, behaviour)
+        if len(part) > 1:
+            yield mean_row(part, "all")
+    if any(result.behaviour == "boxing" for result in results):
+        yield "Chai & Hodgins 2005, section 8, boxing from two cameras: 2.54 degrees per joint angle"
+    yield "\n".join(found.failed)
+
+
+def _spread(spread: tuple[float, ...], width: int, digits: int) -> str:
+    """Return mean and 95th percentile as text."""
+    return f"{spread[0]:.{digits}f} / {spread[1]:.{digits}f}".rjust(width)

@@ -1,1 +1,0 @@
-"""The papers' tables and figures on real motions: what `duocap evaluate` measures."""

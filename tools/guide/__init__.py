@@ -1,0 +1,1 @@
+"""Calibration with cameras that run: somebody is guided on a page."""

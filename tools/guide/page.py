@@ -1,0 +1,113 @@
+"""The page of a guided calibration, opened beside it: on this machine, in the system's browser if there is a display.
+
+What comes of a guided calibration, and how it gets onto the page.
+"""
+
+import contextlib
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from calibration.quality.report import QualityReport
+from config.errors import DuocapError
+from config.settings import Settings
+from stream.guidance.page import AGAIN, CLOSE, GuidePage, PageResult
+from stream.web.server import open_server, url_of
+from tools.viewer import SEEN_S, can_browse, prefers_dark
+
+TURN_S = 0.1
+
+
+@contextlib.contextmanager
+def open_page(settings: Settings, title: str, tell: Callable[[str], None], wanted: bool) -> Iterator[GuidePage | None]:
+    """Have a page while the block runs; yields None where it is not wanted or could not be opened: words in the terminal do.
+
+    A page is told of, and opened by itself where there is a display.
+    """
+    page = None
+    if wanted:
+        try:
+            server = open_server(settings.viewer.host, settings.viewer.port, "duocap")
+        except DuocapError as error:
+            tell(f"without a page: {error}")
+        else:
+            theme = settings.viewer.theme
+            page = GuidePage(server, title, theme == "dark" or (theme == "auto" and prefers_dark()))
+            url = url_of(settings.viewer.host, server.get_port())
+            tell(f"guidance: {url}")
+            if can_browse():
+                with contextlib.suppress(webbrowser.Error):
+                    webbrowser.open(url)
+    try:
+        yield page
+    finally:
+        if page is not None:
+            page.close()
+
+
+def look_at_result(page: GuidePage, tell: Callable[[str], None]) -> bool:
+    """Stay while somebody looks at what came out; True: all is to be done again. Ctrl-C and a closed page end it, too."""
+    if not page.n_pages:
+        return False
+    tell("the result is on the page; close it or press Ctrl-C to end")
+    last_seen_s = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        while time.monotonic() - last_seen_s < SEEN_S:
+            asked = page.asked()
+            if AGAIN in asked:
+                return True
+            if CLOSE in asked:
+                return False
+            if page.n_pages:
+                last_seen_s = time.monotonic()
+            time.sleep(TURN_S)
+    return False
+
+
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GuideOutcome:
+    """What became of what was seen: the verdict, further lines, its picture, and why nothing was written, if so."""
+
+    report: QualityReport | None = None
+    lines: tuple[str, ...] = ()
+    picture: Path | None = None
+    error: DuocapError | None = None
+
+
+def finished(finish: Callable[[Progress], GuideOutcome], words: str, page: GuidePage | None) -> GuideOutcome:
+    """Have it calibrated, and show what came out. words: what is worked with."""
+
+    def progress(words: str, share: float | None = None) -> None:
+        if page is not None:
+            page.solving(words, share)
+
+    progress(words)
+    try:
+        outcome = finish(progress)
+    except DuocapError as error:
+        outcome = GuideOutcome(error=error)
+    if page is not None:
+        page.result(_result(outcome))
+    return outcome
+
+
+def _result(outcome: GuideOutcome) -> PageResult:
+    """Return what the page shows of an outcome."""
+    error = "" if outcome.error is None else " ".join(str(outcome.error).split())
+    return PageResult(outcome.report, outcome.lines, _picture(outcome.picture), error)
+
+
+def _picture(file: Path | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]] | None":
+    """Read a picture as RGB, None where there is none; through memory, since OpenCV cannot open every path on Windows."""
+    if file is None or not file.is_file():
+        return None
+    image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
+    return None if image is None else np.ascontiguousarray(image[..., ::-1], dtype=np.uint8)

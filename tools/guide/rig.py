@@ -1,0 +1,114 @@
+"""Calibrate cameras while they run: somebody moves a board and is guided, in the browser and in words, until it is enough.
+
+Whoever calls `watch_boards` says what is to become of the views (selection, solving, verdict, files); this module gets them.
+
+Calibrate a rig with cameras that run: somebody is guided with the board, then what was seen is solved and judged.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from calibration.board.pattern import Board
+from capture.clock import now_ns
+from capture.process.board_detection import BoardInbox
+from capture.process.board_watch import TICK_NS, no_detector, open_board_watch
+from capture.process.plan import CameraPlan
+from config.settings import Settings
+from reconstruct.process.inbox import Inbox
+from stream.guidance.page import GuidePage
+from tools.calibrate.rig import RigTask, calibrate_pairs
+from tools.guide.boards import BoardSession, CollectedViews
+from tools.guide.cameras import GuidedCameras, checked_plans
+from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
+from tools.guide.show import GuideShow
+from tools.interrupt import interrupt_on_sigterm
+from tools.run.cameras import CameraKind, kind_of
+
+__all__ = ["CollectedViews", "Finish", "GuideOutcome", "Progress", "watch_boards"]
+
+TURN_MS = 30
+STILLS_FPS = 2.0
+
+Tell = Callable[[str], None]
+Finish = Callable[[CollectedViews, Progress], GuideOutcome]
+
+
+def watch_boards(
+    settings: Settings,
+    sources: Sequence[str],
+    board: Board,
+    finish: Finish,
+    *,
+    fps: float | None = None,
+    browser: bool = True,
+    tell: Tell = print,
+) -> GuideOutcome:
+    """Guide somebody with a board before one camera or two, then have `finish` calibrate with what was seen.
+
+    sources: CAM, or recordings to try it out with; finish: gets views and a way to tell how far it is (words, share or None),
+    and gives what came out; what it raises as DuocapError is shown on the page, too. Ctrl-C and `Finish now` calibrate with what
+    there is. Raises DuocapError: no camera, too few views, or what `finish` raised or gave as its error.
+    """
+    stills = all(kind_of(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
+    plans = checked_plans(sources, settings, fps or (STILLS_FPS if stills else None), tell)
+    with interrupt_on_sigterm(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
+        while True:
+            collected = _collected(plans, sources, board, page, tell, stills)
+            words = f"with {len(collected.pairs)} views"
+            tell(f"solving {words}")
+            outcome = finished(partial(finish, collected), words, page)
+            if page is None or not look_at_result(page, tell):
+                break
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome
+
+
+def _collected(
+    plans: Sequence[CameraPlan], sources: Sequence[str], board: Board, page: GuidePage | None, tell: Tell, stills: bool
+) -> CollectedViews:
+    """Collect views until it is enough, all has come to its end, or somebody wants no more."""
+    inbox, blobs = BoardInbox(), Inbox()
+    watch = partial(open_board_watch, board, inbox.address, TICK_NS)
+    looking = [
+        replace(plan, detector=no_detector, detector_again=None, sinks=(watch,), preview=page is not None) for plan in plans
+    ]
+    show = GuideShow(page, tell)
+    session = BoardSession(board, show, tell, stills)
+    try:
+        with GuidedCameras(looking, sources, blobs.address, tell) as cameras:
+            tell(f"opening the camera{'s' if len(sources) > 1 else ''}; then show the board, {board.text}; Ctrl-C ends")
+            try:
+                while not session.over:
+                    cameras.turn(TURN_MS)
+                    blobs.drain(0)
+                    session.turn(cameras, inbox.drain(), now_ns())
+            except KeyboardInterrupt:
+                if session.guide is None:
+                    raise
+                tell("no more views")
+    finally:
+        show.close()
+        inbox.close()
+        blobs.close()
+    return session.collected()
+
+
+def calibrate_live(
+    settings: Settings, sources: Sequence[str], task: RigTask, fps: float | None, browser: bool, tell: Tell
+) -> None:
+    """Guide, then calibrate; the page shows the verdict too. Raises DuocapError: no camera, too few views, or a fail."""
+
+    def finish(collected: CollectedViews, progress: Callable[[str, float | None], None]) -> GuideOutcome:
+        lines: list[str] = []
+
+        def say(line: str) -> None:
+            lines.append(line)
+            tell(line)
+
+        done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
+        return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), task.picture, done.error)
+
+    watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

@@ -1,0 +1,145 @@
+"""Calibrate a performer while the cameras run: the T-pose is guided, taken by itself once it was held, then fitted.
+
+Whoever calls `watch_tpose` says what is to become of the views (fit, verdict, files); this module gets them.
+
+Calibrate a performer with cameras that run: the T-pose is guided, then fitted, judged, drawn and written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from calibration.camera import Rig
+from calibration.guidance.subject import SubjectGuide
+from calibration.subject.subject import write_subject
+from capture.clock import now_ns
+from capture.packets import PairedBlobs
+from capture.process.plan import CameraPlan
+from config.errors import CalibrationError, DuocapError
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.geometry.skeleton import Skeleton
+from reconstruct.process.inbox import Inbox
+from stream.guidance.page import GuidePage
+from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.session import subject_from_pairs, summary_lines
+from tools.calibrate.subject import SubjectTask
+from tools.guide.cameras import GuidedCameras, checked_plans
+from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
+from tools.guide.show import GuideShow
+from tools.guide.tpose import TposeSession
+from tools.interrupt import interrupt_on_sigterm
+from tools.run.cameras import RoomSettings
+
+__all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
+
+TURN_MS = 20
+
+Tell = Callable[[str], None]
+Finish = Callable[[list[PairedBlobs], Progress], GuideOutcome]
+
+
+def watch_tpose(
+    settings: Settings,
+    sources: Sequence[str],
+    rig: Rig,
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    finish: Finish,
+    *,
+    fps: float | None = None,
+    learn_s: float = 0.0,
+    browser: bool = True,
+    tell: Tell = print,
+) -> GuideOutcome:
+    """Guide a performer into a T-pose before two cameras, then have `finish` fit the subject to what was seen of it.
+
+    sources: CAM left and right, or recordings to try it out with; markers: that are worn; skeletons: of the database; learn_s:
+    for so long the performer is out of view at first and the background is learned; finish: gets the pairs of views in which the
+    pose was held. Raises DuocapError: no camera, another size than the rig's, no T-pose held, what `finish` raised or gave.
+    """
+    if len(sources) != 2:
+        raise CalibrationError(f"{sources[0]}: one camera cannot measure depth, which a performer's size takes; give both")
+    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
+    plans = checked_plans(sources, settings, fps, tell, RoomSettings(colors, learn_s))
+    make_guide = partial(SubjectGuide, rig, markers, skeletons)
+    with interrupt_on_sigterm(), open_page(settings, "Calibrate the performer", tell, browser) as page:
+        while True:
+            pairs = _held(plans, sources, rig, make_guide, settings, learn_s, page, tell)
+            words = f"with {len(pairs)} views of the T-pose"
+            tell(f"fitting {words}")
+            outcome = finished(partial(finish, pairs), words, page)
+            if page is None or not look_at_result(page, tell):
+                break
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome
+
+
+def _held(
+    plans: Sequence[CameraPlan],
+    sources: Sequence[str],
+    rig: Rig,
+    make_guide: Callable[[], SubjectGuide],
+    settings: Settings,
+    learn_s: float,
+    page: GuidePage | None,
+    tell: Tell,
+) -> list[PairedBlobs]:
+    """Wait until the pose was held, and give the views of that time."""
+    inbox = Inbox()
+    show = GuideShow(page, tell)
+    session = TposeSession(make_guide, rig, settings.match, show, tell)
+    looking = [replace(plan, preview=page is not None) for plan in plans]
+    try:
+        with GuidedCameras(looking, sources, inbox.address, tell, learn_s) as cameras:
+            tell("opening the cameras; then stand in a T-pose before them; Ctrl-C ends")
+            while not session.over:
+                cameras.turn(0)
+                received = inbox.drain(TURN_MS)
+                _check_sizes(rig, cameras.sizes)
+                session.turn(cameras, received, now_ns())
+    finally:
+        show.close()
+        inbox.close()
+    return session.pairs()
+
+
+def _check_sizes(rig: Rig, sizes: Sequence[tuple[int, int]]) -> None:
+    """Raise DuocapError where a camera's pictures have another size than its calibration."""
+    for camera, size in zip(rig.cameras, sizes, strict=True):
+        if all(size) and size != camera.size:
+            raise DuocapError(
+                f"{camera.title} gives {size[0]}x{size[1]}, but the rig was calibrated at "
+                f"{camera.size[0]}x{camera.size[1]}; set the camera to that size, or calibrate at this one"
+            )
+
+
+def calibrate_subject_live(
+    settings: Settings, sources: Sequence[str], task: SubjectTask, fps: float | None, learn_s: float, browser: bool, tell: Tell
+) -> None:
+    """Guide, then fit; the page shows the verdict too. Raises DuocapError: no camera, no T-pose held, or a verdict of fail."""
+
+    def finish(pairs: list[PairedBlobs], progress: Progress) -> GuideOutcome:
+        result = subject_from_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
+        for line in summary_lines(result):
+            tell(line)
+        print_report(result.report, tell)
+        if task.picture is not None:
+            from calibration.subject.picture import draw_subject
+
+            progress("drawing", None)
+            draw_subject(result.found, result.report, task.picture)
+            tell(f"picture: {task.picture}")
+        try:
+            check_report(result.report, task.out)
+        except CalibrationError as error:
+            return GuideOutcome(result.report, (), task.picture, error)
+        write_subject(task.out, result.subject)
+        tell(f"written to {task.out}")
+        return GuideOutcome(result.report, (f"written to {task.out}",), task.picture)
+
+    skeletons = task.database.skeletons
+    watch_tpose(
+        settings, sources, task.rig, task.markers, skeletons, finish, fps=fps, learn_s=learn_s, browser=browser, tell=tell
+    )

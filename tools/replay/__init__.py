@@ -1,0 +1,1 @@
+"""A recording through the steps of live capture."""

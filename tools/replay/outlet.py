@@ -1,0 +1,123 @@
+"""Where the poses of a replay go: the stream, if its address is free.
+
+What a replay lets its viewers see beside the poses: once a second its status, and previews while somebody looks.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.clock import now_ns
+from capture.packets import Blobs, Frame
+from capture.process.preview import PreviewPublisher
+from config.settings import CAMERAS, Settings
+from reconstruct.pose import Pose, TrackingState
+from reconstruct.process.sink import RunStatus
+from stream.publish.fanout import OutputFactory
+from stream.publish.publisher import StreamError
+from stream.publish.sink import StreamSink
+from tools.run.live import open_sink
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def replay_sink(
+    settings: Settings,
+    subject: Subject,
+    rig: Rig,
+    publish: bool,
+    outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
+) -> Iterator[StreamSink | None]:
+    """Return the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without.
+
+    outputs: factories of what hears every message beside the subscribers; record: a file to record to, which needs the stream.
+    Raises what the outputs raise, RecordingError, and StreamError if it should be recorded.
+    """
+    sink: StreamSink | None = None
+    if publish:
+        try:
+            sink = open_sink(rig, subject, settings, uuid.uuid4().hex[:12], outputs, record)
+        except StreamError as error:
+            if record is not None:
+                raise
+            logger.warning("not publishing: %s", error)
+    try:
+        yield sink
+    finally:
+        if sink is not None:
+            sink.close()
+
+
+PERIOD_NS = 1_000_000_000
+
+
+class TakesStatus(Protocol):
+    """Where the status goes: the stream's sink."""
+
+    def status(self, status: RunStatus) -> None:
+        """Take the state of the run."""
+
+
+class ReplayWatch:
+    """The status and the previews of one replay; call it from one thread.
+
+    clock: gives now [ns]; previews are offered with it, as a replay may be faster or slower than its recording.
+    """
+
+    def __init__(self, sink: TakesStatus, n_cameras: int, previews: bool, clock: Callable[[], int] = now_ns) -> None:
+        self._sink, self._clock = sink, clock
+        self._previews = [PreviewPublisher() for _ in range(n_cameras)] if previews else []
+        self._frames, self._n_before = [0] * n_cameras, [0] * n_cameras
+        self._poses = 0
+        self._state = TrackingState.LOST
+        self._begun_ns = clock()
+
+    def frame(self, frame: Frame, blobs: Blobs) -> None:
+        """Take a frame with what was detected in it."""
+        n = min(frame.camera, len(self._frames) - 1)
+        self._frames[n] += 1
+        if self._previews:
+            self._previews[n].offer(Frame(frame.camera, frame.index, self._clock(), frame.image), blobs)
+
+    def pose(self, pose: Pose) -> None:
+        """Take a pose that was published; tell the status when it is time."""
+        self._poses, self._state = self._poses + 1, pose.state
+        now = self._clock()
+        if now - self._begun_ns >= PERIOD_NS:
+            self._tell(now)
+
+    def _tell(self, now: int) -> None:
+        """Publish the state of the last second and begin another."""
+        seconds = (now - self._begun_ns) * 1e-9
+        rates = [(n - before) / seconds for n, before in zip(self._frames, self._n_before, strict=True)]
+        cameras: dict[str, dict[str, int | float | str]] = {}
+        for n, name in enumerate(CAMERAS[: len(rates)]):
+            cameras[name] = {"state": "live", "frames": self._frames[n], "fps": rates[n]}
+            if self._previews:
+                cameras[name]["preview"] = self._previews[n].address
+        rates_hz = {**dict(zip(CAMERAS, rates, strict=False)), "pose": self._poses / seconds}
+        self._sink.status(RunStatus(now, self._state, rates_hz, {}, {}, cameras))
+        self._poses, self._n_before, self._begun_ns = 0, list(self._frames), now
+
+    def close(self) -> None:
+        """Show no more."""
+        for preview in self._previews:
+            preview.close()
+
+
+@contextmanager
+def replay_watch(sink: TakesStatus | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
+    """Return what watches a replay, or None where nothing is published."""
+    watch = None if sink is None else ReplayWatch(sink, n_cameras, previews)
+    try:
+        yield watch
+    finally:
+        if watch is not None:
+            watch.close()

@@ -1,0 +1,181 @@
+"""Replay a recording through the steps of live capture, in one process, as fast as it goes or in real time.
+
+Smoothing of a replayed take: what `duocap replay --smooth` does to what it exports.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.clock import now_ns
+from capture.packets import Blobs, Frame, MarkerFrame, PairedBlobs
+from capture.recording.recording import CaptureRecording
+from capture.stereo.check import check_rig_fits
+from config.errors import DuocapError
+from config.settings import Settings
+from reconstruct.finish.smoother import smooth
+from reconstruct.labelling.labeller import swapped_markers
+from reconstruct.models.style.model import Style
+from reconstruct.observations import monocular_rays, nearest_on_rays
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose, TrackingState
+from reconstruct.search.examples import PoseTable
+from stream.export.take import Take, TakeInfo, take_from_poses
+from tools.replay.outlet import ReplayWatch
+from tools.replay.styles import open_styles
+
+N_CHECKED = 40
+Progress = Callable[[int, int | None], None]
+
+
+class PoseSink(Protocol):
+    """Whoever takes poses as they come."""
+
+    def pose(self, pose: Pose) -> None:
+        """Take one pose."""
+
+    def serve(self, t_ns: int) -> None:
+        """Do what has to be done now and then."""
+
+
+@dataclass
+class ReplayResult:
+    """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
+
+    style: the last one learned or used.
+    """
+
+    poses: list[Pose] = field(default_factory=list)
+    markers: list[MarkerFrame] = field(default_factory=list)
+    hidden_mm: dict[str, list[float]] = field(default_factory=dict)
+    swaps_suspected: int = 0
+    wall_s: float = 0.0
+    style: Style | None = None
+
+    def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
+        """Return the poses and the measured markers as a take."""
+        return take_from_poses(subject.skeleton, self.poses, subject.markers.names, info or TakeInfo(subject.name))
+
+
+def check_hidden(subject: Subject, hidden: Sequence[str]) -> None:
+    """Raise DuocapError unless every hidden marker exists."""
+    unknown = [name for name in hidden if name not in subject.markers.names]
+    if unknown:
+        raise DuocapError(f"--hide {unknown[0]}: the subject has no such marker; it has: {', '.join(subject.markers.names)}")
+
+
+def replay(
+    recording: CaptureRecording,
+    rig: Rig,
+    subject: Subject,
+    database: PoseTable,
+    settings: Settings,
+    *,
+    hidden: Sequence[str] = (),
+    sink: PoseSink | None = None,
+    watch: ReplayWatch | None = None,
+    realtime: bool = False,
+    progress: Progress = lambda done, total: None,
+    style: Path | None = None,
+) -> ReplayResult:
+    """Run a recording through the pipeline; the same recording gives the same poses every time.
+
+    style: a file of the style to begin with. Raises CalibrationError: the rig does not fit the videos; SourceError: a video
+    breaks off; StyleError; DuocapError: unknown hidden marker.
+    """
+    check_hidden(subject, hidden)
+    pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
+    pipeline.warm()
+    recording.learn_background()
+    check_recording(recording, rig)
+    result = ReplayResult(hidden_mm={name: [] for name in hidden})
+    begun_ns = now_ns()
+    synchroniser = recording.synchroniser(settings.time)
+    seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
+    with open_styles(pipeline, style) as styles:
+        for n, (pair, decode_ns, detect_ns) in enumerate(seen):
+            taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
+            _wait_until(taken_ns)
+            pose = pipeline.step(pair)
+            synchroniser.learn(pipeline.markers, rig)
+            pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
+            note(result, pose, pipeline.markers, subject, rig)
+            if sink is not None:
+                # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
+                sink.pose(replace(pose, t_capture_ns=taken_ns))
+                sink.serve(now_ns())
+            if watch is not None:
+                watch.pose(pose)
+            styles.step(pose)
+            progress(n + 1, recording.n_frames)
+        result.style = styles.last()
+    result.wall_s = (now_ns() - begun_ns) * 1e-9
+    if not result.poses:
+        raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
+    return result
+
+
+def _unseen(frame: Frame, blobs: Blobs) -> None:
+    """Let nobody watch."""
+
+
+def check_recording(recording: CaptureRecording, rig: Rig) -> None:
+    """Raise CalibrationError if the rig does not fit what the first seconds show."""
+    sample: list[PairedBlobs] = []
+    for pair, _, _ in recording.pairs():
+        sample.append(pair)
+        if len(sample) >= N_CHECKED:
+            break
+    check_rig_fits(rig, recording.sizes, sample)
+
+
+def note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
+    """Add one pose and what the labels say of it."""
+    assert markers is not None
+    result.poses.append(pose)
+    result.markers.append(markers)
+    if pose.state is not TrackingState.TRACKING:
+        return
+    result.swaps_suspected += bool(swapped_markers(pose, markers))
+    sight = monocular_rays(markers, rig)
+    # Where one camera is all there is, predictions can be scored across its line of sight only.
+    point_m, known = (
+        (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (markers.point_m, markers.valid)
+    )
+    for name, errors in result.hidden_mm.items():
+        m = subject.markers.names.index(name)
+        if known[m]:
+            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
+
+
+def _wait_until(moment_ns: int) -> None:
+    """Sleep until a moment of the clock."""
+    wait_ns = moment_ns - now_ns()
+    if wait_ns > 0:
+        time.sleep(wait_ns * 1e-9)
+
+
+MAX_WINDOW_S = 2.0
+
+
+def with_smoothing(settings: Settings, window_s: float) -> Settings:
+    """Leave the filter of live poses out of a run that is smoothed afterwards; it would only delay. Raises as `check_window`."""
+    check_window(window_s)
+    return settings if window_s == 0.0 else replace(settings, filter=replace(settings.filter, output=False))
+
+
+def check_window(window_s: float) -> None:
+    """Raise DuocapError for a window that is negative or wider than smoothing makes sense for."""
+    if not 0.0 <= window_s <= MAX_WINDOW_S:
+        raise DuocapError(f"--smooth {window_s:g}: the window must be from 0 to {MAX_WINDOW_S:g} seconds; 0.2 is usual")
+
+
+def smoothed_result(result: ReplayResult, subject: Subject, window_s: float) -> ReplayResult:
+    """Return a replay with its poses smoothed and its gaps bridged; the very result for a window of 0."""
+    return result if window_s == 0.0 else replace(result, poses=smooth(result.poses, subject, window_s))

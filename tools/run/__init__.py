@@ -1,0 +1,1 @@
+"""A live run: its processes started, watched and ended."""

@@ -1,0 +1,209 @@
+"""What a user names as a camera, as a plan for its process: a webcam, a stream of the network, a recording, or a node elsewhere.
+
+CAM is a number, a stable name or part of it, vendor:product or a device path (`capture.sources.webcam.names`), `http://` or
+`rtsp://`, a
+video file or a folder of images, played in real time, or `node`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from capture.process.plan import CameraPlan
+from capture.remote.node import room_details
+from capture.sources.network.address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
+from capture.sources.network.mjpeg import MjpegHttp
+from capture.sources.network.rtsp import Rtsp
+from capture.sources.source import IMAGE_SUFFIXES, CameraError, Source, open_source, register_source
+from capture.sources.webcam.backends import V4L2, backend_of, describe_open_failure
+from capture.sources.webcam.names import CameraIdentity, check_different, identify
+from capture.sources.webcam.settings import check_settings
+from capture.sources.webcam.webcam import DeviceProvider, Webcam
+from config.arrays import Floats
+from config.errors import SourceError
+from config.per_camera import settings_of, with_tuned
+from config.settings import CameraSettings, Settings
+from tools.run.live import open_detector
+from tools.run.parts import AwaitedNode
+
+NODE = "node"
+NETWORK_PATIENCE_S = 60.0  # a phone's app is perhaps not running yet
+VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".mkv", ".mov", ".m4v", ".webm", ".mpg", ".mpeg", ".wmv", ".mjpg", ".mjpeg", ".ts"})
+ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://")
+SEPARATORS = ("/", "\\")
+Tell = Callable[[str], None]
+Colors = tuple[tuple[float, float, float], ...]
+
+
+class CameraKind(StrEnum):
+    """What a CAM is."""
+
+    NODE = "node"
+    WEBCAM = "webcam"
+    NETWORK = "network"
+    RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSettings:
+    """What the detectors are to know of the room.
+
+    colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
+    the background is learned; 0: it is not.
+    """
+
+    colors_rgb: Colors = ()
+    learn_s: float = 0.0
+
+
+def kind_of(source: str) -> CameraKind:
+    """Tell what a user's word for a camera means. Raises SourceError: an address of a kind that is not known, or no such file."""
+    if source == NODE:
+        return CameraKind.NODE
+    if is_mjpeg_url(source) or is_rtsp_url(source):
+        return CameraKind.NETWORK
+    if ADDRESS.match(source):
+        raise SourceError(f"{without_secrets(source)}: cameras of the network are http:// (MJPEG) and rtsp://")
+    if (source.isascii() and source.isdigit()) or source.startswith(("/dev/", "\\\\?\\")):
+        return CameraKind.WEBCAM
+    if Path(source).exists() or _looks_like_a_file(source):
+        return CameraKind.RECORDED
+    return CameraKind.WEBCAM
+
+
+def _looks_like_a_file(source: str) -> bool:
+    """Return whether somebody must have meant a file, were it there or not."""
+    return Path(source).suffix.lower() in VIDEO_SUFFIXES | IMAGE_SUFFIXES or any(mark in source for mark in SEPARATORS)
+
+
+def is_recorded(source: str) -> bool:
+    """Return whether a source is a recording, to be played at its own pace; anything else gives frames when it has them."""
+    return source != NODE and not ADDRESS.match(source) and kind_of(source) is CameraKind.RECORDED
+
+
+def open_network(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
+    """Open a camera of the network. Raises SourceError."""
+    return (MjpegHttp if is_mjpeg_url(source) else Rtsp)(source, camera, fps)
+
+
+def open_webcam(source: str, camera: int, fps: float | None, seconds: Floats | None) -> Source:
+    """Open a webcam as it is by default, for commands that have no settings for it. Raises SourceError, SettingsError."""
+    return open_camera(source, camera, fps, CameraSettings())
+
+
+register_source(lambda source: is_mjpeg_url(source) or is_rtsp_url(source), open_network)
+register_source(lambda source: source.isascii() and source.isdigit(), open_webcam)
+
+
+def open_camera(
+    source: str,
+    camera: int,
+    fps: float | None,
+    settings: CameraSettings | None = None,
+    identity: CameraIdentity | None = None,
+    devices: DeviceProvider | None = None,
+) -> Source:
+    """Open a source, in whatever process, as often as needed.
+
+    settings: of webcams; identity: of one, where it is known already, so that it is found again after others came and went.
+    Raises SourceError, SettingsError.
+    """
+    if kind_of(source) is not CameraKind.WEBCAM:
+        return open_source(source, camera, fps)
+    wanted, found = _asked(settings or CameraSettings(), fps), devices or DeviceProvider()
+    return Webcam(identity or identity_of(source, wanted, found), camera, wanted, found)
+
+
+def _asked(settings: CameraSettings, fps: float | None) -> CameraSettings:
+    """Return what is asked of a webcam, at the rate that was given on the command line if one was."""
+    return settings if fps is None else replace(settings, fps=fps)
+
+
+def identity_of(source: str, settings: CameraSettings, devices: DeviceProvider) -> CameraIdentity:
+    """Find the webcam that is meant. Raises SourceError: none, or several; SettingsError: no such backend."""
+    backend = backend_of(settings.backend)
+    return identify(source, devices.lister(backend))
+
+
+def camera_plan(
+    source: str,
+    camera: int,
+    settings: Settings,
+    fps: float | None,
+    room: RoomSettings | None = None,
+    devices: DeviceProvider | None = None,
+) -> CameraPlan | AwaitedNode:
+    """Plan one camera of a run; settings: of the whole run.
+
+    source: CAM as above; camera: 0 left, 1 right; fps: of recordings, and asked of webcams. Raises SourceError, SettingsError.
+    """
+    own, room = settings_of(settings, camera), room or RoomSettings()
+    if source == NODE:
+        return AwaitedNode(own.detector, room_details(room.colors_rgb, room.learn_s))
+    kind = kind_of(source)
+    identity = identity_of(source, own.camera, devices or DeviceProvider()) if kind is CameraKind.WEBCAM else None
+    return CameraPlan(
+        camera,
+        partial(open_camera, source, camera, fps, own.camera, identity, devices),
+        partial(open_detector, own.detector, colors_rgb=room.colors_rgb, learn_s=room.learn_s),
+        paced=kind is CameraKind.RECORDED,
+        preview=settings.stream.preview,
+        patience_s=NETWORK_PATIENCE_S if kind is CameraKind.NETWORK else 0.0,
+        detector_again=partial(open_detector, own.detector, colors_rgb=room.colors_rgb),
+    )
+
+
+def check_camera(
+    source: str, camera: int, fps: float | None, settings: Settings | None = None, devices: DeviceProvider | None = None
+) -> CameraIdentity | None:
+    """See what can be seen without opening a camera: better an error now than from its process later.
+
+    A recording is opened and closed again, a webcam looked for, an address taken apart. Gives which webcam it is, if it is one.
+    Raises SourceError, SettingsError.
+    """
+    kind = kind_of(source)
+    if kind is CameraKind.RECORDED:
+        open_source(source, camera, fps).close()
+    elif kind is CameraKind.NETWORK:
+        network_address(source)
+    elif kind is CameraKind.WEBCAM:
+        wanted = _asked(settings_of(settings or Settings(), camera).camera, fps)
+        check_settings(wanted)
+        identity = identity_of(source, wanted, devices or DeviceProvider())
+        if devices is None and identity.name and backend_of(wanted.backend) is V4L2:
+            _check_access(identity)
+        return identity
+    return None
+
+
+def _check_access(identity: CameraIdentity) -> None:
+    """Raise SourceError where this user may not open a camera of Linux."""
+    device = Path(f"/dev/video{identity.index}")
+    if device.exists() and not os.access(device, os.R_OK | os.W_OK):
+        raise CameraError(identity.label, f"cannot be opened: {describe_open_failure(identity.index, V4L2)}")
+
+
+def check_cameras(
+    sources: Sequence[str], settings: Settings, fps: float | None, tell: Tell, devices: DeviceProvider | None = None
+) -> Settings:
+    """Check left and right before anything is started; give the settings with what was tuned for these cameras.
+
+    Raises SourceError: also if both are the same camera; SettingsError.
+    """
+    identities = [check_camera(source, camera, fps, settings, devices) for camera, source in enumerate(sources)]
+    check_different(*identities)
+    left, right = sources
+    if left == right and kind_of(left) is CameraKind.NETWORK:
+        raise SourceError(f"left and right are the same camera, {without_secrets(left)}; two are needed")
+    return with_tuned(settings, [stable_name(*pair) for pair in zip(sources, identities, strict=True)], tell)
+
+
+def stable_name(source: str, identity: CameraIdentity | None) -> str:
+    """Return the name by which a camera's tuned settings are kept; empty where it has none that stays."""
+    if source == NODE or is_recorded(source):
+        return ""
+    return without_secrets(source) if identity is None else identity.label

@@ -1,0 +1,177 @@
+"""One process of a run, or a camera node on another machine: what is known of it, how it is started and made to end.
+
+When a process that died is started again: at once, then after growing pauses, and no more where that is of no use.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from capture.clock import now_ns
+from capture.process.control import MAX_DETAILS, Details, Report
+from capture.process.link import SupervisorAddress
+from capture.process.plan import CameraPlan
+from reconstruct.process.main import ReconstructionPlan
+
+FIRST_PAUSE_NS, MAX_PAUSE_NS = 500_000_000, 10_000_000_000
+QUICK_NS = 5_000_000_000  # a process that dies within so long of being ready will do so again
+GOOD_NS = 60_000_000_000  # one that has worked for so long begins with a clean record
+MAX_QUICK = 3
+
+
+@dataclass(slots=True)
+class Restarts:
+    """The record of one process: how often it was started again in all, lately, and in a row without having worked."""
+
+    n: int = 0
+    _lately: int = 0
+    _quick: int = 0
+
+    def died(self, worked_ns: int) -> int | None:
+        """Return the pause before it is started again [ns], None where it shall not be. worked_ns: since it was ready, 0:
+        never.
+        """
+        if worked_ns >= GOOD_NS:
+            self._lately = self._quick = 0
+        self._quick = self._quick + 1 if worked_ns < QUICK_NS else 0
+        if self._quick > MAX_QUICK:
+            return None
+        pause_ns = min(FIRST_PAUSE_NS << (self._lately - 1), MAX_PAUSE_NS) if 0 < self._lately < 16 else 0
+        self.n += 1
+        self._lately = min(self._lately + 1, 15)
+        return pause_ns
+
+
+def duration_words(ns: int) -> str:
+    """Say how long something took."""
+    seconds = ns * 1e-9
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+log = logging.getLogger(__name__)
+
+READY_S = 600.0  # every kernel compiled anew on a slow and busy machine; a process that cannot go on ends or says so long before
+HUNG_S = 5.0
+MAX_TOLD = MAX_DETAILS - 8  # the others say how a node is
+NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "skipped", "unsent")
+# Two cores must do: a pool of threads in each process would only have them fight.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+@dataclass(slots=True)
+class ChildProcess:
+    """One process and what is known of it.
+
+    target: its main function, None for a camera node, which nobody here starts; greeted: it can hear orders; away: a node that
+    is out of reach; counts: its last figures; details: what else it told; tuned: settings given to it since the start, by dotted
+    name; ready_ns: since when it has been ready, 0 where it is not; due_ns: when it is to be started again, 0 where it runs.
+    """
+
+    name: str
+    target: Callable[..., None] | None
+    plan: Any
+    process: SpawnProcess | None = None
+    address: str = ""
+    greeted: bool = False
+    ready: bool = False
+    ended: bool = False
+    away: bool = False
+    last_heard_ns: int = 0
+    ready_ns: int = 0
+    due_ns: int = 0
+    restarts: Restarts = field(default_factory=Restarts)
+    counts: dict[str, int] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
+    tuned: Details = field(default_factory=dict)
+    complaint: Report | None = None
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a camera node."""
+        return self.target is None
+
+    @property
+    def described(self) -> Details:
+        """What the stream's status is to tell of a camera: what it told of itself, and how a node and its clock are."""
+        details: Details = dict(self.details)
+        if self.is_node:
+            details["node"] = "away" if self.away else "ready" if self.ready else "opening"
+            details |= {name: self.counts[name] for name in NODE_FIGURES if name in self.counts}
+        return details
+
+    def hear(self, report: Report, t_ns: int) -> None:
+        """Take what it tells of itself; of a node that tells ever more, only so much as can be passed on."""
+        self.last_heard_ns, self.greeted = t_ns, True
+        self.counts = dict(islice({**self.counts, **report.counts}.items(), MAX_TOLD))
+        self.details = dict(islice({**self.details, **report.details}.items(), MAX_TOLD))
+
+    def forget(self) -> None:
+        """Begin anew: nothing was heard of it yet."""
+        self.greeted = self.ready = self.ended = self.away = False
+        self.last_heard_ns, self.complaint = now_ns(), None
+        self.ready_ns = self.due_ns = 0
+
+    def spawn(self, link: SupervisorAddress) -> None:
+        """Start the process."""
+        assert self.target is not None
+        self.forget()
+        self.process = multiprocessing.get_context("spawn").Process(
+            target=self.target, args=(link, self.plan), name=f"duocap-{self.name}", daemon=True
+        )
+        with one_thread():
+            self.process.start()
+
+    def hung(self, t_ns: int) -> bool:
+        """Return whether it has been silent for too long."""
+        return t_ns - self.last_heard_ns > (HUNG_S if self.ready or self.is_node else READY_S) * 1e9
+
+    def fate(self, hung: bool) -> str:
+        """Say how it ended, in its own words if it left any."""
+        if self.complaint is not None:
+            return self.complaint.text
+        if hung:
+            return f"the {self.name} process has not answered for {HUNG_S if self.ready else READY_S:g} s"
+        code = self.process.exitcode if self.process is not None else None
+        how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
+        return f"the {self.name} process {how}"
+
+    def again(self) -> None:
+        """Prepare to be started once more: a camera that was there is then looked for as long as the run lasts."""
+        if isinstance(self.plan, CameraPlan):
+            self.plan = self.plan.again()
+        elif isinstance(self.plan, ReconstructionPlan):
+            self.plan = replace(self.plan, part=self.restarts.n + 1)
+
+    def end(self) -> None:
+        """Make the process end that does not end by itself."""
+        assert self.process is not None
+        for end in (self.process.terminate, self.process.kill):
+            if self.process.is_alive():
+                log.debug("ending %s by force", self.name)
+                end()
+                self.process.join(1.0)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit the numerical libraries of the processes started within to one thread; they read it when imported."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,136 @@
+"""What a live run is made of, for `demo` and `run` alike: factories that travel to the spawned processes."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.background.live import LiveBackground
+from capture.clock import now_ns
+from capture.detection.detector import Detector
+from capture.recording.session import is_session
+from capture.sockets.endpoints import key_settings
+from capture.sources.source import Source
+from config.settings import DetectorSettings, Settings
+from database.store import open_database
+from reconstruct.models.style.file import read_style
+from reconstruct.models.style.session import SessionStyle
+from reconstruct.pipeline import Pipeline
+from reconstruct.process.journal import Journal, NoJournal
+from reconstruct.process.learner import LearnerPlan
+from reconstruct.process.main import ReconstructionPlan
+from reconstruct.process.reconstruction import PairStepper
+from reconstruct.process.sink import Sink
+from stream.protocol.compose import skeleton_message
+from stream.publish.fanout import OutputFactory, open_outputs
+from stream.publish.sink import StreamSink
+from stream.publish.tuning import TuningState
+from stream.recording.folders import next_take
+from stream.recording.outputs import SessionTake
+
+
+def open_pipeline(rig: Rig, subject: Subject, database: Path, settings: Settings) -> Pipeline:
+    """Open the database and make the pipeline with the clock of live runs. Raises DatabaseError."""
+    return Pipeline(rig, subject, open_database(database), settings, clock=now_ns)
+
+
+def open_session_style(pipeline: PairStepper, style: Path | None = None) -> SessionStyle | None:
+    """Return what styles of the session are learned from, None where they are switched off or of no use to the pipeline.
+
+    style: a file to begin with. Raises StyleError: it cannot be read.
+    """
+    if not isinstance(pipeline, Pipeline) or not pipeline.settings.fill.style:
+        return None
+    return SessionStyle(pipeline.subject.skeleton, pipeline.up, None if style is None else read_style(style))
+
+
+def open_detector(
+    settings: DetectorSettings, source: Source, colors_rgb: Sequence[Sequence[float]] = (), learn_s: float = 0.0
+) -> Detector:
+    """Make the detector of a live source, with a background that is learned meanwhile.
+
+    colors_rgb: of the markers, 0-255, empty where they are bright; learn_s: for so long the performer is out of view at first.
+    """
+    live = LiveBackground(settings.k_sigma, settings.min_difference, learn_s)
+    live.warm()
+    return Detector(settings, colors_rgb=list(colors_rgb), live=live)
+
+
+def open_sink(
+    rig: Rig,
+    subject: Subject,
+    settings: Settings,
+    session: str,
+    outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
+    cameras: bool = False,
+) -> StreamSink:
+    """Make the stream's sink with its outputs and service, in whatever process.
+
+    record: a file to record to at once, or the folder of a session; cameras: there are some that run and can be tuned. Raises
+    StreamError, RecordingError and what the outputs raise.
+    """
+    keys = key_settings(settings.stream)
+    made = open_outputs(outputs)
+    journal: Journal = NoJournal()
+    try:
+        if record is not None and is_session(record):
+            journal = SessionTake(next_take(record), skeleton_message(subject), session)
+            made, record = (*made, journal), None
+        sink = StreamSink(settings.stream.address, session, subject, rig, settings.stream.predict_ms, made, keys)
+        sink.journal = journal
+    except BaseException:
+        for output in made:
+            output.close()
+        raise
+    try:
+        if record is not None:
+            sink.fanout.record(record)
+        sink.fanout.open_service(settings.stream, TuningState(settings) if cameras else None)
+    except BaseException:
+        sink.close()
+        raise
+    return sink
+
+
+def open_sink_again(open_first: Callable[..., StreamSink], record: Path | None, part: int) -> StreamSink:
+    """Make the sink anew within a run whose reconstruction was started again: a recording goes on in another file."""
+    if record is not None and not is_session(record):
+        record = record.with_name(f"{record.stem}.{part}{record.suffix}")
+    return open_first(record=record)
+
+
+def reconstruction_plan(
+    rig: Rig,
+    subject: Subject,
+    database: Path,
+    settings: Settings,
+    session: str,
+    fps: float,
+    outputs: Sequence[OutputFactory] = (),
+    record: Path | None = None,
+    style: Path | None = None,
+    save_style: Path | None = None,
+) -> ReconstructionPlan:
+    """Plan the reconstruction of two cameras at `fps`: pairs may be half a frame time apart, and a tenth for jitter.
+
+    outputs: picklable factories of what hears every message, made beside the publisher; record: a file to record to; style: a
+    file of the style to begin with; save_style: one for the last style learned.
+    """
+    open_first = partial(open_sink, rig, subject, settings, session, tuple(outputs), cameras=True)
+    return ReconstructionPlan(
+        pipeline=partial(open_pipeline, rig, subject, database, settings),
+        sink=partial(open_first, record=record),
+        sink_again=partial(open_sink_again, open_first, record),
+        budget_ns=round(0.6e9 / fps),
+        time=settings.time,
+        journal=journal_of,
+        session_style=partial(open_session_style, style=style),
+        learner=LearnerPlan(save_style),
+    )
+
+
+def journal_of(sink: Sink) -> Journal:
+    """Return where a run is written down: the take of its session, if it is one."""
+    return sink.journal if isinstance(sink, StreamSink) else NoJournal()

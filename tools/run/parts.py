@@ -1,0 +1,39 @@
+"""What a run is put together from besides its own processes, and how it fails."""
+
+from dataclasses import dataclass, field
+
+from capture.process.control import Details
+from capture.sockets.endpoints import KeySettings
+from config.errors import DuocapError
+from config.settings import DetectorSettings
+
+
+class RunError(DuocapError):
+    """A process of the run could not do its part; the message is that process's own line."""
+
+
+class ProcessFaultError(Exception):
+    """A process of the run failed in a way that is not the user's fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedNode:
+    """A camera that is a node on another machine: it is told the detector's settings, and more of the room in `room`."""
+
+    detector: DetectorSettings
+    room: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntrance:
+    """Where camera nodes come in. address: of the control socket; keys: that they are asked for."""
+
+    address: str
+    keys: KeySettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where cameras send to when the process that supervises them takes what they send itself: no third process is started."""
+
+    address: str

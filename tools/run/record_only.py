@@ -1,0 +1,124 @@
+"""Record two cameras without a rig: pictures, stamps and detections, for calibration or for later."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from capture.clock import now_ns
+from capture.recording.session import parts_of
+from capture.sockets.endpoints import key_settings
+from capture.sources.network.address import without_secrets
+from capture.sources.timestamps import read_video_stamps
+from config.errors import SourceError
+from config.settings import CAMERAS, Settings
+from stream.recording.collector import CollectionPlan
+from stream.recording.session import DETECTIONS
+from tools.interrupt import interrupt_on_sigterm
+from tools.run.cameras import NODE, camera_plan, check_cameras
+from tools.run.parts import NodeEntrance
+from tools.run.record import SessionFolder, with_video
+from tools.run.start import await_cameras
+from tools.run.supervisor import Supervisor, new_session
+
+TURN_MS = 20
+LINE_NS = 1_000_000_000
+SETTLE_NS = 300_000_000
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReport:
+    """What was recorded.
+
+    frames: by camera, pictures in its videos, or detections of a camera node; missed: pictures that came meanwhile and are
+    not in the videos, since machine or disk were too slow.
+    """
+
+    folder: Path
+    seconds: float
+    frames: tuple[int, int]
+    missed: tuple[int, int]
+    n_bytes: int
+
+    def lines(self) -> list[str]:
+        """Say so."""
+        left, right = self.frames
+        lost = " and ".join(f"{count} of the {name} camera" for name, count in zip(CAMERAS, self.missed, strict=True) if count)
+        return [
+            f"{self.folder}: {self.seconds:.0f} s, {left} and {right} pictures, {self.n_bytes * 1e-6:.0f} MB",
+            *([f"not recorded, since machine or disk were too slow: {lost}"] if lost else []),
+            f"with a rig and a subject: duocap replay {self.folder} --rig rig.toml --subject subject.toml",
+        ]
+
+
+def record_cameras(
+    settings: Settings, cameras: tuple[str, str], folder: Path, fps: float | None, seconds: float | None, tell: Tell
+) -> RecordReport:
+    """Record until the sources end, so many seconds have passed, or Ctrl-C. tell: news, and a line a second.
+
+    Raises DuocapError for what the user can mend.
+    """
+    settings = check_cameras(cameras, settings, fps, tell)
+    session = new_session()
+    left, right = (with_video(camera_plan(source, camera, settings, fps)) for camera, source in enumerate(cameras))
+    made = SessionFolder(folder, session, settings, [without_secrets(source) for source in cameras])
+    plan, entrance = CollectionPlan(folder / DETECTIONS, session), None
+    if NODE in cameras:
+        keys = key_settings(settings.stream)
+        plan = CollectionPlan(folder / DETECTIONS, session, settings.capture.inbox, keys)
+        entrance = NodeEntrance(settings.capture.control, keys)
+    run: Supervisor | None = None
+    begun_ns = now_ns()
+    try:
+        with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
+            await_cameras(run, cameras, tell, "what writes down the detections")
+            made.describe(run.cameras, 0)
+            run.record(str(folder))
+            begun_ns = run.start()
+            tell(f"recording to {folder}; Ctrl-C ends")
+            _watch(run, seconds, partial(made.line, run.cameras), tell)
+    except KeyboardInterrupt:
+        if run is None or not made.begun:
+            raise
+    finally:
+        made.finish({})
+    return _report(run, made, begun_ns)
+
+
+def _watch(run: Supervisor, seconds: float | None, line: Callable[[], str], tell: Tell) -> None:
+    """Look after the processes until it is over, with a line a second."""
+    begun_ns = now_ns()
+    due_ns, t_ended_ns = begun_ns + LINE_NS, 0
+    while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_NS:
+        run.turn(TURN_MS)
+        t_ns = now_ns()
+        if t_ns >= due_ns:
+            due_ns += LINE_NS
+            tell(line())
+        if not t_ended_ns and (run.ended or (seconds is not None and t_ns - begun_ns >= seconds * 1e9)):
+            t_ended_ns = t_ns
+
+
+def _report(run: Supervisor, made: SessionFolder, begun_ns: int) -> RecordReport:
+    """Sum up, by the files, or by what the processes told last where a camera keeps its pictures to itself."""
+    counts = [run.children[name].counts.get("frames", 0) for name in CAMERAS]
+    kept, missed, seconds = zip(*(pictures_in(made.folder, name) for name in CAMERAS), strict=True)
+    frames = (kept[0] or counts[0], kept[1] or counts[1])
+    return RecordReport(made.folder, max(seconds) or (now_ns() - begun_ns) * 1e-9, frames, (missed[0], missed[1]), made.n_bytes())
+
+
+def pictures_in(folder: Path, name: str) -> tuple[int, int, float]:
+    """Return how many pictures of a camera are recorded, how many between them are not, and over how many seconds."""
+    n_kept, n_missed, t_ns = 0, 0, np.zeros(0, np.int64)
+    for video in parts_of(folder, name, "mkv"):
+        with contextlib.suppress(SourceError):  # whoever reads the session is told
+            rows, _ = read_video_stamps(video.with_suffix(".csv"))
+            n_kept += len(rows)
+            n_missed += int(np.sum(np.maximum(np.diff(rows[:, 0]) - 1, 0)))
+            t_ns = np.append(t_ns, rows[:, 1])
+    return n_kept, n_missed, float(np.ptp(t_ns)) * 1e-9 if len(t_ns) else 0.0

@@ -1,0 +1,155 @@
+"""What a live run amounts to, in figures and in words; pure, times are passed in."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stream.protocol.messages import PoseMessage, StatusMessage
+
+MS = 1e-6
+UNSURE_MS = 1.0  # an offset less sure than that is not put to use
+# Of a camera's facts and counts: frames that did not count, in words.
+LOSSES = {
+    "damaged": "damaged",
+    "corrupt": "damaged",
+    "stale": "too old",
+    "skipped": "skipped",
+    "overtaken": "overtaken by newer ones",
+    "repeated": "repeated",
+    "unsent": "not sent",
+}
+Camera = Mapping[str, int | float | str]
+MAX_KEPT = 1 << 17  # of latencies: the last half hour at 60 Hz
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The figures of one run.
+
+    latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came; drops: by reason; cameras: a line for each, and
+    one for the time between them.
+    """
+
+    seconds: float
+    poses: int
+    tracked: int
+    latency_ms: tuple[float, ...]
+    drops: dict[str, int]
+    cameras: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the report in words."""
+        if not self.poses:
+            return ["no pose came", *self.cameras]
+        p50, p95, p99 = self.latency_ms
+        lost = ", ".join(f"{count} {name}" for name, count in self.drops.items() if count) or "nothing"
+        return [
+            f"{self.poses} poses in {self.seconds:.0f} s, {100.0 * self.tracked / self.poses:.1f} % of them tracked",
+            f"latency, capture to receipt: p50 {p50:.1f} ms, p95 {p95:.1f}, p99 {p99:.1f}",
+            f"dropped: {lost}",
+            *self.cameras,
+        ]
+
+
+class RunStatistics:
+    """Counts a run's poses as they are received; held ones (nothing measured) count as poses that are not tracked."""
+
+    def __init__(self) -> None:
+        self.status: StatusMessage | None = None
+        self.n_poses = self.n_tracked = 0
+        self._latencies_ms = array("d")
+        self._n_before = 0
+        self._span_ns = [0, 0]
+        self._t_last_capture_ns = -1
+
+    def add(self, pose: PoseMessage, t_ns: int) -> None:
+        """Count a pose received at t_ns."""
+        self.n_poses += 1
+        self.n_tracked += pose.state == "tracking"
+        self._span_ns = [self._span_ns[0] or t_ns, t_ns]
+        if pose.t_capture_ns > self._t_last_capture_ns:  # a held pose repeats an old capture
+            self._t_last_capture_ns = pose.t_capture_ns
+            self._latencies_ms.append((t_ns - pose.t_capture_ns) * MS)
+
+    def next_second(self) -> None:
+        """Begin a new second of recent latencies; forget those of long ago."""
+        del self._latencies_ms[: max(0, len(self._latencies_ms) - MAX_KEPT)]
+        self._n_before = len(self._latencies_ms)
+
+    def recent_ms(self) -> tuple[float, ...]:
+        """Return p50 and p95 of the last second, empty when nothing came."""
+        recent = self._latencies_ms[self._n_before :]
+        return tuple(np.percentile(recent, [50, 95]).tolist()) if recent else ()
+
+    def report(self) -> RunReport:
+        """Sum up."""
+        latency = tuple(np.percentile(self._latencies_ms, [50, 95, 99]).tolist()) if self._latencies_ms else ()
+        drops = dict(self.status.drops) if self.status is not None else {}
+        seconds = (self._span_ns[1] - self._span_ns[0]) * 1e-9
+        lines = () if self.status is None else camera_lines(self.status, seconds)
+        return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines)
+
+
+def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
+    """Say in one line how the run is."""
+    rates = status.rates_hz
+    words = [
+        status.state,
+        f"{rates.get('pose', 0.0):.0f} poses/s of {rates.get('left', 0.0):.0f} and {rates.get('right', 0.0):.0f} frames",
+    ]
+    if latency_ms:
+        words.append(f"latency {latency_ms[0]:.0f} ms, p95 {latency_ms[1]:.0f}")
+    if status.skew_ns:
+        words.append(f"skew {status.skew_ns.get('median', 0.0) * MS:.1f} ms")
+    if offset := offset_words(status.calibration):
+        words.append(offset)
+    dropped = sum(status.drops.values())
+    if dropped:
+        words.append(f"{dropped} dropped")
+    for name, camera in status.cameras.items():
+        words += [line for line in (state_words(name, camera), node_words(name, camera)) if line]
+    return ", ".join(words)
+
+
+def offset_words(calibration: Mapping[str, float]) -> str:
+    """Say by how much the right camera's stamps are late, with the uncertainty; empty while nobody knows."""
+    offset_ms, sigma_ms = calibration.get("time_offset_ms"), calibration.get("time_offset_sigma_ms")
+    if offset_ms is None or (not offset_ms and sigma_ms is not None and sigma_ms > UNSURE_MS):
+        return ""
+    return f"time offset {offset_ms:+.1f} ms" + ("" if sigma_ms is None else f" (within {2.0 * sigma_ms:.1f})")
+
+
+def state_words(name: str, camera: Camera) -> str:
+    """Say what is wrong with a camera; empty for one that is well."""
+    state, health = str(camera.get("state", "")), str(camera.get("health", ""))
+    bad = state if state not in ("", "live", "waiting") else ""
+    return f"{name} {': '.join(part for part in (bad, health) if part)}" if bad or health else ""
+
+
+def camera_lines(status: StatusMessage, seconds: float) -> tuple[str, ...]:
+    """Say how each camera did over a run of so many seconds, and what the time between them was."""
+    lines = [_camera_line(name, camera, seconds) for name, camera in status.cameras.items()]
+    offset = offset_words(status.calibration)
+    return (*lines, f"{offset}: by so much the right camera's stamps are late") if offset else tuple(lines)
+
+
+def _camera_line(name: str, camera: Camera, seconds: float) -> str:
+    """Say how one camera did."""
+    called = camera.get("name") or camera.get("address")
+    frames = int(camera.get("frames", 0))
+    words = [f"{frames} frames" + (f", {frames / seconds:.1f}/s" if seconds >= 1.0 else "")]
+    words += [f"{camera[key]} {said}" for key, said in LOSSES.items() if camera.get(key)]
+    words += [line for line in (str(camera.get("otherwise", "")), str(camera.get("health", ""))) if line]
+    return f"{name} camera{f' ({called})' if called else ''}: " + ", ".join(words)
+
+
+def node_words(name: str, camera: Camera) -> str:
+    """Say how a camera node and its clock are; empty for a camera of this machine."""
+    if "node" not in camera:
+        return ""
+    if camera["node"] != "ready" or "clock_offset_ns" not in camera:
+        return f"{name} node {camera['node']}"
+    offset, error, rtt = (float(camera.get(key, 0)) * MS for key in ("clock_offset_ns", "clock_error_ns", "rtt_ns"))
+    return f"{name} node's clock {offset:+.2f} ms (within {error:.2f}), round trip {rtt:.1f} ms"

@@ -1,0 +1,179 @@
+"""A live run: two cameras here or on other machines, the reconstruction, and what a person wants to know meanwhile."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.clock import now_ns
+from capture.process.plan import CameraPlan
+from capture.sockets.endpoints import key_settings
+from capture.sources.network.address import without_secrets
+from capture.sources.webcam.webcam import DeviceProvider
+from config.settings import Settings
+from reconstruct.process.main import ReconstructionPlan
+from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
+from stream.publish.fanout import OutputFactory
+from stream.publish.subscriber import Subscriber
+from stream.recording.folders import SUFFIX
+from tools.interrupt import interrupt_on_sigterm
+from tools.run.cameras import NODE, RoomSettings, camera_plan, check_cameras, is_recorded
+from tools.run.live import reconstruction_plan
+from tools.run.parts import AwaitedNode, NodeEntrance
+from tools.run.record import SessionFolder, with_video
+from tools.run.report import RunReport, RunStatistics
+from tools.run.start import DelayedNotice, await_cameras, check_sizes, empty_the_room, quality_message
+from tools.run.supervisor import Supervisor, new_session
+
+TURN_MS = 10
+SETTLE_S = 0.3  # the last pose is out by then, also that of a camera on another machine
+DEFAULT_FPS = 60.0  # until the cameras have said theirs
+SECOND_NS = 1_000_000_000
+
+Tell = Callable[[str], None]
+Show = Callable[[RunStatistics, StatusMessage], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What to run. cameras: left and right as the user named them; fps: of recordings, and asked of webcams; None: their own.
+
+    record: a file for the stream (.mcap), or the folder of a session that is to be made; seconds: None until the sources end;
+    style: a file of the style to begin with; save_style: one for the last style learned;
+    learn_s: for so long the performer is out of view at the start and the background is learned; devices: where webcams come
+    from, None for this machine's.
+    """
+
+    cameras: tuple[str, str]
+    rig: Rig
+    subject: Subject
+    database: Path
+    fps: float | None = None
+    outputs: Sequence[OutputFactory] = ()
+    record: Path | None = None
+    seconds: float | None = None
+    learn_s: float = 0.0
+    devices: DeviceProvider | None = None
+    style: Path | None = None
+    save_style: Path | None = None
+
+
+def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunReport:
+    """Run until both sources end or Ctrl-C, and report. tell: news in words; show: once a second.
+
+    Raises DuocapError for what the user can mend.
+    """
+    settings = check_cameras(what.cameras, settings, what.fps, tell, what.devices)
+    if words := quality_message(what.rig):
+        tell(words)
+    session, tally, later = new_session(), RunStatistics(), DelayedNotice(tell)
+    shown = [without_secrets(source) for source in what.cameras]
+    left, right = camera_plans(settings, what)
+    folder = None
+    if what.record is not None and what.record.suffix != SUFFIX:
+        folder = SessionFolder(what.record, session, settings, shown, what.rig, what.subject, what.database, what.style)
+        what = replace(what, rig=folder.rig or what.rig, subject=folder.subject or what.subject, style=folder.style)
+    plan, entrance = planned(settings, what, session)
+    subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
+    try:
+        with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
+            await_cameras(run, what.cameras, tell)
+            check_sizes(what.rig, run.cameras)
+            if folder is not None:
+                folder.describe(run.cameras, plan.budget_ns)
+                run.record(str(folder.folder))
+                show = with_line(show, partial(folder.line, run.cameras), tell)
+            if what.learn_s and not all(is_recorded(source) for source in what.cameras):
+                empty_the_room(run, what.learn_s, tell)
+            t_start_ns = run.start()
+            if what.learn_s:
+                later.at(t_start_ns + round(what.learn_s * SECOND_NS), "thank you; the background is learned, step in")
+            tell(f"streaming at {settings.stream.address}; Ctrl-C ends")
+            try:
+                _listen(run, subscriber, tally, tell, show, what.seconds, later)
+            finally:
+                tell_saved(what.save_style, run.style_saved, tell)
+    except KeyboardInterrupt:
+        if not tally.n_poses:
+            raise
+    finally:
+        subscriber.close()
+        if folder is not None:
+            folder.finish({"poses": tally.n_poses})
+    return tally.report()
+
+
+def with_line(show: Show, line: Callable[[], str], tell: Tell) -> Show:
+    """Return a way to show a run that says one line more."""
+
+    def both(tally: RunStatistics, status: StatusMessage) -> None:
+        show(tally, status)
+        tell(line())
+
+    return both
+
+
+def planned(settings: Settings, what: LiveRun, session: str) -> tuple[ReconstructionPlan, NodeEntrance | None]:
+    """Plan the reconstruction, and where nodes come in if the run has any."""
+    fps = what.fps or DEFAULT_FPS
+    plan = reconstruction_plan(
+        what.rig,
+        what.subject,
+        what.database,
+        settings,
+        session,
+        fps,
+        what.outputs,
+        what.record,
+        what.style,
+        what.save_style,
+    )
+    if NODE not in what.cameras:
+        return plan, None
+    keys = key_settings(settings.stream)
+    return replace(plan, nodes=settings.capture.inbox, keys=keys), NodeEntrance(settings.capture.control, keys)
+
+
+def tell_saved(file: Path | None, saved: bool, tell: Tell) -> None:
+    """Say whether a style was kept, where that was wanted."""
+    if file is not None:
+        tell(f"the style is in {file}" if saved else f"no style was learned, so {file} is not written; move more, for longer")
+
+
+def camera_plans(settings: Settings, what: LiveRun) -> list[CameraPlan | AwaitedNode]:
+    """Plan both cameras: the markers' colours known, the room to be learned, and a recorder that idles until told."""
+    markers = what.subject.markers
+    colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
+    room = RoomSettings(colors, what.learn_s)
+    return [
+        with_video(camera_plan(source, camera, settings, what.fps, room, what.devices))
+        for camera, source in enumerate(what.cameras)
+    ]
+
+
+def _listen(
+    run: Supervisor,
+    subscriber: Subscriber,
+    tally: RunStatistics,
+    tell: Tell,
+    show: Show,
+    seconds: float | None,
+    later: DelayedNotice,
+) -> None:
+    """Listen like a client until both sources have ended and a moment has passed, for so many seconds at most."""
+    t_ended_ns, t_last_ns = 0, now_ns() + int((seconds or 1e9) * SECOND_NS)
+    while now_ns() < t_last_ns and (not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * SECOND_NS):
+        for message in subscriber.receive(TURN_MS):
+            if isinstance(message, PoseMessage):
+                tally.add(message, now_ns())
+            elif isinstance(message, StatusMessage):
+                tally.status = message
+                show(tally, message)
+                tally.next_second()
+            elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
+                tell(message.text)
+        run.turn(0)
+        later.turn(now_ns())
+        t_ended_ns = t_ended_ns or (now_ns() if run.ended else 0)

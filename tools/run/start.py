@@ -1,0 +1,136 @@
+"""The start of a run in words: what is waited for, what each camera is and does otherwise than asked, when to step aside."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from calibration.camera import Rig
+from capture.clock import now_ns
+from capture.sources.network.address import without_secrets
+from config.errors import CalibrationError
+from config.settings import CAMERAS
+from tools.run.cameras import CameraKind, kind_of
+from tools.run.child import ChildProcess
+from tools.run.supervisor import Supervisor
+
+PATIENCE_NS, MOST_PATIENCE_NS = 5_000_000_000, 20_000_000_000
+SOLVER = "the solver, which prepares itself once for each subject"
+FIRST_START = "; the first start after an installation takes a minute or two"
+SECOND_NS = 1_000_000_000
+STEP_OUT_S = 5
+COUNTED = (3, 2, 1)
+
+Tell = Callable[[str], None]
+
+
+class StartProgress:
+    """Tells how the cameras come, each once, and now and then what is still waited for."""
+
+    def __init__(self, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
+        """Prepare. sources: the cameras as the user named them; third: what the third process is."""
+        self._third, self._patience_ns, self._hint = third, PATIENCE_NS, FIRST_START
+        self._sources, self._tell = dict(zip(CAMERAS, sources, strict=True)), tell
+        self._told: set[str] = set()
+        self._due_ns = now_ns() + PATIENCE_NS
+
+    def look(self, run: Supervisor) -> None:
+        """Tell what is new; call it often."""
+        for child in run.cameras:
+            if child.ready and not child.away and child.name not in self._told:
+                self._told.add(child.name)
+                self._tell(opened_words(child.name, child.counts, child.details))
+                self._due_ns = now_ns() + PATIENCE_NS
+        waiting = [child for child in run.children.values() if not child.is_node and not child.ready]
+        if waiting and now_ns() >= self._due_ns:
+            self._patience_ns = min(2 * self._patience_ns, MOST_PATIENCE_NS)
+            self._due_ns = now_ns() + self._patience_ns
+            self._tell("still waiting for " + " and ".join(self._waiting_words(child) for child in waiting) + self._hint)
+            self._hint = ""
+
+    def _waiting_words(self, child: ChildProcess) -> str:
+        """Say what a process that is not ready is doing."""
+        source = self._sources.get(child.name)
+        if source is None:
+            return self._third
+        kind = kind_of(source)
+        if kind is CameraKind.NETWORK:
+            return f"the {child.name} camera at {without_secrets(source)}"
+        return f"the {child.name} camera" + (", which may take a while to open" if kind is CameraKind.WEBCAM else "")
+
+
+def await_cameras(run: Supervisor, sources: Sequence[str], tell: Tell, third: str = SOLVER) -> None:
+    """Wait until all is ready, with progress in words; third: what the process beside the cameras is. Raises RunError."""
+    host = run.entrance.removeprefix("tcp://")
+    for name, source in zip(CAMERAS, sources, strict=True):
+        if kind_of(source) is CameraKind.NODE:
+            tell(f"waiting for the {name} camera; there, say: duocap node --camera {name} --source CAMERA --connect {host}")
+    tell("getting ready")
+    opening = StartProgress(sources, tell, third)
+    run.wait_ready(watch=opening.look)
+    opening.look(run)
+
+
+def check_sizes(rig: Rig, cameras: Sequence[ChildProcess]) -> None:
+    """Raise CalibrationError unless a camera's pictures have the size of its calibration; one that tells none is believed."""
+    for child, calibrated in zip(cameras, rig.cameras, strict=True):
+        size = (child.counts.get("width", 0), child.counts.get("height", 0))
+        if all(size) and size != calibrated.size:
+            (width, height), (wanted_width, wanted_height) = size, calibrated.size
+            raise CalibrationError(
+                f"the {child.name} camera gives {width}x{height}, but the rig was calibrated at {wanted_width}x{wanted_height}; "
+                f"set the camera to that size (--set camera.width={wanted_width} for a webcam, in its app for a phone) "
+                "or calibrate at this one"
+            )
+
+
+def quality_message(rig: Rig) -> str:
+    """Say in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
+    if rig.grade in ("", "pass"):
+        return ""
+    error = "" if math.isnan(rig.error_px) else f", {rig.error_px:.2f} px"
+    return (
+        f"the rig's calibration is {rig.grade} (its own verdict{error}): sizes and places may be off; "
+        "the picture beside the rig's file says why, duocap calibrate rig makes a better one"
+    )
+
+
+def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
+    """Say what a camera is that has opened, and what it does otherwise than asked."""
+    called = details.get("name") or details.get("address")
+    parts = [f"{name} camera: {called}" if called else f"{name} camera"]
+    if counts.get("width"):
+        parts.append(f"{counts['width']}x{counts['height']}, {counts.get('fps_mhz', 0) / 1000.0:.4g} frames/s")
+    if "fourcc" in details:
+        parts.append(str(details["fourcc"]))
+    words = ", ".join(parts)
+    otherwise = details.get("otherwise")
+    return f"{words}; it {otherwise}" if otherwise else words
+
+
+def empty_the_room(run: Supervisor, seconds: float, tell: Tell) -> None:
+    """Count down until the background is learned, looking after the processes meanwhile."""
+    tell(f"please step out of both cameras' view: the background is learned for {seconds:g} s, in {STEP_OUT_S}")
+    for left_s in range(STEP_OUT_S, 0, -1):
+        if left_s in COUNTED:
+            tell(f"{left_s}")
+        t_next_ns = now_ns() + SECOND_NS
+        while now_ns() < t_next_ns:
+            run.turn(50)
+
+
+class DelayedNotice:
+    """Words that are due at a time, told once; pure but for the telling."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._due: list[tuple[int, str]] = []
+
+    def at(self, t_ns: int, words: str) -> None:
+        """Have something told at a time."""
+        self._due.append((t_ns, words))
+
+    def turn(self, t_ns: int) -> None:
+        """Tell what is due."""
+        due = [words for at_ns, words in self._due if at_ns <= t_ns]
+        self._due = [(at_ns, words) for at_ns, words in self._due if at_ns > t_ns]
+        for words in due:
+            self._tell(words)

@@ -1,0 +1,1 @@
+"""Styles learned, drawn and posed by."""

@@ -1,0 +1,170 @@
+"""Poses and motions of styles from what is asked of them, as takes that every export writes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from calibration.camera import Rig
+from config.arrays import Floats
+from database.geometry.skeleton import Skeleton
+from reconstruct.models.style.features import RATE_HZ
+from reconstruct.models.style.model import Style
+from reconstruct.models.style.synthesis.curves import resample_motion, span_s
+from reconstruct.models.style.synthesis.synthesizer import Synthesis
+from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer, follow
+from reconstruct.pose import TrackingState
+from stream.export.take import Take, TakeInfo
+from tools.style.constraints import constraints_of, curve_points
+from tools.style.report import FAMILIAR, ConstraintResidual, acceleration_m_s2, curve_lines, offs, pose_lines, warning
+from tools.style.request import PoseRequest
+from tools.style.values import PoseFileError
+
+MOST_FRAMES = 200_000
+
+
+class Synthesizing(SinglePoseSynthesizer, Protocol):
+    """A Synthesizer: who is posed, and in which styles."""
+
+    styles: tuple[Style, ...]
+    skeleton: Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class PosedTake:
+    """What came of a request: the take, what to say of it, and what to warn of."""
+
+    take: Take
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def posed(
+    synthesizer: Synthesizing,
+    request: PoseRequest,
+    rig: Rig | None,
+    fps: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> PosedTake:
+    """Do what a file asks for: poses one after another, or a motion."""
+    if request.curves:
+        return _motion(synthesizer, request, rig, fps, progress)
+    if request.shares is not None:
+        raise PoseFileError(
+            "[[style_share]] is about a motion over time: add a [[curve]] or --trajectory, or write shares = [...]"
+        )
+    return _poses(synthesizer, request, rig, fps)
+
+
+def _poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps: float) -> PosedTake:
+    """Find single poses, each cold."""
+    found: list[Synthesis] = []
+    lines: list[str] = []
+    warnings: list[str] = []
+    for number, asked in enumerate(request.poses, 1):
+        constraints = constraints_of(asked, synthesizer.skeleton, synthesizer.styles[0], rig)
+        poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
+        pose = poser.synthesize(constraints)
+        off = offs(pose, asked, constraints, synthesizer.skeleton, rig)
+        found.append(pose)
+        lines += pose_lines(f"pose {number}", pose, off)
+        warned = warning(f"pose {number}", pose, off)
+        warnings += [] if warned is None else [warned]
+    rotvec, root_m = _arrays(found)
+    return PosedTake(_take(synthesizer.skeleton, rotvec, root_m, fps, rig), tuple(lines), tuple(warnings))
+
+
+def _motion(
+    synthesizer: Synthesizing,
+    request: PoseRequest,
+    rig: Rig | None,
+    fps: float,
+    progress: Callable[[int, int], None] | None,
+) -> PosedTake:
+    """Follow curves at the rate of the features, and give the motion at fps."""
+    seconds = _seconds(request)
+    asked = request.poses[0]
+    points = curve_points(request.curves, seconds)
+    skeleton, style = synthesizer.skeleton, synthesizer.styles[0]
+    constraints = [constraints_of(asked, skeleton, style, rig, row) for row in points]
+    poser = synthesizer if asked.shares is None else synthesizer.with_shares(asked.shares)
+    found = follow(poser, constraints, _shares(request, seconds), progress)
+    off = [
+        offs(pose, asked, constraint, skeleton, rig, row)
+        for pose, constraint, row in zip(found, constraints, points, strict=True)
+    ]
+    take = _take(skeleton, *resample_motion(*_arrays(found), fps), fps, rig)
+    return PosedTake(take, _motion_lines(take, fps, request, found, off), _motion_warnings(found, off))
+
+
+def _seconds(request: PoseRequest) -> Floats:
+    """Return the times of all frames, from the first key to the last."""
+    first, last = span_s([curve.curve for curve in request.curves])
+    count = int((last - first) * RATE_HZ + 1e-6) + 1
+    if count > MOST_FRAMES:
+        raise PoseFileError(f"{count} frames from {first:g} to {last:g} s; at most {MOST_FRAMES}: are the times in seconds?")
+    return np.asarray(first + np.arange(count) / RATE_HZ)
+
+
+def _shares(request: PoseRequest, seconds: Floats) -> Floats | None:
+    """Return the shares of the styles in every frame, linear between keys; None where they do not change."""
+    if request.shares is None:
+        return None
+    columns = [np.interp(seconds, request.shares.time_s, column) for column in request.shares.shares.T]
+    return np.stack(columns, axis=-1)
+
+
+def _arrays(found: Sequence[Synthesis]) -> tuple[Floats, Floats]:
+    """Return the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
+    return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
+
+
+def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: Rig | None) -> Take:
+    """Return poses as a take of even frames."""
+    return Take(
+        skeleton=skeleton,
+        seconds=np.arange(len(rotvec)) / fps,
+        states=(TrackingState.TRACKING,) * len(rotvec),
+        rotvec=rotvec,
+        root_m=root_m,
+        info=TakeInfo(subject=skeleton.name, source="style", floor_known=rig is None or rig.floor_known),
+    )
+
+
+def _motion_lines(
+    take: Take, fps: float, request: PoseRequest, found: Sequence[Synthesis], off: Sequence[Sequence[ConstraintResidual]]
+) -> tuple[str, ...]:
+    """Say how well a motion follows its curves and how smooth it is."""
+    names = [curve.handle.name for curve in request.curves]
+    off_m = np.full((len(found), len(names)), np.nan)
+    for n, row in enumerate(off):
+        for c, name in enumerate(names):
+            off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
+    acceleration = acceleration_m_s2(take.positions_m(), fps)
+    known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
+    how = (
+        "the style knows poses like these" if known > 100.0 * (1.0 - FAMILIAR) else "far from the poses the style was learned of"
+    )
+    head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
+    return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
+
+
+def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
+    """Say in how many frames something is not reached, and the worst of it."""
+    missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
+    others = [pose for n, pose in enumerate(found) if n not in set(missed)]
+    rest = _count(len(found), sum(not pose.reached for pose in others), "what is asked for cannot be had together")
+    rest += _count(len(found), sum(pose.reached and not pose.converged for pose in others), "the search ended before its minimum")
+    if not missed:
+        return rest
+    worst = max(missed, key=lambda n: max(each.value / each.allowed for each in off[n]))
+    words = warning(
+        f"{len(missed)} of {len(found)} frames are off what is asked, most at {worst / RATE_HZ:.2f} s", found[worst], off[worst]
+    )
+    return rest if words is None else (words, *rest)
+
+
+def _count(total: int, count: int, what: str) -> tuple[str, ...]:
+    """Say in how many frames something is so; nothing of none."""
+    return (f"in {count} of {total} frames {what}; these poses may not be the best",) if count else ()
