@@ -18,7 +18,8 @@ URLS = Annotated[
 @with_settings
 def doctor(settings: Settings, as_json: JSON = False, camera: URLS = None) -> None:
     """Say what hinders a run on this machine, and how to mend it; look at the stream that runs, if one does."""
-    from tools.doctor.doctor import examine, hinders, lines, plain
+    from tools.doctor.doctor import examine
+    from tools.doctor.finding import hinders, lines, plain
 
     findings = examine(settings, camera or ())
     typer.echo(json.dumps(plain(findings), indent=1) if as_json else "\n".join(lines(findings)))

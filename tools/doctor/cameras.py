@@ -20,7 +20,7 @@ from capture.sources.webcam.names import LocalCamera, list_cameras, usb_port
 from capture.sources.webcam.webcam import DeviceProvider
 from config.errors import DuocapError, SettingsError
 from config.settings import CameraSettings, Settings
-from tools.doctor.doctor import DoctorFinding, bad, good, note
+from tools.doctor.finding import DoctorFinding, bad, good, note
 from tools.run.cameras import open_camera
 from tools.run.child import one_thread
 

@@ -5,13 +5,12 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 from config.settings import Settings
-from tools.doctor.cameras import cameras
-from tools.doctor.doctor import DoctorFinding, Examination, bad, good, note
+from tools.doctor.finding import DoctorFinding, bad, good, note
 
 PACKAGE_NAMES = (
     "numpy",
@@ -164,6 +163,3 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-MACHINE: Sequence[Examination] = (packages, processor, folders, kernels, database, cameras)

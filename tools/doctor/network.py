@@ -2,8 +2,10 @@
 
 import contextlib
 import errno
+import re
 import socket
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,16 @@ from stream.protocol.latency import MS, Receipt, latency_of
 from stream.protocol.messages import PoseMessage, SkeletonMessage, StatusMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
-from tools.doctor.doctor import DoctorFinding, bad, good, note
+from tools.doctor.finding import DoctorFinding, bad, good, note
 
 INFO_MS = 800
 LISTEN_S = 2.5  # status comes every second
 CLOCK_S = 0.05
 SKEWED_NS = 2_000_000  # bound of a node's clock beyond which pairs may be mismatched in fast motion
+CONSOLE_SCRIPTS = ("duocap", "duocap.exe", "duocap-script.py")  # the first on Linux and macOS, the others on Windows
+INTERPRETER = re.compile(r"pythonw?[\d.]*(\.exe)?$")
+OPTIONS_WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
+SPAWNED = "--multiprocessing-fork"  # what multiprocessing gives the processes it spawns
 
 
 def examine_network(settings: Settings) -> list[DoctorFinding]:
@@ -117,10 +123,37 @@ def port_owner(port: int) -> tuple[str, bool]:
 
 
 def _program(process: psutil.Process) -> tuple[str, bool]:
-    """Return name and number of a program, and whether it or the one that started it is a duocap."""
-    lineage = [process, *process.parents()[:1]]
-    ours = any("duocap" in word or "tools.launch" in word for one in lineage for word in one.cmdline()[:4])
+    """Return name and number of a program, and whether it is a duocap."""
+    ours = is_duocap(one.cmdline() for one in (process, *process.parents()))
     return f"{process.name()}, process {process.pid}", ours
+
+
+def is_duocap(command_lines: Iterable[Sequence[str]]) -> bool:
+    """Return whether a process is one of a running duocap. command_lines: its own, its parent's, its parent's parent's and so on.
+
+    A duocap is the console script, or `python -m tools.launch`, or a process that `multiprocessing` started for one of these.
+    Folders in paths and other arguments say nothing: a clone of the repository is called duocap, too.
+    """
+    return next((_is_launched(words) for words in command_lines if SPAWNED not in words), False)
+
+
+def _is_launched(words: Sequence[str]) -> bool:
+    """Return whether a command line starts duocap."""
+    rest = [*words]
+    if rest and INTERPRETER.match(_name(rest[0])):
+        rest.pop(0)
+        while rest and rest[0].startswith("-"):
+            option = rest.pop(0)
+            if option in ("-m", "-c"):
+                return option == "-m" and rest[:1] == ["tools.launch"]
+            if option in OPTIONS_WITH_VALUE:
+                rest = rest[1:]
+    return bool(rest) and _name(rest[0]) in CONSOLE_SCRIPTS
+
+
+def _name(path: str) -> str:
+    """Return the last part of a path of any system, in small letters."""
+    return path.replace("\\", "/").rpartition("/")[2].lower()
 
 
 def keys(settings: Settings) -> list[DoctorFinding]:

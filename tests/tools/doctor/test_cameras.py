@@ -15,8 +15,8 @@ from tests.capture.sources.webcam.test_webcam import picture_jpegs
 from tests.support.camera_server import MjpegServer
 from tests.support.fake_device import FakeCameras, Manners, two_cameras
 from tools.doctor.cameras import CameraProbe, cameras, local_finding, look_at, mbit, network_finding, shared_usb, usb_trunk
-from tools.doctor.doctor import Severity
-from tools.doctor.machine import MACHINE
+from tools.doctor.doctor import MACHINE
+from tools.doctor.finding import Severity
 
 WANTED = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 CAMERA = LocalCamera(2, "Cam", "Cam #2", "046d:0825", "/dev/video2", "1-4.2:1.0")

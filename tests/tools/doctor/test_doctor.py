@@ -22,9 +22,9 @@ from stream.publish.sink import StreamSink
 from tests.support import fakes
 from tests.support.ports import free_address
 from tools.cli import application
-from tools.doctor.doctor import Severity, bad, good, hinders, lines, note, plain
+from tools.doctor.finding import Severity, bad, good, hinders, lines, note, plain
 from tools.doctor.machine import numbers, opencv, packages, writable
-from tools.doctor.network import clock, examine_network, keys, ports
+from tools.doctor.network import clock, examine_network, is_duocap, keys, ports
 
 
 def settings(**stream: object) -> Settings:
@@ -73,6 +73,51 @@ def test_a_taken_port_is_named_with_its_owner_and_a_free_one_is_free() -> None:
     assert ports(chosen, False)[0].verdict is Severity.GOOD
     elsewhere = replace(chosen, capture=CaptureSettings("tcp://192.0.2.1:5572", "nonsense"))
     assert [f.verdict for f in ports(elsewhere, False)[-2:]] == [Severity.BAD, Severity.BAD]
+
+
+SHELL = ("/bin/bash",)
+SPAWNED = ("/home/x/venv/bin/python", "-c", "from multiprocessing.spawn import spawn_main; ...", "--multiprocessing-fork")
+
+
+@pytest.mark.parametrize(
+    "lineage",
+    [
+        [("/home/x/venv/bin/python3.12", "/home/x/venv/bin/duocap", "run", "--left", "0"), SHELL],
+        [
+            ("/Library/Frameworks/Python.framework/Resources/Python.app/Contents/MacOS/Python", "/Users/x/bin/duocap", "demo"),
+            SHELL,
+        ],
+        [(r"C:\x\Scripts\python.exe", r"C:\x\Scripts\duocap.exe", "run"), (r"C:\x\Scripts\duocap.exe", "run")],
+        [(r"C:\x\Python311\pythonw.exe", r"C:\x\Scripts\duocap-script.py", "view")],
+        [("duocap", "play", "walk.mcap"), SHELL],
+        [("python", "-X", "dev", "-u", "-m", "tools.launch", "run"), SHELL],
+        [SPAWNED, ("python", "-m", "tools.launch", "run"), SHELL],
+        [SPAWNED, SPAWNED, ("/usr/bin/python3", "/usr/local/bin/duocap", "run"), SHELL],
+    ],
+)
+def test_a_running_duocap_is_recognised_by_its_program(lineage: list[tuple[str, ...]]) -> None:
+    assert is_duocap(lineage)
+
+
+@pytest.mark.parametrize(
+    "lineage",
+    [
+        [("/home/x/duocap/.venv/bin/python", "/home/x/duocap/.venv/bin/pytest", "tests/tools"), SHELL],
+        [("/home/x/duocap/.venv/bin/python", "-m", "pytest"), ("/home/x/venv/bin/python", "/home/x/venv/bin/duocap", "run")],
+        [SPAWNED, ("/home/x/duocap/.venv/bin/python", "-m", "pytest"), ("duocap", "run")],
+        [("vim", "duocap/README.md"), SHELL],
+        [("vim", "duocap")],
+        [("python", "-m", "http.server", "tools.launch"), SHELL],
+        [("python", "-c", "import time", "duocap")],
+        [("python", "-X", "duocap", "serve.py")],
+        [(r"C:\x\duocap\python.exe", r"C:\x\duocap\serve.py")],
+        [("/home/x/duocap/serve", "duocap")],
+        [()],
+        [],
+    ],
+)
+def test_a_folder_or_an_argument_named_duocap_is_no_duocap(lineage: list[tuple[str, ...]]) -> None:
+    assert not is_duocap(lineage)
 
 
 def test_keys_are_asked_for_only_where_other_machines_get_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
