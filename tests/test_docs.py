@@ -9,7 +9,9 @@ from tools.commands.evaluate import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
-FOLDERS = "config|database|calibration|capture|reconstruct|stream|tools|benchmarks"
+PACKAGES = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
+FOLDERS = "|".join([*PACKAGES, "benchmarks"])
+MAX_LINES = 150  # of ARCHITECTURE.md: a tour that can be read at once
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -36,3 +38,13 @@ def test_every_evaluation_is_described() -> None:
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
     assert len(names) >= 7
     assert [name for name in names if f"`duocap evaluate {name}`" not in text] == []
+
+
+def test_the_tour_of_the_architecture_is_short_and_names_every_room() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rooms = {file.parent.relative_to(ROOT).as_posix() for package in PACKAGES for file in (ROOT / package).rglob("*.py")}
+    assert len(rooms) > 50
+    assert sorted(room for room in rooms if f"`{room}/`" not in text) == []
+    named = re.findall(rf"`((?:{FOLDERS})/(?:\w+/)*)`", text)
+    assert [room for room in named if not (ROOT / room).is_dir()] == []
+    assert len(text.splitlines()) <= MAX_LINES
