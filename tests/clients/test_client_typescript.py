@@ -23,6 +23,7 @@ from stream.protocol.compose import pose_message, skeleton_message
 from stream.publish.publisher import Publisher
 from stream.publish.relay import Relay, StreamReader
 from tests.support import fakes, judges
+from tests.support.kept import Kept
 
 pytestmark = pytest.mark.judge
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "typescript"
@@ -134,7 +135,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_a_browser_hears_the_stream_through_the_relay(built: Path, publisher: Publisher, tmp_path: Path) -> None:
+def test_a_browser_hears_the_stream_through_the_relay(built: Path, publisher: Publisher, tmp_path: Path, kept: Kept) -> None:
     judges.node_modules("playwright-core")
     chromium = judges.program("chromium", "google-chrome", "chromium-browser")
     (built / "page.html").write_text(PAGE, encoding="utf-8")
@@ -159,7 +160,7 @@ def test_a_browser_hears_the_stream_through_the_relay(built: Path, publisher: Pu
     assert ready.wait(10)
     url = f"http://127.0.0.1:{server.server_port}/page.html?relay=ws://127.0.0.1:{ports[0]}"
     command = [judges.program("node"), "drive.mjs", chromium, url, str(tmp_path / "profile")]
-    browser = subprocess.Popen(command, cwd=built, stdout=subprocess.PIPE, text=True)
+    browser = kept.process(subprocess.Popen(command, cwd=built, stdout=subprocess.PIPE, text=True))
     try:
         publish_until(publisher, lambda: browser.poll() is not None, 60)
         told = browser.communicate()[0]

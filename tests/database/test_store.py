@@ -17,6 +17,7 @@ from database.clips import Clip
 from database.container import ALIGNMENT, add_arrays, open_container, write_container
 from database.geometry.skeleton import Skeleton
 from database.store import damaged_arrays, open_database, write_database
+from tests.support.kept import Kept
 
 
 def clip(name: str, n: int, seed: int, length_m: float = 0.01, fps: float = 60.0, bad: str = "") -> Clip:
@@ -70,11 +71,12 @@ def test_later_stages_add_arrays(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_several_processes_read_at_once(path: Path) -> None:
+def test_several_processes_read_at_once(path: Path, kept: Kept) -> None:
     here = open_database(path)
     code = f"from database.store import open_database; d = open_database({str(path)!r}); print(float(d.rotvec.sum()))"
     root = Path(__file__).resolve().parents[2]
-    outputs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(2)]
+    command = [sys.executable, "-c", code]
+    outputs = [kept.process(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)) for _ in range(2)]
     assert [float(process.communicate()[0]) for process in outputs] == [float(here.rotvec.sum())] * 2
 
 
