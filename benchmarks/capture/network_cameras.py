@@ -21,7 +21,7 @@ from capture.sources.network.rtsp import Rtsp
 from capture.sources.network.sender_clock import SenderClock
 from config.arrays import Floats
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
-from tests.support.camera_server_rtsp import RtspServer
+from tests.support.cameras.rtsp import RtspServer
 
 N, SIZE, FPS = 128, (640, 480), 30.0
 SECONDS, JITTER_S, MIN_DELAY_S = 120.0, 0.012, 0.003

@@ -37,7 +37,7 @@ from database.default import default_database, default_database_path
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
-from tests.support.camera_server import MjpegProcess, Play, encoded
+from tests.support.cameras.mjpeg import MjpegProcess, Play, encoded
 from tests.support.ports import free_address
 from tools.run.cameras import camera_plan
 from tools.run.live import reconstruction_plan

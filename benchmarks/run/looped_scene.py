@@ -13,7 +13,7 @@ from config.settings import Settings
 from database.builtin import demo_performance
 from database.clips import Clip
 from database.geometry.rotations import matrix_from_rotvec
-from tests.support.camera_server import encoded
+from tests.support.cameras.mjpeg import encoded
 from tools.demo.demo import SCENE, DemoScene, demo_subject
 
 BEGIN_S, REACH_S = 2.0, 3.0  # of the demo: from the T-pose into the first moves, and back

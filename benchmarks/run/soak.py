@@ -29,7 +29,7 @@ from benchmarks.run.processes import Processes
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
-from tests.support.camera_server import MjpegProcess, Play
+from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,9 +15,9 @@ import numpy as np
 import psutil
 
 from benchmarks.report import parser_of, write_json
-from tests.support.browser import Browser
 from tests.support.ports import free_port
-from tests.support.walking_stream import WalkingStream
+from tests.support.viewer.browser import Browser
+from tests.support.viewer.walking_stream import WalkingStream
 
 MB = 1e-6
 

@@ -12,7 +12,7 @@ from database.files.read import read_clip
 from database.graph.build import build_graph
 from database.graph.neighbours import graph_arrays, graph_of
 from database.store import PoseDatabase, open_database
-from tests.support.motion_files import random_values, write_amc
+from tests.support.files.motion import random_values, write_amc
 
 
 @pytest.mark.parametrize(

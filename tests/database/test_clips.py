@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from database.clips import clip_slice, without_frames
-from tests.support.motions import smooth_clip
+from tests.database.motions import smooth_clip
 
 
 def test_pieces_keep_frames_and_say_where_they_began() -> None:

@@ -16,7 +16,7 @@ from reconstruct.models.style.learn.train import LearnOptions
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.session import SessionStyle
 from reconstruct.pose import Pose, TrackingState
-from tests.support.fake_cameras import (  # their own module, for the sake of camera processes
+from tests.support.cameras.fakes import (  # their own module, for the sake of camera processes
     BrokenSource,
     ComingSource,
     Corner,

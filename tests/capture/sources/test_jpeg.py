@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from capture.sources.jpeg import announced_size, decoded, ends_grey, pixels, whole_jpeg
-from tests.support.fake_device import picture
+from tests.support.cameras.device import picture
 
 
 @pytest.mark.parametrize("size", [(320, 240), (16, 8), (1, 4095)])

@@ -13,7 +13,7 @@ from database.files.asf_amc import read_amc
 from database.files.read import read_clip
 from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rigid import rigid_fit
-from tests.support.motion_files import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
+from tests.support.files.motion import CMU_BONE, METRES, amc_text, asf_text, bone_starts_m, random_values, write_amc
 
 Frames = list[dict[str, list[float]]]
 

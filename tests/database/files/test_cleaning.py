@@ -8,7 +8,7 @@ from database.clips import Clip, clip_from_local
 from database.files.cleaning import clean
 from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import matrix_from_rotvec
-from tests.support.motions import ANKLE, KNEE, OFFSETS, TAILS, TOES, WRIST, far_rad, smooth_clip
+from tests.database.motions import ANKLE, KNEE, OFFSETS, TAILS, TOES, WRIST, far_rad, smooth_clip
 
 CLIP = smooth_clip(240)
 

@@ -12,7 +12,7 @@ from database.files.resample import mirrored, resample
 from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
-from tests.support.motions import BODY, WRIST, far_rad, smooth_clip
+from tests.database.motions import BODY, WRIST, far_rad, smooth_clip
 
 
 def test_whole_ratios_take_frames_as_they_are() -> None:

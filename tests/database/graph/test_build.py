@@ -17,7 +17,7 @@ from database.geometry.skeleton import Skeleton
 from database.graph.build import JOINT_ANGLES, build_graph, extended, graph_deriver, graph_extender, limit_rad
 from database.graph.neighbours import Graph, graph_of
 from database.store import append_clips, open_database, write_database
-from tests.support.graphs import adjacent, assert_same, motion, rows
+from tests.database.graph.graphs import adjacent, assert_same, motion, rows
 
 BODY = Skeleton("body", np.arange(N_JOINTS * 3.0).reshape(N_JOINTS, 3), np.ones((N_JOINTS, 3)))
 

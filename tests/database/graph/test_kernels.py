@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from config.arrays import Singles
 from config.errors import DatabaseError
 from database.graph.build import JOINT_ANGLES, UNIT_RAD, build_graph
-from tests.support.graphs import adjacent, assert_same, motion, rows
+from tests.database.graph.graphs import adjacent, assert_same, motion, rows
 
 pytestmark = pytest.mark.kernels
 LENGTHS = st.lists(st.integers(1, 14), min_size=1, max_size=4)

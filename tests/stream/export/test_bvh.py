@@ -23,8 +23,8 @@ from stream.export.bvh import bvh_text, euler_order, euler_rad, write_bvh
 from stream.export.resampling import evenly_timed, without_gaps
 from stream.export.take import Take
 from tests.support import judges
-from tests.support.motion_files import random_values, write_amc
-from tests.support.takes import bvh_positions_cm, take, uneven_body
+from tests.support.files.motion import random_values, write_amc
+from tests.support.files.takes import bvh_positions_cm, take, uneven_body
 
 WITHIN_MM = 0.01
 CAPTURED_FPS = 30.0

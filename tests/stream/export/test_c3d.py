@@ -14,7 +14,7 @@ from reconstruct.pose import TrackingState
 from stream.export.c3d import c3d_bytes, write_c3d
 from stream.export.points import points_of, unique_names
 from stream.export.take import MarkerTracks, Take, TakeInfo
-from tests.support.takes import take
+from tests.support.files.takes import take
 
 INFO = TakeInfo("Åsa", "run-7", "2025-05-04T10:00:00+00:00", "walk.mcap", False)
 

@@ -13,7 +13,7 @@ from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.csv import csv_text, write_csv
 from stream.export.trc import write_trc
-from tests.support.takes import take
+from tests.support.files.takes import take
 
 
 def test_csv_names_state_and_metres() -> None:

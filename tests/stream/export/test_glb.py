@@ -16,9 +16,9 @@ from stream.export.glb import glb_bytes, write_glb
 from stream.export.gltf import keys_of
 from stream.export.take import Take, TakeInfo
 from stream.export.vrma import vrma_bytes
-from tests.support.gltf_files import GltfFile, parsed
+from tests.support.files.gltf import GltfFile, parsed
+from tests.support.files.takes import take
 from tests.support.judges import node_modules, program, python_with
-from tests.support.takes import take
 
 INFO = TakeInfo("Zoë", "s-7", "2025-03-04T05:06:07+00:00", "dance.mcap", True)
 

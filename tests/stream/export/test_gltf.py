@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.export.gltf import ARRAY_BUFFER, GltfDocument, animation, continuous, joint_nodes
-from tests.support.gltf_files import parsed
+from tests.support.files.gltf import parsed
 
 
 def test_a_file_of_three_bytes_is_laid_out_as_the_specification_says() -> None:

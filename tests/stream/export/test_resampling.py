@@ -6,7 +6,7 @@ import pytest
 from reconstruct.pose import TrackingState
 from stream.export.resampling import evenly_timed, markers_at, without_gaps
 from stream.export.take import MarkerTracks, Take
-from tests.support.takes import take
+from tests.support.files.takes import take
 
 T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST
 

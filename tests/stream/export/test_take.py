@@ -7,7 +7,7 @@ import pytest
 
 from config.errors import DuocapError
 from stream.export.take import MarkerTracks, between, frame_period_s, in_place
-from tests.support.takes import take
+from tests.support.files.takes import take
 
 
 def tracks(valid: list[bool], x: list[float]) -> MarkerTracks:

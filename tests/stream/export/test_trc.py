@@ -13,7 +13,7 @@ from stream.export.points import points_of
 from stream.export.take import MarkerTracks, Take, TakeInfo, software_version
 from stream.export.trc import trc_text, write_trc
 from tests.support import judges
-from tests.support.takes import take
+from tests.support.files.takes import take
 
 OPENSIM = """
 import json, sys

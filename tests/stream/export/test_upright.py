@@ -8,8 +8,8 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
 from stream.export.take import MarkerTracks, Take
 from stream.export.upright import floor_normal, trunk_up, upright
+from tests.support.files.takes import take
 from tests.support.people import person, walk
-from tests.support.takes import take
 
 
 def test_upright_turns_the_world_and_stands_on_the_floor() -> None:

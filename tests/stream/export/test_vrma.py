@@ -17,9 +17,9 @@ from stream.export.gltf import GltfDocument
 from stream.export.take import Take
 from stream.export.vrma import vrma_bytes, write_vrma
 from tests.stream.export.test_glb import dance
-from tests.support.gltf_files import GltfFile, parsed
+from tests.support.files.gltf import GltfFile, parsed
+from tests.support.files.takes import take
 from tests.support.judges import node_modules, program
-from tests.support.takes import take
 
 # What the humanoid of VRM 1.0 must have.
 REQUIRED = "hips spine head " + " ".join(

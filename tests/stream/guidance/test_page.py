@@ -12,9 +12,9 @@ from stream.guidance.html import CameraCondition
 from stream.guidance.page import GuideButton, GuidePage, PageResult
 from stream.guidance.picture import GREEN, CameraPicture
 from stream.web.server import open_server
-from tests.support.browser import Browser
 from tests.support.judges import program
 from tests.support.ports import free_port
+from tests.support.viewer.browser import Browser
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.judge

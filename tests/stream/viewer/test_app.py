@@ -9,7 +9,7 @@ from stream.viewer.app import App
 from stream.viewer.feed import LiveFeed
 from stream.web.server import open_server
 from tests.support.ports import free_port as any_free_port
-from tests.support.walking_stream import WalkingStream
+from tests.support.viewer.walking_stream import WalkingStream
 from tools.viewer import is_dark
 
 

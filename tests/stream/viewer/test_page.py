@@ -20,11 +20,11 @@ from stream.viewer.app import App
 from stream.viewer.feed import LiveFeed
 from stream.viewer.requests import ServiceRequests
 from stream.web.server import open_server
-from tests.support.browser import Browser
 from tests.support.judges import program
 from tests.support.ports import free_port
+from tests.support.viewer.browser import Browser
+from tests.support.viewer.walking_stream import WalkingStream
 from tests.support.waiting import wait_until
-from tests.support.walking_stream import WalkingStream
 
 pytestmark = pytest.mark.judge
 SIZE = (1100, 640)

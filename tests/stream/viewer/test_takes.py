@@ -11,7 +11,7 @@ from stream.recording.recorder import Recorder
 from stream.viewer.app import App
 from stream.viewer.takes import TakeFeed
 from stream.web.server import open_server
-from tests.support.walking_stream import performance
+from tests.support.viewer.walking_stream import performance
 
 
 def record(file: Path, session: str, seconds: float) -> Path:

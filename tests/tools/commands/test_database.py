@@ -9,7 +9,7 @@ import pytest
 
 from database.graph.neighbours import graph_of
 from database.store import open_database
-from tests.support.motion_files import random_values, write_amc
+from tests.support.files.motion import random_values, write_amc
 from tools.commands.database import repeated
 
 ROOT = Path(__file__).resolve().parents[3]

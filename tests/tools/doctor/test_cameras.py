@@ -12,8 +12,8 @@ from capture.sources.webcam.names import LocalCamera
 from capture.sources.webcam.settings import Device
 from config.settings import CameraSettings, Settings
 from tests.capture.sources.webcam.test_webcam import picture_jpegs
-from tests.support.camera_server import MjpegServer
-from tests.support.fake_device import FakeCameras, Manners, two_cameras
+from tests.support.cameras.device import FakeCameras, Manners, two_cameras
+from tests.support.cameras.mjpeg import MjpegServer
 from tools.doctor.cameras import CameraProbe, cameras, local_finding, look_at, mbit, network_finding, shared_usb, usb_trunk
 from tools.doctor.doctor import MACHINE
 from tools.doctor.finding import Severity

@@ -12,8 +12,8 @@ from capture.packets import PairedBlobs
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.loading import load_settings
 from database.default import default_database
-from tests.support.camera_server import MjpegServer
-from tests.support.guided_movies import BOARD, HZ, PICTURES, board_movie, boards_rig, tpose_movie
+from tests.support.cameras.mjpeg import MjpegServer
+from tests.tools.guide.guided_movies import BOARD, HZ, PICTURES, board_movie, boards_rig, tpose_movie
 from tools.calibrate.session import subject_from_pairs
 from tools.guide.rig import CollectedViews, GuideOutcome, Progress, watch_boards
 from tools.guide.subject import watch_tpose

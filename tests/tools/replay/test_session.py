@@ -21,7 +21,7 @@ from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
 from stream.recording.recording import open_journal, open_recording
 from stream.recording.session import read_session
-from tests.support.camera_server import MjpegProcess, Play
+from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address
 from tests.tools.replay.recorded import FPS, Stage, recording_process, set_stage
 from tools.replay.given import journal_parts, video_parts

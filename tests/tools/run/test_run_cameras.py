@@ -21,7 +21,7 @@ from reconstruct.process.main import ReconstructionPlan
 from stream.protocol.messages import StatusMessage
 from stream.publish.sink import StreamSink
 from tests.support import fakes
-from tests.support.fake_device import Manners, two_cameras
+from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
 from tools.run import run as run_module
 from tools.run.cameras import CameraKind, RoomSettings, camera_plan, check_camera, check_cameras, kind_of, stable_name

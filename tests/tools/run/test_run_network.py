@@ -14,8 +14,8 @@ from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
 from database.default import default_database, default_database_path
 from stream.protocol.messages import EventMessage, PoseMessage
 from stream.publish.subscriber import Subscriber
-from tests.support.camera_server import MjpegProcess, Play
-from tests.support.camera_server_rtsp import RtspServer
+from tests.support.cameras.mjpeg import MjpegProcess, Play
+from tests.support.cameras.rtsp import RtspServer
 from tests.support.ports import free_address
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]

@@ -13,8 +13,8 @@ from capture.process.preview_image import Preview, PreviewKind, PreviewRequest
 from stream.protocol.messages import StatusMessage
 from stream.publish.client import ServiceClient
 from stream.publish.subscriber import Subscriber
-from tests.support.camera_server import MjpegServer
-from tests.support.tuning_run import LARGE, SMALL, TuningRun, servers
+from tests.support.cameras.mjpeg import MjpegServer
+from tests.tools.run.tuning_run import LARGE, SMALL, TuningRun, servers
 
 pytestmark = pytest.mark.slow
 WAIT_S = 60.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.scene import SimulatedScene
-from tests.support.camera_server import encoded
+from tests.support.cameras.mjpeg import encoded
 
 BITS, CELL_PX = 12, 16
 

@@ -21,7 +21,7 @@ from capture.sources.network.mjpeg import JpegPart, MjpegHttp, MultipartParser, 
 from capture.sources.source import Source, Stamp
 from config.errors import SourceError
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
-from tests.support.camera_server import BOUNDARIES, PASSWORD, MjpegServer, encoded
+from tests.support.cameras.mjpeg import BOUNDARIES, PASSWORD, MjpegServer, encoded
 from tests.support.kept import Kept
 from tests.support.waiting import wait_until
 

@@ -11,8 +11,8 @@ from capture.sources.network.rtsp import AccessUnitJoiner, Rtsp
 from capture.sources.source import Source, Stamp
 from config.errors import SourceError
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
-from tests.support.camera_server import PASSWORD
-from tests.support.camera_server_rtsp import RtspServer
+from tests.support.cameras.mjpeg import PASSWORD
+from tests.support.cameras.rtsp import RtspServer
 from tests.support.kept import Kept
 from tests.support.waiting import wait_until
 

@@ -11,7 +11,7 @@ from capture.sources.webcam.backends import AVFOUNDATION, DSHOW, V4L2, Backend
 from capture.sources.webcam.device import MAX_AGE_NS, MAX_IMPLAUSIBLE, DriverTime, Grabber
 from config.errors import SourceError
 from config.settings import CameraSettings
-from tests.support.fake_device import FakeClock, FakeDevice, Manners
+from tests.support.cameras.device import FakeClock, FakeDevice, Manners
 
 SIZE = ((320, 240),)
 ASKED = CameraSettings(width=320, height=240, fps=50.0)

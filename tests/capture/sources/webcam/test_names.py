@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from capture.sources.webcam.backends import V4L2
 from capture.sources.webcam.names import LocalCamera, check_different, find, identify, labelled, list_cameras, locate, usb_port
 from config.errors import SourceError
-from tests.support.fake_device import Entry
+from tests.support.cameras.device import Entry
 
 FOUND = [
     Entry(4, "HD Pro Webcam C920", "/dev/video4", 0x046D, 0x082D),

@@ -20,7 +20,7 @@ from capture.sources.webcam.settings import (
 )
 from config.errors import SettingsError
 from config.settings import CameraSettings
-from tests.support.fake_device import MJPG, YUYV, FakeDevice, Manners
+from tests.support.cameras.device import MJPG, YUYV, FakeDevice, Manners
 
 ASKED = CameraSettings(width=640, height=480, fps=30.0)
 

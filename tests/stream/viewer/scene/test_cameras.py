@@ -16,7 +16,7 @@ from reconstruct.pose import TrackingState
 from stream.protocol.messages import StatusMessage
 from stream.viewer.scene.cameras import Cameras, brightened, camera_of, drawn, frustum_of
 from stream.viewer.scene.colors import MEASURED
-from tests.support.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
 PERSON = performer()
 SKELETON, RIG = skeleton_and_rig(PERSON)

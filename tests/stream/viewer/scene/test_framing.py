@@ -6,7 +6,7 @@ import pytest
 from database.geometry.rotations import matrix_from_rotvec
 from stream.viewer.scene.framing import View, camera_viewpoint, distance_m, first_viewpoint, is_covered, viewpoint
 from stream.viewer.scene.level import LevelTransform
-from tests.support.walking_stream import rig
+from tests.support.viewer.walking_stream import rig
 
 
 def test_the_first_look_has_all_of_the_performer_in_the_picture() -> None:

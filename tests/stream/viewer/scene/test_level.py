@@ -11,7 +11,7 @@ from reconstruct.pose import TrackingState
 from stream.protocol.joints import joints_of
 from stream.protocol.messages import PoseMessage, RigMessage
 from stream.viewer.scene.level import N_SAMPLES, LevelEstimator, LevelTransform, level_from_rig
-from tests.support.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
 PERSON = performer()
 SKELETON, RIG = skeleton_and_rig(PERSON)

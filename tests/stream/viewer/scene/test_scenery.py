@@ -10,7 +10,7 @@ from stream.viewer.scene.world import WORLD
 from stream.viewer.track import ViewerTrack
 from stream.web.server import open_server
 from tests.support.ports import free_port as any_free_port
-from tests.support.walking_stream import pose, rig, skeleton
+from tests.support.viewer.walking_stream import pose, rig, skeleton
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from stream.viewer.scene.markers import ring
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.trails import LENGTH_NS, STEP_NS, Trail
 from stream.viewer.scene.world import WORLD, World
-from tests.support.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
 
 PERSON = performer()
 SKELETON, RIG = skeleton_and_rig(PERSON)

@@ -15,7 +15,7 @@ from config.settings import CAMERAS, Settings
 from reconstruct.pose import Pose
 from reconstruct.process.main import ReconstructionPlan
 from tests.support import fakes
-from tests.support.camera_server import MjpegServer, encoded
+from tests.support.cameras.mjpeg import MjpegServer, encoded
 from tests.support.ports import free_port
 from tools.run.cameras import camera_plan
 from tools.run.live import open_sink

@@ -11,7 +11,7 @@ from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
 from tests.support.board_scenes import Look, render_board, scene_views
-from tests.support.camera_server import encoded
+from tests.support.cameras.mjpeg import encoded
 from tests.support.rigs import synthetic_rig
 
 HZ = 10.0

@@ -19,7 +19,7 @@ from typing import Self
 import cv2
 import numpy as np
 
-from tests.support.camera_server_base import BOUNDARIES, NAME, PASSWORD, PATH, CameraServer, Faults, Play, read_request
+from tests.support.cameras.base import BOUNDARIES, NAME, PASSWORD, PATH, CameraServer, Faults, Play, read_request
 
 __all__ = ["BOUNDARIES", "NAME", "PASSWORD", "CameraServer", "Faults", "MjpegProcess", "MjpegServer", "Play", "encoded"]
 

@@ -13,8 +13,8 @@ import av
 import cv2
 import numpy as np
 
-from tests.support.camera_server import special_pictures
-from tests.support.camera_server_base import NAME, PASSWORD, CameraServer, Faults, read_request
+from tests.support.cameras.base import NAME, PASSWORD, CameraServer, Faults, read_request
+from tests.support.cameras.mjpeg import special_pictures
 
 CLOCK_HZ = 90000
 PAYLOAD_BYTES = 1400
