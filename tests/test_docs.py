@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.commands.evaluate import app
+from tools.commands.evaluate.group import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])

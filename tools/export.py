@@ -54,35 +54,37 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
         raise DuocapError(f"--format {unknown[0]}: unknown; expected one of {', '.join(FORMATS)}")
     if not out and not formats:
         raise DuocapError(f"nothing to write; name a file (--out walk.bvh) or a format (--format {'|'.join(FORMATS)})")
-    if not out:
-        return _apart(recording, [ExportFile(recording.with_suffix(FORMATS[name].suffix), name) for name in formats])
-    if not formats:
-        return _apart(recording, [ExportFile(file, format_of(file)) for file in out])
-    if len(formats) != len(out):
+    if out and formats and len(formats) != len(out):
         raise DuocapError(f"{len(formats)} formats for {len(out)} files; give one --format for each --out, or none")
-    return _apart(recording, [ExportFile(file, name) for file, name in zip(out, formats, strict=True)])
-
-
-def _apart(recording: Path, files: list[ExportFile]) -> list[ExportFile]:
-    """Return the files if each is written once and none is the recording itself. Raises DuocapError."""
-    seen = {recording.resolve()}
-    for wanted in files:
-        if (place := wanted.file.resolve()) in seen:
-            what = "is the recording itself" if place == recording.resolve() else "would be written twice"
-            raise DuocapError(f"{wanted.file}: {what}; choose another name with --out")
-        seen.add(place)
+    if not out:
+        files = [ExportFile(recording.with_suffix(FORMATS[name].suffix), name) for name in formats]
+    elif not formats:
+        files = [ExportFile(file, format_of(file, "; or name it with --format")) for file in out]
+    else:
+        files = [ExportFile(file, name) for file, name in zip(out, formats, strict=True)]
+    check_apart(files, [recording])
     return files
 
 
-def format_of(file: Path) -> str:
-    """Tell a format by the end of a file's name. Raises DuocapError: none is known by it."""
+def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None:
+    """Raise DuocapError unless each file is written once and none is one of the recordings."""
+    sources = {recording.resolve() for recording in recordings}
+    seen: set[Path] = set()
+    for wanted in files:
+        place = wanted.file.resolve()
+        if place in sources | seen:
+            what = "is the recording itself" if place in sources else "would be written twice"
+            raise DuocapError(f"{wanted.file}: {what}; choose another name with --out")
+        seen.add(place)
+
+
+def format_of(file: Path, otherwise: str = "") -> str:
+    """Tell a format by the end of a file's name. otherwise: what else may be done. Raises DuocapError: none is known by it."""
     for name, kind in FORMATS.items():
         if file.name.lower().endswith(kind.suffix):
             return name
     known = ", ".join(kind.suffix for kind in FORMATS.values())
-    raise DuocapError(
-        f"{file}: its format is not told by its name, which should end with one of {known}; or name it with --format"
-    )
+    raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")
 
 
 def write_take(wanted: ExportFile, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:

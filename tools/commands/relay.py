@@ -1,12 +1,19 @@
 """`duocap relay`: the stream for pages in a browser."""
 
-from typing import Annotated
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from config.settings import Settings
 from tools.arguments import with_settings
 
+if TYPE_CHECKING:
+    from stream.publish.relay import Relay
+
+HOST = "127.0.0.1"
+SAY_S = 1.0
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the WebSocket; 0 takes a free one.")]
 Origins = Annotated[
     list[str] | None,
@@ -17,8 +24,32 @@ Origins = Annotated[
 @with_settings
 def relay(settings: Settings, port: Port = 5574, origin: Origins = None) -> None:
     """Hand a running stream on to browsers over WebSocket, on this machine."""
-    import asyncio
-
-    from tools.relay import run_relay
-
     asyncio.run(run_relay(settings, port, origin or (), typer.echo))
+
+
+async def run_relay(settings: Settings, port: int, origins: Sequence[str], tell: Callable[[str], None]) -> None:
+    """Serve browsers of this machine; raises RelayError, and DuocapError for addresses and keys."""
+    from capture.sockets.endpoints import key_settings
+    from stream.publish.relay import Relay, StreamReader
+
+    relay = Relay(origins)
+    reader = StreamReader(settings.stream.address, key_settings(settings.stream), relay, asyncio.get_running_loop())
+    try:
+        port = await relay.open(HOST, port)
+        tell(f"{settings.stream.address} for browsers at ws://{HOST}:{port}; Ctrl-C ends it")
+        await _report(relay, tell)
+    finally:
+        reader.close()
+        await relay.close()
+
+
+async def _report(relay: "Relay", tell: Callable[[str], None]) -> None:
+    """Say who listens whenever that changes, for ever."""
+    before = 0, 0
+    while True:
+        await asyncio.sleep(SAY_S)
+        now = relay.n_listening, relay.n_refused
+        if now != before:
+            refused = f", {now[1]} refused (other sites need --origin)" if now[1] else ""
+            tell(f"{now[0]} browsers listening{refused}")
+            before = now

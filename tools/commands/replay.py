@@ -1,10 +1,10 @@
 """`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,11 +28,12 @@ from tools.arguments import (
     with_settings,
     with_styles,
 )
+from tools.export import FORMATS, ExportFile, check_apart, format_of, write_take
 from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.subject.subject import Subject
-    from stream.export.take import Take, TakeInfo
+    from stream.export.take import TakeInfo
     from stream.publish.fanout import OutputFactory
     from tools.replay.replay import ReplayResult
 
@@ -49,16 +50,16 @@ SubjectFile = Annotated[
     Path | None,
     typer.Option("--subject", metavar="FILE", help="The performer: subject.toml (duocap calibrate subject).", show_default=False),
 ]
-Bvh = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as BVH.", show_default=False)]
-Trc = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write joint centres and markers as TRC [mm].", show_default=False)
+Out = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help=f"Write this file, its format by its name: {', '.join(kind.suffix for kind in FORMATS.values())}; repeatable.",
+        show_default=False,
+    ),
 ]
-C3d = Annotated[
-    Path | None, typer.Option("--c3d", metavar="FILE", help="Write joint centres and markers as C3D.", show_default=False)
-]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write joint positions as CSV [m].", show_default=False)]
-Glb = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a skinned body in motion as GLB.", show_default=False)]
-Vrma = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion for VRM avatars as VRMA.", show_default=False)]
+Former = Annotated[Path | None, typer.Option(metavar="FILE", hidden=True)]  # one option a format, from before --out
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JSON.", show_default=False)]
 Overlay = Annotated[
     Path | None,
@@ -81,10 +82,10 @@ Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Whic
 class ReplayTask:
     """What is to become of a replay.
 
-    files: exports by kind; outputs, record: beside the stream; smooth: [s]; style: file to begin with; save_style: for the last.
+    files: exports; outputs, record: beside the stream; smooth: [s]; style: file to begin with; save_style: for the last.
     """
 
-    files: dict[str, Path]
+    files: list[ExportFile]
     report: Path | None
     smooth: float
     publish: bool
@@ -109,12 +110,13 @@ def replay(
     timestamps: TIMESTAMPS = None,
     fps: FPS = None,
     realtime: Realtime = False,
-    bvh: Bvh = None,
-    trc: Trc = None,
-    c3d: C3d = None,
-    csv: Csv = None,
-    glb: Glb = None,
-    vrma: Vrma = None,
+    out: Out = None,
+    bvh: Former = None,
+    trc: Former = None,
+    c3d: Former = None,
+    csv: Former = None,
+    glb: Former = None,
+    vrma: Former = None,
     report: Report = None,
     overlay: Overlay = None,
     hide: Hide = None,
@@ -134,16 +136,18 @@ def replay(
     from capture.recording.session import is_session
 
     check_sources(left, right)
-    check_folders(bvh, trc, c3d, csv, glb, vrma, report, overlay)
+    former = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
+    files = [ExportFile(file, format_of(file)) for file in out or ()]
+    files += [ExportFile(file, kind) for kind, file in former.items() if file is not None]
+    check_apart(files, [Path(video) for video in (left, right) if video is not None])
+    check_folders(*(wanted.file for wanted in files), report, overlay)
     if vmc and not publish:
         raise typer.BadParameter("VMC is sent beside the stream; leave out --no-publish", param_hint="--vmc")
     if record and not publish:
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
-    files = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
-    asked_for = {kind: file for kind, file in files.items() if file is not None}
     outputs, record = vmc_outputs(vmc), checked_recording(record)
     settings = with_styles(settings, style, save_style, no_style)
-    wishes = ReplayTask(asked_for, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
+    wishes = ReplayTask(files, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -266,11 +270,12 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
     """Write and print what was asked for; give the poses smoothed, if so wished."""
     from stream.protocol.report import replay_report, write_report
     from tools.replay.replay import smoothed_result
-    from tools.replay.report import report_lines
 
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, wishes.smooth)
-    _write_takes(result.take(performer, info), performer, wishes.files)
+    take = result.take(performer, info)
+    for wanted in wishes.files:
+        write_take(wanted, take, performer.up)
     if wishes.report is not None:
         write_report(wishes.report, summary)
     if wishes.save_style is not None:
@@ -290,9 +295,35 @@ def _save_style(result: "ReplayResult", file: Path) -> None:
     typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")
 
 
-def _write_takes(take: "Take", performer: "Subject", files: dict[str, Path]) -> None:
-    """Write the exports asked for: positions in the rig's own frame, what carries a body upright in any case."""
-    from tools.export import ExportFile, write_take
+def report_lines(report: Mapping[str, Any]) -> list[str]:
+    """Describe a replay report for a person."""
+    lines = [
+        f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
+        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
+        f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
+        f"frames with labels in doubt {report['swaps_suspected']}",
+    ]
+    for name, score in report["hidden"].items():
+        lines.append(
+            f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
+            f"{_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
+        )
+    lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
+    for stage, times in report["ms_by_stage"].items():
+        lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
+    return lines
 
-    for kind, file in files.items():
-        write_take(ExportFile(file, kind), take, performer.up)
+
+def _percent(share: float | None) -> str:
+    """Return a share in percent."""
+    return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def _spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:
+    """Return median and 95th percentile."""
+    return f"{_number(spread['median'], digits)} {unit} median, {_number(spread['p95'], digits)} {unit} p95"
+
+
+def _number(value: float | None, digits: int) -> str:
+    """Return a number, or a dash where nothing was measured."""
+    return "-" if value is None else f"{value:.{digits}f}"

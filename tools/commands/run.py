@@ -1,7 +1,7 @@
-"""`duocap run`: live, from two cameras to the stream."""
+"""`duocap run`: live, from two cameras to the stream; and `duocap node`, one of its cameras on another machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,10 +22,9 @@ from tools.arguments import (
 )
 from tools.outputs import VMC, vmc_outputs
 
-CAMERA_HELP = (
-    "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://, a video file or folder "
-    "of images, played in real time, or `node` for one on another machine (duocap node)."
-)
+WHICH = "camera: a number, its name or a part of it (duocap doctor lists them), http:// (MJPEG) or rtsp://"
+FILES = "a video file or folder of images, played in real time"
+CAMERA_HELP = f"{WHICH}, {FILES}, or `node` for one on another machine (duocap node)."
 LEFT_CAMERA = Annotated[str, typer.Option("--left", metavar="CAM", help=f"Left {CAMERA_HELP}", show_default=False)]
 RIGHT_CAMERA = Annotated[str, typer.Option("--right", metavar="CAM", help="Right camera: likewise.", show_default=False)]
 SUBJECT = Annotated[
@@ -45,6 +44,20 @@ EMPTY = Annotated[
     ),
 ]
 FOR_SECONDS = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after so long.", show_default="until Ctrl-C")]
+
+CAMERA = Annotated[
+    Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig this is.", show_default=False)
+]
+SOURCE = Annotated[
+    str,
+    typer.Option("--source", metavar="CAM", help=f"The {WHICH}, or {FILES}.", show_default=False),
+]
+CONNECT = Annotated[
+    str,
+    typer.Option(
+        "--connect", metavar="HOST[:PORT]", help="The machine of the run, started there with --left node.", show_default=False
+    ),
+]
 
 
 @with_settings
@@ -98,6 +111,14 @@ def run(
             with_model(settings, model), what, _note, lambda tally, status: _note(status_line(status, tally.recent_ms()))
         )
     typer.echo("\n".join(report.lines()))
+
+
+@with_settings
+def node(settings: Settings, camera: CAMERA, source: SOURCE, connect: CONNECT, fps: FPS = None) -> None:
+    """Be one of the cameras of a run on another machine, of one run after the other, until Ctrl-C."""
+    from tools.run.node import control_address, run_node
+
+    run_node(settings, camera, source, control_address(connect), fps, lambda words: _note(f"{camera} camera: {words}"))
 
 
 def _note(words: str) -> None:

@@ -132,7 +132,9 @@ def test_subject_is_the_performer(session: Session) -> None:
 
 def test_replay_writes_everything(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {kind: tmp_path / f"motion.{kind}" for kind in ("bvh", "trc", "c3d", "csv")}
-    wanted = [word for kind, path in files.items() for word in (f"--{kind}", path)]
+    # --trc is what it was called before --out, and still means the format whatever the file is called.
+    files["trc"] = tmp_path / "motion.txt"
+    wanted = [word for kind, path in files.items() for word in ("--trc" if kind == "trc" else "--out", path)]
     result = duocap(
         capsys, *session.replay_words(*wanted, "--report", tmp_path / "r.json", "--hide", "left_elbow", "--hide", "right_toe")
     )
@@ -322,6 +324,21 @@ def test_no_t_pose_in_the_given_time(session: Session, capsys: pytest.CaptureFix
     assert "the recording ends at" in later
     backwards = duocap(capsys, *session.calibrate_words(**{"from": 2.0, "to": 1.0}))
     assert backwards.status == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "walk.fbx"), "walk.fbx: its format is not told by its name, which should end with one of .bvh, "),
+        (("--out", "a.csv", "--csv", "a.csv"), "a.csv: would be written twice"),
+        (("--out", "a.bvh", "--bvh", "left.avi"), "left.avi: is the recording itself"),
+    ],
+)
+def test_files_that_cannot_be_written(
+    session: Session, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(session.folder)
+    assert said in refused(capsys, session.replay_words(*words), session.folder)
 
 
 def test_truncated_video(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

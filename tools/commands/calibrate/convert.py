@@ -1,12 +1,17 @@
 """`duocap calibrate convert`: a calibration of another program into ours, or ours into another's."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from config.settings import Settings
 from tools.arguments import with_settings
+
+if TYPE_CHECKING:
+    from calibration.camera import Rig
 
 UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 
@@ -54,13 +59,34 @@ def convert(
     """Turn a calibration of another program into a rig, or a rig into theirs."""
     from calibration.formats.camera_file import ReadOptions
     from calibration.formats.rig_file import format_of, read_cameras, write_rig_file
-    from tools.calibrate.convert import converted_lines, turned_for
 
     names = tuple(name.strip() for name in cameras.split(",")) if cameras else ()
     target = form or format_of(out)
     rig = read_cameras(source, ReadOptions(_size(size), UNITS_M[unit], up or "", names))
     written = write_rig_file(out, turned_for(rig, target, out_up), target)
     typer.echo("\n".join(converted_lines(rig, written)))
+
+
+def turned_for(rig: "Rig", form: str, up: str) -> "Rig":
+    """Return the rig in a world whose axis `up` points up; Qualisys' files are turned when they are written."""
+    from calibration.formats.camera_file import Z_UP_TO_Y_UP, in_world
+
+    if up == "y" or form == "qualisys":
+        return rig
+    left = in_world(rig.left, Z_UP_TO_Y_UP.T)
+    # What is left has Z up: our own readers must not take it for a floor at y = 0.
+    return replace(rig, left=left, right=left if rig.is_monocular else in_world(rig.right, Z_UP_TO_Y_UP.T), floor_known=False)
+
+
+def converted_lines(rig: "Rig", written: Sequence[Path]) -> list[str]:
+    """Say what was read and where it went."""
+    lines = [
+        f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px"
+        for camera in rig.cameras[: 1 if rig.is_monocular else 2]
+    ]
+    if not rig.is_monocular:
+        lines.append(f"{1e3 * rig.baseline_m:.1f} mm apart; floor {'known' if rig.floor_known else 'not known'}")
+    return [*lines, f"written to {' and '.join(str(path) for path in written)}"]
 
 
 def _size(text: str | None) -> tuple[int, int] | None:

@@ -1,13 +1,54 @@
-"""`duocap calibrate`: measure what stays the same during a session."""
+"""`duocap calibrate`: measure what stays the same during a session. The board to print is here, the other commands next door."""
+
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
-from tools.commands.calibrate.board import board
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
 from tools.commands.calibrate.convert import convert
 from tools.commands.calibrate.floor import floor
 from tools.commands.calibrate.rig import rig as calibrate_rig
 from tools.commands.calibrate.subject import subject
 from tools.commands.calibrate.wand import wand
+
+Out = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="Where to write the PDF, such as board.pdf.", show_default=False)
+]
+BoardText = Annotated[
+    str | None,
+    typer.Option(
+        "--board",
+        metavar="TEXT",
+        help="Such as chessboard:9x6:25 (inner corners, square in mm) or charuco:9x6:25; default: what suits the paper.",
+        show_default=False,
+    ),
+]
+Paper = Annotated[Literal["A4", "letter", "A3"], typer.Option("--paper", help="Size of the paper.")]
+
+
+@with_settings
+def board(settings: Settings, out: Out, board: BoardText = None, paper: Paper = "A4") -> None:
+    """Write a calibration board to print, true to scale, as a PDF."""
+    from calibration.board.diagnosis import board_note
+    from calibration.board.pattern import board_from_text
+    from calibration.board.pdf import board_pdf, default_board
+    from config.errors import DuocapError
+    from config.files import atomic_write
+
+    check_folders(out)
+    if out.suffix.lower() != ".pdf":
+        raise DuocapError(f"{out}: a board is written as a PDF; give a name that ends in .pdf, such as {out.with_suffix('.pdf')}")
+    chosen = default_board(paper) if board is None else board_from_text(board)
+    atomic_write(out, board_pdf(chosen, paper))
+    typer.echo(
+        f"{chosen.text} on {paper}, written to {out}: print it at 100 %, check the rulers, glue it to something flat and stiff"
+    )
+    if note := board_note(chosen):
+        typer.echo(f"note: {note}")
+    typer.echo(f"then: duocap calibrate rig LEFT RIGHT --board {chosen.text} --out rig.toml")
+
 
 app = typer.Typer()
 app.command("board")(board)

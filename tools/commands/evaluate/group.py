@@ -10,7 +10,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
-from tools.commands.evaluate_options import (
+from tools.commands.evaluate.options import (
     C3d,
     Cameras,
     Cases,
