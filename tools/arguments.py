@@ -13,7 +13,8 @@ options appear after the command's own, and logs are started before its body run
 hand `config.logs.current_logs()` to child processes). Errors: raise a `DuocapError`, the launcher prints it.
 
 Where it goes: a command of its own is a function of the command's name in tools/commands/<name>.py; a group
-(`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py, or in <group>/group.py, with `@app.command()` above `@with_settings`.
+(`duocap database build`) is `app = typer.Typer()` in tools/commands/<group>.py or tools/commands/<group>/group.py, with
+`@app.command()` above `@with_settings`.
 Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
 
 The database a command works with: the one named, or the built-in one.
