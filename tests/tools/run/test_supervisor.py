@@ -279,7 +279,7 @@ def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
 
 SCRIPT = """
 import sys, time
-from tests.tools.run import test_supervisor as t
+from tests import test_supervisor as t
 from tools.interrupt import interrupt_on_sigterm
 
 def main():
