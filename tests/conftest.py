@@ -13,6 +13,7 @@ import platformdirs
 import pytest
 from hypothesis import settings
 
+from tests.support.compiled import compile_kernels
 from tests.support.kept import Kept
 
 # The same examples in every run, and no failure because a shared machine was slow for a moment.
@@ -44,6 +45,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, 4) if cores > 1 else 0
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile once what the workers would else compile each for itself; xdist starts them after this."""
+    options = session.config.option
+    if options.numprocesses and not options.collectonly and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
+        compile_kernels()
 
 
 @pytest.fixture(scope="session")

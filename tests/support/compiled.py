@@ -1,0 +1,46 @@
+"""Compile what most tests use, once, before workers would each compile the same: python -m tests.support.compiled PART."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from config.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def compile_kernels() -> None:
+    """Run each part in a process of its own, side by side, and wait; what fails here fails in a test, and says why there."""
+    processes = [subprocess.Popen([sys.executable, "-m", "tests.support.compiled", part], cwd=ROOT) for part in PARTS]
+    for process in processes:
+        process.wait()
+
+
+def _poses() -> None:
+    """Compile what a frame needs from match to finish."""
+    from reconstruct.pipeline import Pipeline
+    from tests.support.people import front_rig, person, t_pose_clip, table_of
+
+    subject = person()
+    Pipeline(front_rig(), subject, table_of([t_pose_clip(subject.skeleton, 60)]), Settings()).warm()
+
+
+def _images() -> None:
+    """Compile what images and styles need, and build the database that comes with the program."""
+    from capture.background.live import LiveBackground
+    from capture.detection.detector import warm_detection
+    from capture.timing.synchronise import warm_synchroniser
+    from database.default import default_database
+    from reconstruct.missing.style import warm_style_model
+
+    warm_detection()
+    LiveBackground(3.0, 10.0, 0.0).warm()
+    warm_synchroniser(Settings().time)
+    default_database()
+    warm_style_model()
+
+
+PARTS = {"poses": _poses, "images": _images}
+
+if __name__ == "__main__":
+    PARTS[sys.argv[1]]()
