@@ -132,6 +132,12 @@ def why_no_board(images: Sequence[Image], board: Board) -> str:
     return reason.text if n == len(chosen) or not specific else f"in {n} of {len(chosen)} pictures looked at, {reason.text}"
 
 
+def seen_instead(image: Image, board: Board) -> str:
+    """Return what a picture, (H, W) or (H, W, 3), shows instead of the board; empty where nothing like a board is seen."""
+    reason = _reason(grey_picture(image), board)
+    return reason.text if reason.specific else ""
+
+
 def board_note(board: Board) -> str:
     """Return a warning about a board that looks the same upside down; empty for any other."""
     if not is_ambiguous(board):

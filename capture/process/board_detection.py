@@ -23,8 +23,8 @@ RECEIVE_BUFFER_MESSAGES = 64
 class BoardDetection:
     """What one camera saw in one frame.
 
-    size: width, height of its image [px]; view: the board, None where none was found; words: what was seen instead, if known;
-    took_ms: duration of the search.
+    size: width, height of its image [px]; view: the board, None where none was found; words: what was seen
+    instead, empty for nothing like a board; took_ms: duration of the search.
     """
 
     camera: int

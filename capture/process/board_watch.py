@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calibration.board.diagnosis import why_no_board
+from calibration.board.diagnosis import seen_instead
 from calibration.board.find import find_board
 from calibration.board.pattern import Board
 from calibration.board.views import BoardView
@@ -38,8 +38,8 @@ def find_quickly(frame: Frame, board: Board) -> BoardView | None:
 
 
 def describe_failure(frame: Frame, board: Board) -> str:
-    """Say what is seen where no board was found."""
-    return why_no_board([frame.image], board)
+    """Say what is seen where no board was found; empty where nothing like a board is."""
+    return seen_instead(frame.image, board)
 
 
 def step_ns(took_ms: float, tick_ns: int = TICK_NS) -> int:

@@ -23,7 +23,6 @@ LEAST_VIEWS = 6  # by all cameras: fewer are no use to anybody
 FLASH_NS = 500_000_000
 RECENT, BESIDE_NS, LATE_NS = 12, 60_000_000, 600_000_000  # sights and pictures that are kept until they meet
 SETTLE_NS = 700_000_000  # after the end of recordings what was seen last is still on its way
-NO_BOARD = "no board"  # so begins what is said where nothing at all like a board is seen (`calibration.board.diagnosis`)
 
 Tell = Callable[[str], None]
 
@@ -139,7 +138,7 @@ class BoardSession:
     def _instead(self) -> str:
         """Return what a camera saw instead of the board, empty where that is not known."""
         said = (sight.words for sight in self._last.values() if sight.view is None)
-        return next((words for words in said if words and not words.startswith(NO_BOARD)), "")
+        return next((words for words in said if words), "")
 
     def _obey(self) -> None:
         """Do what was pressed on the page."""

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.board.diagnosis import board_note, why_no_board
+from calibration.board.diagnosis import board_note, seen_instead, why_no_board
 from calibration.board.find import find_board
 from calibration.board.pattern import Board, board_from_text
 from config.arrays import Image
@@ -97,6 +97,7 @@ def test_what_is_seen_in_some_pictures_counts_for_more_than_nothing_in_others() 
     words = why_no_board([empty, cv2.cvtColor(other, cv2.COLOR_GRAY2BGR)], CHESSBOARD)
     assert words.startswith("in 1 of 2 pictures looked at, a board of 7x5")
     assert why_no_board([], CHESSBOARD) == "there are no pictures"
+    assert seen_instead(other, CHESSBOARD) in words and seen_instead(empty, CHESSBOARD) == ""
 
 
 def test_boards_that_look_the_same_upside_down_are_warned_of() -> None:
