@@ -1,18 +1,22 @@
-"""What benchmarks share: a command line with --json, processor time, blocks of figures."""
+"""What benchmarks share: a command line with --json, processor time, the database, percentiles and ratios."""
 
 import argparse
 import importlib
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from config.errors import DatabaseError
+from database.default import default_database, default_database_path
 from tools.evaluate.figures import write_figures
 
 # Windows counts processor time in steps of 16 ms.
 CLOCK_NS = time.process_time_ns if time.get_clock_info("process_time").resolution < 1e-5 else time.perf_counter_ns
-REPEATS, RUNS = 20, 5
 
 
 def parser_of(doc: str | None) -> argparse.ArgumentParser:
@@ -28,22 +32,29 @@ def write_json(file: Path | None, figures: object) -> None:
         write_figures(file, figures)
 
 
-def call_us(function: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Return the processor time of a call [us], the least mean of five runs: other programs on the machine only add to it."""
-    function()
-    means = []
-    for _ in range(RUNS):
-        begin_ns = CLOCK_NS()
-        for _ in range(repeats):
-            function()
-        means.append((CLOCK_NS() - begin_ns) / repeats)
-    return min(means) * 1e-3
+def size_of(text: str) -> tuple[int, int]:
+    """Return width and height [px] of a text such as 640x480."""
+    width, _, height = text.partition("x")
+    return int(width), int(height)
 
 
-def show(name: str, figures: Mapping[str, float]) -> None:
-    """Print a block of named figures at once."""
-    print(name)
-    print("".join(f"    {key:<32}{value:>14.6g}\n" for key, value in figures.items()), end="", flush=True)
+def database_file(given: Path | None) -> Path:
+    """Return a database, by default the built-in one, which is made if need be."""
+    if given is None:
+        default_database()
+    return given or default_database_path()
+
+
+def percentiles(values: ArrayLike, *shares: float) -> tuple[float, ...]:
+    """Return percentiles, by default the 50th, 95th and 99th; NaN of nothing."""
+    shares = shares or (50.0, 95.0, 99.0)
+    some = np.asarray(values, float)
+    return tuple(np.percentile(some, shares).tolist()) if some.size else (math.nan,) * len(shares)
+
+
+def ratio_cells(times: Sequence[float], ours: Sequence[float]) -> str:
+    """Return each of some times over ours, for the end of a table's line."""
+    return "".join(f"{time / mine:8.2f}" for time, mine in zip(times, ours, strict=True))
 
 
 def library(name: str, package: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import library, parser_of, write_json
+from benchmarks.report import library, parser_of, ratio_cells, write_json
 from config.arrays import Floats, Ints, Singles
 from config.errors import DuocapError
 from config.settings import Settings, SolveSettings
@@ -205,7 +205,7 @@ def lines(figures: Sequence[Figures]) -> list[str]:
     head = f"{'method':<34}{'build s':>8}{'warm us':>10}{'cold us':>10}{'recall':>8}{'distance':>10}{'x warm':>8}{'x cold':>8}"
     return [head] + [
         f"{f.method:<34}{f.build_s:8.1f}{f.warm_us:10.0f}{f.cold_us:10.0f}{f.recall:8.3f}{f.ratio:10.4f}"
-        f"{f.warm_us / ours.warm_us:8.2f}{f.cold_us / ours.cold_us:8.2f}"
+        + ratio_cells((f.warm_us, f.cold_us), (ours.warm_us, ours.cold_us))
         for f in figures
     ]
 

@@ -26,14 +26,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import database_file, parser_of, size_of, write_json
 from benchmarks.run.looped_scene import LoopedScene, looped_scene
 from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import read_subject
 from capture.process.plan import CameraPlan
 from capture.recording.sink import VideoSink
 from config.settings import CAMERAS, Settings, StreamSettings
-from database.default import default_database, default_database_path
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
@@ -243,14 +242,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", default="640x480")
     parser.add_argument("--database", type=Path)
     arguments = parser.parse_args(given)
-    width, _, height = arguments.size.partition("x")
-    if arguments.database is None:
-        default_database()
-    database = arguments.database or default_database_path()
+    database = database_file(arguments.database)
     found: dict[str, list[Outcome]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        bench = Bench(stack, looped_scene((int(width), int(height)), database, folder), database, folder)
+        bench = Bench(stack, looped_scene(size_of(arguments.size), database, folder), database, folder)
         bench.run_for(6.0)
         memory = memory_mb(bench)
         print(row("fault", "times", "both", "one", "coasting", "lost", "frames lost", "recover s: median", "worst"))

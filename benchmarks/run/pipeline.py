@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import database_file, parser_of, write_json
 from benchmarks.run.stored_frames import Stored, decoding_detector, open_stored, store_frames
 from calibration.subject.subject import Subject
 from capture.process.plan import CameraPlan
@@ -168,12 +168,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=1, help="runs of every case, of which the quickest counts (default 1)")
     parser.add_argument("--starts", action="store_true", help="start once more without compiled kernels")
     options = parser.parse_args(given)
-    database = options.database
-    if database is None:
-        from database.default import default_database, default_database_path
-
-        default_database()
-        database = default_database_path()
+    database = database_file(options.database)
     found: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as temporary:
         scenes = {size: scene_of(size, database, Path(temporary) / f"{size[0]}") for size in {case.size for case in CASES}}

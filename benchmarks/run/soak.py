@@ -21,9 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import database_file, parser_of, percentiles, size_of, write_json
 from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
 from benchmarks.run.processes import Processes
 from reconstruct.pose import TrackingState
@@ -63,10 +61,9 @@ class Minute:
     events: list[str] = field(default_factory=list)
     longest_gap_ms: float = 0.0
 
-    def percentiles(self, stage: str = "total") -> list[float]:
+    def percentiles(self, stage: str = "total") -> tuple[float, ...]:
         """Return p50, p95, p99 [ms]."""
-        found = self.latencies_ms.get(stage)
-        return np.percentile(np.frombuffer(found, float), [50, 95, 99]).tolist() if found else [math.nan] * 3
+        return percentiles(self.latencies_ms.get(stage, ()))
 
     @property
     def tracked(self) -> float:
@@ -344,19 +341,15 @@ def as_json(found: Soak) -> dict[str, Any]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run and print."""
-    from database.default import default_database, default_database_path
-
     parser = parser_of(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--size", default="640x480", help="of the images (default 640x480)")
     parser.add_argument("--faults", action="store_true", help="a camera has a fault in every minute but the first")
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     options = parser.parse_args(given)
-    default_database()
-    width, height = (int(number) for number in options.size.split("x"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        scene = looped_scene((width, height), options.database or default_database_path(), folder)
+        scene = looped_scene(size_of(options.size), database_file(options.database), folder)
         size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
         print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
         found = soak(scene, options.minutes, options.database, folder, options.faults)

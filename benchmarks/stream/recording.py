@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import parser_of, percentiles, write_json
 from benchmarks.stream.examples import FPS, SKELETON, moving_poses
 from capture.clock import now_ns
 from reconstruct.pose import TrackingState
@@ -42,7 +42,7 @@ def publishing_ms(seconds: float, file: Path | None) -> dict[str, float]:
         outputs.serve(now_ns())
         time.sleep(max(0.0, 1.0 / FPS - (now_ns() - begin_ns) * 1e-9))
     outputs.close()
-    return {name: round(float(np.percentile(times_ms, share)), 3) for name, share in (("p50", 50), ("p99", 99), ("worst", 100))}
+    return dict(zip(("p50", "p99", "worst"), (round(value, 3) for value in percentiles(times_ms, 50, 99, 100)), strict=True))
 
 
 def opening(folder: Path, minutes: int = MINUTES) -> dict[str, float]:

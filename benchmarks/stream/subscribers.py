@@ -11,12 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import psutil
 
-from benchmarks.report import parser_of, write_json
+from benchmarks.report import parser_of, percentiles, ratio_cells, write_json
 from benchmarks.stream.examples import SKELETON, moving_poses
 from benchmarks.stream.fuzz_samples import STATUS
 from benchmarks.stream.subscriber_processes import Heard, Peers, dawdle, join, listen
@@ -32,7 +31,7 @@ JOIN_S = 30.0
 SERVE_S = 0.02
 HEAD = (
     "subscribers  trouble   publish p50  p99 us  received p50  p99 us  missed  burst MB   "
-    "ratios: publish p50    p99  received p50    p99"
+    "x alone: publish p50, p99, received p50, p99"
 )
 
 
@@ -77,14 +76,10 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _line(f: Figures, alone: Figures) -> str:
     """Return a line of the table."""
-    ratios = [
-        getattr(f, key) / getattr(alone, key)
-        for key in ("publish_p50_us", "publish_p99_us", "received_p50_us", "received_p99_us")
-    ]
+    times, ours = ([g.publish_p50_us, g.publish_p99_us, g.received_p50_us, g.received_p99_us] for g in (f, alone))
     return (
         f"{f.subscribers:11d}  {f.trouble:8s}  {f.publish_p50_us:11.0f}  {f.publish_p99_us:6.0f}  {f.received_p50_us:12.0f}  "
-        f"{f.received_p99_us:6.0f}  {f.missed:6d}  {f.burst_mb:8.1f}"
-        f"{ratios[0]:22.2f} {ratios[1]:6.2f} {ratios[2]:13.2f} {ratios[3]:6.2f}"
+        f"{f.received_p99_us:6.0f}  {f.missed:6d}  {f.burst_mb:8.1f}   " + ratio_cells(times, ours)
     )
 
 
@@ -112,7 +107,7 @@ def measure(n: int, trouble: str, n_poses: int, hz: float) -> Figures:
         publisher.close()
     latency_us = np.concatenate([some.latency_us for some in heard])
     missed = sum(some.missed for some in heard)
-    return Figures(n, trouble, n_poses, *_p50_p99(publish_us), *_p50_p99(latency_us), missed, burst_mb)
+    return Figures(n, trouble, n_poses, *percentiles(publish_us, 50, 99), *percentiles(latency_us, 50, 99), missed, burst_mb)
 
 
 def measure_joins(n: int, hz: float) -> list[float]:
@@ -168,12 +163,6 @@ def _await(publisher: Publisher, done: Callable[[], bool]) -> None:
             raise TimeoutError("the subscribers did not answer; is the machine busy?")
         publisher.serve(now_ns())
         time.sleep(0.005)
-
-
-def _p50_p99(values: Any) -> tuple[float, float]:
-    """Return median and 99th percentile."""
-    p50, p99 = np.percentile(values, [50, 99])
-    return float(p50), float(p99)
 
 
 if __name__ == "__main__":

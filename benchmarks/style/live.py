@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import CLOCK_NS, parser_of, write_json
+from benchmarks.report import CLOCK_NS, parser_of, percentiles, write_json
 from config.arrays import Floats
 from config.settings import Settings
 from database.store import open_database
@@ -92,8 +92,8 @@ def main(given: Sequence[str] | None = None) -> int:
             best[name] = np.minimum(best[name], step_ms(each, with_style))
     found = {}
     for name, times in best.items():
-        p50, p95 = np.percentile(times, (50, 95))
-        found[name] = {"mean_ms": float(times.mean()), "p50_ms": float(p50), "p95_ms": float(p95), "max_ms": float(times.max())}
+        p50, p95, _ = percentiles(times)
+        found[name] = {"mean_ms": float(times.mean()), "p50_ms": p50, "p95_ms": p95, "max_ms": float(times.max())}
         print(f"{name:<32}" + "".join(f"{key} {value:8.3f}   " for key, value in found[name].items()))
     assert whole.style is not None
     taken = take_up_ms(whole.style, TAKEN_UP)
