@@ -22,6 +22,19 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     assert [file for file in re.findall(rf"`((?:{FOLDERS})/[\w/]+\.\w+)`", text) if not (ROOT / file).is_file()] == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "benchmarks"], ids=lambda page: page.name)
+def test_python_that_a_page_shows_is_there(page: Path) -> None:
+    text = page.read_text("utf-8")
+    modules = re.findall(rf"python -m ((?:{FOLDERS})[\w.]*)", text)
+    for module, names in re.findall(rf"^ *from ((?:{FOLDERS})[\w.]*) import (.+)$", text, re.MULTILINE):
+        modules.append(module)
+        source = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+        defined = source.read_text("utf-8") if source.is_file() else ""
+        assert [name for name in re.split(r"\W+", names) if not re.search(rf"(?:class|def) {name}\b", defined)] == []
+    files = [ROOT.joinpath(*module.rstrip(".").split(".")) for module in modules]
+    assert [str(file) for file in files if not file.with_suffix(".py").is_file()] == []
+
+
 def test_decisions_have_the_numbers_of_their_files() -> None:
     numbers = []
     for page in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
