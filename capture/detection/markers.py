@@ -69,7 +69,7 @@ def choose_markers(
 
     Standard deviation of a centre: pixel noise s moves the weighted centre of a disc of area A and total weight W by
     s A / (sqrt(4 pi) W), to first order; a floor, sampling, uneven lighting, the edge of the image and a shape like that of two
-    markers in one are added in quadrature. The constants are from benchmarks/capture/centroid.py and a real recording.
+    markers in one are added in quadrature. The constants are from drawn markers and a real recording (docs/decisions/0029).
     """
     n = len(raw)
     points, area, color, sigma = np.empty((n, 2)), np.empty(n), np.empty((n, 3)), np.empty(n)
