@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.pattern import Board, Pattern, board_pattern
-from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera, Rig
 from calibration.placement import all_in_view
 from config.arrays import Floats, Image
@@ -261,18 +260,3 @@ def _in_view(board: Board, rig: Rig, pose: Floats) -> bool:
     middle = R @ board.points_m.mean(axis=0) + pose[3:]
     faces = all((middle - camera.center_m) @ R[:, 2] > 0.4 * np.linalg.norm(middle - camera.center_m) for camera in rig.cameras)
     return faces and all_in_view(rig, rim @ R.T + pose[3:], 4.0)
-
-
-def scene_pairs(board: Board, rig: Rig, poses: Floats, noise_px: float = 0.1, seed: int = 0) -> list[ViewPair]:
-    """Return what both cameras would measure of the board at each pose without any rendering: true corners and Gaussian noise."""
-    rng = np.random.default_rng(seed)
-    pairs = []
-    for number, pose in enumerate(poses):
-        views = []
-        for camera in rig.cameras:
-            truth = true_corners(board, camera, pose)
-            seen = np.ones(len(board), bool)
-            corners = truth + rng.normal(0.0, noise_px, truth.shape)
-            views.append(BoardView(corners, seen, number * 1_000_000_000, f"{camera.name}{number:02d}", 0.7))
-        pairs.append(ViewPair(*views))
-    return pairs

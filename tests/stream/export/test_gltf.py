@@ -60,12 +60,6 @@ def test_all_channels_share_their_times() -> None:
     assert {sampler["input"] for sampler in motion["samplers"]} == {0}
 
 
-def test_a_sign_that_jumps_is_turned_round() -> None:
-    q = np.array([[0.6, 0.0, 0.0, 0.8], [-0.6, 0.0, 0.0, -0.8], [0.0, 0.6, 0.0, 0.8], [0.0, -0.8, 0.0, -0.6]])
-    expected = [[0.6, 0, 0, 0.8], [0.6, 0, 0, 0.8], [0, 0.6, 0, 0.8], [0, 0.8, 0, 0.6]]
-    np.testing.assert_array_equal(continuous(q), expected)
-
-
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_continuous_quaternions_are_the_same_rotations_without_jumps(seed: int, n: int) -> None:
     q = np.random.default_rng(seed).normal(size=(n, 3, 4))

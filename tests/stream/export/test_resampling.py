@@ -6,16 +6,9 @@ import pytest
 from reconstruct.pose import TrackingState
 from stream.export.resampling import evenly_timed, markers_at, without_gaps
 from stream.export.take import MarkerTracks, Take
-from tests.support.files.takes import take
+from tests.support.files.takes import take, tracks
 
 T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST
-
-
-def tracks(valid: list[bool], x: list[float]) -> MarkerTracks:
-    """Return one marker on the x axis."""
-    point_m = np.zeros((len(x), 1, 3))
-    point_m[:, 0, 0] = x
-    return MarkerTracks(("m",), point_m, np.array(valid)[:, None])
 
 
 def test_markers_between_frames_that_both_have_them() -> None:

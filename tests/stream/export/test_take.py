@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from stream.export.take import MarkerTracks, between, frame_period_s, in_place
-from tests.support.files.takes import take
-
-
-def tracks(valid: list[bool], x: list[float]) -> MarkerTracks:
-    """Return one marker on the x axis."""
-    point_m = np.zeros((len(x), 1, 3))
-    point_m[:, 0, 0] = x
-    return MarkerTracks(("m",), point_m, np.array(valid)[:, None])
+from stream.export.take import between, frame_period_s, in_place
+from tests.support.files.takes import take, tracks
 
 
 def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:

@@ -75,12 +75,6 @@ def test_every_bone_points_as_in_the_take(wild: Take, vrma: GltfFile) -> None:
                     np.testing.assert_allclose(place, p[frame, joint], atol=2e-6)
 
 
-def test_lost_frames_have_no_keys() -> None:
-    states = (TrackingState.LOST, TrackingState.TRACKING, TrackingState.LOST, TrackingState.COASTING)
-    times, _ = parsed(vrma_bytes(take(4, np.array([0.0, 0.1, 0.3, 0.4]), states=states))).track("head", "rotation")
-    np.testing.assert_array_equal(times, np.float32([0.1, 0.4]))
-
-
 THREE_VRM = """
 import * as THREE from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 from config.joints import N_JOINTS
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import TrackingState
-from stream.export.take import Take
+from stream.export.take import MarkerTracks, Take
 
 
 def uneven_body() -> Skeleton:
@@ -62,3 +62,10 @@ def bvh_positions_cm(text: str) -> tuple[float, dict[str, np.ndarray]]:
     read(np.zeros((len(values), 3)), start, words.index("{"), words[words.index("ROOT") + 1])
     assert column == values.shape[1]
     return frame_time, found
+
+
+def tracks(valid: list[bool], x: list[float]) -> MarkerTracks:
+    """Return one marker on the x axis."""
+    point_m = np.zeros((len(x), 1, 3))
+    point_m[:, 0, 0] = x
+    return MarkerTracks(("m",), point_m, np.array(valid)[:, None])

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import cv2
 import numpy as np
 
 from calibration.board.pattern import Board, board_from_text
@@ -39,11 +38,6 @@ def board_movie(places: int = PLACES, board: Board = BOARD) -> tuple[tuple[bytes
     return tuple(movies[0]), tuple(movies[1])
 
 
-def empty_movie() -> tuple[bytes, ...]:
-    """Return what a camera shows where there is no board: noise, so that no picture is the one before."""
-    return tuple(_held(np.full((480, 640), 95, np.uint8), 99))
-
-
 def _held(image: np.ndarray, seed: int) -> list[bytes]:
     """Return a picture several times, with the noise of each time, then a grey one."""
     rng = np.random.default_rng(seed)
@@ -58,14 +52,3 @@ def tpose_movie(frames: int = 6) -> tuple[Performer, tuple[tuple[bytes, ...], tu
     left, right = (SimulatedCamera(T_POSE_SCENE, camera, performer) for camera in range(2))
     movies = [tuple(encoded(camera.frame_at(k).image) for k in range(frames)) for camera in (left, right)]
     return performer, (movies[0], movies[1])
-
-
-def without_lower_half(jpegs: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the same pictures with nothing in their lower half."""
-    made = []
-    for jpeg in jpegs:
-        image = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
-        assert image is not None
-        image[image.shape[0] // 2 :] = 0
-        made.append(encoded(image))
-    return tuple(made)

@@ -85,8 +85,7 @@ def search(
     """Nodes examined per query and error against exhaustive search: the paper's Table 1."""
     from database.store import open_database
     from tools.evaluate.protocol import protocol_database
-    from tools.evaluate.search.measure import costs_by_size, measure_search
-    from tools.evaluate.search.table import cost_lines, table_lines
+    from tools.evaluate.search.measure import cost_lines, costs_by_size, measure_search, table_lines
 
     check_folders(json)
     table = open_database(protocol_database(motion, database))
@@ -114,8 +113,7 @@ def dimensionality(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer poses, rougher figures, in a minute.")] = False,
 ) -> None:
     """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
-    from tools.evaluate.dimensionality.measure import measure_dimensionality
-    from tools.evaluate.dimensionality.table import table
+    from tools.evaluate.dimensionality.measure import measure_dimensionality, table
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
@@ -183,8 +181,7 @@ def filtering(
     seed: Seed = 1,
 ) -> None:
     """Jitter against delay of the output filter, error of predictions, gain of the smoother."""
-    from tools.evaluate.filtering.measure import FilteringOptions, measure_filtering
-    from tools.evaluate.filtering.table import report
+    from tools.evaluate.filtering.measure import FilteringOptions, measure_filtering, report
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)

@@ -12,9 +12,8 @@ from database.store import open_database, write_database
 from tests.support.commands import duocap
 from tests.support.people import person, walk
 from tools.evaluate.dimensionality.curves import curve
-from tools.evaluate.dimensionality.measure import CASES, FigurePanel, measure_dimensionality, panels_of
+from tools.evaluate.dimensionality.measure import CASES, FigurePanel, measure_dimensionality, panels_of, table
 from tools.evaluate.dimensionality.plot import plot_dimensionality
-from tools.evaluate.dimensionality.table import table
 
 
 def made_panels() -> list[FigurePanel]:

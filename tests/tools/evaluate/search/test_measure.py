@@ -17,8 +17,15 @@ from reconstruct.search.walk import PoseSearch
 from tests.support.people import person, table_of, walk, worn_markers
 from tools.evaluate.queries import MotionQuery
 from tools.evaluate.search.grown import part_of
-from tools.evaluate.search.measure import Found, SearchedFrames, distance_ratio, frames_lost, search_queries, timed_search
-from tools.evaluate.search.table import table_lines
+from tools.evaluate.search.measure import (
+    Found,
+    SearchedFrames,
+    distance_ratio,
+    frames_lost,
+    search_queries,
+    table_lines,
+    timed_search,
+)
 
 LINE = np.arange(40, dtype=np.float32)[:, None].repeat(3, axis=1)
 EXAMPLES = Examples(np.zeros((40, 6), np.float32), LINE, np.zeros(40, np.int32), 60.0)
