@@ -1,1 +1,5 @@
-"""The floor of a rig: from a board, from markers that lie on it, or from a walk."""
+"""The floor of a rig: from a board, from markers that lie on it, or from a walk.
+
+In: views of a board (board), points of markers that rest (markers) or are worn by somebody who walks (walk). Out: a `Floor`
+(frame), which turns the rig's world upright, its report (quality) and picture.
+"""

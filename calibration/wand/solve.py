@@ -12,7 +12,6 @@ from calibration.camera import Camera, Rig
 from calibration.solve.start import as_camera
 from calibration.triangulate import triangulate
 from calibration.wand.adjust import WandFit, WandProblem, WandState, adjust, residuals
-from calibration.wand.essential import sampson2
 from calibration.wand.start import (
     LEAST_SHARED,
     POINT_PX,
@@ -22,6 +21,7 @@ from calibration.wand.start import (
     first_state,
     placed,
     rough_offset,
+    sampson2,
     thinned,
     usual_length,
     with_intrinsics,
@@ -105,11 +105,11 @@ def _rigidly_told_apart(views: WandViews, cameras: tuple[Camera, Camera], state:
 
 def _noise(state: WandState, views: WandViews) -> float:
     """Estimate the noise of a coordinate robustly: a point's four residuals have one degree of freedom."""
-    E = (skew(state.translation) @ state.rotation)[None]
+    E = skew(state.translation) @ state.rotation
     focal = float(state.intrinsics[:, :2].mean())
     cameras = [as_camera("", (1, 1), row, np.eye(3), np.zeros(3)) for row in state.intrinsics]
     left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True))
-    return max(1.4826 * focal * float(np.median(np.sqrt(sampson2(E, left, right)[0]))), 0.02)
+    return max(1.4826 * focal * float(np.median(np.sqrt(sampson2(E, left, right)))), 0.02)
 
 
 def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:

@@ -2,14 +2,18 @@
 
 Nothing is known but the cameras' intrinsics, and the focal lengths perhaps roughly. The wand's middle, nearly the same point
 whichever marker is which, gives a first relative pose for every time offset tried; the best one tells the markers apart.
+With y = (x/z, y/z, 1) of either camera, y_right' E y_left = 0; five points settle E, also of a scene that is flat, where two
+poses explain all: several are sought, and the adjustment tells which is right.
 """
 
+from dataclasses import dataclass
+
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
 from calibration.wand.adjust import WandState
-from calibration.wand.essential import RelativePose, depths, ransac, sampson2
 from calibration.wand.tracks import WandTrack, WandViews, views_at
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -23,6 +27,68 @@ ASTRAY, SURELY = 3.0, 1.0  # mean truncated squared sigmas, 9 at most: nothing f
 THIN = 0.05  # a wand that covers less of a picture across than along by so much moved on a line
 BETTER = 0.7  # another offset than none must make the epipolar error so much smaller
 MIDDLE_PX, POINT_PX = 4.0, 1.5  # what a wand's middle and a marker are off by, at the first look
+NEAR_SIGMAS = 3.0  # of its epipolar line: a point that a relative pose explains
+LEAST_IN_FRONT = 0.6  # share of these that must lie in front of both cameras
+STARTS = 8  # draws of samples, each of which may come upon another of several poses that explain all
+FARTHEST = 1e4  # baselines from the cameras, beyond which a point is not taken to be in front
+
+
+@dataclass(frozen=True, slots=True)
+class RelativePose:
+    """x_right = rotation x_left + translation, |translation| = 1; cost: mean truncated squared Sampson distance in sigmas."""
+
+    rotation: Floats
+    translation: Floats
+    cost: float
+
+
+def sampson2(E: Floats, left: Floats, right: Floats) -> Floats:
+    """Return squared Sampson distances of points to an essential matrix: (3, 3), (N, 3), (N, 3) -> (N,), normalised units."""
+    to_right, to_left = left @ E.T, right @ E
+    algebraic = (to_right * right).sum(axis=1)
+    slope2 = (to_right[:, :2] ** 2).sum(axis=1) + (to_left[:, :2] ** 2).sum(axis=1)
+    return np.asarray(algebraic**2 / np.maximum(slope2, 1e-300))
+
+
+def relative_poses(left: Floats, right: Floats, sigma: float, n_samples: int, n_starts: int = 1) -> list[RelativePose]:
+    """Return relative poses that explain most points, (N, 3) normalised by camera, best first; none where none does.
+
+    Five points a sample (Nister 2004), judged by truncated distances (MSAC, Torr & Zisserman 2000); sigma: of a distance, in
+    normalised units. Every start draws other samples, the same in every run, whatever else draws from OpenCV's random numbers.
+    Several starts are for several poses: these are not refined on the way, since linear least squares fail in a flat scene.
+    """
+    params, eye, none = cv2.UsacParams(), np.eye(3), np.zeros(5)
+    params.sampler, params.score = cv2.SAMPLING_UNIFORM, cv2.SCORE_METHOD_MSAC
+    params.threshold, params.confidence, params.maxIterations = NEAR_SIGMAS * sigma, 0.999, n_samples
+    params.loMethod = cv2.LOCAL_OPTIM_INNER_LO if n_starts == 1 else cv2.LOCAL_OPTIM_NULL
+    params.final_polisher, params.isParallel = cv2.NONE_POLISHER, False
+    few = [np.ascontiguousarray(rays[:, :2]) for rays in (left, right)]
+    found: list[RelativePose] = []
+    for start in range(n_starts):
+        params.randomGeneratorState = start
+        E, _ = cv2.findEssentialMat(few[0], few[1], eye, eye, none, none, params)
+        if E is None or np.shape(E) != (3, 3):
+            continue
+        distance2 = sampson2(E, left, right) / sigma**2
+        near = distance2 < NEAR_SIGMAS**2
+        if near.sum() < 5:
+            continue
+        n_front, R, t, _, _ = cv2.recoverPose(E, few[0][near], few[1][near], eye, distanceThresh=FARTHEST)
+        if n_front >= LEAST_IN_FRONT * near.sum() and not any(_alike(R, t[:, 0], other) for other in found):
+            found.append(RelativePose(R, t[:, 0], float(np.minimum(distance2, NEAR_SIGMAS**2).mean())))
+    return sorted(found, key=lambda pose: pose.cost)
+
+
+def _alike(R: Floats, t: Floats, other: RelativePose) -> bool:
+    """Return whether two poses are within some degrees of each other."""
+    return bool(np.trace(R.T @ other.rotation) > 1.0 + 2.0 * np.cos(0.03) and t @ other.translation > np.cos(0.06))
+
+
+def depths(R: Floats, t: Floats, left: Floats, right: Floats) -> Floats:
+    """Return how far along its left ray every point lies, by least squares: (N, 3) twice -> (N,), in baselines."""
+    a, b = left @ R.T, -right
+    aa, bb, ab = (a * a).sum(axis=1), (b * b).sum(axis=1), (a * b).sum(axis=1)
+    return np.asarray((ab * (b @ t) - bb * (a @ t)) / np.maximum(aa * bb - ab * ab, 1e-12))
 
 
 def thinned(track: WandTrack, most: int = MOST_MOMENTS) -> WandTrack:
@@ -74,7 +140,7 @@ def _middle_cost(views: WandViews, cameras: tuple[Camera, Camera]) -> float:
     if views.n_shared < LEAST_SHARED:
         return np.inf
     rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
-    poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
+    poses = relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, n_samples=60)
     return poses[0].cost if poses else np.inf
 
 
@@ -83,11 +149,11 @@ def first_poses(views: WandViews, cameras: tuple[Camera, Camera]) -> tuple[WandV
     _check_spread(views)
     sigma = (POINT_PX if views.points_px.shape[2] == 1 else MIDDLE_PX) / cameras[0].focal_px
     rays = [camera.rays(px.mean(axis=1)) for camera, px in zip(cameras, views.points_px, strict=True)]
-    poses = ransac(rays[0], rays[1], sigma, seed=1, n_samples=300)
+    poses = relative_poses(rays[0], rays[1], sigma, 300, STARTS)
     if views.points_px.shape[2] == 2 and poses:
         views = _told_apart(views, cameras, poses[0])
         rays = [camera.rays(px.reshape(-1, 2)) for camera, px in zip(cameras, views.points_px, strict=True)]
-        poses = ransac(rays[0], rays[1], POINT_PX / cameras[0].focal_px, seed=2, n_samples=300) + poses[:1]
+        poses = relative_poses(rays[0], rays[1], POINT_PX / cameras[0].focal_px, 300, STARTS) + poses[:1]
     if not poses:
         raise CalibrationError(
             "no place of the right camera explains what both see of the wand; "
@@ -110,10 +176,10 @@ def _check_spread(views: WandViews) -> None:
 
 def _told_apart(views: WandViews, cameras: tuple[Camera, Camera], pose: RelativePose) -> WandViews:
     """Exchange the markers of the right view where that agrees better with a relative pose."""
-    E = (skew(pose.translation) @ pose.rotation)[None]
+    E = skew(pose.translation) @ pose.rotation
     left, right = (camera.rays(px) for camera, px in zip(cameras, views.points_px, strict=True))
-    straight = sum(sampson2(E, left[:, k], right[:, k])[0] for k in range(2))
-    crossed = sum(sampson2(E, left[:, k], right[:, 1 - k])[0] for k in range(2))
+    straight = sum(sampson2(E, left[:, k], right[:, k]) for k in range(2))
+    crossed = sum(sampson2(E, left[:, k], right[:, 1 - k]) for k in range(2))
     return exchanged(views, np.asarray(crossed < straight))
 
 
@@ -136,7 +202,7 @@ def placed(views: WandViews, intrinsics: Floats, cameras: tuple[Camera, Camera],
     F, K = views.points_px.shape[1:3]
     now = [with_intrinsics(camera, row) for camera, row in zip(cameras, intrinsics, strict=True)]
     left, right = (camera.rays(px.reshape(-1, 2)) for camera, px in zip(now, views.points_px, strict=True))
-    along, _ = depths(R, t, left, right)
+    along = depths(R, t, left, right)
     usual = float(np.median(along[along > 0.0])) if np.any(along > 0.0) else 1.0
     along = np.where(along > 0.02 * usual, np.minimum(along, 20.0 * usual), usual)
     return np.asarray((left * along[:, None]).reshape(F, K, 3))

@@ -8,8 +8,7 @@ import pytest
 from calibration.camera import Camera, Rig
 from calibration.triangulate import triangulate
 from calibration.wand.solve import solve_wand
-from calibration.wand.start import thinned
-from calibration.wand.tracks import WandSolution, WandTrack, wand_tracks
+from calibration.wand.tracks import WandSolution, wand_tracks
 from config.arrays import Floats
 from config.errors import CalibrationError
 from database.geometry.rigid import rigid_fit
@@ -106,12 +105,6 @@ def test_cameras_across_from_each_other() -> None:
     truth = Rig(truth.left, replace(truth.right, rotation=turned, translation=np.array([0.1, 0.95, 3.1])))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
-
-
-def test_moments_of_rest_count_once() -> None:
-    way = np.r_[np.zeros(50), 10.0 * np.arange(50), np.full(50, 490.0)]
-    track = WandTrack(np.arange(150) / 30.0, np.stack([way, way], axis=1)[:, None], np.zeros(150, np.int64))
-    assert len(thinned(track).t_s) == 50 and len(thinned(track, 20).t_s) == 20
 
 
 def failing(truth: Rig, path: Wave, seconds: float = SECONDS, swapped: bool = False) -> str:
