@@ -1,7 +1,5 @@
 """`duocap database build`, `add`, `graph` and `info` as a user calls them."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +7,14 @@ import pytest
 
 from database.graph.neighbours import graph_of
 from database.store import open_database
+from tests.support.commands import Result, duocap
 from tests.support.files.motion import random_values, write_amc
 from tools.commands.database import repeated
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-def duocap(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run the command."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.launch import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, "database", *map(str, words)], capture_output=True, text=True, cwd=cwd, check=False
-    )
+def database(capsys: pytest.CaptureFixture[str], *words: object) -> Result:
+    """Run `duocap database`."""
+    return duocap(capsys, "database", *words)
 
 
 def test_a_list_after_leave_out_is_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,15 +27,16 @@ def test_a_list_after_leave_out_is_spelt_out(tmp_path: Path, monkeypatch: pytest
     assert repeated(["--leave-out"]) == ["--leave-out"]
 
 
-def test_build_and_info(tmp_path: Path) -> None:
+def test_build_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for k, n in enumerate((9, 7, 5), start=1):
         write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
-    done = duocap("build", "77", "--out", "a.db", "--leave-out", "77_02", "77_01:5-", "--fps", "120", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "left out: 77_02" in done.stdout and "left out: 77_01:5-" in done.stdout
-    info = duocap("info", "a.db", cwd=tmp_path)
-    assert info.returncode == 0, info.stderr
-    lines = dict(line.split(maxsplit=1) for line in info.stdout.splitlines() if not line.startswith("note"))
+    done = database(capsys, "build", "77", "--out", "a.db", "--leave-out", "77_02", "77_01:5-", "--fps", "120")
+    assert done.status == 0, done.err
+    assert "left out: 77_02" in done.out and "left out: 77_01:5-" in done.out
+    info = database(capsys, "info", "a.db")
+    assert info.status == 0, info.err
+    lines = dict(line.split(maxsplit=1) for line in info.out.splitlines() if not line.startswith("note"))
     assert lines["clips"].startswith("2 captured, ")
     assert "at 120 Hz" in lines["poses"] and lines["checksum"] == "ok" and lines["graph"].startswith("degree 1")
     assert lines["skeletons"].startswith("2, ")
@@ -49,31 +44,32 @@ def test_build_and_info(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "a.db").read_bytes())
     data[200] ^= 4
     (tmp_path / "a.db").write_bytes(data)
-    broken = duocap("info", "a.db", cwd=tmp_path)
-    assert broken.returncode == 1 and "rotvec differ" in broken.stderr
+    broken = database(capsys, "info", "a.db")
+    assert broken.status == 1 and "rotvec differ" in broken.err
 
 
-def test_add_and_graph(tmp_path: Path) -> None:
+def test_add_and_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for k, n in enumerate((9, 7), start=1):
         write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
-    assert duocap("build", "77/77_01.amc", "--out", "a.db", "--no-graph", cwd=tmp_path).returncode == 0
+    assert database(capsys, "build", "77/77_01.amc", "--out", "a.db", "--no-graph").status == 0
     assert graph_of(open_database(tmp_path / "a.db")) is None
-    made = duocap("graph", "a.db", "--degree", "5", cwd=tmp_path)
-    assert made.returncode == 0 and made.stdout.startswith("neighbour graph: degree ")
+    made = database(capsys, "graph", "a.db", "--degree", "5")
+    assert made.status == 0 and made.out.startswith("neighbour graph: degree ")
     n_poses = open_database(tmp_path / "a.db").n_poses
-    added = duocap("add", "a.db", "77", cwd=tmp_path)
-    assert added.returncode == 0 and "77_01: in the database already" in added.stdout
-    database = open_database(tmp_path / "a.db")
-    graph = graph_of(database)
-    assert database.n_poses == n_poses + 4 and graph is not None and (graph.n_poses, graph.degree) == (n_poses + 4, 5)
+    added = database(capsys, "add", "a.db", "77")
+    assert added.status == 0 and "77_01: in the database already" in added.out
+    made_db = open_database(tmp_path / "a.db")
+    graph = graph_of(made_db)
+    assert made_db.n_poses == n_poses + 4 and graph is not None and (graph.n_poses, graph.degree) == (n_poses + 4, 5)
 
 
-def test_faulty_input_is_one_line_and_status_1(tmp_path: Path) -> None:
+def test_faulty_input_is_one_line_and_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_amc(tmp_path / "77", random_values(np.random.default_rng(1), 3))
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("\nrfemur ", "\nrfemur nan ", 1), encoding="utf-8")
     line = text[: text.index("\nrfemur ") + 1].count("\n") + 1
-    done = duocap("build", tmp_path, "--out", tmp_path / "a.db")
-    assert done.returncode == 1
-    assert f"77_01.amc, line {line}: " in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    done = database(capsys, "build", tmp_path, "--out", tmp_path / "a.db")
+    assert done.status == 1
+    assert f"77_01.amc, line {line}: " in done.err and len(done.err.strip().splitlines()) == 1
     assert not (tmp_path / "a.db").exists()

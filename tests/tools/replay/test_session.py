@@ -61,6 +61,7 @@ def verified(folder: Path) -> tuple[int, int]:
     return verdict.n_recorded, len(result.poses)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
     stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
@@ -89,14 +90,14 @@ def test_a_run_with_overruns_and_a_camera_that_is_away_replays_to_the_bit(
     assert not other.is_same  # other settings, other poses: the check can fail
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("n_kills", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_loses_at_most_the_last_second(
-    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path, n_kills: int
+    stage: Stage, cameras: tuple[MjpegProcess, MjpegProcess], tmp_path: Path
 ) -> None:
-    random = np.random.default_rng(n_kills)
-    for k in range(n_kills):
+    random = np.random.default_rng(4)
+    for k in range(4):
         folder, address = tmp_path / f"take {k}", free_address()
         process = recording_process(stage, [camera.url for camera in cameras], folder, sets=[f"stream.address={address}"])
         with closing(Subscriber(address, ("pose",))) as subscriber:

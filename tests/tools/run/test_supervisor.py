@@ -139,6 +139,7 @@ def test_a_run_streams_survives_a_killed_camera_and_leaves_nothing_behind() -> N
     assert not descendants()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -> None:
     address, told = free_address(), []
@@ -163,6 +164,7 @@ def test_a_killed_reconstruction_is_started_again_and_the_cameras_send_to_it() -
     assert not descendants()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tmp_path: Path) -> None:
     address, told = free_address(), []
@@ -194,38 +196,31 @@ def test_a_camera_that_is_pulled_out_and_put_back_is_found_by_its_own_process(tm
 
 
 @pytest.mark.timeout(300)
-def test_a_sleep_of_the_machine_is_told_and_nothing_is_killed_for_it() -> None:
-    slept, told = [0], []
+def test_a_sleep_of_the_machine_kills_nothing_and_sources_that_end_end_the_run() -> None:
+    slept, told, n = [0], [], 90
+    source = partial(fakes.CountingSource, n_frames=n)
 
     def clocks() -> tuple[int, int]:
         return now_ns(), now_ns() + slept[0]
 
-    with supervisor(free_address(), tell=told.append, clocks=clocks) as run:
+    with supervisor(free_address(), partial(source, 0), partial(source, 1), tell=told.append, clocks=clocks) as run:
         run.wait_ready(120)
         run.start()
-        turns(run, 0.5)
+        turns(run, 0.3)
         pids = [child.process.pid for child in run.children.values()]
         for child in run.children.values():
             child.last_heard_ns -= 720 * 10**9  # as it looks where the clock goes on in sleep
         slept[0] = 720 * 10**9
         run.turn(0)
         assert told == ["the machine was asleep, or too busy to go on, for 12 min; going on"]
-        turns(run, 0.5)
+        turns(run, 0.3)
         assert [child.process.pid for child in run.children.values()] == pids and len(told) == 1
-
-
-@pytest.mark.timeout(300)
-def test_sources_that_end_end_the_run() -> None:
-    source = partial(fakes.CountingSource, n_frames=30)
-    with supervisor(free_address(), partial(source, 0), partial(source, 1)) as run:
-        run.wait_ready(120)
-        run.start()
         turns(run, 20.0, until=lambda: run.ended)
         assert run.ended
-        assert [child.counts["frames"] + child.counts["skipped"] for child in run.cameras] == [30, 30]
+        assert [child.counts["frames"] + child.counts["skipped"] for child in run.cameras] == [n, n]
         least = min(child.counts["frames"] for child in run.cameras) - 5  # a busy machine skips some
         turns(run, 10.0, until=lambda: run.children["reconstruction"].counts["pairs"] >= least)
-        assert least <= run.children["reconstruction"].counts["pairs"] <= 30
+        assert least <= run.children["reconstruction"].counts["pairs"] <= n
 
 
 @pytest.mark.timeout(300)
@@ -233,7 +228,9 @@ def test_sources_that_end_end_the_run() -> None:
     ("arguments", "error", "words"),
     [
         ({"right": fakes.MissingSource}, RunError, "^camera 7: no such camera; plug it in$"),
-        ({"pipeline": fakes.CrashingPipeline}, ProcessFaultError, "^reconstruction: KeyError: 'a bug'$"),
+        pytest.param(
+            {"pipeline": fakes.CrashingPipeline}, ProcessFaultError, "^reconstruction: KeyError: 'a bug'$", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_fault_before_the_start_is_one_line(arguments: dict, error: type[Exception], words: str) -> None:
@@ -242,6 +239,7 @@ def test_a_fault_before_the_start_is_one_line(arguments: dict, error: type[Excep
     assert not descendants()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_taken_stream_port_is_named(kept: Kept) -> None:
     taken = kept(Publisher("tcp://127.0.0.1:0"))
@@ -249,6 +247,7 @@ def test_a_taken_stream_port_is_named(kept: Kept) -> None:
         run.wait_ready(120)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_camera_that_keeps_failing_ends_the_run() -> None:
     told: list[str] = []
@@ -261,6 +260,7 @@ def test_a_camera_that_keeps_failing_ends_the_run() -> None:
     assert [text.partition("again")[2] for text in told] == ["", "", " in 1 s"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
     with supervisor(free_address(), left=partial(fakes.StuckSource, 0)) as run:
@@ -297,6 +297,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")

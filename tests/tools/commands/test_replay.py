@@ -1,0 +1,240 @@
+"""`duocap replay` of one simulated recording: all that it writes and publishes in one run, one camera, and what it refuses."""
+
+import csv
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from capture.recording.recording import CaptureRecording, RecordingSpec
+from config.errors import DuocapError
+from config.joints import JOINTS
+from config.markers import read_marker_set
+from config.settings import Settings
+from database.files.c3d import read_c3d
+from database.files.read import read_clip
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.publish.subscriber import Subscriber
+from tests.support.commands import Result, duocap
+from tests.support.ports import free_address
+from tests.tools.commands.walked import CLIP, FPS, SCENE, Walked, ended
+
+N = CLIP.stop - CLIP.start
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One run that was asked for everything. files: by format; heard: what a subscriber received."""
+
+    result: Result
+    files: dict[str, Path]
+    report: dict[str, Any]
+    overlay: Path
+    heard: list[object]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of the table of positions."""
+        return rows_of(self.files["csv"])
+
+
+@pytest.fixture(scope="module")
+def replayed(walked: Walked, tmp_path_factory: pytest.TempPathFactory) -> Replayed:
+    """Replay as if live; --trc is what --out was called before, and means the format whatever the file is called."""
+    folder, address = tmp_path_factory.mktemp("replayed"), free_address()
+    files = {kind: folder / f"motion.{kind}" for kind in ("bvh", "c3d", "csv")} | {"trc": folder / "motion.txt"}
+    words = [word for kind, path in files.items() for word in ("--trc" if kind == "trc" else "--out", path)]
+    words += ["--report", folder / "r.json", "--overlay", folder / "labels.avi", "--hide", "left_elbow", "--hide", "right_toe"]
+    heard: list[object] = []
+    done = threading.Event()
+
+    def listen() -> None:
+        subscriber = Subscriber(address, ("skeleton", "pose"))
+        while not done.is_set():
+            heard.extend(subscriber.receive(20))
+        heard.extend(subscriber.receive(200))
+        subscriber.close()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    result = ended(walked.replay_words(*words, "--realtime", "--set", f"stream.address={address}"))
+    done.set()
+    listener.join()
+    assert result.status == 0, result.err
+    assert {path.name for path in folder.iterdir()} == {*(path.name for path in files.values()), "r.json", "labels.avi"}
+    report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    return Replayed(result, files, report, folder / "labels.avi", heard)
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """Read a CSV file with a header."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def mean_error_m(walked: Walked, rows: list[dict[str, str]]) -> float:
+    """Return how far joints are from the truth [m]."""
+    truth = np.load(walked.folder / "truth.npz")
+    joints = [j for j in JOINTS if f"{j}.x" in rows[0]]
+    found = np.array([[[float(row[f"{j}.{axis}"]) for axis in "xyz"] for j in joints] for row in rows])
+    seconds = truth["seconds"] - truth["seconds"][CLIP.start]
+    nearest = [int(np.argmin(np.abs(seconds - float(row["seconds"])))) for row in rows]
+    index = [truth["joints"].tolist().index(j) for j in joints]
+    return float(np.linalg.norm(found - truth["joint_m"][nearest][:, index], axis=2).mean())
+
+
+def test_the_walk_is_tracked_and_reported(walked: Walked, replayed: Replayed) -> None:
+    report, rows = replayed.report, replayed.rows
+    assert "tracked" in replayed.result.out and "hidden left_elbow" in replayed.result.out
+    assert abs(report["frames"] - N) <= 1 and report["tracked"] >= 0.98
+    assert report["reprojection_px"]["median"] < 2.0 and report["marker_residual_mm"]["median"] < 20.0
+    assert set(report["hidden"]) == {"left_elbow", "right_toe"} and report["hidden"]["left_elbow"]["frames"] > 0.8 * N
+    assert report["swaps_suspected"] <= 0.02 * N
+    assert {"decode", "detect", "match", "label", "solve"} <= set(report["ms_by_stage"])
+    assert len(rows) == report["frames"] and {row["state"] for row in rows[5:]} == {"tracking"}
+    assert mean_error_m(walked, rows) < 0.04  # measured: 20 mm; the skeleton is itself estimated from the T-pose
+
+
+def test_every_file_holds_every_frame(replayed: Replayed) -> None:
+    n, clip = len(replayed.rows), read_clip(replayed.files["bvh"])
+    assert clip.n_frames == n and clip.fps == pytest.approx(FPS, rel=0.01)
+    trc = replayed.files["trc"].read_text(encoding="utf-8").splitlines()
+    assert trc[0].startswith("PathFileType") and len([line for line in trc[5:] if line.strip()]) == n
+    points = read_c3d(replayed.files["c3d"])
+    assert len(points.valid) == n and points.labels[: len(JOINTS)] == JOINTS
+    seen = dict(zip(points.labels, points.valid.mean(axis=0), strict=True))
+    assert seen["left_elbow"] == 0.0 and seen["right_toe"] == 0.0
+    assert max(seen[name] for name in points.labels[len(JOINTS) :]) > 0.5
+
+
+def test_the_overlay_is_a_video_of_both_views(replayed: Replayed) -> None:
+    video = cv2.VideoCapture(str(replayed.overlay))
+    assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) >= N - 1
+    ok, image = video.read()
+    video.release()
+    assert ok and image.shape == (2 * SCENE.height_px, 4 * SCENE.width_px, 3)
+    # Skeleton and labels are drawn in colour over dark, colourless images, in either view.
+    coloured = np.ptp(image.astype(int), axis=2) > 60
+    assert coloured[:, : 2 * SCENE.width_px].sum() > 500 and coloured[:, 2 * SCENE.width_px :].sum() > 500
+
+
+def test_poses_are_published_as_if_live(replayed: Replayed) -> None:
+    poses = [message for message in replayed.heard if isinstance(message, PoseMessage)]
+    assert any(isinstance(message, SkeletonMessage) for message in replayed.heard)
+    # A subscriber may miss what was sent before it had joined, nothing after.
+    assert [pose.seq for pose in poses] == list(range(poses[0].seq, poses[-1].seq + 1))
+    assert len(poses) >= 0.5 * N and poses[-1].state == "tracking"
+
+
+def test_one_video_is_enough(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("--out", tmp_path / "a.csv", "--report", tmp_path / "r.json", "--overlay", tmp_path / "a.avi")
+    words = walked.replay_words(
+        *files, "--camera", "right", "--no-publish", "--hide", "left_elbow", left="clip_right.avi", right=None
+    )
+    result = duocap(capsys, *words)
+    assert result.status == 0, result.err
+    report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert report["tracked"] >= 0.98 and report["reprojection_px"]["median"] < 2.0
+    assert report["marker_residual_mm"]["median"] is None and report["hidden"]["left_elbow"]["median_mm"] < 60.0
+    rows = rows_of(tmp_path / "a.csv")
+    assert len(rows) == N and mean_error_m(walked, rows) < 0.06
+    video = cv2.VideoCapture(str(tmp_path / "a.avi"))
+    assert video.read()[1].shape == (2 * SCENE.height_px, 2 * SCENE.width_px, 3)
+    video.release()
+
+
+@pytest.mark.slow
+def test_the_papers_model(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same bytes again, however the model is asked for; other bytes by the other model."""
+
+    def motion(*words: object) -> bytes:
+        result = duocap(capsys, *walked.replay_words("--out", tmp_path / "a.csv", "--no-publish", *words))
+        assert result.status == 0, result.err
+        return (tmp_path / "a.csv").read_bytes()
+
+    paper = motion("--model", "paper")
+    assert paper == motion("--set", "solve.model=paper")
+    assert paper != motion("--model", "gaussian", "--set", "solve.model=paper")  # the option is the stronger
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"left": "none.avi"}, "none.avi: no such file"),
+        ({"left": "rig.toml"}, "rig.toml"),
+        ({"left": "clip_right.avi", "right": "clip_left.avi"}, "left and right are swapped"),
+        ({"rig": "none.toml"}, "none.toml"),
+        ({"rig": "markers.toml"}, "markers.toml"),
+        ({"database": "none.db"}, "none.db"),
+        ({"database": "left.avi"}, "left.avi"),
+        ({"timestamps": "none.csv"}, "none.csv"),
+        ({"timestamps": "rig.toml"}, "rig.toml"),
+        ({"subject": "markers.toml"}, "markers.toml"),
+        ({"hide": "left_wing"}, "left_wing: the subject has no such marker; it has: "),
+        ({"out": "walk.fbx"}, "walk.fbx: its format is not told by its name, which should end with one of .bvh, "),
+        ({"out": "a.csv", "csv": "a.csv"}, "a.csv: would be written twice"),
+        ({"bvh": "clip_left.avi"}, "clip_left.avi: is the recording itself"),
+        ({"out": "no folder/a.bvh"}, "cannot be written"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_no_file(
+    walked: Walked, capsys: pytest.CaptureFixture[str], changed: dict[str, object], said: str
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in walked.folder.rglob("*")}
+    result = duocap(capsys, *walked.replay_words("--no-publish", **({"out": "n.csv"} | changed)))
+    assert result.status == 1 and said in result.last and result.out == "", (result.out, result.err)
+    assert len(result.err.strip().splitlines()) == 1
+    assert {path: path.stat().st_mtime_ns for path in walked.folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "words", [("--model", "papper"), ("--vmc", "--no-publish"), ("--record", "x.mcap", "--no-publish"), ("--video",)]
+)
+def test_wrong_usage(walked: Walked, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    result = duocap(capsys, *walked.replay_words(*words))
+    assert result.status == 2 and words[0] in result.err
+
+
+def test_a_rig_of_one_camera_has_no_other(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (walked.folder / "rig.toml").read_text(encoding="utf-8")
+    alone = text.partition("[cam_1]")[0] + "[metadata]" + text.partition("[metadata]")[2]
+    (tmp_path / "rig.toml").write_text(alone, encoding="utf-8")
+    rig = str(tmp_path / "rig.toml")
+    assert "[cam_1] is missing" in duocap(capsys, *walked.replay_words(rig=rig)).last
+    other = duocap(capsys, *walked.replay_words("--camera", "right", right=None, rig=rig)).last
+    assert "[cam_1] is missing" in other and "[cam_0]" in other
+
+
+def opened(walked: Walked, left: Path, right: Path, stamps: bool = True) -> CaptureRecording:
+    """Open two videos as a replay does."""
+    spec = RecordingSpec(str(left), str(right), walked.folder / "clip.csv" if stamps else None)
+    return CaptureRecording(spec, Settings().detector, read_marker_set(walked.folder / "markers.toml"))
+
+
+def test_videos_that_do_not_belong_together(walked: Walked, tmp_path: Path) -> None:
+    """Another length, a video that breaks off, another rate; with stamps the announced rate does not matter."""
+    left, right = (walked.folder / f"clip_{side}.avi" for side in ("left", "right"))
+    short = walked.cut("clip_left.avi", tmp_path / "short.avi", slice(0, 40))
+    for stamps in (True, False):
+        with pytest.raises(DuocapError, match=rf"(?s)short\.avi.*40.*{N}|{N}.*short\.avi.*40"):
+            opened(walked, short, right, stamps)
+    slow = walked.cut("clip_right.avi", tmp_path / "slow.avi", slice(None), fps=25.0)
+    with pytest.raises(DuocapError, match=r"25.*--timestamps"):
+        opened(walked, left, slow, stamps=False)
+    assert opened(walked, left, slow).fps == pytest.approx(FPS)
+
+
+def test_a_video_that_breaks_off_or_is_of_another_size(
+    walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = (walked.folder / "clip_left.avi").read_bytes()
+    (tmp_path / "torn.avi").write_bytes(content[: len(content) // 2])
+    assert "torn.avi" in duocap(capsys, *walked.replay_words("--no-publish", left=str(tmp_path / "torn.avi"))).last
+    small = walked.cut("clip_right.avi", tmp_path / "small.avi", slice(None), size=(280, 210))
+    line = duocap(capsys, *walked.replay_words("--no-publish", right=str(small))).last
+    assert "right images are 280x210" in line and "560x420" in line
