@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.stream.fuzz_samples import POSE
-from benchmarks.stream.fuzz_samples import SKELETON as SMALL
 from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from stream.protocol.messages import MarkerReading, PoseMessage
+from tests.support.stream_messages import POSE
+from tests.support.stream_messages import SKELETON as SMALL
 
 FPS = 60.0
 STAGES = ("read", "detect", "transport", "wait", "match", "label", "solve", "finish", "publish")

@@ -23,63 +23,16 @@ from capture.process.control import (
 )
 from capture.process.preview_image import PreviewKind, PreviewRequest, encode_preview, make_preview
 from capture.sockets.wire import SentBlobs, decode_blobs, encode_blobs
-from reconstruct.pose import TrackingState
 from reconstruct.process.journal import JournalWriter
 from stream.protocol.codec import encode
-from stream.protocol.messages import (
-    CameraReading,
-    EventMessage,
-    MarkerReading,
-    PoseMessage,
-    RigMessage,
-    SkeletonMessage,
-    StatusMessage,
-)
 from stream.recording.recorder import Recorder
+from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS
 
 SESSION = "6f1c5d2a9b3e"
-_HASH = "0123456789abcdef"
 _POINTS = np.arange(18.0).reshape(9, 2)
-_MARKERS = tuple(
-    MarkerReading(name, (0.1 * n, 1.0, -0.2), 0.004 if n else None, (0, 1), (0.1 * n, 1.0, -0.19) if n else None)
-    for n, name in enumerate(("chest", "left_hand", "right_hand"))
-)
-_CAMERA = CameraReading(
-    "left", (640, 480), np.diag([600.0, 610.0, 1.0]), np.zeros(5), np.array([0.1, 0.2, 0.3]), np.array([0.0, -1.0, 3.0])
-)
 
-SKELETON = SkeletonMessage(
-    hash=_HASH,
-    names=("hips", "spine", "leftUpperLeg"),
-    parents=(-1, 0, 0),
-    offsets_m=np.array([[0, 0, 0], [0, 0.1, 0.02], [0.09, -0.05, 0]]),
-    rest_xyzw=np.tile([0.0, 0, 0, 1], (3, 1)),
-    humanoid={"hips": "hips"},
-    markers=tuple(marker.name for marker in _MARKERS),
-    subject="somebody",
-    tails_m=np.array([[0, 0.1, 0], [0, 0.1, 0], [0, -0.4, 0]]),
-)
-POSE = PoseMessage(
-    hash=_HASH,
-    session=SESSION,
-    seq=41,
-    t_capture_ns=9_000_000_000_123,
-    t_publish_ns=9_000_004_000_456,
-    skew_ns=-2_000_000,
-    state=TrackingState.TRACKING,
-    root_m=(0.125, 1.0, -2.5),
-    rotations_xyzw=np.tile(np.array([0, 0.6, 0, -0.8], np.float32), (3, 1)),
-    joint_source=np.array([0, 1, 2], np.uint8),
-    confidence=np.array([1, 0.5, 0.25], np.float32),
-    contacts=("leftFoot",),
-    markers=_MARKERS,
-    latency_ns={"detect": 1_500_000, "solve": 900_000},
-)
-STATUS = StatusMessage(SESSION, 5, "tracking", {"pose": 59.9}, {"late": 1}, {"median": -2e6}, {"x": 0.4}, {"left": {"fps": 60.0}})
-EVENT = EventMessage(SESSION, 6, "camera", "the left camera is silent")
-RIG = RigMessage(SESSION, (_CAMERA, replace(_CAMERA, name="right")), False, (0.0, 1.0, 0.0))
-
-STREAM = tuple(encode(message) for message in (SKELETON, RIG, POSE, POSE, STATUS, EVENT))
+_TAILED, _UPRIGHT = replace(SKELETON, tails_m=SKELETON.offsets_m), replace(RIG, floor_known=False, up_xyz=(0.0, 1.0, 0.0))
+STREAM = tuple(encode(message) for message in (_TAILED, _UPRIGHT, POSE, POSE, STATUS, EVENT))
 BLOBS = (encode_blobs(SentBlobs(Blobs(1, 7, 1000, _POINTS, _POINTS[:, 0], np.ones((9, 3)), _POINTS[:, 1]), 1100, 1200)),)
 ORDERS = tuple(
     encode_order(order)

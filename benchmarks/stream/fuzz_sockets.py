@@ -12,7 +12,7 @@ from typing import Protocol
 import zmq
 
 from benchmarks.stream.fuzz_messages import malformed_messages
-from benchmarks.stream.fuzz_samples import BLOBS, POSE, QUESTIONS, REQUESTS, SKELETON, STREAM, TUNING
+from benchmarks.stream.fuzz_samples import BLOBS, QUESTIONS, REQUESTS, STREAM, TUNING
 from config.settings import Settings
 from reconstruct.process.inbox import Inbox
 from stream.publish.publisher import Publisher
@@ -21,6 +21,7 @@ from stream.publish.service import Service
 from stream.publish.subscriber import Subscriber
 from stream.publish.tuning import TuningState
 from stream.recording.outputs import RecordingSwitch
+from tests.support.stream_messages import POSE, SKELETON
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(16) + b"\x00" + bytes(31)  # ZMTP 3.1
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03SUB"

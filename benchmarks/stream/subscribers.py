@@ -17,11 +17,11 @@ import psutil
 
 from benchmarks.report import parser_of, percentiles, ratio_cells, write_json
 from benchmarks.stream.examples import SKELETON, moving_poses
-from benchmarks.stream.fuzz_samples import STATUS
 from benchmarks.stream.subscriber_processes import Heard, Peers, dawdle, join, listen
 from capture.clock import now_ns
 from stream.protocol.messages import EventMessage
 from stream.publish.publisher import Publisher
+from tests.support.stream_messages import STATUS
 
 COUNTS = (1, 10, 50)
 TROUBLES = ("none", "slow", "stopped")

@@ -183,27 +183,10 @@ def test_a_camera_twice_is_refused(tmp_path: Path) -> None:
         request_of("c.toml", tomllib.loads(CAMERA), 1, tmp_path / "rig.toml")
 
 
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.sampled_from([*JOINTS, "mean", "rest", "left", "boxing", ""]),
-    st.text(),
-)
-WORDS = (
-    "joint",
-    "marker",
-    "px",
-    "position_m",
-    "sigma_m",
-    "times_s",
-    "positions_m",
-    "as",
-    "rotvec_deg",
-    "quaternion_xyzw",
-    "size",
-)
+NAMED = st.sampled_from([*JOINTS, "mean", "rest", "left", "boxing", ""])
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), NAMED, st.text())
+LISTS = ["position_m", "times_s", "positions_m", "rotvec_deg", "quaternion_xyzw", "size", "px"]
+WORDS = ["joint", "marker", "sigma_m", "as", *LISTS]
 KEYS = st.sampled_from([*FILE_KEYS, *POSE_KEYS, *WORDS, "fov_deg", "look_at_m", "time_s", "x"])
 TREES: Any = st.recursive(
     LEAVES | st.lists(st.floats(-2, 2), min_size=3, max_size=3),

@@ -90,12 +90,3 @@ def test_scaled_conjugate_gradients_end_whatever_the_value_does(value: Callable[
     found = minimise(value, start, free(2), 200, "scg")
     assert np.isfinite(found).all()
     assert value(found)[0] <= value(start)[0]
-
-
-def test_what_a_watcher_raises_passes_through() -> None:
-    def stop(_: float) -> None:
-        raise KeyboardInterrupt
-
-    for optimiser in OPTIMISERS:
-        with pytest.raises(KeyboardInterrupt):
-            minimise(rosenbrock, np.array([-1.2, 1.0]), free(2), 25, optimiser, stop)
