@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from capture.background.kernels import CELL_PX, bound_cells, count_foreground
+from capture.background.kernels import CELL_PX, bound_cells
 from capture.background.live import LiveBackground, gain_field, scale_planes
 from capture.background.statistics import Background
 from capture.detection.foreground import ForegroundRuns
@@ -242,19 +242,6 @@ def test_bounds_by_hand() -> None:
     bound_cells(model, cells, 3.0, 5.0, out, 0, 0)
     # 100.4 +- 6: 94.4 up to 95, 106.4 down to 106.
     assert (out[:, 1, 0].tolist(), out[:, 0, :3].tolist()) == ([95, 106], [[0, 244, 70], [9, 255, 130]])
-
-
-def test_counting_foreground_against_a_mask() -> None:
-    random = np.random.default_rng(4)
-    mask = random.random((100, 200)) < 0.02
-    runs = np.array([(y, x, x) for y, x in np.argwhere(mask)], np.int32)
-    counts, cells = np.full((7, 13), -1, np.int32), np.ones((9, 7, 13))
-    cells[3, 3, 5] = 0.0
-    count_foreground(runs, 3, cells, False, counts)
-    for r in range(7):
-        for c in range(13):
-            true = mask[r * 16 : (r + 1) * 16, c * 16 : (c + 1) * 16].sum() if (r, c) != (3, 5) else 0
-            assert counts[r, c] == (true if 2 <= r <= 4 else -1)
 
 
 @pytest.mark.slow

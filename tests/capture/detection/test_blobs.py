@@ -1,7 +1,6 @@
 """Blobs against a flood fill, and their centres against where discs were painted."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -71,23 +70,6 @@ def test_values_by_hand() -> None:
     )
     np.testing.assert_allclose(s[[B, G, R]], [100, 200 + 3600, 600 + 600])
     assert blobs.any_elongated(0.9) and not blobs.any_elongated(1.0)
-
-
-@pytest.mark.parametrize(("distance", "gap", "expected"), [(1, 0, 1), (2, 0, 2), (2, 1, 1), (3, 1, 2)])
-@pytest.mark.parametrize("direction", [(1, 0), (0, 1), (1, 1), (-1, 1)])
-def test_pixels_across_a_gap(distance: int, gap: int, expected: int, direction: tuple[int, int]) -> None:
-    image = np.zeros((12, 12, 3), np.uint8)
-    image[5, 5] = image[5 + distance * direction[1], 5 + distance * direction[0]] = 200
-    assert len(bright(image, 100, gap)) == expected
-
-
-def test_a_spiral_is_one_blob() -> None:
-    """Arms that meet only at the last row: the union has to reach back through many runs."""
-    image = np.zeros((9, 13, 3), np.uint8)
-    image[1:8, 1::2] = 200
-    image[7, 1::] = 200
-    assert len(bright(image, 100)) == 1
-    assert len(bright(image[:7].copy(), 100)) == 6
 
 
 def test_centres_of_discs() -> None:

@@ -88,24 +88,6 @@ def test_touching_markers_are_taken_apart() -> None:
     assert matched(detector.step(frame_of(shot(dark_scene(190.0, places), 2.0, random))), places).max() < 0.4
 
 
-def test_two_markers_in_one_are_trusted_less() -> None:
-    random = np.random.default_rng(10)
-    places = np.concatenate([PLACES, PLACES[-1:] + [4.5, 0.3]])
-    blobs = Detector(DetectorSettings()).step(frame_of(shot(dark_scene(190.0, places), 2.0, random)))
-    assert len(blobs) == 7, "so close together they cannot be told apart"
-    merged = int(np.argmax(blobs.area_px))
-    assert blobs.sigma_px[merged] > 5.0 * np.median(blobs.sigma_px)
-
-
-def test_marker_cut_by_the_edge_is_trusted_less() -> None:
-    random = np.random.default_rng(5)
-    places = np.concatenate([PLACES, [[0.5, 50.0]]])
-    blobs = Detector(DetectorSettings()).step(frame_of(shot(dark_scene(190.0, places), 2.0, random)))
-    assert len(blobs) == 8
-    cut = int(np.argmin(blobs.points_px[:, 0]))
-    assert blobs.sigma_px[cut] > 5.0 * np.median(blobs.sigma_px)
-
-
 def lit_scene(colors: NDArray[np.float64] | None, shift: float = 0.0) -> NDArray[np.float64]:
     """A lit room with a poster; colours, where given, are (7, 3) BGR of markers on a grey performer."""
     x = np.linspace(0.0, 1.0, WIDTH)[None, :, None]
@@ -230,12 +212,11 @@ def test_more_spots_than_any_performer_wears_are_a_flood() -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 1), (1, 3), (7, 5), (65, 2), (641, 3)])
-@pytest.mark.parametrize("mode", ["auto", "dark", "background"])
-@pytest.mark.parametrize("level", [0, 5, 255])
-def test_images_of_any_size(size: tuple[int, int], mode: str, level: int) -> None:
-    detector = Detector(DetectorSettings(mode=mode), None, [[200, 30, 30]])  # type: ignore[arg-type]
-    for index in range(3):
-        assert len(detector.step(frame_of(np.full((size[1], size[0], 3), level, np.uint8), index))) == 0
+def test_images_of_any_size(size: tuple[int, int]) -> None:
+    for mode, level in itertools.product(("auto", "dark", "background"), (0, 5, 255)):
+        detector = Detector(DetectorSettings(mode=mode), None, [[200, 30, 30]])  # type: ignore[arg-type]
+        for index in range(3):
+            assert len(detector.step(frame_of(np.full((size[1], size[0], 3), level, np.uint8), index))) == 0
 
 
 def test_what_was_seen_of_the_last_frame() -> None:

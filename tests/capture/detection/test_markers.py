@@ -67,18 +67,6 @@ def test_against_numpy(found: list[NDArray[np.float64]], min_area_px: float, min
     assert (markers.sigma_px > 0).all() and len(markers.none()) == 0
 
 
-def test_by_hand() -> None:
-    markers = choose_markers(RawBlobs(np.array([blob(5, 4, 18, at=(10, 20)), blob(1, 1, 1)])), SIZE, 3.0, 80.0)
-    np.testing.assert_allclose(markers.points_px, [[12.0, 21.5]])
-    np.testing.assert_allclose(markers.color_rgb, [[30.0, 20.0, 10.0]])
-    assert markers.chosen.tolist() == [0]
-
-
-def test_what_a_speck_is() -> None:
-    found = np.array([blob(8, 8, 50), blob(8, 8, 60), blob(3, 2, 5), blob(3, 2, 6)])
-    assert choose_markers(RawBlobs(found), SIZE, 3.0, 0.0, 0.19).chosen.tolist() == [0, 1, 3], "the median is 28: 5.3 is enough"
-
-
 @pytest.mark.parametrize(("width", "at"), [(7, (0, 30)), (7, (193, 30)), (7, (40, 0)), (7, (40, 93)), (14, (40, 30))])
 def test_cut_or_merged_markers_are_trusted_less(width: int, at: tuple[int, int]) -> None:
     """Cut by any of the four edges, or as long as two."""

@@ -16,7 +16,7 @@ FRAME_NS = 33_333_333
 
 
 def picture(places: NDArray[np.float64], radii: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.uint8]:
-    image = np.full((240, 320, 3), 5.0)
+    image = np.full((180, 240, 3), 5.0)
     for place, radius in zip(np.concatenate([OTHERS, places]), np.append(np.full(len(OTHERS), 3.3), radii), strict=True):
         paint_disc(image, place, radius, (190.0,) * 3)
     return shot(image, 2.0, random)

@@ -43,12 +43,6 @@ def test_nothing_seen_and_blur_unknown() -> None:
     assert np.isnan(unknown.view.blur_px)
 
 
-@given(st.binary(max_size=200))
-def test_no_bytes_do_harm(payload: bytes) -> None:
-    with pytest.raises(MalformedMessageError):
-        decode_board_detection(payload)
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -15,7 +15,7 @@ from capture.process.plan import CameraPlan
 from capture.remote.node import CameraNode, NodePlan, blobs_address, detector_settings, settings_details
 from capture.remote.server import HOLD_NS, NodeAdmission, NodeServer
 from capture.sockets.endpoints import KeySettings, secure_client
-from capture.sockets.keys import KeyFileError, make_pairs
+from capture.sockets.keys import make_pairs
 from config.settings import DetectorSettings
 from reconstruct.process.main import ReconstructionPlan
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
@@ -216,9 +216,3 @@ def test_nobody_without_a_key_gets_an_answer(tmp_path: Path, kept: Kept) -> None
             answers.append(False)
         dealer.close(0)
     assert answers == [False, True]
-
-
-def test_an_unknown_machine_is_named(tmp_path: Path) -> None:
-    make_pairs(tmp_path)
-    with pytest.raises(KeyFileError, match=r"192\.0\.2\.7: its public key is not known here.*duocap keys trust"):
-        CameraNode(NodePlan(0, "tcp://192.0.2.7:5572", fakes.MissingSource, fakes.corner, True, KeySettings(tmp_path)))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibration.camera import Rig
 from capture.packets import Blobs, PairedBlobs, Points
-from capture.stereo.matching import UNPAIRED, _assigned, complement, match
+from capture.stereo.matching import UNPAIRED, _assigned, match
 from config.arrays import Floats
 from config.settings import MatchSettings
 from tests.support.rigs import synthetic_rig
@@ -166,15 +166,3 @@ def test_assignment_against_trying_all(seed: int) -> None:
     total = cost[chosen].sum() + 0.5 * UNPAIRED * (n_left + n_right - 2 * len(chosen))
     expected = cheapest_by_trying_all({(int(a), int(b)): float(c) for a, b, c in zip(i, j, cost, strict=True)}, n_left, n_right)
     assert total == pytest.approx(expected)
-
-
-def test_the_whole_counts_not_the_nearest_first() -> None:
-    """Greedy matching would take (1, 0) at 0.5 and leave (0, 1) at 15."""
-    i, j = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    chosen = _assigned(i, j, np.array([1.0, 15.0, 0.5, 1.0]), 2, 2)[0]
-    assert list(zip(i[chosen], j[chosen], strict=True)) == [(0, 0), (1, 1)]
-
-
-def test_complement_are_the_others_in_order() -> None:
-    assert complement(5, np.array([3, 0])).tolist() == [1, 2, 4]
-    assert complement(2, np.array([], np.int64)).tolist() == [0, 1] and not len(complement(0, np.array([], np.int64)))

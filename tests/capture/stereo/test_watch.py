@@ -64,13 +64,6 @@ def told(watch: RigWatch, pairs: list[PairedBlobs]) -> list[str]:
     return watch.notices()
 
 
-def test_a_rig_that_fits_is_left_in_peace_and_measured() -> None:
-    watch = RigWatch(rig())
-    assert told(watch, views(rig(), 20.0)) == [] and not watch.moved
-    # Noise of 0.3 px in either view; the median of a normal distance is 0.67 of its deviation.
-    assert watch.figures["epipolar_px"] < 0.7 and watch.figures["rig_share"] > 0.6
-
-
 def test_a_bumped_camera_is_told_once_with_how_far_and_taken_back() -> None:
     shift_px = -6.0
     watch = RigWatch(rig())
@@ -88,13 +81,6 @@ def test_a_camera_that_was_turned_is_told() -> None:
     told(watch, steady())
     (text,) = told(watch, views(turned(rig(), (0.02, 0.0, 0.05)), 14.0, 12.0))
     assert "seems to have moved" in text
-
-
-def test_time_skew_is_not_taken_for_a_move() -> None:
-    watch = RigWatch(rig())
-    assert told(watch, steady()) == []
-    # 15 ms at up to 0.6 m/s up and down: up to 1.5 px, to both sides.
-    assert told(watch, views(rig(), 20.0, 12.0, skew_s=0.015)) == [] and not watch.moved
 
 
 def test_a_time_offset_not_found_yet_is_not_taken_for_a_move() -> None:
@@ -125,9 +111,12 @@ def test_a_camera_that_sags_is_told_before_it_is_far_off() -> None:
     assert 1.3 < float(text.split("drifted ")[1].split(" px")[0]) < 2.2
 
 
-def test_a_camera_that_holds_is_left_in_peace_for_minutes() -> None:
+def test_a_rig_that_fits_is_left_in_peace_for_minutes_and_measured_in_little_memory() -> None:
     watch = RigWatch(rig())
-    assert told(watch, views(rig(), 125.0)) == []
+    assert told(watch, views(rig(), 125.0)) == [] and not watch.moved
+    # Noise of 0.3 px in either view; the median of a normal distance is 0.67 of its deviation.
+    assert watch.figures["epipolar_px"] < 0.7 and watch.figures["rig_share"] > 0.6
+    assert len(watch._segments) <= 12 and watch._sample == [] and watch._segment.votes.shape == (3, 160)
 
 
 def test_nobody_in_view_is_no_move() -> None:
@@ -150,12 +139,6 @@ def test_cameras_the_wrong_way_round_are_told_in_the_first_seconds() -> None:
     swapped = Rig(rig().right, rig().left)
     (text,) = told(RigWatch(swapped), views(rig(), 5.0))
     assert "left and right are swapped" in text and "recordings" not in text
-
-
-def test_memory_stays_flat() -> None:
-    watch = RigWatch(rig())
-    told(watch, views(rig(), 20.0))
-    assert len(watch._segments) <= 12 and watch._sample == [] and watch._segment.votes.shape == (3, 160)
 
 
 def drift_told(offsets_px: list[float]) -> list[tuple[int, str]]:

@@ -166,19 +166,6 @@ def test_views_without_blobs_pair_as_well() -> None:
         assert pair is not None and len(pair.left) == len(pair.right) == 0 and pair.t_capture_ns == T0 + FRAME * k
 
 
-def test_a_place_that_is_no_number_spoils_nothing_else() -> None:
-    synchroniser = Synchroniser(BUDGET, TimeSettings())
-    for k in range(4):
-        synchroniser.push(seen(0, k, T0 + FRAME * k))
-        right = seen(1, k, T0 + FRAME * k + 9 * MS)
-        points = right.points_px.copy()
-        points[2] = np.nan
-        pair = synchroniser.push(replace(right, points_px=points))
-    assert pair is not None and pair.t_capture_ns == T0 + 3 * FRAME
-    assert pair.right.points_px[:2] == pytest.approx(path(1, pair.t_capture_ns)[:2], abs=1e-3)
-    assert np.isnan(pair.right.points_px[2]).all()
-
-
 def frame(camera: int, t_ns: int, index: int = 0) -> Blobs:
     return Blobs(camera, index, t_ns, np.zeros((0, 2)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
 
@@ -208,14 +195,6 @@ def test_budget_is_inclusive_and_no_more() -> None:
         pairing = Pairing(8 * MS)
         pairing.push(frame(0, 0))
         assert (pairing.push(frame(1, skew)) is not None) == paired
-
-
-def test_late_frames_are_counted_and_dropped() -> None:
-    pairing = Pairing(8 * MS)
-    pairing.push(frame(0, 100 * MS))
-    assert pairing.push(frame(0, 99 * MS)) is None and pairing.push(frame(0, 100 * MS)) is None
-    assert pairing.counts.late == (2, 0)
-    assert pairing.push(frame(1, 100 * MS)) is not None
 
 
 def test_one_camera_alone_gives_nothing_and_holds_little() -> None:

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import cv2
 import numpy as np
@@ -195,12 +196,16 @@ class FakeDevice:
 
 def picture(size: tuple[int, int], level: int, k: int) -> np.ndarray:
     """Return a dark picture with texture and one bright spot that wanders with k."""
-    width, height = size
-    rows, columns = np.mgrid[0:height, 0:width]
-    grey = (level + 15 * np.sin(columns / 7.0) * np.cos(rows / 5.0)).clip(0, 255).astype(np.uint8)
-    image = np.repeat(grey[:, :, None], 3, axis=2)
-    cv2.circle(image, (20 + 3 * k % (width - 40), height // 2), 5, (230, 240, 250), -1)
+    image = _texture(size, level).copy()
+    cv2.circle(image, (20 + 3 * k % (size[0] - 40), size[1] // 2), 5, (230, 240, 250), -1)
     return image
+
+
+@cache
+def _texture(size: tuple[int, int], level: int) -> np.ndarray:
+    rows, columns = np.mgrid[0 : size[1], 0 : size[0]]
+    grey = (level + 15 * np.sin(columns / 7.0) * np.cos(rows / 5.0)).clip(0, 255).astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
 
 
 @dataclass(frozen=True)

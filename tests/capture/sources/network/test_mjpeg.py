@@ -97,6 +97,7 @@ def test_a_thumbnail_inside_a_picture_is_not_its_end() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multipart, "MAX_JPEG_BYTES", 100_000)
+    monkeypatch.setattr(multipart, "MAX_GAP_BYTES", 100_000)
     endless = JPEGS[0][: JPEGS[0].index(b"\xff\xda")] + b"\xff\xda\0\x08\1\1\0\0\x3f\0"
     parts = MultipartParser("cam")
     parts.feed(endless, 0)

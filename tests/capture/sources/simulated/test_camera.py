@@ -1,5 +1,7 @@
 """Simulated cameras: what is drawn against where it should be, clocks, faults, and the stage."""
 
+import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +12,12 @@ import pytest
 from calibration.camera import Camera, Rig
 from calibration.formats.rig_toml import write_rig
 from calibration.placement import all_in_view
+from capture.sources.simulated import image
 from capture.sources.simulated.camera import SimulatedCamera, marker_colors, shutter_times
 from capture.sources.simulated.performer import extent, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Source
-from config.arrays import Floats
+from config.arrays import Bytes, Floats
 from config.errors import CalibrationError, FileFormatError, SettingsError
 from config.joints import JOINT_INDEX
 from config.markers import read_marker_set
@@ -35,11 +38,28 @@ CLEAN = SimulatedScene(
 )
 
 
-def centroid(image: Floats, background: Floats, place: Floats, reach: int = 6) -> Floats:
+@pytest.fixture(scope="module", autouse=True)
+def rooms() -> Iterator[None]:
+    """Draw the room of each place and seed once: that is most of a camera's preparation."""
+    drawn: dict[bytes, Bytes] = {}
+    draw = image.room
+
+    def room(camera: Camera, seed: int) -> Bytes:
+        key = pickle.dumps((camera, seed))
+        if key not in drawn:
+            drawn[key] = draw(camera, seed)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(image, "room", room)
+        yield
+
+
+def centroid(picture: Floats, background: Floats, place: Floats, reach: int = 6) -> Floats:
     """Return the centroid of what is brighter than the background around a place, (2,) [px]."""
     x0, y0 = (int(v) - reach for v in place)
     window = np.s_[y0 : y0 + 2 * reach + 1, x0 : x0 + 2 * reach + 1]
-    weight = (image[window].astype(float) - background[window]).sum(axis=2)
+    weight = (picture[window].astype(float) - background[window]).sum(axis=2)
     y, x = np.mgrid[window]
     return np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum()
 
@@ -183,8 +203,8 @@ def test_a_partly_hidden_marker_is_smaller() -> None:
 
     def area(share: float) -> float:
         part = replace(view, shown=np.where(np.arange(len(view.shown)) == m, share, 0.0))
-        image = camera._renderer.image(part, camera.performer.radius_m, 0)
-        return float((image.astype(float) - camera._renderer.background).sum())
+        drawn = camera._renderer.image(part, camera.performer.radius_m, 0)
+        return float((drawn.astype(float) - camera._renderer.background).sum())
 
     assert area(0.5) / area(1.0) == pytest.approx(0.5, abs=0.08)
 
