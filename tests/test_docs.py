@@ -61,3 +61,15 @@ def test_the_tour_of_the_architecture_is_short_and_names_every_room() -> None:
     named = re.findall(rf"`((?:{FOLDERS})/(?:\w+/)*)`", text)
     assert [room for room in named if not (ROOT / room).is_dir()] == []
     assert len(text.splitlines()) <= MAX_LINES
+
+
+def test_names_of_the_glossary_are_defined_in_the_files_it_gives() -> None:
+    lines = (ROOT / "docs" / "glossary.md").read_text("utf-8").splitlines()
+    checked = 0
+    for cell in (cell for line in lines if line.startswith("|") for cell in line.split("|")):
+        for names, file in re.findall(r"((?:`[^`]*`,? )+)\(`([\w/]+\.py)`\)", cell):
+            source = (ROOT / file).read_text("utf-8")
+            for name in re.findall(r"(\w+)`", names):
+                assert re.search(rf"(?:class|def) {name}\b|^ *{name}(?: =|:) ", source, re.MULTILINE), f"{name}: not in {file}"
+                checked += 1
+    assert checked > 100
