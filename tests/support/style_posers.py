@@ -1,4 +1,4 @@
-"""Somebody who poses as a Synthesizer: the T-pose, moved to where its handles are nearest to what is asked."""
+"""Styles nobody learned, and a stand-in for a Synthesizer: the T-pose, moved to where its handles are nearest to what is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,16 @@ import numpy as np
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.builtin.bodies import body
+from database.builtin.catalog import builtin_clip
 from database.geometry.kinematics import charted, forward
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.style.features import N_FEATURES
+from reconstruct.models.style.features import N_FEATURES, training_poses
 from reconstruct.models.style.model import Hyperparameters, Style
 from reconstruct.models.style.synthesis.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis
 
 T_POSE = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1)))
+LEARNED = Hyperparameters(1.0, 50.0, 1.0)
 
 
 def plain_style(skeleton: Skeleton | None = None) -> Style:
@@ -29,6 +31,32 @@ def plain_style(skeleton: Skeleton | None = None) -> Style:
         "plain", skeleton or body(), two, np.tile(T_POSE, (2, 1, 1)), modelled, two[0], np.ones(N_FEATURES), np.zeros((2, 2)),
         np.ones(1), np.arange(2), one, one, np.zeros(1),
     )  # fmt: skip
+
+
+def style_of(motion: str, n_latent: int, n: int = 60) -> Style:
+    """Return a style that is not learned: its latent space are the principal components of some poses of a motion."""
+    clip = builtin_clip(motion, fps=60.0)
+    poses = training_poses([clip])
+    rows = np.linspace(0, len(poses) - 1, n).round().astype(np.int64)
+    features = poses.features[rows]
+    modelled = features.std(axis=0) > 1e-2
+    U = np.linalg.svd((features - features.mean(axis=0))[:, modelled], full_matrices=False)[0]
+    return Style(
+        name=motion,
+        skeleton=clip.skeleton,
+        features=features,
+        rotvec=poses.rotvec[rows],
+        modelled=modelled,
+        mean=features.mean(axis=0),
+        spread=features.std(axis=0),
+        latent=np.ascontiguousarray(U[:, :n_latent] * np.sqrt(n)),
+        scale=np.ones(int(modelled.sum())),
+        active=np.arange(0, n, 3),
+        learned=LEARNED,
+        annealed=Hyperparameters(1.0, 10.0, 0.5),
+        objective=np.array([1.0]),
+        times=poses.times.take(rows),
+    )
 
 
 @dataclass

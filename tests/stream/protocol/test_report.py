@@ -1,31 +1,23 @@
 """The replay report."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from config.joints import N_JOINTS
 from reconstruct.pose import Pose, TrackingState
 from stream.protocol.report import replay_report, write_report
+from tests.support import fakes
 
 
 def pose(index: int, state: TrackingState, residual_mm: tuple[float, float], latency_ms: float) -> Pose:
-    """Build a pose with two markers, the second measured by nobody."""
-    return Pose(
-        index=index,
-        t_capture_ns=index,
-        skew_ns=0,
+    """Return a pose with two markers, the second measured by nobody."""
+    return replace(
+        fakes.pose(index, index, np.zeros(3)),
         state=state,
-        rotvec=np.zeros((N_JOINTS, 3)),
-        root_m=np.zeros(3),
-        joint_source=np.zeros(N_JOINTS, np.uint8),
-        confidence=np.ones(N_JOINTS),
-        marker_m=np.zeros((2, 3)),
-        measured=np.array([True, False]),
         residual_m=np.array(residual_mm) / 1e3,
-        seen=np.array([[True, False], [True, True]]),
         residual_px=np.array([[1.0, 99.0], [2.0, 3.0]]),
         latency_ns={"solve": int(latency_ms * 1e6)},
     )

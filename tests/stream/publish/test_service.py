@@ -199,17 +199,6 @@ def test_noise_is_dropped_and_counted_and_others_are_answered(fanout: OutputFano
     assert client.clock_offset(2) is not None and client.info()["session"] == "s1"
 
 
-def test_a_flood_does_not_hold_the_stream_up(fanout: OutputFanout, kept: Kept) -> None:
-    socket = kept(raw(address_of(fanout)))
-    request = msgpack.packb({"request": "info", "id": 1})
-    for _ in range(500):
-        with contextlib.suppress(zmq.Again):
-            socket.send(request, zmq.NOBLOCK)
-    for _ in range(200):
-        fanout.publish(POSE)
-    socket.close()
-
-
 def flood_and_vanish(folder: Path) -> None:
     """Flood a service whose answers take long, break the connection, and ask again; the body of a process that may abort."""
     switch = RecordingSwitch("s1")

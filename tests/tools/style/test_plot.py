@@ -12,8 +12,9 @@ from database.builtin.catalog import builtin_clip
 from database.geometry.kinematics import forward
 from reconstruct.models.style.features import N_STATIC, PoseTimes, training_poses
 from reconstruct.models.style.file import write_style
-from reconstruct.models.style.model import Hyperparameters, Style, evaluator_of, latent_energy, predict
+from reconstruct.models.style.model import evaluator_of, latent_energy, predict
 from tests.support.commands import duocap
+from tests.support.style_posers import LEARNED, style_of
 from tools.style.plot_figures import best_side, bones, predicted_static
 from tools.style.plot_map import farthest_first, joined_in_time, likelihood_map, new_points, plane_of
 
@@ -22,35 +23,6 @@ from tools.style.plot_map import farthest_first, joined_in_time, likelihood_map,
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw fewer points, for speed."""
     monkeypatch.setattr("tools.style.plot_map.RESOLUTION", 40)
-
-
-LEARNED = Hyperparameters(1.0, 50.0, 1.0)
-
-
-def style_of(motion: str, n_latent: int, n: int = 60) -> Style:
-    """Make a style whose latent space are the principal components."""
-    clip = builtin_clip(motion, fps=60.0)
-    poses = training_poses([clip])
-    rows = np.linspace(0, len(poses) - 1, n).round().astype(np.int64)
-    features = poses.features[rows]
-    modelled = features.std(axis=0) > 1e-2
-    U = np.linalg.svd((features - features.mean(axis=0))[:, modelled], full_matrices=False)[0]
-    return Style(
-        name=motion,
-        skeleton=clip.skeleton,
-        features=features,
-        rotvec=poses.rotvec[rows],
-        modelled=modelled,
-        mean=features.mean(axis=0),
-        spread=features.std(axis=0),
-        latent=np.ascontiguousarray(U[:, :n_latent] * np.sqrt(n)),
-        scale=np.ones(int(modelled.sum())),
-        active=np.arange(0, n, 3),
-        learned=LEARNED,
-        annealed=Hyperparameters(1.0, 10.0, 0.5),
-        objective=np.array([1.0]),
-        times=poses.times.take(rows),
-    )
 
 
 @pytest.mark.parametrize("n_latent", [1, 2, 3, 5])

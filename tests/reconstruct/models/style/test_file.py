@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from database.builtin.catalog import builtin_clip
 from database.container import ALIGNMENT, open_container, write_container
-from reconstruct.models.style.features import N_FEATURES, PoseTimes, training_poses
+from reconstruct.models.style.features import N_FEATURES, PoseTimes
 from reconstruct.models.style.file import KIND, StyleOrigin, _arrays, read_style, read_style_and_origin, write_style
 from reconstruct.models.style.model import Hyperparameters, Style, StyleError
+from tests.support.style_posers import style_of
 
 N, Q, M = 25, 2, 8
 ORIGIN = StyleOrigin(("walk (built in)",), {"latent": 2, "method": "direct", "noise": 0.05}, "1.2")
@@ -25,26 +25,16 @@ ORIGIN = StyleOrigin(("walk (built in)",), {"latent": 2, "method": "direct", "no
 
 @cache
 def style() -> Style:
-    """Make a style without learning one."""
-    clip = builtin_clip("walk", fps=30.0)
-    poses = training_poses([clip])
-    random = np.random.default_rng(1)
-    modelled = poses.features.std(axis=0) > 1e-2
-    return Style(
+    """Return a style whose every array is told apart by its values."""
+    made, random = style_of("walk", Q, N), np.random.default_rng(1)
+    return replace(
+        made,
         name="Gehen, schräg",
-        skeleton=clip.skeleton,
-        features=poses.features[:N].copy(),
-        rotvec=poses.rotvec[:N].copy(),
-        modelled=modelled,
-        mean=poses.features.mean(axis=0),
-        spread=poses.features.std(axis=0),
-        latent=random.normal(size=(N, Q)),
-        scale=random.uniform(0.5, 3.0, int(modelled.sum())),
+        scale=random.uniform(0.5, 3.0, len(made.scale)),
         active=np.arange(0, 3 * M, 3),
         learned=Hyperparameters(0.1 + 0.2, 97.3, 1.0 / 3.0),
         annealed=Hyperparameters(0.3, 20.0, 0.2),
         objective=np.array([3.0, -1.0, -17.5]),
-        times=poses.times.take(np.arange(N)),
     )
 
 
