@@ -1,4 +1,4 @@
-"""Styles nobody learned, and a stand-in for a Synthesizer: the T-pose, moved to where its handles are nearest to what is asked."""
+"""Styles nobody learned, and a stand-in for a Synthesizer: a T-pose, moved to where its handles are nearest to what is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
