@@ -1,4 +1,4 @@
-"""MJPEG over HTTP: the parts of a stream, and a camera that sends them, with its faults."""
+"""MJPEG over HTTP: the parts of a stream, and a camera that sends them; what all protocols share: test_streams.py."""
 
 import base64
 import contextlib
@@ -21,9 +21,8 @@ from capture.sources.network.mjpeg import JpegPart, MjpegHttp, MultipartParser, 
 from capture.sources.source import Source, Stamp
 from config.errors import SourceError
 from tests.capture.sources.network.camera_server_pictures import number_of, numbered_jpegs
-from tests.support.cameras.mjpeg import BOUNDARIES, PASSWORD, MjpegServer, encoded
+from tests.support.cameras.mjpeg import BOUNDARIES, MjpegServer, encoded
 from tests.support.kept import Kept
-from tests.support.waiting import wait_until
 
 JPEGS = numbered_jpegs(6)
 ENDINGS = ("\r\n", "\n")
@@ -151,14 +150,6 @@ def server() -> MjpegServer:
         yield server
 
 
-def refused(url: str) -> str:
-    with pytest.raises(SourceError) as caught:
-        MjpegHttp(url, 0).close()
-    text = str(caught.value)
-    assert "\n" not in text and "127.0.0.1" in text and PASSWORD not in text
-    return text
-
-
 def test_pictures_come_in_order_with_their_bytes(server: MjpegServer, kept: Kept) -> None:
     source = kept(MjpegHttp(server.url, 1))
     assert isinstance(source, Source)
@@ -193,47 +184,6 @@ def test_the_rate_is_heard_unless_given(server: MjpegServer, kept: Kept) -> None
         source.close()
     source = kept(MjpegHttp(server.url, 0, fps=50.0))
     assert source.fps == 50.0
-
-
-def age_after_a_pause_ns(source: MjpegHttp) -> int:
-    """Let half a second of pictures pass; give how old the next one is."""
-    time.sleep(0.5)
-    frame = source.read()
-    assert frame is not None
-    return now_ns() - frame.t_capture_ns
-
-
-@pytest.mark.slow
-def test_the_newest_is_given_to_whoever_is_slow(server: MjpegServer, kept: Kept) -> None:
-    source = kept(MjpegHttp(server.url, 0))
-    source.read()
-    # A busy machine may hold one up; a queue would make each older than the one before.
-    wait_until(lambda: age_after_a_pause_ns(source) < 300_000_000 and int(source.facts["overtaken"]) > 20)
-
-
-@pytest.mark.slow
-def test_stamps_grow_and_lie_before_the_arrival_under_jitter_and_drops() -> None:
-    with MjpegServer(numbered_jpegs(N), fps=FPS, jitter_s=0.03, drop=0.2, seed=3) as server:
-        source = MjpegHttp(server.url, 0)
-        stamps = [frame.t_capture_ns for frame in (source.read() for _ in range(60)) if frame is not None]
-        assert len(stamps) == 60 and min(np.diff(stamps)) > 0 and stamps[-1] <= now_ns()
-        source.close()
-
-
-@pytest.mark.slow
-def test_the_senders_stamps_take_jitter_out() -> None:
-    with MjpegServer(numbered_jpegs(N), fps=50.0, jitter_s=0.012, stamps=True, drift_ppm=150.0) as server:
-        source = MjpegHttp(server.url, 0)
-        frames = [source.read() for _ in range(60)]
-        assert source.stamp is Stamp.SENDER and source.facts["stamp_jumps"] == 0
-        stamps = np.array([frame.t_capture_ns for frame in frames if frame is not None])
-        gaps = np.diff(stamps[20:]) / 20e6
-        assert np.abs(gaps - np.round(gaps)).max() < 0.15  # of a frame time: 3 ms, of 12 that the arrivals vary by
-        server.set(stamp_step_s=-500.0)
-        more = [source.read() for _ in range(5)]
-        assert all(frame is not None for frame in more) and source.facts["stamp_jumps"] == 1
-        assert np.diff([frame.t_capture_ns for frame in (*frames[-3:], *more) if frame is not None]).min() > 0
-        source.close()
 
 
 @pytest.mark.parametrize(
@@ -276,93 +226,12 @@ def test_a_picture_sent_again_is_no_new_one_but_a_frozen_one_is_shown() -> None:
         source.close()
 
 
-@pytest.mark.slow
-def test_half_the_rate_comes_at_half_the_rate(server: MjpegServer, kept: Kept) -> None:
-    source = kept(MjpegHttp(server.url, 0))
-    server.set(half_rate=True)
-    read = numbers(source, 40)
-    assert set(np.diff(read[-20:]) % 2) == {0}
-
-
-@pytest.mark.slow
-def test_a_stall_is_told_after_some_seconds_and_a_new_opening_goes_on(server: MjpegServer, kept: Kept) -> None:
-    source = kept(MjpegHttp(server.url, 0))
-    server.set(stalled=True)
-    with pytest.raises(SourceError, match=r"no picture for 2\.5 s"):
-        for _ in range(1000):
-            source.read()
-    source.close()
-    server.set(stalled=False)
-    again = kept(MjpegHttp(server.url, 0))
-    assert again.read() is not None
-
-
-def test_a_disconnect_is_told_at_once_and_reconnecting_fails_while_refused(server: MjpegServer, kept: Kept) -> None:
-    source = kept(MjpegHttp(server.url, 0))
-    server.set(refuse=True)
-    with pytest.raises(SourceError, match=r"the camera ended the stream|the connection broke"):
-        for _ in range(1000):
-            source.read()
-    source.close()
-    assert "cannot connect (connection refused); is the camera on" in refused(server.url)
-    server.set(refuse=False)
-    again = kept(MjpegHttp(server.url, 0))
-    assert again.read() is not None
-
-
 def test_another_size_is_an_error_that_says_so(server: MjpegServer, kept: Kept) -> None:
     source = kept(MjpegHttp(server.url, 0))
     server.set(resized=True)
     with pytest.raises(SourceError, match="are 128x32 now, were 256x64; was the phone turned"):
         for _ in range(1000):
             source.read()
-
-
-@pytest.mark.slow
-def test_close_ends_the_waiting_of_another_thread(server: MjpegServer, kept: Kept) -> None:
-    source = kept(MjpegHttp(server.url, 0))
-    server.set(stalled=True)
-    results: list[object] = []
-
-    def wait() -> None:
-        while (frame := source.read()) is not None:
-            pass
-        results.append(frame)
-
-    reader = threading.Thread(target=wait, daemon=True)
-    reader.start()
-    time.sleep(0.2)
-    source.close()
-    reader.join(20.0)
-    assert results == [None]
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        ("html", 'text/html ("IP Camera") came, expected a stream of pictures'),
-        ("jpeg", "is one picture, not a stream; look in the camera's or app's pages"),
-        ("404", "there is nothing at this path (404)"),
-        ("401", "asks for a name and a password (401); write them into the address: http://NAME:PASSWORD@HOST"),
-        pytest.param("silence", "no answer within 2.5 s", marks=pytest.mark.slow),
-        ("endless_header", "does not answer as a web server does (LineTooLong)"),
-        pytest.param("endless_part", "no stream of pictures", marks=pytest.mark.slow),
-        pytest.param("garbage", "no ", marks=pytest.mark.slow),
-    ],
-)
-def test_what_is_no_stream_is_named(server: MjpegServer, reply: str, words: str) -> None:
-    server.set(reply=reply)
-    assert words in refused(server.url)
-
-
-def test_a_name_and_a_password_open_and_are_never_told(server: MjpegServer, kept: Kept) -> None:
-    server.set(password=True)
-    source = kept(MjpegHttp(server.url_with_password, 0))
-    assert source.read() is not None
-    assert PASSWORD not in source.name + str(source.facts) and "ann" not in source.name
-    source.close()
-    assert "asks for a name and a password" in refused(server.url)
-    assert "the name or the password was not accepted (401)" in refused(server.url_with_password.replace("ann:", "bob:"))
 
 
 @pytest.mark.slow
