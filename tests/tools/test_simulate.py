@@ -1,8 +1,6 @@
 """`duocap simulate`: what it writes, and that it writes all of it or nothing."""
 
 import csv
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +14,11 @@ from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import VideoFile
 from capture.sources.timestamps import read_timestamps
-from config.errors import DuocapError, FileFormatError, SettingsError
+from config.errors import DuocapError, FileFormatError
 from config.joints import JOINTS
 from config.markers import read_marker_set
 from database.files.read import read_clip
+from tests.support.commands import duocap
 from tools.simulate import simulate
 
 SCENE = SimulatedScene(
@@ -136,6 +135,11 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("size", ["640", "640x", "ax4", "640x480x3", "-640x480"])
+def test_what_is_no_size(size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--size" in duocap(capsys, "simulate", "wave", "--out", tmp_path / "x", f"--size={size}").last
+
+
 @pytest.mark.parametrize(
     ("scene", "out", "codec", "word"),
     [
@@ -154,39 +158,14 @@ def test_faults_are_named_and_leave_nothing(tmp_path: Path, scene: SimulatedScen
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
-def test_sizes_are_read_as_people_write_them() -> None:
-    from tools.commands.simulate import _size
-
-    assert _size("1280x720") == (1280, 720)
-    assert _size("640X480") == (640, 480)
-    for text in ("640", "640x", "ax4", "640x480x3", "-640x480"):
-        with pytest.raises(SettingsError, match="--size"):
-            _size(text)
-
-
-def test_the_command_ends_as_promised(tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "from tools.launch import main; main()"
-        root = Path(__file__).resolve().parents[2]
-        return subprocess.run(
-            [sys.executable, "-c", code, "simulate", *arguments],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
+def test_the_command_ends_as_promised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "session"
     small = ("--size", "96x64", "--fps", "20", "--tpose", "0.2", "--seconds", "0.2", "--turn", "-30")
-    done = run("wave", "--out", str(out), *small)
-    assert done.returncode == 0, done.stderr
-    assert (out / "truth.npz").exists()
-    assert "T-pose from 0 to 0.2 s" in done.stdout
-    wrong = run("moonwalk", "--out", str(tmp_path / "other"))
-    assert wrong.returncode == 1
-    assert len(wrong.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "other").exists()
+    done = duocap(capsys, "simulate", "wave", "--out", out, *small)
+    assert done.status == 0, done.err
+    assert (out / "truth.npz").exists() and "T-pose from 0 to 0.2 s" in done.out
+    wrong = duocap(capsys, "simulate", "moonwalk", "--out", tmp_path / "other")
+    assert wrong.status == 1 and wrong.last and not (tmp_path / "other").exists()
 
 
 def test_real_walking_fits_into_the_view(motion_dir: Path) -> None:

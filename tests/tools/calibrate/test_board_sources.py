@@ -82,6 +82,14 @@ def test_pictures_that_cannot_be_read(tmp_path: Path) -> None:
     assert search.sizes == ((80, 60), (80, 60)) and len(search.misses[0].images) == 1
 
 
+def test_sizes_that_differ_are_named(tmp_path: Path) -> None:
+    folder = touched(tmp_path / "f")
+    for number in range(1, 6):
+        cv2.imwrite(str(folder / f"{number:02d}.png"), np.zeros((60, 80 if number != 4 else 64, 3), np.uint8))
+    with pytest.raises(SourceError, match=r"04\.png is 64x60.*01\.png and 3 others 80x60"):
+        search_stills(stills_of(folder, None), BOARD)
+
+
 def test_misses_are_spread_over_all() -> None:
     misses = BoardlessPictures()
     for number in range(200):

@@ -13,7 +13,7 @@ from calibration.quality.report import Finding, Grade, QualityReport
 from calibration.solve.solution import RigSolution
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_rig
-from tools.calibrate.outcome import check_report, picture_file, print_report
+from tools.calibrate.outcome import check_report, print_report
 from tools.calibrate.rig_checks import earlier_words, read_intrinsics, refined_sigma, tape_findings
 
 
@@ -102,10 +102,3 @@ def test_a_fail_keeps_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "rig.toml").touch()
     with pytest.raises(CalibrationError, match="is as it was"):
         check_report(QualityReport((worse,)), tmp_path / "rig.toml")
-
-
-def test_the_picture_lies_beside_the_result() -> None:
-    out = Path("some") / "rig.toml"
-    assert picture_file(out, None, False) == Path("some") / "rig.png"
-    assert picture_file(out, Path("x.png"), False) == Path("x.png")
-    assert picture_file(out, Path("x.png"), True) is None

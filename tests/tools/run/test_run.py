@@ -20,6 +20,7 @@ from config.settings import Settings
 from stream.protocol.messages import PoseMessage, StatusMessage
 from tests.capture.process.test_reader import worked
 from tests.support import fakes
+from tests.support.commands import duocap
 from tests.support.kept import Kept
 from tools.run.cameras import camera_plan, check_camera, is_recorded
 from tools.run.node import control_address
@@ -147,30 +148,19 @@ def test_stamps_of_a_camera_are_converted_to_the_runs_clock() -> None:
     assert all(10**12 < sent.t_read_ns <= sent.t_sent_ns for sent, _ in received)
 
 
-def videos(folder: Path) -> None:
-    """Write two short dark videos and a rig; nobody performs in them."""
-    for name in ("left", "right"):
-        writer = cv2.VideoWriter(
-            str(folder / f"{name}.avi"), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (64, 48)
-        )
-        for _ in range(120):
-            writer.write(np.zeros((48, 64, 3), np.uint8))
-        writer.release()
-
-
-@pytest.mark.timeout(300)
-def test_a_run_of_what_is_not_there_ends_with_one_line(tmp_path: Path) -> None:
-    videos(tmp_path)
-    words = ["run", "--left", str(tmp_path / "left.avi"), "--right", "nowhere.avi", "--rig", "no.toml", "--subject", "no.toml"]
-    command = [sys.executable, "-m", "tools.launch", *words, "--headless", "--database", "x.db"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 1 and done.stderr.startswith("duocap: no.toml") and len(done.stderr.splitlines()) == 1
+def test_a_run_of_what_is_not_there_ends_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "--left", "left.avi", "--right", "nowhere.avi", "--rig", "no.toml", "--subject", "no.toml")
+    done = duocap(capsys, *words, "--headless", "--database", "x.db")
+    assert done.status == 1 and done.last.startswith("duocap: no.toml")
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_a_node_waits_for_a_run_and_ends_by_ctrl_c(tmp_path: Path, kept: Kept) -> None:
-    videos(tmp_path)
+    writer = cv2.VideoWriter(str(tmp_path / "left.avi"), cv2.CAP_OPENCV_MJPEG, cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (64, 48))
+    for _ in range(30):
+        writer.write(np.zeros((48, 64, 3), np.uint8))
+    writer.release()
     words = ["node", "--camera", "left", "--source", str(tmp_path / "left.avi"), "--connect", "127.0.0.1:9"]
     command = [sys.executable, "-m", "tools.launch", *words]
     node = kept.process(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True))

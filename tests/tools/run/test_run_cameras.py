@@ -148,6 +148,7 @@ def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tup
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_run_of_two_webcams_tells_what_they_are_and_how_they_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.run.start.STEP_OUT_S", 1)
     cameras = two_cameras(right=Manners(((352, 288),), 30.0, level=20, truncate=9))
