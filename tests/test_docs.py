@@ -12,6 +12,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "be
 PACKAGES = ("config", "database", "calibration", "capture", "reconstruct", "stream", "tools")
 FOLDERS = "|".join([*PACKAGES, "benchmarks"])
 MAX_LINES = 150  # of ARCHITECTURE.md: a tour that can be read at once
+MAX_WORDS = 620  # of a decision: a page, with its tables
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -41,6 +42,8 @@ def test_decisions_have_the_numbers_of_their_files() -> None:
         first = page.read_text("utf-8").partition("\n")[0]
         assert re.fullmatch(rf"# {int(page.name[:4])}\. .+", first), f"{page.name}: {first}"
         numbers.append(page.name[:4])
+        words = len(page.read_text("utf-8").split())
+        assert words <= MAX_WORDS, f"{page.name}: {words} words; a decision is a page, more figures go to decisions/figures"
     assert len(set(numbers)) == len(numbers) > 10
     index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
     assert sorted(re.findall(r"\]\((\d{4})-", index)) == numbers
