@@ -22,8 +22,8 @@ from stream.protocol.codec import encode
 from stream.publish.publisher import Publisher
 from stream.vmc.output import VmcOutput
 from stream.vmc.sender import VmcTarget
+from tests.clients.godot_judge import JUDGES, PROJECT, Judge, godot_program
 from tests.stream.vmc.test_composer import BODY, PERSON, message_of
-from tests.support.godot_judge import JUDGES, PROJECT, Judge, godot_program
 from tests.support.judges import python_with
 from tests.support.kept import Kept
 from tests.support.ports import free_port

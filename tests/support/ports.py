@@ -1,6 +1,8 @@
-"""Ports for tests that must know an address before anybody binds it."""
+"""Ports for tests that must know an address before anybody binds it, and sockets that connect to one."""
 
 import socket
+
+import zmq
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
@@ -13,3 +15,14 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 def free_address() -> str:
     """Return a TCP address of the loopback interface that is free now."""
     return f"tcp://127.0.0.1:{free_port()}"
+
+
+def peer(address: str, kind: int, reconnects: bool = True) -> "zmq.Socket[bytes]":
+    """Return a connected socket that neither waits for ever nor lingers."""
+    made: zmq.Socket[bytes] = zmq.Context.instance().socket(kind)
+    for option, milliseconds in ((zmq.LINGER, 0), (zmq.RCVTIMEO, 30_000), (zmq.SNDTIMEO, 30_000)):
+        made.setsockopt(option, milliseconds)
+    if not reconnects:
+        made.setsockopt(zmq.RECONNECT_IVL, -1)
+    made.connect(address)
+    return made

@@ -1,6 +1,5 @@
 """The publisher on real sockets: late joiners get the skeleton, slow ones hold nobody up, a taken port is named."""
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -12,24 +11,19 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError
 from stream.publish.subscriber import Subscriber
 from tests.support.kept import Kept
+from tests.support.ports import peer
 from tests.support.stream_messages import POSE, SKELETON
+from tests.support.waiting import wait_until
 
 
-def subscriber(address: str, topic: bytes = b"") -> zmq.Socket:
-    socket = zmq.Context.instance().socket(zmq.SUB)
-    socket.setsockopt(zmq.RCVTIMEO, 20_000)
-    socket.setsockopt(zmq.LINGER, 0)
+def subscriber(address: str, topic: bytes = b"") -> "zmq.Socket[bytes]":
+    socket = peer(address, zmq.SUB)
     socket.subscribe(topic)
-    socket.connect(address)
     return socket
 
 
 def serve_until_joined(publisher: Publisher, n: int, now_ns: int = 0) -> None:
-    deadline = time.monotonic() + 20
-    while publisher.n_subscriptions < n and time.monotonic() < deadline:
-        publisher.serve(now_ns)
-        time.sleep(0.005)
-    assert publisher.n_subscriptions >= n
+    wait_until(lambda: publisher.serve(now_ns) or publisher.n_subscriptions >= n)
 
 
 def test_each_late_subscriber_gets_the_skeleton_and_poses_follow(kept: Kept) -> None:
@@ -93,20 +87,12 @@ def test_a_peer_that_asks_for_too_much_is_disconnected_and_the_others_are_not(ke
     publisher = kept(Publisher("tcp://127.0.0.1:0"))
     publisher.publish(SKELETON)
     healthy = kept(Subscriber(publisher.address))
-    greedy: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XSUB)
-    greedy.setsockopt(zmq.LINGER, 0)
-    greedy.setsockopt(zmq.RECONNECT_IVL, -1)  # so that it stays away
-    greedy.connect(publisher.address)
-    deadline = time.monotonic() + 60
+    greedy = peer(publisher.address, zmq.XSUB, reconnects=False)
     greedy.send(b"\x01pose ")
-    while publisher.n_subscriptions < 2 and time.monotonic() < deadline:
-        publisher.serve(1)
-        time.sleep(0.002)
+    serve_until_joined(publisher, 2, 1)
     monitor = kept(greedy.get_monitor_socket(zmq.EVENT_DISCONNECTED))
     ask(greedy, publisher, [b"\x01topic %d" % number for number in range(MAX_UNKNOWN + 200)])
-    while not monitor.poll(2) and time.monotonic() < deadline:
-        publisher.serve(1)
-    assert monitor.poll(0), "the connection was ended"
+    wait_until(lambda: publisher.serve(1) or monitor.poll(2))  # until the connection was ended
     assert MAX_UNKNOWN < publisher.n_malformed <= MAX_UNKNOWN + 200
     healthy.receive()
     publisher.publish(POSE)
@@ -118,16 +104,11 @@ def test_a_peer_that_asks_for_too_much_is_disconnected_and_the_others_are_not(ke
 
 def test_a_peer_that_mistakes_a_few_topics_stays(kept: Kept) -> None:
     publisher = kept(Publisher("tcp://127.0.0.1:0"))
-    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XSUB)
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.connect(publisher.address)
+    socket = kept(peer(publisher.address, zmq.XSUB))
     requests = [b"\x01posse", b"\x01poses ", b"\x05hello", b"", b"\x01skeletons", b"\x00nothing", b"\xff" * 100, b"\x01pose "]
     for request in requests:
         socket.send(request)
-    deadline = time.monotonic() + 30
-    while publisher.n_subscriptions < 1 and time.monotonic() < deadline:
-        publisher.serve(1)
+    serve_until_joined(publisher, 1, 1)
     publisher.publish(POSE)
-    assert socket.poll(20_000) and isinstance(decode(socket.recv()), PoseMessage)
+    assert isinstance(decode(socket.recv()), PoseMessage)
     assert publisher.n_malformed == 6  # an unsubscription is never counted
-    socket.close()

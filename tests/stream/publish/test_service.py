@@ -27,6 +27,7 @@ from stream.recording.recording import open_recording
 from stream.viewer.requests import ServiceRequests
 from tests.stream.publish.test_fanout import Notebook
 from tests.support.kept import Kept
+from tests.support.ports import peer
 from tests.support.stream_messages import POSE, RIG, SKELETON, STATUS
 from tests.support.waiting import wait_until
 
@@ -44,21 +45,9 @@ def fanout(tmp_path: Path) -> Iterator[OutputFanout]:
 
 @pytest.fixture
 def client(fanout: OutputFanout) -> Iterator[ServiceClient]:
-    client = ServiceClient(address_of(fanout))
+    client = ServiceClient(fanout.service_address)
     yield client
     client.close()
-
-
-def address_of(fanout: OutputFanout) -> str:
-    return fanout.service_address
-
-
-def raw(address: str, kind: int = zmq.DEALER) -> "zmq.Socket[bytes]":
-    socket = zmq.Context.instance().socket(kind)
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.RCVTIMEO, 20_000)
-    socket.connect(address)
-    return socket
 
 
 def test_the_clock_of_one_machine_is_its_own(client: ServiceClient) -> None:
@@ -71,7 +60,7 @@ def test_the_clock_of_one_machine_is_its_own(client: ServiceClient) -> None:
 
 def test_stamps_are_of_now_and_the_request_comes_back(fanout: OutputFanout) -> None:
     for kind in (zmq.DEALER, zmq.REQ):
-        socket = raw(address_of(fanout), kind)
+        socket = peer(fanout.service_address, kind)
         before_ns = now_ns()
         socket.send(msgpack.packb({"request": "clock", "id": 7, "t0_ns": -5, "unknown": [1]}))
         answer = msgpack.unpackb(socket.recv())
@@ -87,12 +76,12 @@ def test_info_names_what_runs(fanout: OutputFanout, client: ServiceClient) -> No
 
 
 def test_a_page_does_not_record_another_stream_than_its_own(fanout: OutputFanout, tmp_path: Path, kept: Kept) -> None:
-    requests = kept(ServiceRequests(address_of(fanout), stream="tcp://127.0.0.1:1"))
+    requests = kept(ServiceRequests(fanout.service_address, stream="tcp://127.0.0.1:1"))
     with pytest.raises(ServiceError, match=f"belongs to the stream at {fanout.address}.*stream.service of their own"):
         requests.start("walk")
     assert not (tmp_path / "kept" / "walk.mcap").exists()
     requests.close()
-    own = kept(ServiceRequests(address_of(fanout), stream=fanout.address.replace("127.0.0.1", "localhost")))
+    own = kept(ServiceRequests(fanout.service_address, stream=fanout.address.replace("127.0.0.1", "localhost")))
     assert Path(own.start("walk")) == tmp_path / "kept" / "walk.mcap"
     own.stop()
 
@@ -149,15 +138,12 @@ def test_a_recording_that_runs_is_completed_when_the_run_ends(tmp_path: Path, ke
 
 def test_a_taken_port_costs_the_service_not_the_run(fanout: OutputFanout, caplog: pytest.LogCaptureFixture, kept: Kept) -> None:
     other = kept(OutputFanout(Publisher("tcp://127.0.0.1:0"), "s2"))
-    other.open_service(StreamSettings(service=address_of(fanout)))
-    port = address_of(fanout).rpartition(":")[2]
+    other.open_service(StreamSettings(service=fanout.service_address))
+    port = fanout.service_address.rpartition(":")[2]
     assert "nothing can be recorded" in caplog.text and f"port {port} is taken" in caplog.text
     listener = kept(Subscriber(other.address, ("status",)))
-    deadline = time.monotonic() + 20
     heard: list[object] = []
-    while not heard and time.monotonic() < deadline:
-        other.publish(STATUS)
-        heard = list(listener.receive(50))
+    wait_until(lambda: other.publish(STATUS) or heard.extend(listener.receive(50)) or heard)
     assert getattr(heard[0], "service", None) == ""
 
 
@@ -170,7 +156,7 @@ def test_nobody_there_is_said(tmp_path: Path, kept: Kept) -> None:
 def test_noise_is_dropped_and_counted_and_others_are_answered(fanout: OutputFanout, client: ServiceClient, kept: Kept) -> None:
     rng = random.Random(4)
     good = msgpack.packb({"request": "clock", "id": 3, "t0_ns": 1})
-    socket = kept(raw(address_of(fanout)))
+    socket = kept(peer(fanout.service_address, zmq.DEALER))
     n_bad = 0
     for _ in range(600):
         kind = rng.randrange(4)
@@ -187,14 +173,14 @@ def test_noise_is_dropped_and_counted_and_others_are_answered(fanout: OutputFano
             continue
         socket.send(bytes(noise))
     socket.send(good)
-    answers = []
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        answers.append(msgpack.unpackb(socket.recv()))
-        if answers[-1].get("t0_ns") == 1 and answers[-1]["id"] == 3 and client.info()["n_malformed"] > 300:
-            break
+
+    def answered() -> bool:
+        answer = msgpack.unpackb(socket.recv())
+        return answer.get("t0_ns") == 1 and answer["id"] == 3 and client.info()["n_malformed"] > 300
+
+    wait_until(answered, pause_s=0.0)
     assert client.info()["n_malformed"] >= n_bad and client.info()["recording"] == ""
-    too_long = kept(raw(address_of(fanout)))
+    too_long = kept(peer(fanout.service_address, zmq.DEALER))
     too_long.send(good + bytes(5000))  # ends that connection, nobody else's
     assert client.clock_offset(2) is not None and client.info()["session"] == "s1"
 

@@ -3,7 +3,6 @@
 import io
 import os
 import struct
-import time
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from stream.recording.recorder import Recorder, RecordingError
 from stream.recording.recording import Recording, open_recording
 from tests.support.kept import Kept
 from tests.support.stream_messages import EVENT, POSE, RIG, SKELETON, STATUS, same
+from tests.support.waiting import wait_until
 
 T0 = 5_000_000_000
 PERIOD = 16_666_667
@@ -53,9 +53,7 @@ def recorded(file: Path, sent: list[tuple[int, bytes]], n_chunk: int | None = No
     for n, (t_ns, payload) in enumerate(sent):
         recorder.write(payload, t_ns, n)
         if n_chunk is not None and n % n_chunk == n_chunk - 1:
-            deadline = time.monotonic() + 60
-            while recorder.n_recorded <= n and time.monotonic() < deadline:
-                time.sleep(0.005)
+            wait_until(lambda n=n: recorder.n_recorded > n)  # type: ignore[misc]
     recorder.close()
     assert (recorder.fault, recorder.n_lost, recorder.n_recorded) == ("", 0, len(sent))
     return file
@@ -237,9 +235,7 @@ def test_half_a_second_is_on_disk_without_closing(tmp_path: Path, kept: Kept) ->
     recorder = kept(Recorder(tmp_path / "open.mcap", {}))
     for t_ns, payload in published(3):
         recorder.write(payload, t_ns)
-    deadline = time.monotonic() + 60
-    while recorder.n_recorded < 7 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: recorder.n_recorded >= 7)
     assert list(open_recording(recorder.file).payloads()) == published(3)
 
 
@@ -275,9 +271,8 @@ def test_a_full_disk_is_told_and_what_was_recorded_stays(
     sent = published(400)
     for n, (t_ns, payload) in enumerate(sent):
         recorder.write(payload, t_ns)
-        deadline = time.monotonic() + 60
-        while n == 7 and recorder.n_recorded < 8 and not recorder.fault and time.monotonic() < deadline:
-            time.sleep(0.01)
+        if n == 7:
+            wait_until(lambda: recorder.n_recorded >= 8 or recorder.fault)
     recorder.close()
     assert "no space left" in recorder.fault and "full.mcap" in recorder.fault
     assert recorder.n_recorded + recorder.n_lost == len(sent)

@@ -1,6 +1,5 @@
 """The viewer's app against a real stream: it waits, shows, outlives the stream's end and a new session, and is served safely."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +9,7 @@ from stream.viewer.feed import LiveFeed
 from stream.web.server import open_server
 from tests.support.ports import free_port as any_free_port
 from tests.support.viewer.walking_stream import WalkingStream
+from tests.support.waiting import wait_until
 from tools.viewer import is_dark
 
 
@@ -19,10 +19,7 @@ def port() -> int:
 
 
 def updated(app: App, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20.0
-    while not condition():
-        assert time.monotonic() < deadline
-        app.update()
+    wait_until(lambda: app.update() or condition(), pause_s=0.0)
 
 
 def test_the_app_waits_shows_and_goes_on_with_a_new_session(port: int) -> None:

@@ -1,6 +1,6 @@
 """Cameras in the scene: frustums agree with the projection, pictures come over a real socket and carry what was found."""
 
-import time
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from stream.protocol.messages import StatusMessage
 from stream.viewer.scene.cameras import Cameras, brightened, camera_of, drawn, frustum_of
 from stream.viewer.scene.colors import MEASURED
 from tests.support.viewer.stage_motion import as_state, performer, poses_of, skeleton_and_rig
+from tests.support.waiting import wait_until
 
 PERSON = performer()
 SKELETON, RIG = skeleton_and_rig(PERSON)
@@ -65,23 +66,23 @@ def test_pictures_come_from_both_cameras_while_wanted(server: viser.ViserServer)
     cameras.update_status(status((publishers[0].address, publishers[1].address)))
     assert not publishers[0].wanted and cameras.picture(0) is None
     cameras.pictures = True
-    deadline, index = time.monotonic() + 30.0, 0
-    while any(cameras.picture(n) is None for n in (0, 1)) and time.monotonic() < deadline:
-        index += 1
+    index = itertools.count(1)
+
+    def shown() -> bool:
+        k = next(index)
         for n, publisher in enumerate(publishers):
-            publisher.offer(picture(n, index, 60 + 60 * n), no_blobs(np.zeros((0, 2))))
-        time.sleep(0.02)
+            publisher.offer(picture(n, k, 60 + 60 * n), no_blobs(np.zeros((0, 2))))
         cameras.update()
+        return all(cameras.picture(n) is not None for n in (0, 1))
+
+    wait_until(shown, pause_s=0.02)
     left, right = cameras.picture(0), cameras.picture(1)
     assert left is not None and right is not None and left.shape == right.shape == (360, 480, 3)
     node = server.scene.get_handle_by_name("/world/cameras/right")
     assert node is not None and node.image.shape == (360, 480, 3)
     cameras.pictures = False
     assert cameras.picture(0) is None and node.image is None
-    deadline = time.monotonic() + 30.0
-    while publishers[0].wanted and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not publishers[0].wanted
+    wait_until(lambda: not publishers[0].wanted)
     cameras.remove()
     for publisher in publishers:
         publisher.close()
