@@ -93,13 +93,6 @@ class SubjectFit:
         return self.adjusted.placed[0].G, self.adjusted.placed[0].p
 
 
-def fit_subject(
-    name: str, markers: MarkerSet, tpose: TPose, skeletons: Sequence[Skeleton], standing: Floats | None = None
-) -> Subject:
-    """Fit skeleton, root and pose to one T-pose and read the marker offsets off; arguments and errors as of `fit_takes`."""
-    return fit_takes(name, markers, [tpose], skeletons, standing).subject
-
-
 def fit_takes(
     name: str,
     markers: MarkerSet,

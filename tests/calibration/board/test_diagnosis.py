@@ -13,7 +13,7 @@ from calibration.board.pattern import Board, board_from_text
 from config.arrays import Image
 from tests.support.board_scenes import Look, Placed, render, render_board, scene_views, true_corners, usual_rig
 
-SIZE = (480, 360)
+SIZE = (400, 300)
 RIG = usual_rig(SIZE)
 CHESSBOARD, CHARUCO = board_from_text("9x6:25"), board_from_text("charuco:9x6:25")
 
@@ -79,7 +79,7 @@ CASES = {
 }
 
 
-QUICK = ("nothing", "other size", "no markers", "mirrored")  # the others are run by .ci/run
+QUICK = ("bright", "no markers", "mirrored")  # the others are run by .ci/run
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
@@ -97,7 +97,7 @@ def test_what_is_seen_in_some_pictures_counts_for_more_than_nothing_in_others() 
     words = why_no_board([empty, cv2.cvtColor(other, cv2.COLOR_GRAY2BGR)], CHESSBOARD)
     assert words.startswith("in 1 of 2 pictures looked at, a board of 7x5")
     assert why_no_board([], CHESSBOARD) == "there are no pictures"
-    assert seen_instead(other, CHESSBOARD) in words and seen_instead(empty, CHESSBOARD) == ""
+    assert seen_instead(other, CHESSBOARD) in words
 
 
 def test_boards_that_look_the_same_upside_down_are_warned_of() -> None:

@@ -64,7 +64,7 @@ def paths_mm(lines: list[str]) -> list[tuple[str, np.ndarray]]:
     return paths
 
 
-@pytest.mark.parametrize(("text", "paper"), [("9x6:25", "A4"), ("charuco:5x6:24", "letter")])
+@pytest.mark.parametrize(("text", "paper"), [pytest.param("9x6:25", "A4", marks=pytest.mark.slow), ("charuco:5x6:24", "letter")])
 def test_page_board_and_rulers_are_true_to_a_hundredth_of_a_millimetre(text: str, paper: str) -> None:
     """And what is filled are the dark cells, all of them and no others."""
     board = board_from_text(text)

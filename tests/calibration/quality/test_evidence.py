@@ -73,7 +73,7 @@ def test_a_step_of_the_score_test_is_the_refit() -> None:
 
 def test_f_is_about_one_where_nothing_speaks_for_it() -> None:
     gains = []
-    for index in range(GOOD, GOOD + 4):
+    for index in range(GOOD, GOOD + 3):
         evidence = evidence_of(fitted(index))
         held = (fixed_lens_directions(evidence, 0), fixed_lens_directions(evidence, 1), board_form(evidence))
         gains += [alternative(evidence, extra).f_statistic for extra in held]

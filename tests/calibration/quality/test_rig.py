@@ -79,13 +79,13 @@ def test_a_lens_with_too_few_coefficients_is_found_out() -> None:
     assert "follow another lens" not in "\n".join(whole.lines)
 
 
-def test_noise_alone_raises_no_suspicion() -> None:
-    """Of 6 scenes without anything wrong, none is accused of a bent board, a moved camera or another lens."""
-    for index in range(GOOD, GOOD + 6):
-        report = rig_report(fitted(index))
-        words = "\n".join(report.lines)
-        assert "bent" not in words and "moved during" not in words and "another lens" not in words, (index, words)
-        assert report.figures["disagreement"] < 2.0
+@pytest.mark.parametrize("more", [0, 1, 2, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 4, 5))])
+def test_noise_alone_raises_no_suspicion(more: int) -> None:
+    """A scene without anything wrong is not accused of a bent board, a moved camera or another lens."""
+    report = rig_report(fitted(GOOD + more))
+    words = "\n".join(report.lines)
+    assert "bent" not in words and "moved during" not in words and "another lens" not in words, words
+    assert report.figures["disagreement"] < 2.0
 
 
 def test_cameras_too_near_to_each_other_are_told_so() -> None:

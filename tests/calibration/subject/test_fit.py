@@ -1,4 +1,4 @@
-"""The subject from a T-pose: lengths within what the markers can tell, markers reproduced, errors."""
+"""The subject from T-poses: lengths within what markers tell, offsets, takes that agree and takes that do not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.subject.fit import TPose, fit_subject
+from calibration.subject.fit import ODD, TPose, fit_takes
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -17,9 +17,9 @@ from database.files.read import read_clip
 from database.geometry.kinematics import charted
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
+from tests.calibration.subject.takes import BODIES, fitted, held, offsets_mm, without
 from tests.support.people import person, random_rotation, worn_markers
 
-BODIES = [body(1.55), body(1.66, shoulder_ratio=1.05), body(1.72), body(1.85, arm_ratio=1.05), body(1.78, leg_ratio=1.05)]
 BONES = ("LowerLeg", "Foot", "LowerArm")  # named for their ends: thigh, shin, upper arm
 
 
@@ -45,7 +45,7 @@ def check_fit(true: Skeleton, seed: int, bodies: list[Skeleton], worst_m: float)
     """Fit one person and compare with the truth."""
     worn = person("dark_room", seed, true)
     tpose, R = measured_t_pose(worn, seed)
-    subject = fit_subject("Ann", worn.markers, tpose, bodies)
+    subject = fit_takes("Ann", worn.markers, [tpose], bodies).subject
     assert subject.name == subject.skeleton.name == "Ann"
     np.testing.assert_allclose(subject.residual_mm, 2.0)
     assert abs(subject.skeleton.height_m - true.height_m) < 0.06
@@ -79,7 +79,7 @@ def test_offsets_reproduce_the_markers_by_construction() -> None:
     """Whatever skeleton comes out, its fitted pose and offsets put every seen marker where it was measured."""
     worn = person("dark_room", 3, body(1.8))
     tpose, _ = measured_t_pose(worn, 3, 0.02)
-    subject = fit_subject("Ann", worn.markers, tpose, BODIES)
+    subject = fit_takes("Ann", worn.markers, [tpose], BODIES).subject
     # Offsets are read off in each joint's frame: markers of one joint keep their distances exactly.
     for joint in set(subject.joint.tolist()):
         same = np.flatnonzero(subject.joint == joint)
@@ -96,7 +96,7 @@ def test_an_unseen_marker_keeps_its_nominal_place() -> None:
     valid = tpose.valid.copy()
     valid[[3, 12]] = False
     point = np.where(valid[:, None], tpose.point_m, 0.0)
-    subject = fit_subject("Ann", worn.markers, replace(tpose, valid=valid, point_m=point), BODIES)
+    subject = fit_takes("Ann", worn.markers, [replace(tpose, valid=valid, point_m=point)], BODIES).subject
     assert np.array_equal(subject.offset_m[[3, 12]], worn.markers.offset_m[[3, 12]])
     assert not np.isclose(subject.offset_m[valid], worn.markers.offset_m[valid]).all(axis=1).any()
     assert np.abs(bone_errors(subject.skeleton, worn.skeleton)).max() < 0.05
@@ -110,7 +110,7 @@ def test_too_few_torso_markers() -> None:
     with pytest.raises(
         CalibrationError, match=r"fewer than 3 torso markers.*missing: left_shoulder, right_shoulder, chest, waist_left"
     ):
-        fit_subject("Ann", worn.markers, replace(tpose, valid=valid), BODIES)
+        fit_takes("Ann", worn.markers, [replace(tpose, valid=valid)], BODIES)
 
 
 def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
@@ -119,7 +119,7 @@ def test_a_marker_far_from_its_joint_is_refused_by_name() -> None:
     point = tpose.point_m.copy()
     point[8] += 0.6
     with pytest.raises(CalibrationError, match=r"no T-pose fits: marker \w+ came out \d+ cm"):
-        fit_subject("Ann", worn.markers, replace(tpose, point_m=point), BODIES)
+        fit_takes("Ann", worn.markers, [replace(tpose, point_m=point)], BODIES)
 
 
 def test_standing_legs_of_the_database_are_expected() -> None:
@@ -131,7 +131,7 @@ def test_standing_legs_of_the_database_are_expected() -> None:
     markers, _ = worn_markers(worn, charted(matrix_from_rotvec(standing))[None], np.zeros((1, 3)))
     n = len(worn.markers)
     tpose = TPose(markers[0], np.ones(n, bool), np.tile(1e-6 * np.eye(3), (n, 1, 1)), np.zeros(n), 9)
-    told, untold = (fit_subject("Ann", worn.markers, tpose, BODIES, given) for given in (standing, None))
+    told, untold = (fit_takes("Ann", worn.markers, [tpose], BODIES, given).subject for given in (standing, None))
     legs = [m for m, name in enumerate(worn.markers.names) if "knee" in name or "ankle" in name]
     errors = [np.linalg.norm(subject.offset_m - worn.offset_m, axis=1)[legs].mean() for subject in (told, untold)]
     assert errors[0] < 0.7 * errors[1] and errors[0] < 0.015, errors
@@ -140,5 +140,85 @@ def test_standing_legs_of_the_database_are_expected() -> None:
 def test_locomotion_preset_fits_too() -> None:
     worn = person("locomotion", 6, body(1.75))
     tpose, _ = measured_t_pose(worn, 6)
-    subject = fit_subject("Ann", read_marker_set("locomotion"), tpose, BODIES)
+    subject = fit_takes("Ann", read_marker_set("locomotion"), [tpose], BODIES).subject
     assert abs(subject.skeleton.height_m - 1.75) < 0.12
+
+
+ANN = person("dark_room", 1, body(1.75, arm_ratio=1.02))
+LEFT_BONES = ("leftLowerLeg", "leftFoot", "leftLowerArm")
+
+
+def moved(seed: int, marker: str, by_m: tuple[float, float, float]):  # type: ignore[no-untyped-def]
+    """Return a take before which a marker slipped."""
+    tpose = held(ANN, seed)
+    point = tpose.point_m.copy()
+    point[ANN.markers.names.index(marker)] += by_m
+    return replace(tpose, point_m=point)
+
+
+def errors_m(skeleton) -> Floats:  # type: ignore[no-untyped-def]
+    """Return the errors of a skeleton's thighs, shins and upper arms."""
+    index = [JOINT_INDEX[bone] for bone in LEFT_BONES]
+    return np.linalg.norm(skeleton.offsets_m[index], axis=1) - np.linalg.norm(ANN.skeleton.offsets_m[index], axis=1)
+
+
+def test_left_limbs_then_right_limbs() -> None:
+    """As in the paper: two takes, each with half of the limb markers, give all offsets and one skeleton."""
+    left_only, right_only = without(held(ANN, 3), ANN, "right"), without(held(ANN, 4), ANN, "left")
+    assert left_only.valid.sum() == right_only.valid.sum() == 10
+    found = fitted([left_only, right_only], ANN)
+    assert found.used == (0, 1) and found.fit.seen.all()
+    assert np.abs(errors_m(found.fit.subject.skeleton)).max() < 0.03
+    assert offsets_mm(found, ANN).max() < 50.0
+    half = fitted([left_only], ANN)
+    assert half.fit.seen.sum() == 10
+    unseen = np.flatnonzero(~half.fit.seen)
+    assert np.array_equal(half.fit.subject.offset_m[unseen], ANN.markers.offset_m[unseen])
+
+
+def test_takes_that_agree_are_all_used() -> None:
+    found = fitted([held(ANN, seed) for seed in range(4)], ANN)
+    assert found.used == (0, 1, 2, 3) and found.left_out == ()
+    assert np.nanmax(found.oddity) < ODD
+    assert np.abs(errors_m(found.fit.subject.skeleton)).max() < 0.03
+
+
+def test_a_take_that_disagrees_is_left_out() -> None:
+    """Before the second of four takes an elbow marker slipped by 8 cm."""
+    takes = [held(ANN, 0), moved(1, "left_elbow", (0.08, 0.0, 0.0)), held(ANN, 2), held(ANN, 3)]
+    found = fitted(takes, ANN)
+    assert found.left_out == (1,) and found.oddity[1] > ODD
+    alike = fitted([takes[k] for k in (0, 2, 3)], ANN)
+    np.testing.assert_allclose(found.fit.subject.offset_m, alike.fit.subject.offset_m, atol=1e-9)
+
+
+def test_two_that_disagree_are_both_used() -> None:
+    found = fitted([held(ANN, 0), moved(1, "left_knee", (0.0, -0.05, 0.0))], ANN)
+    assert found.used == (0, 1) and np.nanmax(found.oddity) > ODD
+
+
+def test_one_take_has_nothing_to_disagree_with() -> None:
+    found = fitted([held(ANN, 0)], ANN)
+    assert found.used == (0,) and np.isnan(found.oddity).all()
+
+
+def test_markers_moved_on_a_known_body() -> None:
+    """The skeleton stays as it was, to the last bit, and the offsets follow the markers."""
+    known = replace(ANN, length_sigma_m=np.full((2, 23), 0.007))
+    again = person("dark_room", 9, ANN.skeleton)
+    found = fitted([held(again, 5)], again, old=known)
+    assert np.array_equal(found.fit.subject.skeleton.offsets_m, ANN.skeleton.offsets_m)
+    assert np.array_equal(found.fit.subject.skeleton.tails_m, ANN.skeleton.tails_m)
+    assert found.fit.subject.length_sigma_m is not None
+    assert np.array_equal(found.fit.subject.length_sigma_m, known.length_sigma_m)
+    assert offsets_mm(found, again).mean() < 20.0
+    free = fitted([held(again, 5)], again)
+    assert offsets_mm(found, again).mean() < offsets_mm(free, again).mean()
+
+
+def test_a_height_that_is_told() -> None:
+    tpose = held(ANN, 6)
+    free, told = fitted([tpose], ANN), fitted([tpose], ANN, height_m=1.85)
+    assert free.fit.subject.skeleton.height_m < told.fit.subject.skeleton.height_m < 1.85 + 1e-6
+    assert told.fit.subject.length_sigma_m is not None and free.fit.subject.length_sigma_m is not None
+    assert told.fit.subject.length_sigma_m.sum() == pytest.approx(free.fit.subject.length_sigma_m.sum(), rel=0.5)

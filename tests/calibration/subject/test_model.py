@@ -1,14 +1,28 @@
-"""Markers of a posed body and their derivatives, against the project's kinematics and central differences."""
+"""Markers of a posed body and their derivatives; the space of skeletons: symmetric, as wide as people differ, its bounds."""
 
 import numpy as np
+import pytest
 
-from calibration.subject.model import ABOVE, left_jacobian, place, skeleton_space, slopes
+from calibration.subject.model import (
+    ABOVE,
+    MARGIN,
+    MIRROR,
+    SkeletonSpace,
+    fixed_space,
+    left_jacobian,
+    place,
+    skeleton_space,
+    slopes,
+)
 from config.arrays import Floats
-from config.joints import JOINT_INDEX, N_JOINTS
+from config.errors import CalibrationError
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import read_marker_set
 from database.builtin import body
 from database.geometry.kinematics import charted, forward
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.skeleton import Skeleton
+from tests.calibration.subject.takes import BODIES
 
 DARK = read_marker_set("dark_room")
 SPACE = skeleton_space([body(1.55), body(1.72, arm_ratio=1.04), body(1.85, leg_ratio=1.03)])
@@ -69,3 +83,103 @@ def test_left_jacobian_moves_the_exponential_map() -> None:
         d = 1e-5 * np.array([1.0, -2.0, 0.5])
         turned = matrix_from_rotvec(r + d) @ matrix_from_rotvec(r).T
         np.testing.assert_allclose(rotvec_from_matrix(turned), left_jacobian(r) @ d, atol=1e-9)
+
+
+def scaled(skeleton: Skeleton, joint: str, factor: float) -> Skeleton:
+    """Return a body one joint of which lies farther from its parent, on one side only."""
+    offsets = skeleton.offsets_m.copy()
+    offsets[JOINT_INDEX[joint]] *= factor
+    return Skeleton("uneven", offsets, skeleton.tails_m.copy())
+
+
+def drawn(space: SkeletonSpace, n: int, seed: int = 0) -> np.ndarray:
+    """Return the logarithms of lengths of people drawn from the space, (n, 2 J)."""
+    y = np.random.default_rng(seed).normal(size=(n, space.n_parameters))
+    return space.mean + y @ space.directions.T
+
+
+def test_the_middle_of_it_is_the_mean_of_the_bodies() -> None:
+    space = skeleton_space(BODIES)
+    middle = space.skeleton(np.zeros(space.n_parameters))
+    thigh = [np.linalg.norm(b.offsets_m[JOINT_INDEX["leftLowerLeg"]]) for b in BODIES]
+    found = np.linalg.norm(middle.offsets_m[JOINT_INDEX["leftLowerLeg"]])
+    assert found == pytest.approx(np.exp(np.mean(np.log(thigh))), rel=1e-9)
+    assert min(b.height_m for b in BODIES) < middle.height_m < max(b.height_m for b in BODIES)
+
+
+def test_every_skeleton_of_it_is_the_same_on_both_sides() -> None:
+    space = skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
+    skeleton = space.skeleton(np.random.default_rng(1).normal(size=space.n_parameters))
+    flip = np.array([-1.0, 1.0, 1.0])
+    np.testing.assert_allclose(skeleton.offsets_m[MIRROR] * flip, skeleton.offsets_m, atol=1e-12)
+    np.testing.assert_allclose(skeleton.tails_m[MIRROR] * flip, skeleton.tails_m, atol=1e-12)
+
+
+def test_bones_end_where_the_next_begin() -> None:
+    """The tail of a thigh is the knee, in every skeleton of the space."""
+    space = skeleton_space(BODIES)
+    skeleton = space.skeleton(np.random.default_rng(2).normal(size=space.n_parameters))
+    for bone, end in (("leftUpperLeg", "leftLowerLeg"), ("rightLowerArm", "rightHand"), ("neck", "upperNeck")):
+        np.testing.assert_allclose(skeleton.tails_m[JOINT_INDEX[bone]], skeleton.offsets_m[JOINT_INDEX[end]], atol=2e-3)
+
+
+def test_people_differ_in_size_and_in_each_bone() -> None:
+    """Bodies that differ in nothing but size say nothing of proportions: those of people at large are allowed for."""
+    alike = skeleton_space([body(1.5), body(1.6), body(1.7), body(1.8)])
+    log = drawn(alike, 4000)
+    thigh, upper_arm = JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftLowerArm"]
+    assert np.corrcoef(log[:, thigh], log[:, upper_arm])[0, 1] > 0.5
+    assert 0.03 < np.std(log[:, thigh] - log[:, upper_arm]) < 0.12
+    assert 0.05 < np.std(log[:, thigh]) < 0.15
+    wide = skeleton_space([body(1.2), body(1.5), body(1.8), body(1.95)])
+    assert np.std(drawn(wide, 4000)[:, thigh]) > 1.5 * np.std(log[:, thigh])
+
+
+def test_derivatives_are_those_of_the_vectors() -> None:
+    space = skeleton_space(BODIES)
+    y = np.random.default_rng(3).normal(size=space.n_parameters)
+    _, slope = space.vectors(y)
+    h = 1e-6
+    for p, step in enumerate(h * np.eye(space.n_parameters)):
+        numeric = (space.vectors(y + step)[0] - space.vectors(y - step)[0]) / (2 * h)
+        np.testing.assert_allclose(slope[:, :, p], numeric, atol=1e-8)
+
+
+def test_bounds_lie_a_margin_beyond_the_bodies() -> None:
+    space = skeleton_space(BODIES)
+    shin = JOINT_INDEX["leftFoot"]
+    lengths = [np.linalg.norm(b.offsets_m[shin]) for b in BODIES]
+    assert np.exp(space.high[shin]) == pytest.approx(max(lengths) * np.exp(MARGIN))
+    assert np.exp(space.low[shin]) == pytest.approx(min(lengths) * np.exp(-MARGIN))
+
+
+def test_asymmetry_of_the_people_is_kept() -> None:
+    space = skeleton_space([scaled(b, "leftLowerArm", 1.1) for b in BODIES])
+    assert space.asymmetry[JOINT_INDEX["leftLowerArm"]] == pytest.approx(0.5 * np.log(1.1))
+    assert space.asymmetry[JOINT_INDEX["rightLowerArm"]] == pytest.approx(0.5 * np.log(1.1))
+    assert space.asymmetry[JOINT_INDEX["chest"]] == 0.0
+
+
+def test_stature_of_bodies_that_reach_from_sole_to_crown() -> None:
+    assert skeleton_space(BODIES).stature == pytest.approx(1.0, abs=0.02)
+    cropped = [Skeleton("cropped", b.offsets_m.copy(), 0.5 * b.tails_m) for b in BODIES]
+    assert skeleton_space(cropped).stature > 1.03
+
+
+def test_one_body_is_enough_and_none_is_not() -> None:
+    alone = skeleton_space(BODIES[:1])
+    found = alone.skeleton(np.zeros(alone.n_parameters))
+    np.testing.assert_allclose(found.offsets_m, BODIES[0].offsets_m, atol=1e-9)
+    assert np.std(drawn(alone, 2000)[:, JOINT_INDEX["leftLowerLeg"]]) > 0.04
+    with pytest.raises(CalibrationError, match="no skeleton"):
+        skeleton_space([])
+
+
+def test_a_known_skeleton_stays_as_it_is() -> None:
+    uneven = scaled(BODIES[2], "leftLowerArm", 1.07)
+    space = fixed_space(uneven)
+    assert space.n_parameters == 0
+    kept = space.skeleton(np.zeros(0))
+    np.testing.assert_allclose(kept.offsets_m, uneven.offsets_m, atol=1e-12)
+    np.testing.assert_allclose(kept.tails_m, uneven.tails_m, atol=1e-12)
+    assert len(JOINTS) == N_JOINTS

@@ -1,18 +1,29 @@
-"""A subject refined over movement: what bends tells lengths, what does not is left alone, wrong labels do not count."""
+"""A subject refined over movement: what bends tells lengths, what does not is left alone, what contradicts the T-pose is said."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from calibration.quality.report import Grade
 from calibration.subject.fit import SubjectFit
-from calibration.subject.motion import MotionFrame, bending_joints, refine, resting, spread_rows
+from calibration.subject.motion import (
+    MotionFrame,
+    RefinedSubject,
+    bending_joints,
+    movement_findings,
+    objections,
+    refine,
+    resting,
+    spread_rows,
+)
 from config.errors import CalibrationError
 from config.joints import JOINT_INDEX, N_JOINTS
 from database.builtin import body
 from database.geometry.kinematics import charted
 from database.geometry.rotations import matrix_from_rotvec
-from tests.calibration.subject.subject_takes import fitted, held
+from database.geometry.skeleton import Skeleton
+from tests.calibration.subject.takes import fitted, held
 from tests.support.people import person, worn_markers
 
 ANN = person("all_around", 1, body(1.75, leg_ratio=1.12, arm_ratio=0.88))
@@ -68,9 +79,14 @@ def still() -> SubjectFit:
     return fitted([held(ANN, 3, off_rad=0.05)], ANN).fit
 
 
-def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFit) -> None:
+@pytest.fixture(scope="module")
+def moved(still: SubjectFit) -> RefinedSubject:
+    return refine(still, frames_of(bending(), 0.05))
+
+
+def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFit, moved: RefinedSubject) -> None:
     """Bones and marker places on the limbs, and what is said to be known of them."""
-    refined = refine(still, frames_of(bending(), 0.05))
+    refined = moved
     true = 1e3 * np.linalg.norm(ANN.skeleton.offsets_m[[JOINT_INDEX[bone] for bone in BONES]], axis=1)
     before, after = np.abs(lengths_mm(still) - true), np.abs(lengths_mm(refined.fit) - true)
     assert after.mean() < 0.85 * before.mean() and after.max() < 0.85 * before.max()
@@ -86,16 +102,15 @@ def test_movement_brings_lengths_and_places_nearer_to_the_truth(still: SubjectFi
     assert "leftFoot" not in refined.bent and "head" not in refined.bent
 
 
-def test_wrong_labels_do_not_count(still: SubjectFit) -> None:
+def test_wrong_labels_do_not_count(still: SubjectFit, moved: RefinedSubject) -> None:
     """Two markers exchanged in a tenth of the frames leave the lengths where they are without."""
-    good = frames_of(bending(), 0.05)
-    wrong = list(good)
+    wrong = frames_of(bending(), 0.05)
     left, right = (ANN.markers.names.index(name) for name in ("left_hand", "right_knee"))
     for k in range(0, len(wrong), 10):
         point = wrong[k].point_m.copy()
         point[[left, right]] = point[[right, left]]
         wrong[k] = replace(wrong[k], point_m=point)
-    assert np.abs(lengths_mm(refine(still, wrong).fit) - lengths_mm(refine(still, good).fit)).max() < 3.0
+    assert np.abs(lengths_mm(refine(still, wrong).fit) - lengths_mm(moved.fit)).max() < 3.0
 
 
 def test_a_skeleton_that_is_kept_stays_as_it_is_known() -> None:
@@ -144,3 +159,81 @@ def test_a_joint_bends_if_it_turns_far_enough_for_long_enough() -> None:
     poses[7, 8, 2] = 1.0
     names = bending_joints(poses)
     assert len(names) == 1 and JOINT_INDEX[names[0]] == 3
+
+
+THIGH = JOINT_INDEX["leftLowerLeg"]
+
+
+def refined_as(fit: SubjectFit, held_out: tuple[float, float] = (0.9, 0.7), far_mm: float = 5.0) -> RefinedSubject:
+    """Return a refinement that found this body."""
+    far = np.full(len(ANN.markers), 2.0)
+    far[4] = far_mm
+    return RefinedSubject(fit.subject, fit, 45, 8.0, 2.0, far, held_out, ("leftLowerLeg",))
+
+
+def longer_thigh(fit: SubjectFit, by_m: float) -> SubjectFit:
+    """Return a body with a longer left thigh."""
+    old = fit.subject.skeleton
+    offsets = old.offsets_m.copy()
+    offsets[THIGH] *= 1.0 + by_m / np.linalg.norm(offsets[THIGH])
+    return replace(fit, subject=replace(fit.subject, skeleton=Skeleton(old.name, offsets, old.tails_m.copy())))
+
+
+def test_good_movement_is_kept(still: SubjectFit) -> None:
+    [finding], kept = movement_findings(still, refined_as(still))
+    assert kept and finding.grade is Grade.PASS
+    assert "45 frames of movement fit" in finding.text and "0.90 -> 0.70 times" in finding.text
+    assert objections(still, refined_as(still, (0.9, 0.95))) == []
+
+
+def test_a_marker_that_stays_far_off_is_named(still: SubjectFit) -> None:
+    [finding], kept = movement_findings(still, refined_as(still, far_mm=19.0))
+    assert kept and finding.grade is Grade.POOR
+    assert f"{ANN.markers.names[4]} 19 mm" in finding.text and "firmly" in finding.fix
+
+
+def test_frames_left_aside_that_fit_worse(still: SubjectFit) -> None:
+    [finding], kept = movement_findings(still, refined_as(still, (0.9, 1.1)))
+    assert not kept and finding.grade is Grade.POOR
+    assert "0.90 -> 1.10 times" in finding.text and "slip" in finding.fix
+
+
+def test_a_bone_changed_beyond_what_was_known_of_it(still: SubjectFit) -> None:
+    """3 standard deviations may be, 4 not."""
+    assert still.subject.length_sigma_m is not None
+    sigma = float(still.subject.length_sigma_m[0, THIGH])
+    assert objections(still, refined_as(longer_thigh(still, 3.0 * sigma))) == []
+    [said] = objections(still, refined_as(longer_thigh(still, 4.0 * sigma)))
+    assert "ends at leftLowerLeg" in said
+
+
+def test_a_bone_at_the_bounds_of_people(still: SubjectFit) -> None:
+    """Only if the T-pose alone did not bring it there."""
+    space, y = still.problem.space, still.adjusted.state.y
+    high = space.high.copy()
+    high[THIGH] = space.log_lengths(y)[THIGH]
+    bound = replace(still, problem=replace(still.problem, space=replace(space, high=high)))
+    [said] = objections(still, refined_as(bound))
+    assert "leftLowerLeg" in said and "nobody's" in said
+    assert objections(bound, refined_as(bound)) == []
+
+
+def test_a_marker_elsewhere_than_in_the_t_pose(still: SubjectFit) -> None:
+    """A knee marker may be 4 x 15 mm from where the T-pose has it, one at the hips 70 mm."""
+    names = ANN.markers.names
+    for name, may, not_ in (("left_knee", 0.055, 0.065), ("waist_left", 0.065, 0.075)):
+        moved = []
+        for by_m in (may, not_):
+            offset = still.subject.offset_m.copy()
+            offset[names.index(name), 1] += by_m
+            moved.append(replace(still, subject=replace(still.subject, offset_m=offset)))
+        assert objections(still, refined_as(moved[0])) == []
+        [said] = objections(still, refined_as(moved[1]))
+        assert said == f"{name} would sit {1e3 * not_:.0f} mm from where the T-pose has it"
+
+
+def test_a_body_that_no_longer_explains_the_t_pose(still: SubjectFit) -> None:
+    """14 markers less the root leave 36 numbers: chi-square with a standard deviation of 8.5."""
+    for rise, said in ((45.0, 0), (58.0, 1)):
+        worse = replace(still.adjusted, cost_of_take=still.adjusted.cost_of_take + rise)
+        assert len(objections(still, refined_as(replace(still, adjusted=worse)))) == said

@@ -3,23 +3,26 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from calibration.subject.picture import FRONT, SIDE, draw_subject
 from calibration.subject.quality import subject_report
+from calibration.subject.subject import Subject
 from database.builtin import body
-from tests.calibration.subject.subject_takes import fitted, held, hidden
+from tests.calibration.subject.takes import fitted, held, hidden
 from tests.support.people import person
 
 ANN = person("all_around", 2, body(1.75))
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_drawn_for_every_kind_of_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [None, pytest.param(ANN, marks=pytest.mark.slow)], ids=["fitted", "kept"])
+def test_drawn_for_every_kind_of_fit(old: Subject | None, tmp_path: Path) -> None:
     tposes = [hidden(held(ANN, 0), np.array([3])), held(ANN, 1)]
-    for name, found in (("takes", fitted(tposes, ANN)), ("kept", fitted(tposes, ANN, old=ANN))):
-        path = draw_subject(found, subject_report(found, tposes, ["one", "two"]), tmp_path / f"{name}.png")
-        drawn = path.read_bytes()
-        assert drawn.startswith(PNG) and len(drawn) > 20_000
+    found = fitted(tposes, ANN, old=old)
+    path = draw_subject(found, subject_report(found, tposes, ["one", "two"]), tmp_path / "subject.png")
+    drawn = path.read_bytes()
+    assert drawn.startswith(PNG) and len(drawn) > 20_000
 
 
 def test_it_is_seen_face_to_face() -> None:

@@ -1,12 +1,12 @@
-"""Labelling a T-pose from nothing and averaging it over time, in any world frame."""
+"""Labelling a T-pose from nothing and averaging it over time, in any world frame; why none was found."""
 
 import numpy as np
 import pytest
 
-from calibration.subject.tpose import average_tpose, label_tpose, nominal_constellation
+from calibration.subject.tpose import average_tpose, label_tpose, nominal_constellation, tpose_model, why_no_tpose, worn_part
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.markers import read_marker_set
+from config.markers import MarkerSet, read_marker_set
 from database.builtin import body, builtin_clip
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
@@ -98,7 +98,9 @@ def test_a_marker_seen_in_few_frames_is_not_valid() -> None:
     assert np.linalg.norm(tpose.point_m - markers, axis=1)[tpose.valid].max() < 0.004
 
 
-@pytest.mark.parametrize("motion", ["walk", "run", "squat", "idle"])
+@pytest.mark.parametrize(
+    "motion", ["walk", "idle", pytest.param("run", marks=pytest.mark.slow), pytest.param("squat", marks=pytest.mark.slow)]
+)
 def test_other_motions_are_no_t_pose(motion: str) -> None:
     """Standing with the arms down fits but for the arms: their markers have points left, none of them near."""
     subject = person("dark_room", 0, body(1.7))
@@ -144,3 +146,63 @@ def test_nominal_constellation_faces_ahead() -> None:
     assert place["chest"][1] > place["waist_front"][1] > place["left_knee"][1] > place["left_toe"][1]
     assert place["waist_front"][2] > 0.05
     np.testing.assert_allclose(place["left_toe"] * [-1, 1, 1], place["right_toe"], atol=1e-9)
+
+
+AROUND = read_marker_set("all_around")
+
+
+def refusal(points: np.ndarray, markers: MarkerSet = DARK) -> str:
+    """Return the words with which points are refused, in one line."""
+    with pytest.raises(CalibrationError) as caught:
+        label_tpose(points, markers, BODIES)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_model_lifts_and_lowers_each_arm() -> None:
+    level, sloped = tpose_model(AROUND, BODIES), tpose_model(AROUND, BODIES, (30.0, -50.0))
+    place = {name: sloped[m] - level[m] for m, name in enumerate(AROUND.names)}
+    assert place["left_hand"][1] > 0.2 and place["right_hand"][1] < -0.3
+    assert place["left_hand"][0] < 0 < place["right_hand"][0]
+    np.testing.assert_allclose(place["left_knee"], 0.0, atol=1e-12)
+
+
+def test_arms_that_hang_are_told() -> None:
+    markers, _, _ = standing(body(1.7), 3, "all_around", droop_rad=1.3)
+    assert "the arms point 75 degrees below level: hold both arms level" in refusal(markers, AROUND)
+
+
+@pytest.mark.parametrize("factor", [0.04, 0.45, 2.2, 1000.0])
+def test_a_world_of_the_wrong_size_is_told(factor: float) -> None:
+    """Such as millimetres taken for metres, or a square's side in the wrong unit."""
+    markers, _, _ = standing(body(1.7), 3)
+    words = refusal(markers * factor)
+    assert "times the size of a person" in words and "square's side" in words
+    said = float(words.split("a T-pose ")[1].split(" times")[0])
+    assert said == pytest.approx(factor, rel=0.1)
+
+
+def test_nothing_known_is_nothing_said() -> None:
+    strangers = np.random.default_rng(0).uniform(-0.7, 0.7, (14, 3))
+    assert why_no_tpose(strangers, DARK, BODIES, 0.28) == ""
+    assert why_no_tpose(strangers[:5], DARK, BODIES, 0.28) == ""
+    assert "choose seconds" in refusal(strangers)
+
+
+@pytest.mark.parametrize("worn", ["left", "right"])
+def test_one_side_of_the_limbs_is_found_out(worn: str) -> None:
+    markers, _, _ = standing(body(1.68), 11)
+    chosen = worn_part(DARK, worn)  # type: ignore[arg-type]
+    assert len(chosen) == 10
+    frames = frames_of(markers[chosen], 20, 11)[0]
+    found, told = (average_tpose(frames, DARK, BODIES, worn=w) for w in (None, worn))  # type: ignore[arg-type]
+    for tpose in (found, told):
+        assert np.flatnonzero(tpose.valid).tolist() == chosen.tolist()
+        assert np.linalg.norm(tpose.point_m - markers, axis=1)[chosen].max() < 0.004
+    with pytest.raises(CalibrationError, match="no T-pose found"):
+        average_tpose(frames, DARK, BODIES)
+
+
+def test_all_are_worn_where_all_are_seen() -> None:
+    markers, _, _ = standing(body(1.68), 12)
+    assert average_tpose(frames_of(markers, 20, 12)[0], DARK, BODIES, worn=None).valid.all()

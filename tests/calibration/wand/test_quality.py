@@ -8,18 +8,15 @@ import pytest
 from calibration.camera import Rig
 from calibration.quality.report import Grade, QualityReport
 from calibration.wand.quality import coverage, wand_report
-from calibration.wand.solve import solve_wand
-from calibration.wand.tracks import WandSolution, wand_tracks
+from calibration.wand.tracks import WandSolution
 from database.geometry.rotations import matrix_from_rotvec
-from tests.calibration.wand.scenes import Wave, both_sightings, wand_rig
-
-PATH = Wave(seed=3)
+from tests.calibration.wand.conftest import Waved
+from tests.calibration.wand.scenes import wand_rig
 
 
 @pytest.fixture(scope="module")
-def good() -> WandSolution:
-    truth = wand_rig()
-    return solve_wand(wand_tracks(both_sightings(truth, PATH, 25.0), 2), truth.cameras, length_m=PATH.length_m)
+def good(two: Waved) -> WandSolution:
+    return two.solution
 
 
 def worst(report: QualityReport) -> str:
@@ -72,11 +69,9 @@ def test_a_lens_that_was_guessed_never_passes(good: WandSolution) -> None:
     assert wand_report(good, focal_asked=True).grade is Grade.POOR
 
 
-def test_one_marker_passes_only_where_an_earlier_rig_agrees(good: WandSolution) -> None:
+def test_one_marker_passes_only_where_an_earlier_rig_agrees(good: WandSolution, one: Waved) -> None:
     """Focal lengths 5 % off move the world by 2 to 5 % and no pixel: with one marker nothing shows it."""
-    truth = wand_rig()
-    tracks = wand_tracks(both_sightings(truth, Wave(n_markers=1, seed=4), 25.0), 1)
-    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
+    solution, truth = one.solution, one.truth
     alone = wand_report(solution)
     assert alone.grade is Grade.POOR and "one marker" in worst(alone)
     assert not any("one marker" in finding.text for finding in wand_report(solution, earlier=truth).findings)

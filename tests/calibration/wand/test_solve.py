@@ -8,14 +8,13 @@ import pytest
 from calibration.camera import Camera, Rig
 from calibration.triangulate import triangulate
 from calibration.wand.solve import solve_wand
-from calibration.wand.tracks import WandSolution, wand_tracks
+from calibration.wand.tracks import WandSolution, WandTrack, wand_tracks
 from config.arrays import Floats
 from config.errors import CalibrationError
 from database.geometry.rigid import rigid_fit
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from tests.calibration.wand.conftest import SECONDS, Waved
 from tests.calibration.wand.scenes import Wave, both_sightings, in_view, wand_rig
-
-SECONDS = 25.0
 
 
 def with_focal(camera: Camera, factor: float) -> Camera:
@@ -49,11 +48,12 @@ def check(solution: WandSolution, truth: Rig, path: Wave, most: float) -> None:
     assert geodesic_rad(solution.rig.right.rotation, turn) < 5.0 * np.sqrt(np.trace(solution.relative_covariance[:3, :3])) + 1e-5
 
 
-@pytest.mark.parametrize("late_s", [0.0, 0.008, -0.047])
-def test_two_markers_and_known_lenses(late_s: float) -> None:
-    truth, path = wand_rig(), Wave(seed=3)
-    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 2)
-    solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
+@pytest.mark.parametrize("late_s", [0.0, pytest.param(0.008, marks=pytest.mark.slow), -0.047])
+def test_two_markers_and_known_lenses(late_s: float, two: Waved) -> None:
+    truth, path, solution = two.truth, two.path, two.solution
+    if late_s:
+        tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 2)
+        solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
     check(solution, truth, path, 0.002)
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.003)
     assert solution.sigma_px == pytest.approx(0.15, rel=0.15)
@@ -66,7 +66,7 @@ def test_focal_lengths_that_were_guessed_are_found() -> None:
     truth, path = wand_rig(), Wave(seed=5)
     guessed = (with_focal(truth.left, 1.09), with_focal(truth.right, 0.93))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
-    solution = solve_wand(tracks, guessed, length_m=path.length_m, focal=True)
+    solution = solve_wand(tracks, guessed, length_m=path.length_m, focal=True, synchronised=True)
     check(solution, truth, path, 0.004)
     for found, true, sigma in zip(solution.rig.cameras, truth.cameras, solution.focal_sigma, strict=True):
         assert found.focal_px == pytest.approx(true.focal_px, rel=4.0 * sigma) and sigma < 0.004
@@ -75,16 +75,17 @@ def test_focal_lengths_that_were_guessed_are_found() -> None:
 def test_focal_lengths_that_nothing_tells_are_held_and_it_says_so() -> None:
     truth, path = wand_rig(), Wave(n_markers=1, half_m=(0.5, 0.5, 0.15), seed=5)
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 1)
-    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m, focal=True)
+    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m, focal=True, synchronised=True)
     assert not solution.focal_sigma.any() and solution.rig.left.focal_px == truth.left.focal_px
     assert any("held as given" in note for note in solution.notes)
 
 
-@pytest.mark.parametrize("late_s", [0.0, 0.008])
-def test_one_marker_and_the_cameras_distance(late_s: float) -> None:
-    truth, path = wand_rig(), Wave(n_markers=1, seed=4)
-    tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 1)
-    solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
+@pytest.mark.parametrize("late_s", [0.0, pytest.param(0.008, marks=pytest.mark.slow)])
+def test_one_marker_and_the_cameras_distance(late_s: float, one: Waved) -> None:
+    truth, path, solution = one.truth, one.path, one.solution
+    if late_s:
+        tracks = wand_tracks(both_sightings(truth, path, SECONDS, late_s=late_s), 1)
+        solution = solve_wand(tracks, truth.cameras, distance_m=truth.baseline_m)
     check(solution, truth, path, 0.01)
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m) and not len(solution.lengths_m)
     assert solution.offset_s == pytest.approx(late_s, abs=5e-4)
@@ -95,9 +96,10 @@ def test_a_camera_on_its_side() -> None:
     truth, path = wand_rig(), Wave(seed=6, half_m=(0.6, 0.6, 0.8))
     truth = Rig(truth.left, rolled(truth.right, -1.57))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
-    check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
+    check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.002)
 
 
+@pytest.mark.slow
 def test_cameras_across_from_each_other() -> None:
     truth, path = wand_rig(), Wave(seed=6)
     R = matrix_from_rotvec([0.0, np.radians(125.0), 0.0])
@@ -107,30 +109,29 @@ def test_cameras_across_from_each_other() -> None:
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
 
 
-def failing(truth: Rig, path: Wave, seconds: float = SECONDS, swapped: bool = False) -> str:
-    sightings = both_sightings(truth, path, seconds)
-    cameras = truth.cameras
-    if swapped:
-        sightings, cameras = (sightings[1], sightings[0]), (cameras[1], cameras[0])
+def failing(tracks: tuple[WandTrack, WandTrack], cameras: tuple[Camera, Camera], **known: float) -> str:
     with pytest.raises(CalibrationError) as failure:
-        known = {"length_m": path.length_m} if path.n_markers == 2 else {"distance_m": 1.1}
-        solve_wand(wand_tracks(sightings, path.n_markers), cameras, **known)
+        solve_wand(tracks, cameras, **known, synchronised=True)  # type: ignore[arg-type]
     assert "\n" not in str(failure.value)
     return str(failure.value)
 
 
-def test_left_and_right_swapped() -> None:
-    assert "left and right are swapped" in failing(wand_rig(), Wave(seed=3), swapped=True)
+def test_left_and_right_swapped(two: Waved) -> None:
+    left, right = two.tracks
+    swapped = failing((right, left), (two.truth.right, two.truth.left), length_m=two.path.length_m)
+    assert "left and right are swapped" in swapped
 
 
-def test_a_wand_that_stays_in_a_plane_or_on_a_line() -> None:
+@pytest.mark.parametrize(("half_m", "words"), [((0.8, 0.7, 0.0), "in one plane"), ((0.9, 0.0, 0.0), "one line")])
+def test_a_wand_that_stays_in_a_plane_or_on_a_line(half_m: tuple[float, float, float], words: str) -> None:
     truth = wand_rig()
-    assert "in one plane" in failing(truth, Wave(n_markers=1, half_m=(0.8, 0.7, 0.0), seed=3))
-    assert "one line" in failing(truth, Wave(n_markers=1, half_m=(0.9, 0.0, 0.0), seed=3))
+    tracks = wand_tracks(both_sightings(truth, Wave(n_markers=1, half_m=half_m, seed=3), SECONDS), 1)
+    assert words in failing(tracks, truth.cameras, distance_m=1.1)
 
 
-def test_too_few_moments() -> None:
-    assert "at the same moment" in failing(wand_rig(), Wave(n_markers=1, seed=3), 1.2)
+def test_too_few_moments(one: Waved) -> None:
+    few = [WandTrack(t.t_s[:36], t.points_px[:36], t.run[:36]) for t in one.tracks]
+    assert "at the same moment" in failing((few[0], few[1]), one.truth.cameras, distance_m=1.1)
 
 
 def test_a_wand_never_in_both_views() -> None:

@@ -11,7 +11,7 @@ from calibration.subject.tpose import average_tpose
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet, marker_set_from_tables
 from database.builtin import body
-from tests.calibration.subject.subject_takes import BODIES, held
+from tests.calibration.subject.takes import BODIES, held
 from tests.calibration.subject.test_tpose import frames_of
 
 PLACES: dict[str, tuple[str, tuple[float, float, float]]] = {
