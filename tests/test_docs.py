@@ -23,7 +23,7 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     assert [file for file in re.findall(rf"`((?:{FOLDERS})/[\w/]+\.\w+)`", text) if not (ROOT / file).is_file()] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "benchmarks"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_that_a_page_shows_is_there(page: Path) -> None:
     text = page.read_text("utf-8")
     modules = re.findall(rf"python -m ((?:{FOLDERS})[\w.]*)", text)
