@@ -12,6 +12,7 @@ from config.jit import kernel
 # Columns of the sums of a blob: weight, weighted x and y, weighted blue, green, red, area, largest weight, bounding box, class.
 N_SUMS = 13
 W, X, Y, B, G, R, AREA, PEAK, X0, X1, Y0, Y1, KIND = range(N_SUMS)
+NO_COLORS = np.zeros((0, 0, 0), np.uint8)  # in place of a table of colours
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class BlobMaker:
 
     def bright_blobs(self, image: Image, runs: NDArray[np.int32], level: float, gap_px: int = 0) -> RawBlobs:
         """Join runs (R, 3); the weight of a pixel is its brightest channel minus `level`, which is below all pixels of runs."""
-        n = _bright_blobs(image, runs, self._kinds[: len(runs)], level, gap_px, self._blob, self._sums)
+        n = _sum_blobs(image, runs, self._kinds[: len(runs)], float(level), NO_COLORS, gap_px, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
 
     def colored_blobs(self, image: Image, runs: NDArray[np.int32], kinds: NDArray[np.uint8], weights: Image) -> RawBlobs:
         """Join runs (R, 3) of one kind (R,); the weight of a pixel is from the table (32, 32, 32) of colours BGR."""
-        n = _colored_blobs(image, runs, kinds, weights, GAP_PX, self._blob, self._sums)
+        n = _sum_blobs(image, runs, kinds, 0.0, weights, GAP_PX, self._blob, self._sums)
         return RawBlobs(self._sums[:n].copy())
 
 
@@ -181,70 +182,46 @@ def _start_sums(
 
 
 @kernel
-def _add(sums: NDArray[np.float64], y: int, w: float, wx: float, b: float, g: float, r: float, peak: float) -> None:
-    """Add the weighted sums of a run to those of its blob (13,)."""
-    sums[W] += w
-    sums[X] += wx
-    sums[Y] += w * y
-    sums[B] += b
-    sums[G] += g
-    sums[R] += r
-    sums[PEAK] = max(sums[PEAK], peak)
-
-
-@kernel
-def _bright_blobs(
+def _sum_blobs(
     image: NDArray[np.uint8],
     runs: NDArray[np.int32],
     kinds: NDArray[np.uint8],
     level: float,
-    gap: int,
-    blob: NDArray[np.int32],
-    sums: NDArray[np.float64],
-) -> int:
-    """Join runs and sum their pixels by blob, weight = max(brightest channel - level, 0); return the number of blobs."""
-    n = _join(runs, kinds, gap, blob)
-    _start_sums(runs, kinds, blob, n, sums)
-    for i in range(len(runs)):
-        w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        row = image[runs[i, 0]]
-        for x in range(runs[i, 1], runs[i, 2] + 1):
-            weight = max(float(max(row[x, 0], row[x, 1], row[x, 2])) - level, 0.0)
-            w += weight
-            wx += weight * x
-            b += weight * row[x, 0]
-            g += weight * row[x, 1]
-            r += weight * row[x, 2]
-            peak = max(peak, weight)
-        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
-    return n
-
-
-@kernel
-def _colored_blobs(
-    image: NDArray[np.uint8],
-    runs: NDArray[np.int32],
-    kinds: NDArray[np.uint8],
     weights: NDArray[np.uint8],
     gap: int,
     blob: NDArray[np.int32],
     sums: NDArray[np.float64],
 ) -> int:
-    """Join runs and sum their pixels by blob, weight by the table of colours; return the number of blobs."""
+    """Join runs and sum their pixels by blob; return the number of blobs.
+
+    A pixel's weight is max(brightest channel - level, 0), or by the table of colours where there is one: weights (32, 32, 32),
+    else (0, 0, 0).
+    """
     n = _join(runs, kinds, gap, blob)
     _start_sums(runs, kinds, blob, n, sums)
+    by_color = len(weights) > 0
     for i in range(len(runs)):
         w, wx, b, g, r, peak = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         row = image[runs[i, 0]]
         for x in range(runs[i, 1], runs[i, 2] + 1):
-            weight = float(weights[row[x, 0] >> 3, row[x, 1] >> 3, row[x, 2] >> 3])
+            if by_color:
+                weight = float(weights[row[x, 0] >> 3, row[x, 1] >> 3, row[x, 2] >> 3])
+            else:
+                weight = max(float(max(row[x, 0], row[x, 1], row[x, 2])) - level, 0.0)
             w += weight
             wx += weight * x
             b += weight * row[x, 0]
             g += weight * row[x, 1]
             r += weight * row[x, 2]
             peak = max(peak, weight)
-        _add(sums[blob[i]], runs[i, 0], w, wx, b, g, r, peak)
+        s = sums[blob[i]]
+        s[W] += w
+        s[X] += wx
+        s[Y] += w * runs[i, 0]
+        s[B] += b
+        s[G] += g
+        s[R] += r
+        s[PEAK] = max(s[PEAK], peak)
     return n
 
 

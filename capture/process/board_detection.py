@@ -24,7 +24,7 @@ class BoardDetection:
     """What one camera saw in one frame.
 
     size: width, height of its image [px]; view: the board, None where none was found; words: what was seen
-    instead, empty for nothing like a board; took_ms: duration of the search.
+    instead, empty for nothing like a board.
     """
 
     camera: int
@@ -33,7 +33,6 @@ class BoardDetection:
     size: tuple[int, int]
     view: BoardView | None
     words: str = ""
-    took_ms: float = 0.0
 
 
 def encode_board_detection(detection: BoardDetection) -> bytes:
@@ -50,7 +49,6 @@ def encode_board_detection(detection: BoardDetection) -> bytes:
         "blur_px": -1.0 if view is None or not view.blur_px >= 0.0 else float(view.blur_px),
         "legacy": view is not None and view.legacy,
         "words": detection.words[:MAX_WORDS],
-        "took_ms": float(detection.took_ms),
     }
     return bytes(msgpack.packb(content, use_bin_type=True))
 
@@ -76,7 +74,6 @@ def decode_board_detection(payload: bytes) -> BoardDetection:
         (int_of(content, "width", 1, MAX_SIDE_PX), int_of(content, "height", 1, MAX_SIDE_PX)),
         view,
         str(field_of(content, "words", str))[:MAX_WORDS],
-        float(field_of(content, "took_ms", (int, float))),
     )
 
 

@@ -125,7 +125,7 @@ class BoardWatch:
         self._usual_ms = max(FORGET * self._usual_ms, took_ms)
         self._step_ns = step_ns(self._usual_ms, self._tick_ns)
         size = (frame.image.shape[1], frame.image.shape[0])
-        return BoardDetection(frame.camera, frame.index, t_ns, size, view, self._words, took_ms)
+        return BoardDetection(frame.camera, frame.index, t_ns, size, view, self._words)
 
     def _find_out_why(self, frame: Frame) -> None:
         """Find out what is seen instead, in a thread: it takes a second or more, and the search must go on."""

@@ -35,27 +35,26 @@ class SupervisorAddress:
     logs: LogSettings
 
 
-class SupervisorLink:
-    """The child's end of the control connection; for one thread."""
+class ReportSender:
+    """A process's end of the control connection to its run; for one thread."""
 
-    def __init__(self, address: SupervisorAddress) -> None:
-        self._session = address.session
+    def __init__(self, identity: str, session: str, linger_ms: int) -> None:
+        """Make a socket, not connected yet."""
+        self.session = session
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, address.name.encode())
-        self._socket.setsockopt(zmq.LINGER, 500)
+        self._socket.setsockopt(zmq.IDENTITY, identity.encode())
+        self._socket.setsockopt(zmq.LINGER, linger_ms)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-        self._socket.connect(address.address)
         self._beat_due_ns = 0
-        self._parent = multiprocessing.parent_process()
 
     def report(
         self, kind: ReportKind, text: str = "", counts: dict[str, int] | None = None, details: Details | None = None
     ) -> None:
-        """Send a report; never waits."""
+        """Send a report; never waits, and is lost if nobody takes it."""
         try:
-            self._socket.send(encode_report(Report(kind, self._session, text, counts or {}, details or {})), zmq.NOBLOCK)
+            self._socket.send(encode_report(Report(kind, self.session, text, counts or {}, details or {})), zmq.NOBLOCK)
         except zmq.Again:
-            log.debug("the supervisor does not listen; report %s dropped", kind)
+            log.debug("nobody listens; report %s dropped", kind)
 
     def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
         """Report that this process lives, and its state, every BEAT_PERIOD_NS."""
@@ -63,6 +62,19 @@ class SupervisorLink:
         if now >= self._beat_due_ns:
             self._beat_due_ns = now + BEAT_PERIOD_NS
             self.report(ReportKind.BEAT, counts=counts(), details=details())
+
+    def close(self) -> None:
+        """Let the last report leave, then close."""
+        self._socket.close()
+
+
+class SupervisorLink(ReportSender):
+    """The child's end of the control connection; for one thread."""
+
+    def __init__(self, address: SupervisorAddress) -> None:
+        super().__init__(address.name, address.session, 500)
+        self._socket.connect(address.address)
+        self._parent = multiprocessing.parent_process()
 
     def orders(self, timeout_ms: int) -> list[Order]:
         """Return the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""
@@ -77,10 +89,6 @@ class SupervisorLink:
             log.info("the supervisor has vanished; ending")
             orders.append(StopOrder())
         return orders
-
-    def close(self) -> None:
-        """Let the last report leave, then close."""
-        self._socket.close()
 
 
 def run_child(address: SupervisorAddress, work: Callable[[SupervisorLink], None]) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import zmq
 
 from capture.clock import now_ns
-from capture.process.control import ClockOrder, Details, Order, Report, ReportKind, decode_order, encode_report
+from capture.process.control import ClockOrder, Details, Order, ReportKind, decode_order
+from capture.process.link import ReportSender
 from capture.remote.clock_offset import ClockFilter, ClockMap, ClockSample
 from capture.sockets.endpoints import KeySettings, connect_socket
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from capture.sockets.wire import MalformedMessageError
 
 log = logging.getLogger(__name__)
 
-BEAT_PERIOD_NS = 250_000_000
 CLOCK_PERIOD_NS = 200_000_000
 CLOCK_BURST_NS = 25_000_000  # between the first round trips
 BURST = 12
@@ -36,23 +36,19 @@ class RunClock:
         return self.map.there(t_ns)
 
 
-class NodeConnection:
+class NodeConnection(ReportSender):
     """The node's end of the connection; for one thread. It reconnects by itself, without limit."""
 
     def __init__(self, address: str, keys: KeySettings | None) -> None:
-        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, f"node-{secrets.token_hex(6)}".encode())
-        self._socket.setsockopt(zmq.LINGER, 300)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+        super().__init__(f"node-{secrets.token_hex(6)}", "", 300)
         self._socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is queued for a run that is not there
         self._socket.setsockopt(zmq.SNDHWM, 16)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 200)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2000)
         connect_socket(self._socket, address, keys)
-        self.session = ""
         self.clock = RunClock()
         self.filter = ClockFilter()
-        self._beat_due_ns = self._clock_due_ns = 0
+        self._clock_due_ns = 0
         self.t_heard_ns = 0
 
     @property
@@ -65,21 +61,9 @@ class NodeConnection:
         """Whether there were enough round trips to rely on the clock."""
         return self.filter.n_samples >= BURST
 
-    def report(
-        self, kind: ReportKind, text: str = "", counts: dict[str, int] | None = None, details: Details | None = None
-    ) -> None:
-        """Send a report; never waits, and is lost if the run is out of reach."""
-        try:
-            self._socket.send(encode_report(Report(kind, self.session, text, counts or {}, details or {})), zmq.NOBLOCK)
-        except zmq.Again:
-            log.debug("out of reach; report %s dropped", kind)
-
     def beat(self, counts: Callable[[], dict[str, int]], details: Callable[[], Details] = dict) -> None:
         """Report that the node lives, its state and its clock, every BEAT_PERIOD_NS."""
-        now = now_ns()
-        if now >= self._beat_due_ns:
-            self._beat_due_ns = now + BEAT_PERIOD_NS
-            self.report(ReportKind.BEAT, counts={**counts(), **self.clock_counts()}, details=details())
+        super().beat(lambda: {**counts(), **self.clock_counts()}, details)
 
     def clock_counts(self) -> dict[str, int]:
         """Return the offset of this machine's clock (ours minus the run's), its bound and the round trip [ns]."""
@@ -126,7 +110,3 @@ class NodeConnection:
         """End a round trip."""
         self.filter.add(ClockSample(order.t0_ns, order.t1_ns, order.t2_ns, t_ns))
         self.clock.map = self.filter.map
-
-    def close(self) -> None:
-        """Let the last report leave, then close."""
-        self._socket.close()

@@ -44,15 +44,13 @@ MIN_STEP_S = 0.0003  # and by this much
 class OffsetEstimate:
     """How late the right camera's timestamps are.
 
-    offset_ms: applied, beyond the setting; estimate_ms: estimated; sigma_ms: its standard deviation; drift_ppm: of the estimate;
-    sure: whether there was ever an estimate sure enough to be applied.
+    offset_ms: applied, beyond the setting; estimate_ms: estimated; sigma_ms: its standard deviation; drift_ppm: of the estimate.
     """
 
     offset_ms: float
     estimate_ms: float
     sigma_ms: float
     drift_ppm: float
-    sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class TimeOffset:
     def forget(self) -> None:
         """Restart: nothing is known."""
         self._state, self._P = np.zeros(2), np.diag([PRIOR_S**2, PRIOR_DRIFT**2])
-        self._applied_s, self._sure = 0.0, False
+        self._applied_s = 0.0
         self._nis, self._n_outliers = 1.0, 0
         self.interrupt()
 
@@ -93,7 +91,7 @@ class TimeOffset:
     def set(self, offset_s: float, sigma_s: float) -> None:
         """Use an offset found by other means, such as a flash."""
         self.interrupt()
-        self._state[0], self._applied_s, self._sure = offset_s, offset_s, True
+        self._state[0] = self._applied_s = offset_s
         self._P[0, 0] = sigma_s**2
 
     @property
@@ -109,7 +107,6 @@ class TimeOffset:
             1e3 * float(self._state[0]),
             1e3 * float(np.sqrt(self._P[0, 0])),
             1e6 * float(self._state[1]),
-            self._sure,
         )
 
     def add(self, frame: MarkerFrame, rig: Rig, applied_s: float) -> None:
@@ -204,7 +201,6 @@ class TimeOffset:
         ahead_s = float(self._state[0] + AHEAD_S * self._state[1])
         if abs(ahead_s - self._applied_s) > max(MIN_STEP_S, TRUST_SIGMAS * sigma):
             self._applied_s = ahead_s
-        self._sure = True
 
 
 def signed_errors(F: Floats, ideal_px: Floats, velocity_px_s: Floats) -> tuple[Floats, Floats, Floats]:

@@ -35,11 +35,6 @@ class SenderClock:
         self._empty = True
 
     @property
-    def drift_ppm(self) -> float:
-        """How much slower than ours the sender's clock runs, as estimated [1e-6]."""
-        return 1e6 * self._slope
-
-    @property
     def trusted(self) -> bool:
         """Whether the timestamps are those of a clock: rarely set, and about as fast as ours."""
         jumped = self._jumped_ns

@@ -22,7 +22,7 @@ from capture.sockets.wire import MalformedMessageError
 SEEN = np.array([True, False, True])
 CORNERS = np.array([[10.25, 20.5], [np.nan, 0.0], [630.125, 0.5]])
 VIEW = BoardView(CORNERS, SEEN, 123_456_789, "frame 7", 0.75, legacy=True)
-SIGHT = BoardDetection(1, 7, 123_456_789, (640, 480), VIEW, "", 12.5)
+SIGHT = BoardDetection(1, 7, 123_456_789, (640, 480), VIEW, "")
 
 
 def test_round_trip() -> None:

@@ -13,7 +13,7 @@ from capture.clock import now_ns
 from capture.packets import Blobs, Frame
 from capture.process.plan import CameraPlan, FrameSink
 from capture.process.reader import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraOpening, CameraReader, FramePacer, hung_s
-from capture.sockets.wire import decode_blobs
+from capture.sockets.wire import SentBlobs, decode_blobs
 from capture.sources.reopening import ReaderHandle
 from config.errors import CalibrationError, SourceError
 from config.settings import DetectorSettings
@@ -36,18 +36,23 @@ class Camera(fakes.CountingSource):
         return replace(frame, image=image, t_capture_ns=now_ns())
 
 
-def sent_by(worker: CameraReader) -> list[int]:
-    """Let a worker work to its end; give the numbers of the frames it sent."""
+def received_of(worker: CameraReader, t_start_ns: int = 0) -> list[tuple[SentBlobs, int]]:
+    """Let a worker work to its end; give what it sent, and when that came."""
     socket = zmq.Context.instance().socket(zmq.PULL)
     port = socket.bind_to_random_port("tcp://127.0.0.1")
-    worker.start(f"tcp://127.0.0.1:{port}", 0)
+    worker.start(f"tcp://127.0.0.1:{port}", t_start_ns)
     received = []
     while not worker.ended.is_set() or socket.poll(100):
         if socket.poll(10):
-            received.append(decode_blobs(socket.recv()).blobs.index)
+            received.append((decode_blobs(socket.recv()), now_ns()))
     worker.stop()
     socket.close(0)
     return received
+
+
+def sent_by(worker: CameraReader) -> list[int]:
+    """Return the numbers of the frames a worker sends."""
+    return [sent.blobs.index for sent, _ in received_of(worker)]
 
 
 def plan(source: Callable[[], object], detector: Callable[[object], object] = fakes.corner) -> CameraPlan:
@@ -242,51 +247,46 @@ def test_a_frame_is_late_when_the_next_one_is_due_too() -> None:
     assert not pace.is_late(frame, 1080 * MS) and pace.is_late(frame, 1080 * MS + 1)
 
 
-def worked(worker: CameraReader, delay_s: float) -> list[tuple[object, int]]:
-    """Run a camera's thread to the end of its source, started `delay_s` late; give blobs with their time of receipt."""
-    socket = zmq.Context.instance().socket(zmq.PULL)
-    port = socket.bind_to_random_port("tcp://127.0.0.1")
-    t_start_ns = now_ns() - round(delay_s * 1e9)
-    worker.start(f"tcp://127.0.0.1:{port}", t_start_ns)
-    received = []
-    while not worker.ended.is_set() or socket.poll(100):
-        if socket.poll(10):
-            sent = decode_blobs(socket.recv())
-            received.append((sent, now_ns() - t_start_ns))
-    worker.stop()
-    socket.close(0)
-    return received
-
-
 def test_paced_frames_leave_at_their_stamps() -> None:
     worker = CameraReader(CameraPlan(1, lambda: fakes.CountingSource(1, 50.0, 12), fakes.corner, paced=True))
-    received = worked(worker, 0.0)
+    t_start_ns = now_ns()
+    received = received_of(worker, t_start_ns)
     counts = worker.counts()
-    assert counts["frames"] + counts["skipped"] == 12 and counts["sent"] == counts["frames"] >= 8
+    assert counts["frames"] + counts["skipped"] == 12 and counts["sent"] == counts["frames"] == len(received)
     for sent, t_ns in received:
         index = sent.blobs.index
         assert sent.blobs.camera == 1 and sent.blobs.points_px[0].tolist() == [index, 1.0]
-        assert t_ns >= index * 20 * MS
+        assert t_ns >= t_start_ns + index * 20 * MS
         assert sent.blobs.t_capture_ns <= sent.t_read_ns <= sent.t_sent_ns
 
 
+class Stopped:
+    """A clock that stands still."""
+
+    def now_ns(self) -> int:
+        return 400 * MS
+
+    def of(self, t_ns: int) -> int:
+        return t_ns
+
+
 def test_a_paced_source_that_starts_late_catches_up() -> None:
-    worker = CameraReader(CameraPlan(0, lambda: fakes.CountingSource(0, 50.0, 30), fakes.corner, paced=True))
-    received = worked(worker, 0.4)
-    assert 19 <= worker.counts()["skipped"] <= 28
-    assert min(sent.blobs.index for sent, _ in received) >= 19
+    """Started 400 ms late, frame 19 is due at 380 ms: those before it are due, and so are their followers."""
+    source = lambda: fakes.CountingSource(0, 50.0, 22)  # noqa: E731
+    worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=Stopped()))
+    assert sent_by(worker) == [19, 20, 21] and worker.counts()["skipped"] == 19
 
 
 def test_a_free_running_source_is_never_skipped() -> None:
-    worker = CameraReader(CameraPlan(0, lambda: fakes.CountingSource(0, 50.0, 40), fakes.corner, paced=False))
-    worked(worker, 10.0)
+    worker = CameraReader(plan(lambda: fakes.CountingSource(0, 50.0, 10)))
+    received_of(worker, now_ns() - 10_000 * MS)
     # The first frame of a camera warms the detector; it is stale when the run starts.
-    assert worker.counts()["frames"] == 39 and worker.counts()["skipped"] == 0
+    assert worker.counts()["frames"] == 9 and worker.counts()["skipped"] == 0
 
 
 def test_an_error_of_the_source_is_kept_for_the_main_thread() -> None:
     worker = CameraReader(CameraPlan(0, lambda: fakes.BrokenSource(0), fakes.corner, paced=True))
-    worked(worker, 0.0)
+    sent_by(worker)
     assert isinstance(worker.error, ZeroDivisionError)
 
 
