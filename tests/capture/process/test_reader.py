@@ -36,15 +36,16 @@ class Camera(fakes.CountingSource):
         return replace(frame, image=image, t_capture_ns=now_ns())
 
 
-def received_of(worker: CameraReader, t_start_ns: int = 0) -> list[tuple[SentBlobs, int]]:
-    """Let a worker work to its end; give what it sent, and when that came."""
+def worked(worker: CameraReader, delay_s: float = 0.0, clock: Callable[[], int] = now_ns) -> list[tuple[SentBlobs, int]]:
+    """Let a worker work to its end, started `delay_s` late; give what it sent, and how long after the start that came."""
     socket = zmq.Context.instance().socket(zmq.PULL)
     port = socket.bind_to_random_port("tcp://127.0.0.1")
+    t_start_ns = clock() - round(delay_s * 1e9)
     worker.start(f"tcp://127.0.0.1:{port}", t_start_ns)
     received = []
     while not worker.ended.is_set() or socket.poll(100):
         if socket.poll(10):
-            received.append((decode_blobs(socket.recv()), now_ns()))
+            received.append((decode_blobs(socket.recv()), clock() - t_start_ns))
     worker.stop()
     socket.close(0)
     return received
@@ -52,7 +53,7 @@ def received_of(worker: CameraReader, t_start_ns: int = 0) -> list[tuple[SentBlo
 
 def sent_by(worker: CameraReader) -> list[int]:
     """Return the numbers of the frames a worker sends."""
-    return [sent.blobs.index for sent, _ in received_of(worker)]
+    return [sent.blobs.index for sent, _ in worked(worker)]
 
 
 def plan(source: Callable[[], object], detector: Callable[[object], object] = fakes.corner) -> CameraPlan:
@@ -249,14 +250,13 @@ def test_a_frame_is_late_when_the_next_one_is_due_too() -> None:
 
 def test_paced_frames_leave_at_their_stamps() -> None:
     worker = CameraReader(CameraPlan(1, lambda: fakes.CountingSource(1, 50.0, 12), fakes.corner, paced=True))
-    t_start_ns = now_ns()
-    received = received_of(worker, t_start_ns)
+    received = worked(worker)
     counts = worker.counts()
     assert counts["frames"] + counts["skipped"] == 12 and counts["sent"] == counts["frames"] == len(received)
     for sent, t_ns in received:
         index = sent.blobs.index
         assert sent.blobs.camera == 1 and sent.blobs.points_px[0].tolist() == [index, 1.0]
-        assert t_ns >= t_start_ns + index * 20 * MS
+        assert t_ns >= index * 20 * MS
         assert sent.blobs.t_capture_ns <= sent.t_read_ns <= sent.t_sent_ns
 
 
@@ -273,13 +273,15 @@ class Stopped:
 def test_a_paced_source_that_starts_late_catches_up() -> None:
     """Started 400 ms late, frame 19 is due at 380 ms: those before it are due, and so are their followers."""
     source = lambda: fakes.CountingSource(0, 50.0, 22)  # noqa: E731
-    worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=Stopped()))
-    assert sent_by(worker) == [19, 20, 21] and worker.counts()["skipped"] == 19
+    clock = Stopped()
+    worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=clock))
+    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, clock.now_ns)] == [19, 20, 21]
+    assert worker.counts()["skipped"] == 19
 
 
 def test_a_free_running_source_is_never_skipped() -> None:
     worker = CameraReader(plan(lambda: fakes.CountingSource(0, 50.0, 10)))
-    received_of(worker, now_ns() - 10_000 * MS)
+    worked(worker, 10.0)
     # The first frame of a camera warms the detector; it is stale when the run starts.
     assert worker.counts()["frames"] == 9 and worker.counts()["skipped"] == 0
 
