@@ -104,7 +104,7 @@ class LabelSettings:
 class SolveSettings:
     """Root, query, local model and synthesis."""
 
-    model: Literal["gaussian", "paper"] = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
+    model: str = "gaussian"  # gaussian: shrunk covariance of neighbours; paper: truncated PCA
     neighbours: int = 150  # poses of the database that make up the local model
     passes: int = 1  # query, model and solve are repeated with the better root
     query_marker_sigma_m: float = 0.03  # usual distance of a marker from that of a good neighbour

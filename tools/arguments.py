@@ -26,12 +26,12 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, Literal, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from capture.sources.network.address import without_secrets
-from config.errors import DuocapError
+from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
 from config.logs import LogSettings, start_logs
 from config.settings import Settings
@@ -60,10 +60,28 @@ BACKGROUND = Annotated[
     str | None,
     typer.Option("--background", metavar="S:S", help="Seconds without the performer, such as 0:2.", show_default=False),
 ]
+
+
+def _known_model(name: str | None) -> str | None:
+    """Return the name of a local model."""
+    if name is not None:
+        from reconstruct.models.local.neighbourhood import check_model
+
+        try:
+            check_model(name)
+        except SettingsError as error:
+            raise typer.BadParameter(str(error)) from error
+    return name
+
+
 MODEL = Annotated[
-    Literal["gaussian", "paper"] | None,
+    str | None,
     typer.Option(
-        "--model", help="How poses are modelled, the same as --set solve.model; paper: as in the paper.", show_default=False
+        "--model",
+        metavar="<gaussian|paper>",
+        help="How poses are modelled, the same as --set solve.model; paper: as in the paper.",
+        show_default=False,
+        callback=_known_model,
     ),
 ]
 
@@ -111,8 +129,14 @@ def with_styles(settings: Settings, style: Path | None, save_style: Path | None,
     return settings
 
 
-def with_model(settings: Settings, model: Literal["gaussian", "paper"] | None) -> Settings:
-    """Return the settings with the model asked for, which is stronger than what they say; None: as they are."""
+def with_model(settings: Settings, model: str | None) -> Settings:
+    """Return the settings with the model asked for, which is stronger than what they say; None: as they are.
+
+    Raises SettingsError: they name an unknown one; better now than in another process.
+    """
+    from reconstruct.models.local.neighbourhood import check_model
+
+    check_model(settings.solve.model if model is None else model)
     return settings if model is None else replace(settings, solve=replace(settings.solve, model=model))
 
 

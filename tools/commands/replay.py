@@ -230,7 +230,7 @@ def _replay_session(
     folder: Path,
     made_for: tuple[Path | None, Path | None, Path | None],
     wishes: ReplayTask,
-    model: Literal["gaussian", "paper"] | None,
+    model: str | None,
     video: bool,
     verify: bool,
 ) -> None:

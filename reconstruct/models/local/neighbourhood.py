@@ -34,10 +34,14 @@ class Neighbourhood:
 
 def fitter_for(settings: SolveSettings, examples: Examples, covariance: Floats) -> LocalModelFitter:
     """Return the fitter that the settings name. Raises SettingsError: there is none of that name."""
-    make = FITTERS.get(settings.model)
-    if make is None:
-        raise SettingsError(f"solve.model = {settings.model!r}: no such local model; expected one of {', '.join(FITTERS)}")
-    return make(examples, covariance)
+    check_model(settings.model)
+    return FITTERS[settings.model](examples, covariance)
+
+
+def check_model(name: str) -> None:
+    """Raise SettingsError unless there is a local model of this name."""
+    if name not in FITTERS:
+        raise SettingsError(f"solve.model = {name!r}: no such local model; expected one of {', '.join(FITTERS)}")
 
 
 def neighbours_of(table: Examples, rows: Ints, distances: NDArray[np.floating], sharpness: float) -> Neighbours:

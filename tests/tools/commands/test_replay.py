@@ -200,6 +200,11 @@ def test_wrong_usage(walked: Walked, capsys: pytest.CaptureFixture[str], words: 
     assert result.status == 2 and words[0] in result.err
 
 
+def test_an_unknown_local_model_is_named_before_any_work(walked: Walked, capsys: pytest.CaptureFixture[str]) -> None:
+    result = duocap(capsys, *walked.replay_words("--set", "solve.model=papper"))
+    assert result.status == 1 and "solve.model = 'papper': no such local model; expected one of gaussian, paper" in result.last
+
+
 def test_a_rig_of_one_camera_has_no_other(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (walked.folder / "rig.toml").read_text(encoding="utf-8")
     alone = text.partition("[cam_1]")[0] + "[metadata]" + text.partition("[metadata]")[2]
