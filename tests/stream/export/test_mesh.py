@@ -66,7 +66,7 @@ def check_skin(mesh: BodyMesh, n_joints: int) -> None:
     assert np.all(mesh.joints[mesh.weights == 0.0] == 0)
 
 
-@pytest.mark.parametrize("height_m", [1.1, 1.75])
+@pytest.mark.parametrize("height_m", [pytest.param(1.1, marks=pytest.mark.slow), 1.75])
 def test_the_skin_is_one_closed_outward_surface_without_handles(height_m: float) -> None:
     mesh = mesh_of(body(height_m))
     check_closed(mesh)
@@ -80,7 +80,7 @@ def test_the_skin_is_one_closed_outward_surface_without_handles(height_m: float)
     np.testing.assert_allclose(np.linalg.norm(mesh.normals, axis=1), 1.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("height_m", "low_l", "high_l"), [(1.1, 14, 22), (1.75, 55, 80)])
+@pytest.mark.parametrize(("height_m", "low_l", "high_l"), [pytest.param(1.1, 14, 22, marks=pytest.mark.slow), (1.75, 55, 80)])
 def test_it_has_the_size_of_a_person(height_m: float, low_l: float, high_l: float) -> None:
     mesh = mesh_of(body(height_m))
     low, high = mesh.vertices_m.min(axis=0), mesh.vertices_m.max(axis=0)

@@ -46,18 +46,29 @@ def uneven() -> Take:
     )
 
 
-def test_markers_come_after_joints_and_gaps_are_nan() -> None:
-    lines = trc_text(uneven(), "a walk.trc").splitlines()
-    assert lines[0].split("\t")[3] == "a_walk.trc"
-    assert lines[0].split("\t")[5:] == ["subject=Ann_Aberg", "session=s_1", "recorded=2025-05-04T10:00:00", "source=a_walk.mcap"]
+def test_joints_then_markers_in_millimetres_and_gaps_are_nan() -> None:
+    motion = uneven()
+    lines = trc_text(motion, "a walk.trc").splitlines()
+    first = ["PathFileType", "4", "(X/Y/Z)", "a_walk.trc", f"duocap={software_version()}"]
+    assert lines[0].split("\t") == [
+        *first, "subject=Ann_Aberg", "session=s_1", "recorded=2025-05-04T10:00:00", "source=a_walk.mcap",
+    ]  # fmt: skip
     header = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=True))
-    assert len(header) == 8 and header["NumMarkers"] == "25" and float(header["DataRate"]) == pytest.approx(25.0, rel=0.01)
+    rates = [float(header.pop(name)) for name in ("DataRate", "CameraRate", "OrigDataRate")]
+    assert rates == pytest.approx([25.0] * 3, rel=0.01)
+    assert header == {
+        "NumFrames": "7", "NumMarkers": "25", "Units": "mm", "OrigDataStartFrame": "1", "OrigNumFrames": "7",
+    }  # fmt: skip
+    assert lines[3].split("\t")[:2] == ["Frame#", "Time"]
     assert lines[3].split("\t")[2::3] == [*JOINTS, "hips_marker", "left_toe"]
+    assert lines[4].split("\t")[2:5] == ["X1", "Y1", "Z1"] and lines[4].endswith("Z25") and lines[5] == ""
     rows = [line.split("\t") for line in lines[6:]]
-    assert {len(row) for row in rows} == {2 + 3 * 25}
+    assert {len(row) for row in rows} == {2 + 3 * 25} and [row[0] for row in rows] == [str(n) for n in range(1, 8)]
+    assert [float(row[1]) for row in rows] == motion.seconds.tolist()
     assert rows[4][2:71] == ["nan"] * 69 and rows[4][71:74] != ["nan"] * 3
     assert rows[2][74:] == ["nan"] * 3 and rows[3][74:] == [f"{1000 * (np.arange(42.0)[21 + k] / 7 - 3):.4f}" for k in range(3)]
-    assert [float(row[1]) for row in rows] == uneven().seconds.tolist()
+    got = np.array([row[2:71] for n, row in enumerate(rows) if n != 4], float).reshape(6, 23, 3)
+    np.testing.assert_allclose(got / 1000, np.delete(motion.positions_m(), 4, axis=0), atol=1e-7)
 
 
 @pytest.mark.judge
@@ -80,24 +91,3 @@ def test_opensim_agrees(tmp_path: Path) -> None:
     error_mm = np.abs(place_mm - 1000.0 * points.point_m)[points.valid].max()
     print(f"opensim: {error_mm:.6f} mm at most")
     assert error_mm < 1e-4
-
-
-def test_trc_holds_joint_positions_in_millimetres() -> None:
-    states = (TrackingState.TRACKING, TrackingState.LOST, *[TrackingState.TRACKING] * 8)
-    motion = take(10, seconds=np.arange(10) * 0.04, states=states)
-    lines = trc_text(motion, "walk.trc").splitlines()
-    assert lines[0].split("\t") == ["PathFileType", "4", "(X/Y/Z)", "walk.trc", f"duocap={software_version()}"]
-    header = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=True))
-    assert header == {
-        "DataRate": "25", "CameraRate": "25", "NumFrames": "10", "NumMarkers": "23", "Units": "mm",
-        "OrigDataRate": "25", "OrigDataStartFrame": "1", "OrigNumFrames": "10",
-    }  # fmt: skip
-    assert lines[3].split("\t")[:2] == ["Frame#", "Time"]
-    assert lines[3].split("\t")[2::3] == list(JOINTS)
-    assert lines[4].split("\t")[2:5] == ["X1", "Y1", "Z1"] and lines[4].endswith("Z23") and lines[5] == ""
-    rows = [line.split("\t") for line in lines[6:]]
-    assert [row[0] for row in rows] == [str(i) for i in range(1, 11)]
-    assert [float(row[1]) for row in rows] == pytest.approx(np.arange(10) * 0.04)
-    assert rows[1][2:] == ["nan"] * 69
-    got = np.array([[float(cell) for cell in row[2:]] for i, row in enumerate(rows) if i != 1]).reshape(9, 23, 3)
-    np.testing.assert_allclose(got / 1000, np.delete(motion.positions_m(), 1, axis=0), atol=1e-7)

@@ -83,14 +83,6 @@ def test_cameras_without_names_are_not_kept(tmp_path: Path) -> None:
         book.save()
 
 
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "folder").write_text("a file", "utf-8")
-    book = TuningState(tuned_settings(tmp_path / "folder" / "tuned.toml"))
-    book.tune("left", {"detector.k_sigma": 5})
-    with pytest.raises(DuocapError, match=r"tuned\.toml"):
-        book.save()
-
-
 def test_requests_that_nobody_passes_on_are_refused_in_time(file: Path) -> None:
     book = TuningState(tuned_settings(file))
     for _ in range(MAX_WAITING):

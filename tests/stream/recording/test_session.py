@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from capture.recording.session import SESSION, is_session
-from config.loading import load_settings, settings_text
 from stream.recording.recorder import RecordingError
 from stream.recording.session import SessionCamera, SessionDatabase, SessionInfo, read_session, write_session
 from tools.run.record import left_words
@@ -51,21 +50,6 @@ def test_what_is_no_session_is_said(tmp_path: Path, change: tuple[str, str], wor
     file.write_text(file.read_text("utf-8").replace(*change), "utf-8")
     with pytest.raises(RecordingError, match=words):
         read_session(tmp_path)
-
-
-def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
-    sets = [
-        "detector.k_sigma=5.1",
-        "left.detector.k_sigma=4.3",
-        "right.camera.exposure=-6",
-        "stream.budget_ms=0.1",
-        "time.offset_ms=-3.7",
-    ]
-    settings = load_settings(None, sets)
-    file = tmp_path / "settings.toml"
-    file.write_text(settings_text(settings), "utf-8")
-    again = load_settings(file)
-    assert again == settings and again.left.detector == {"k_sigma": 4.3} and again.time.offset_ms == -3.7
 
 
 def test_how_long_a_disk_will_do() -> None:

@@ -1,37 +1,20 @@
 """The measures of sliding feet, by hand: slide, jitter, delay, pops; and a whole run on a walk the database has."""
 
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 
 from config.settings import FeetSettings, Settings
-from database.builtin import body
 from database.contacts import contact_points_m
 from database.store import open_database, write_database
-from tests.support.people import person, walk, worn_markers
-from tools.evaluate.asf_angles import AsfAngles
+from tests.support.people import walk
+from tests.tools.evaluate.walks import SUBJECT, walk_query
 from tools.evaluate.feet import delay_ms, feet_run, figures, hide_feet, jitter_mm, lock_feet, mean_run, solve_feet, table
-from tools.evaluate.queries import MotionQuery
-
-SUBJECT = person("boxing", skeleton=body(1.74))
-CLIP = walk(SUBJECT.skeleton)
-
-
-def walk_query(n: int = 90, sigma_m: float = 0.0, seed: int = 0) -> MotionQuery:
-    """Return the begin of a walk as a query."""
-    marker_m, _ = worn_markers(SUBJECT, CLIP.rotvec[:n], CLIP.root_m[:n])
-    marker_m = marker_m + sigma_m * np.random.default_rng(seed).normal(size=marker_m.shape)
-    rotvec, root_m = CLIP.rotvec[:n].copy(), CLIP.root_m[:n].copy()
-    visible = np.ones(marker_m.shape[:2], bool)
-    return MotionQuery(
-        "walk", "walking", SUBJECT, rotvec, root_m, marker_m, visible, cast("AsfAngles", None), max(sigma_m, 0.001)
-    )
 
 
 def test_the_truth_slides_as_it_does_and_is_right() -> None:
-    query = walk_query()
+    query = walk_query(90)
     points_m = contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
     f = figures(query, query.rotvec, query.root_m, points_m, np.ones((90, 4), bool))
     assert f.slide_mm == pytest.approx(1e3 * np.linalg.norm(np.diff(points_m, axis=0), axis=2).mean())
@@ -39,7 +22,7 @@ def test_the_truth_slides_as_it_does_and_is_right() -> None:
 
 
 def test_a_shifted_pose_is_wrong_by_the_shift() -> None:
-    query = walk_query()
+    query = walk_query(90)
     points_m = contact_points_m(SUBJECT.skeleton, query.rotvec, query.root_m)
     root_m = query.root_m + [0.0, 0.03, 0.04]
     root_m[50:] -= [0.0, 0.03, 0.04]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from config.joints import JOINT_INDEX
-from database.geometry.kinematics import charted, forward
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from tests.support.style_posers import T_POSE, FakePoser, plain_style
 from tools.style.constraints import constraints_of
@@ -127,9 +126,3 @@ def test_acceleration_of_a_fall() -> None:
     fall = np.concatenate([np.zeros_like(t), -0.5 * 9.81 * t**2, t], axis=2)
     assert acceleration_m_s2(np.repeat(fall, 4, axis=1), 30.0) == pytest.approx(9.81)
     assert acceleration_m_s2(fall[:2], 30.0) == 0.0
-
-
-def test_the_t_pose_is_what_the_fake_says() -> None:
-    G, _ = forward(plain_style().skeleton, T_POSE, np.zeros(3))
-    np.testing.assert_allclose(G, np.tile(np.eye(3), (len(G), 1, 1)), atol=1e-12)
-    np.testing.assert_allclose(charted(G), T_POSE, atol=1e-12)

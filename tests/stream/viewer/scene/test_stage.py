@@ -70,14 +70,6 @@ def truth(pose: PoseMessage) -> tuple[np.ndarray, np.ndarray]:
     return G[0], p[0]
 
 
-def test_joints_are_where_forward_kinematics_says() -> None:
-    for pose in POSES[::10]:
-        G, p = truth(pose)
-        joints = joints_of(SKELETON, pose)
-        np.testing.assert_allclose(joints.rotation, G, atol=1e-6)
-        np.testing.assert_allclose(joints.position_m, p, atol=1e-6)
-
-
 def test_bones_go_from_joint_to_joint_and_to_the_tips() -> None:
     pose = POSES[7]
     G, p = truth(pose)

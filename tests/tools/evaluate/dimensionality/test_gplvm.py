@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from config.arrays import Floats
-from tools.evaluate.dimensionality.gplvm import Gplvm, learn, objective, predicted, reconstructed
+from tools.evaluate.dimensionality.gplvm import learn, objective, reconstructed
 
 
 def arc(n: int, seed: int = 0) -> tuple[Floats, Floats]:
@@ -36,16 +36,6 @@ def test_gradient_equals_differences(width: int) -> None:
 
     numeric = approx_fprime(x, value, 1e-7)
     np.testing.assert_allclose(objective(x, Y, width)[1], numeric, rtol=1e-4, atol=1e-4)
-
-
-def test_derivative_of_the_mean_equals_differences() -> None:
-    rng = np.random.default_rng(4)
-    latent, coefficients = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
-    model = Gplvm(latent, np.zeros(3), 1.0, coefficients, np.log([1.2, 50.0, 0.8]), np.zeros((6, 3)))
-    x = np.array([0.3, -0.6])
-    steps = 1e-6 * np.eye(2)
-    numeric = np.column_stack([(predicted(model, x + h)[0] - predicted(model, x - h)[0]) / 2e-6 for h in steps])
-    np.testing.assert_allclose(predicted(model, x)[1], numeric, rtol=1e-6, atol=1e-8)
 
 
 def test_unrolls_an_arc_that_one_principal_component_cannot() -> None:

@@ -7,8 +7,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from config.errors import DatabaseError
-from database.builtin import body
-from tests.support.people import person
+from tests.tools.evaluate.walks import SUBJECT
 from tools.evaluate.missing.masks import (
     CASES,
     LEAD_FRAMES,
@@ -22,8 +21,6 @@ from tools.evaluate.missing.masks import (
     scored,
     seen_in,
 )
-
-SUBJECT = person("boxing", skeleton=body(1.74))
 
 
 def gaps_of(seen: np.ndarray) -> list[tuple[int, int]]:

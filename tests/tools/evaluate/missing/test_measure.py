@@ -7,40 +7,29 @@ import numpy as np
 import pytest
 
 from config.settings import Settings
-from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.models.style.features import subsample, training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.models.style.model import Style
 from reconstruct.search.index import search_index
-from tests.support.people import person, table_of, walk, worn_markers
-from tools.evaluate.asf_angles import AsfAngles
+from tests.support.people import table_of, walk
+from tests.tools.evaluate.walks import CLIP, SUBJECT, walk_query
 from tools.evaluate.missing.masks import MissingCase, at_random
 from tools.evaluate.missing.measure import MissingErrors, MissingRun, SolvedMarkers, errors_of, solve
 from tools.evaluate.missing.methods import MethodInput, interpolated
 from tools.evaluate.missing.plot import plot_missing
 from tools.evaluate.missing.table import aims, mean, report, table, worse_than_local
-from tools.evaluate.queries import MotionQuery
 
-SUBJECT = person("boxing", skeleton=body(1.74))
-CLIP = walk(SUBJECT.skeleton)
 N = 60
-
-
-def walk_query(visible: np.ndarray | None = None) -> MotionQuery:
-    """Return the begin of a walk as a query."""
-    marker_m, _ = worn_markers(SUBJECT, CLIP.rotvec[:N], CLIP.root_m[:N])
-    seen = np.ones(marker_m.shape[:2], bool) if visible is None else visible
-    return MotionQuery(
-        "walk", "walking", SUBJECT, CLIP.rotvec[:N].copy(), CLIP.root_m[:N].copy(), marker_m, seen, AsfAngles((), ())
-    )
 
 
 @pytest.fixture(scope="module")
 def walked() -> MethodInput:
     """A walk of which half the markers are missing, and a database of the like."""
     visible = at_random(N, len(SUBJECT.markers), 4, 20, np.random.default_rng(1))
-    return MethodInput(walk_query(visible), search_index(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None)
+    return MethodInput(
+        walk_query(N, visible=visible), search_index(SUBJECT, table_of([walk(SUBJECT.skeleton, 3)])), Settings(), None
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +66,7 @@ def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: MethodI
     visible = walked.query.visible.copy()
     if missing == 1:  # a style learned so briefly is no good by itself: the hand may be anywhere within reach
         visible[:], visible[20:40, 0] = True, False
-    given = replace(walked, query=walk_query(visible), style=learned)
+    given = replace(walked, query=walk_query(N, visible=visible), style=learned)
     found = solve(name, given)
     errors = errors_of(given.query, visible, found)
     assert np.isfinite(found.rotvec).all() and np.isfinite(found.marker_m).all()
@@ -88,7 +77,7 @@ def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: MethodI
 def test_errors_count_missing_markers_while_they_are_missing() -> None:
     visible = np.ones((N, len(SUBJECT.markers)), bool)
     visible[10:20, 2] = False
-    query = walk_query(visible)
+    query = walk_query(N, visible=visible)
     marker_m = query.marker_m.copy()
     marker_m[10:20, 2, 1] += 0.03
     marker_m[:, 4] += 1.0  # seen, and of no concern

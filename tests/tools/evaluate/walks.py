@@ -1,0 +1,20 @@
+"""The begin of a walk as a query, of one performer with nine markers."""
+
+import numpy as np
+
+from database.builtin import body
+from tests.support.people import person, walk, worn_markers
+from tools.evaluate.asf_angles import AsfAngles
+from tools.evaluate.queries import MotionQuery
+
+SUBJECT = person("boxing", skeleton=body(1.74))
+CLIP = walk(SUBJECT.skeleton)
+
+
+def walk_query(n: int, sigma_m: float = 0.0, visible: np.ndarray | None = None) -> MotionQuery:
+    """Return the first frames of the walk, markers with noise; visible: which are seen, all by default."""
+    rotvec, root_m = CLIP.rotvec[:n].copy(), CLIP.root_m[:n].copy()
+    marker_m, _ = worn_markers(SUBJECT, rotvec, root_m)
+    marker_m = marker_m + sigma_m * np.random.default_rng(0).normal(size=marker_m.shape)
+    seen = np.ones(marker_m.shape[:2], bool) if visible is None else visible
+    return MotionQuery("walk", "walking", SUBJECT, rotvec, root_m, marker_m, seen, AsfAngles((), ()), max(sigma_m, 0.001))
