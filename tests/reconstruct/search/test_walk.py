@@ -1,4 +1,4 @@
-"""The search from frame to frame: the walk against a slow one, near-exact on built-in motions, and nothing that derails it."""
+"""The search from frame to frame: near-exact on built-in motions, and nothing that derails it."""
 
 from dataclasses import replace
 
