@@ -102,7 +102,7 @@ def _arrow(ax: Axes, end: tuple[float, float], label: str) -> None:
 
 
 def _square(ax: Axes) -> None:
-    """Give both axes one scale, and some margin."""
+    """Set one scale for both axes, and some margin."""
     ax.margins(0.08)
     ax.set_aspect("equal", adjustable="datalim")
     ax.grid(True)

@@ -236,7 +236,7 @@ class Reconstruction:
             self._silence_told = self._notices.add("silent", f"no pairs any more: {self._silence.message(t_ns)}", t_ns)
 
     def report(self, t_ns: int, n_malformed: int) -> None:
-        """Give the sink the status of the run once a second."""
+        """Send the sink the status of the run once a second."""
         if t_ns < self._status_due_ns:
             return
         self._status_due_ns = t_ns + STATUS_PERIOD_NS
