@@ -20,7 +20,8 @@ SKEW_MS = 12.0
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[SyncSamples, SyncSamples]:
     """One jump with 12 ms of skew, with the stamps of the left camera for both, and with those of each."""
     folder = tmp_path_factory.mktemp("sync")
-    simulate(SimulatedScene(motion="jump", fps=30.0, skew_ms=SKEW_MS, tpose_s=0.5, pixel_noise_px=0.1), folder / "scene")
+    scene = SimulatedScene(motion="jump", fps=30.0, skew_ms=SKEW_MS, tpose_s=0.5, pixel_noise_px=0.1, width_px=480, height_px=360)
+    simulate(scene, folder / "scene")
     folder = folder / "scene"
     rows = list(csv.reader((folder / "timestamps.csv").read_text(encoding="utf-8").splitlines()))[1:]
     lines = ["frame,seconds", *(f"{row[0]},{row[1]}" for row in rows)]

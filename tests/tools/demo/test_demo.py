@@ -1,14 +1,11 @@
 """The demo end to end, through the command line: real processes, real sockets, real pipeline."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from stream.protocol.latency import STAGES
@@ -78,19 +75,3 @@ def test_a_taken_port_ends_the_demo_with_one_line(kept: Kept) -> None:
     assert process.returncode == 1
     last = err.strip().splitlines()[-1]
     assert last.startswith("duocap: ") and f"port {taken.address.rpartition(':')[2]} is taken" in last
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_ctrl_c_ends_the_demo_and_all_its_processes(kept: Kept) -> None:
-    process = kept.process(started(free_address(), "--seconds", "60"))
-    assert process.stderr is not None
-    while "streaming at" not in process.stderr.readline():
-        assert process.poll() is None
-    children = psutil.Process(process.pid).children(recursive=True)
-    assert len(children) >= 3
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in err
-    _, alive = psutil.wait_procs(children, timeout=30)
-    assert not alive

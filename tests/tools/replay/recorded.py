@@ -1,7 +1,6 @@
 """A live run of two network cameras on loopback that is recorded, in a process of its own that may be killed."""
 
 import multiprocessing
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,25 +13,14 @@ from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import Subject, read_subject
 from capture.packets import PairedBlobs
-from capture.sources.simulated.scene import SimulatedScene
 from config.loading import load_settings
 from config.settings import Settings
-from database.builtin import body, builtin_clip
-from database.store import write_database
-from database.tpose import median_skeleton, tpose_clips
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose
-from tests.support.people import walk
 from tests.support.ports import free_address
-from tools.launch import main
+from tests.tools.commands.walked import made_walk
 from tools.run import live
 from tools.run.run import LiveRun, run_live
-from tools.simulate import simulate
-
-FPS = 30.0
-SCENE = SimulatedScene(
-    motion="walk", seconds=2.0, tpose_s=0.8, markers="dark_room", fps=FPS, width_px=480, height_px=360, placement_mm=5.0, seed=4
-)
 
 
 @dataclass(frozen=True)
@@ -49,29 +37,7 @@ class Stage:
 
 def set_stage(folder: Path) -> Stage:
     """Render a walk, build a small database, calibrate the walker."""
-    simulate(SCENE, folder)
-    bodies = [body(1.6), body(1.78, arm_ratio=1.03)]
-    clips = [walk(b, seed) for seed, b in enumerate(bodies)] + [builtin_clip("idle", bodies[0], 60.0, 3)]
-    write_database(folder / "small.db", clips, tpose_clips(median_skeleton(bodies), 60.0))
-    names = {"--rig": "rig.toml", "--markers": "markers.toml", "--database": "small.db", "--timestamps": "timestamps.csv"}
-    words = [
-        str(folder / "left.avi"),
-        str(folder / "right.avi"),
-        "--from",
-        "0",
-        "--to",
-        "0.7",
-        "--out",
-        str(folder / "subject.toml"),
-    ]
-    before = sys.argv
-    sys.argv = ["duocap", "calibrate", "subject", *words, *(w for key, name in names.items() for w in (key, str(folder / name)))]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code
-    finally:
-        sys.argv = before
+    made_walk(folder)
     left, right = (pictures(folder / f"{side}.avi") for side in ("left", "right"))
     return Stage(folder, (left, right))
 
@@ -105,7 +71,7 @@ def run_recorded(stage: Path, urls: Sequence[str], folder: Path, seconds: float,
     if stumbling:
         live.open_pipeline = open_stumbling_pipeline
     settings = load_settings(None, [f"stream.address={free_address()}", "stream.service=", "stream.preview=false", *sets])
-    rig, subject = read_rig(stage / "rig.toml"), read_subject(stage / "subject.toml")
+    rig, subject = read_rig(stage / "rig.toml"), read_subject(stage / "ann.toml")
     what = LiveRun((urls[0], urls[1]), rig, subject, stage / "small.db", record=folder, seconds=seconds)
     report = run_live(settings, what, print, lambda tally, status: None)
     print("\n".join(report.lines()))

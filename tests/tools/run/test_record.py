@@ -11,7 +11,6 @@ from config.settings import Settings
 from tests.capture.recording.test_session import session
 from tools.run.record import SessionFolder
 from tools.run.record_only import RecordReport, pictures_in
-from tools.run.report import offset_words
 from tools.run.start import check_sizes, quality_message
 
 
@@ -38,20 +37,12 @@ def test_a_report_says_what_is_missing_only_where_something_is() -> None:
     assert holed.lines()[1] == "not recorded, since machine or disk were too slow: 166 of the left camera"
 
 
-def test_an_offset_is_told_once_it_is_in_use() -> None:
-    assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0}) == ""
-    assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == "time offset +0.0 ms (within 1.2)"
-
-
-@pytest.mark.parametrize("grade", ["", "pass"])
-def test_a_rig_that_passed_or_that_nobody_judged_starts_without_a_word(grade: str) -> None:
-    assert quality_message(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), grade=grade)) == ""
-
-
-def test_a_poor_rig_is_told_in_a_line() -> None:
-    words = quality_message(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), grade="poor", error_px=0.314))
+def test_only_a_poor_rig_is_told_in_a_line() -> None:
+    rig = facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2)
+    assert quality_message(replace(rig, grade="")) == "" == quality_message(replace(rig, grade="pass"))
+    words = quality_message(replace(rig, grade="poor", error_px=0.314))
     assert words.startswith("the rig's calibration is poor (its own verdict, 0.31 px)") and "\n" not in words
-    assert "px" not in quality_message(replace(facing_rig((640, 480), 60.0, 3.0, 1.0, 1.2), grade="poor", error_px=float("nan")))
+    assert "px" not in quality_message(replace(rig, grade="poor", error_px=float("nan")))
 
 
 @dataclass

@@ -25,7 +25,8 @@ from tests.support.kept import Kept
 from tools.run.cameras import camera_plan, check_camera, is_recorded
 from tools.run.node import control_address
 from tools.run.parts import AwaitedNode
-from tools.run.report import RunReport, RunStatistics, node_words, status_line
+from tools.run.report import RunReport, RunStatistics, camera_lines, node_words, offset_words, state_words, status_line
+from tools.run.start import opened_words
 
 ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000
@@ -92,6 +93,35 @@ def test_a_second_in_words() -> None:
     )
     assert status_line(replace(STATUS, drops={}, skew_ns={}, cameras={}), ()) == "tracking, 58 poses/s of 60 and 59 frames"
     assert node_words("left", {"node": "away", "clock_offset_ns": 1}) == "left node away"
+
+
+def test_words_of_cameras_and_their_clocks() -> None:
+    counts = {"width": 640, "height": 480, "fps_mhz": 59940}
+    details = {"name": "C920", "fourcc": "MJPG", "otherwise": "announces 30 frames/s instead of 60"}
+    assert opened_words("left", counts, details) == (
+        "left camera: C920, 640x480, 59.94 frames/s, MJPG; it announces 30 frames/s instead of 60"
+    )
+    assert opened_words("right", {}, {}) == "right camera"
+    assert offset_words({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == "time offset -3.2 ms (within 0.8)"
+    assert offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 0.6}) == "time offset +0.0 ms (within 1.2)"
+    assert offset_words({}) == "" == offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
+    assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
+    assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
+    assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
+    seen = {
+        "left": {"state": "live", "name": "C920", "frames": 600, "damaged": 3, "stale": 0},
+        "right": {"state": "reopening", "frames": 250, "health": "unplugged"},
+    }
+    status = replace(STATUS, drops={}, skew_ns={}, calibration={"time_offset_ms": 4.0}, cameras=seen)
+    assert status_line(status, ()).endswith(", time offset +4.0 ms, right reopening: unplugged")
+    assert camera_lines(status, 10.0) == (
+        "left camera (C920): 600 frames, 60.0/s, 3 damaged",
+        "right camera: 250 frames, 25.0/s, unplugged",
+        "time offset +4.0 ms: by so much the right camera's stamps are late",
+    )
+    tally = RunStatistics()
+    tally.status = status
+    assert tally.report().lines()[0] == "no pose came" and len(tally.report().lines()) == 4
 
 
 def test_cameras_by_what_the_user_names(tmp_path: Path) -> None:

@@ -27,9 +27,8 @@ from tools.run import run as run_module
 from tools.run.cameras import CameraKind, RoomSettings, camera_plan, check_camera, check_cameras, kind_of, stable_name
 from tools.run.node import node_plan
 from tools.run.parts import AwaitedNode, RunError
-from tools.run.report import RunStatistics, camera_lines, offset_words, state_words, status_line
 from tools.run.run import LiveRun, run_live
-from tools.run.start import DelayedNotice, opened_words
+from tools.run.start import DelayedNotice
 
 WEBCAM = CameraSettings(backend="v4l2", width=320, height=240, fps=30.0)
 
@@ -191,44 +190,6 @@ def test_a_webcam_beside_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     what = LiveRun(("Left", str(file)), rig, fakes.subject(), Path("x.db"), seconds=4.0, devices=devices)
     told, _, lines = live(monkeypatch, settings(tmp_path), what)
     assert "right camera, 64x48, 30 frames/s" in "\n".join(told) and int(lines[0].split()[0]) > 10
-
-
-def test_words_of_a_run() -> None:
-    counts = {"width": 640, "height": 480, "fps_mhz": 59940}
-    details = {"name": "C920", "fourcc": "MJPG", "otherwise": "announces 30 frames/s instead of 60"}
-    assert opened_words("left", counts, details) == (
-        "left camera: C920, 640x480, 59.94 frames/s, MJPG; it announces 30 frames/s instead of 60"
-    )
-    assert opened_words("right", {}, {}) == "right camera"
-    assert offset_words({"time_offset_ms": -3.21, "time_offset_sigma_ms": 0.4}) == "time offset -3.2 ms (within 0.8)"
-    assert offset_words({}) == "" == offset_words({"time_offset_ms": 0.0, "time_offset_sigma_ms": 30.0})
-    assert state_words("left", {"state": "live", "health": ""}) == "" == state_words("left", {"state": "waiting"})
-    assert state_words("left", {"state": "lost", "health": "unplugged"}) == "left lost: unplugged"
-    assert state_words("left", {"state": "live", "health": "the picture is black"}) == "left the picture is black"
-    status = StatusMessage(
-        session="s",
-        t_ns=1,
-        state="tracking",
-        rates_hz={"left": 60.0, "right": 30.0, "pose": 30.0},
-        drops={},
-        skew_ns={},
-        calibration={"time_offset_ms": 4.0},
-        cameras={
-            "left": {"state": "live", "name": "C920", "frames": 600, "damaged": 3, "stale": 0},
-            "right": {"state": "reopening", "frames": 250, "health": "unplugged"},
-        },
-    )
-    assert status_line(status, ()) == (
-        "tracking, 30 poses/s of 60 and 30 frames, time offset +4.0 ms, right reopening: unplugged"
-    )
-    assert camera_lines(status, 10.0) == (
-        "left camera (C920): 600 frames, 60.0/s, 3 damaged",
-        "right camera: 250 frames, 25.0/s, unplugged",
-        "time offset +4.0 ms: by so much the right camera's stamps are late",
-    )
-    tally = RunStatistics()
-    tally.status = status
-    assert tally.report().lines()[0] == "no pose came" and len(tally.report().lines()) == 4
 
 
 def test_words_that_are_due_are_told_once() -> None:

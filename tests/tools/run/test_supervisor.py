@@ -21,10 +21,8 @@ from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan
 from stream.protocol.codec import decode
 from stream.protocol.messages import EventMessage, Message, PoseMessage, SkeletonMessage, StatusMessage
-from stream.publish.publisher import Publisher
 from stream.publish.sink import StreamSink
 from tests.support import fakes
-from tests.support.kept import Kept
 from tests.support.ports import free_address
 from tools.run.parts import ProcessFaultError, RunError
 from tools.run.supervisor import Supervisor, new_session
@@ -237,14 +235,6 @@ def test_a_fault_before_the_start_is_one_line(arguments: dict, error: type[Excep
     with pytest.raises(error, match=words), supervisor(free_address(), **arguments) as run:
         run.wait_ready(120)
     assert not descendants()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_taken_stream_port_is_named(kept: Kept) -> None:
-    taken = kept(Publisher("tcp://127.0.0.1:0"))
-    with pytest.raises(RunError, match=f"port {taken.address.rpartition(':')[2]} is taken"), supervisor(taken.address) as run:
-        run.wait_ready(120)
 
 
 @pytest.mark.slow
