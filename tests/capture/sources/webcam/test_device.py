@@ -136,14 +136,6 @@ def test_a_camera_that_is_gone_or_never_gives_anything_is_told_in_one_line() -> 
         begun(Manners(SIZE, 50.0, truncate=1))
 
 
-def test_settings_are_changed_between_frames_and_only_those_that_differ() -> None:
-    grab, device, _ = begun(Manners(SIZE, 50.0, steps={cv2.CAP_PROP_EXPOSURE: 10.0}))
-    device.calls.clear()
-    deviations = grab.adjust(CameraSettings(width=320, height=240, fps=50.0, exposure="157"))
-    assert deviations == ["sets exposure to 160 instead of 157"] and grab.facts["exposure"] == 160.0
-    assert [prop for prop, _ in device.calls] == [cv2.CAP_PROP_AUTO_EXPOSURE, cv2.CAP_PROP_EXPOSURE]
-
-
 def test_a_time_within_reason_is_believed() -> None:
     driver = DriverTime(True)
     assert driver.of(100, 5_000) == 100 and driver.of(200, 5_100) == 200

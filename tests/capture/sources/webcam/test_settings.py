@@ -20,7 +20,7 @@ from capture.sources.webcam.settings import (
 )
 from config.errors import SettingsError
 from config.settings import CameraSettings
-from tests.support.cameras.device import MJPG, YUYV, FakeDevice, Manners
+from tests.support.cameras.device import MJPG, FakeDevice, Manners
 
 ASKED = CameraSettings(width=640, height=480, fps=30.0)
 
@@ -165,10 +165,3 @@ def test_impossible_settings_are_refused(wrong: dict[str, object]) -> None:
     check_settings(CameraSettings())
     with pytest.raises(SettingsError, match=f"camera.{next(iter(wrong))}"):
         check_settings(replace(CameraSettings(), **wrong))
-
-
-def test_the_fake_forgets_formats_as_some_drivers_do() -> None:
-    device = FakeDevice(Manners(forgets_format=True))
-    device.set(cv2.CAP_PROP_FOURCC, MJPG)
-    device.set(cv2.CAP_PROP_FPS, 20.0)
-    assert device.get(cv2.CAP_PROP_FOURCC) == YUYV
