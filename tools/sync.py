@@ -108,7 +108,7 @@ def found_offset(seen: SyncSamples, way: Way) -> SyncResult:
     """Find the offset. Raises OffsetNotFoundError: nothing that tells it."""
     if way == "epipolar":
         return _by_epipolar(seen)
-    left, right = (_course(side) for side in (seen.light if way == "flash" else seen.speed))
+    left, right = (_series(side) for side in (seen.light if way == "flash" else seen.speed))
     found = flash_offset(left, right) if way == "flash" else jump_offset(left, right)
     if found is None:
         raise OffsetNotFoundError(_NOTHING[way])
@@ -123,7 +123,7 @@ _NOTHING = {
 }
 
 
-def _course(rows: Sequence[Floats]) -> TimeSeries:
+def _series(rows: Sequence[Floats]) -> TimeSeries:
     """Return rows (time, values) as a course; empty where there are none."""
     table = np.array(rows) if len(rows) else np.zeros((0, 3))
     return TimeSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1:]))

@@ -1,1 +1,1 @@
-"""A camera on another machine: its node, the desk that admits it, its clock."""
+"""A camera on another machine: its node, the server that admits it, its clock."""

@@ -17,7 +17,7 @@ from reconstruct.pose import Pose
 
 CARRY_SIGMA_M = 0.015  # how much a marker's residual changes from frame to frame
 MAX_CARRY_M = 0.04  # a marker with a larger residual is probably another marker
-STRAIN_M, STRAIN_SIGMAS, STRAIN_FRAMES = 0.10, 5.0, 6  # a residual this large for so long: labels are wrong
+MISFIT_M, MISFIT_SIGMAS, MISFIT_FRAMES = 0.10, 5.0, 6  # a residual this large for so long: labels are wrong
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: labels may be wrong
 FORGET = 0.9  # share of a marker's residual that is left after a frame without it
 FRAME_S, MAX_SLOWER = 1.0 / 60.0, 3.0
@@ -37,7 +37,7 @@ class Labeller:
 
     torso: markers that fix the root, (M,) bool, hardly free to move; opposite: pairs of markers on a left and a right joint of
     one kind, (M, M) bool; carry_m: smoothed residual of every marker, (M, 3); unseen: frames since it was seen, (M,); predicted:
-    the last expectation; doubt: successive frames with points left over and markers missing; strain: with a large residual.
+    the last expectation; doubt: successive frames with points left over and markers missing; misfit: with a large residual.
     """
 
     settings: LabelSettings
@@ -47,7 +47,7 @@ class Labeller:
     unseen: Ints = field(init=False)
     predicted: ExpectedMarkers | None = field(default=None, init=False)
     doubt: int = field(default=0, init=False)
-    strain: int = field(default=0, init=False)
+    misfit: int = field(default=0, init=False)
     _next_suspects: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Labeller:
         """Start again, as with the first frame."""
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
-        self.strain, self.predicted = 0, None
+        self.misfit, self.predicted = 0, None
 
     def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> ExpectedMarkers:
         """Return where each marker is expected, given where the predicted pose has it, (M, 3) [m].
@@ -84,8 +84,8 @@ class Labeller:
         point_m = frame.point_m if rays is None else nearest_on_rays(rays, marker_m)
         variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
         off_m = np.linalg.norm(point_m[valid] - marker_m[valid], axis=1)
-        strained = (off_m > STRAIN_M) & (off_m > STRAIN_SIGMAS * np.sqrt(variance))
-        self.strain = self.strain + 1 if strained.any() else 0
+        misfits = (off_m > MISFIT_M) & (off_m > MISFIT_SIGMAS * np.sqrt(variance))
+        self.misfit = self.misfit + 1 if misfits.any() else 0
         gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
         carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
         carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
@@ -116,8 +116,8 @@ class Labeller:
         sees all there is.
         """
         self.doubt = self.doubt + 1 if min(left_over, int((~labelled).sum())) >= 2 else 0
-        if self.doubt >= DOUBT_FRAMES or self.strain >= STRAIN_FRAMES:
-            self.doubt = self.strain = 0
+        if self.doubt >= DOUBT_FRAMES or self.misfit >= MISFIT_FRAMES:
+            self.doubt = self.misfit = 0
             return True
         return left_over >= max(self.settings.min_markers, int(labelled.sum()) + 1)
 

@@ -35,7 +35,7 @@ class PicturePair:
 
 
 @dataclass(frozen=True, slots=True)
-class VideoMoment:
+class FilmedPair:
     """A picture with the ones before and after it; motion: the largest mean change of grey levels around it."""
 
     before: PicturePair | None
@@ -70,12 +70,12 @@ def _row(left: Frame, right: Frame | None) -> PicturePair:
     return PicturePair((left, right), (small(left.image), None if right is None else small(right.image)))
 
 
-def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = False) -> Iterator[tuple[VideoMoment, int]]:
+def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = False) -> Iterator[tuple[FilmedPair, int]]:
     """Return the stillest moment of every `moment_s`, and how many rows were read until then; moving: every other time the one
     that
     moves most, to tell the cameras' time offset by.
     """
-    best: VideoMoment | None = None
+    best: FilmedPair | None = None
     sign = 1.0
     before: PicturePair | None = None
     now = next(rows, None)
@@ -92,7 +92,7 @@ def moments_of(rows: Iterator[PicturePair], moment_s: float, moving: bool = Fals
             ends_ns = t_ns + round(moment_s * NS)
         motion = max(_change(before, now), _change(now, after))
         if best is None or sign * motion < sign * best.motion:
-            best = VideoMoment(before, now, after, motion)
+            best = FilmedPair(before, now, after, motion)
         before, now = now, after
     if best is not None:
         yield best, count
@@ -157,7 +157,7 @@ def length_words(films: Sequence[Source]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def seen_at(moment: VideoMoment, camera: int, board: Board, thorough: bool) -> BoardView | None:
+def seen_at(moment: FilmedPair, camera: int, board: Board, thorough: bool) -> BoardView | None:
     """Look for the board in one camera's picture of a moment, quickly first; with its corners' motion."""
     frame = moment.now.frames[camera]
     if frame is None:

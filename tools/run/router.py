@@ -1,4 +1,4 @@
-"""Where a run's orders go out and its reports come in: by one socket for the processes here, by a desk for camera nodes."""
+"""Where a run's orders go out and its reports come in: by one socket for the processes here, by a server for camera nodes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class Router:
     """
 
     def __init__(self, session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> None:
-        self._desk = _open_desk(session, nodes, entrance)
+        self._nodes = _open_node_server(session, nodes, entrance)
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 500)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
@@ -34,16 +34,16 @@ class Router:
     @property
     def entrance(self) -> str:
         """Where nodes come in, empty if none is awaited."""
-        return self._desk.address if self._desk is not None else ""
+        return self._nodes.address if self._nodes is not None else ""
 
     @property
     def _sockets(self) -> "list[zmq.Socket[bytes]]":
         """Where reports come from."""
-        return [self._socket] if self._desk is None else [self._socket, self._desk.mail]
+        return [self._socket] if self._nodes is None else [self._socket, self._nodes.mail]
 
     def send(self, child: ChildProcess, order: Order) -> None:
         """Send an order; one to a process that is not there is lost, as it should be."""
-        socket = self._desk.mail if child.is_node and self._desk is not None else self._socket
+        socket = self._nodes.mail if child.is_node and self._nodes is not None else self._socket
         with contextlib.suppress(zmq.Again):
             socket.send_multipart([child.name.encode(), encode_order(order)], zmq.NOBLOCK)
 
@@ -52,23 +52,23 @@ class Router:
         return bool(self._mail.poll(timeout_ms))
 
     def mail(self) -> Iterator[tuple[list[bytes], bool]]:
-        """Return all messages that have come, [name, ..., report], and whether each came by the nodes' desk."""
+        """Return all messages that have come, [name, ..., report], and whether each came by the node server."""
         for socket in self._sockets:
             while socket.poll(0):
                 yield socket.recv_multipart(zmq.NOBLOCK), socket is not self._socket
 
-    def close_desk(self) -> None:
+    def close_node_server(self) -> None:
         """Let no node in any more."""
-        if self._desk is not None:
-            self._desk.close()
+        if self._nodes is not None:
+            self._nodes.close()
 
     def close(self) -> None:
-        """Close the socket of the processes here; the desk has its own end."""
+        """Close the socket of the processes here; the node server has its own end."""
         self._socket.close()
 
 
-def _open_desk(session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> NodeServer | None:
-    """Open the desk for the cameras that are nodes, if any is."""
+def _open_node_server(session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> NodeServer | None:
+    """Open the server for the cameras that are nodes, if any is."""
     welcomes: dict[str, Details] = {child.name: settings_details(child.plan.detector) | child.plan.room for child in nodes}
     if not welcomes:
         return None

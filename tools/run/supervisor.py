@@ -192,7 +192,7 @@ class Supervisor:
         for child in self.children.values():
             self._board.send(child, StopOrder())
         self._learner.stop()
-        self._board.close_desk()  # now, or it would welcome the nodes again that it has just let go
+        self._board.close_node_server()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
             if child.process is not None:
@@ -216,16 +216,16 @@ class Supervisor:
 
     def _hear_all(self) -> None:
         """Take all reports that have come."""
-        for parts, from_desk in self._board.mail():
-            self._hear(parts, from_desk)
+        for parts, from_node in self._board.mail():
+            self._hear(parts, from_node)
 
-    def _hear(self, parts: list[bytes], from_desk: bool) -> None:
+    def _hear(self, parts: list[bytes], from_node: bool) -> None:
         """Take one report."""
         try:
             name = parts[0].decode("ascii", "replace")
             child = self._learner.child if name == STYLE else self.children[name]
             report = decode_report(parts[-1], self._session)
-            if child.is_node != from_desk:
+            if child.is_node != from_node:
                 raise MalformedMessageError(f"a report of {child.name} came from elsewhere; it was dropped")
         except (KeyError, MalformedMessageError) as error:
             self.n_malformed += 1

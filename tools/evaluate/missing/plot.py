@@ -19,7 +19,7 @@ NAMES = {
     "local": "local model",
     "style": "style alone",
     "both": "both",
-    "chosen": "both, chosen by rehearsals",
+    "chosen": "both, chosen by held-out checks",
 }
 LABELS = {"marker_mm": "missing markers [mm]", "position_mm": "joints [mm]", "geodesic_deg": "joints [degrees]"}
 
