@@ -38,8 +38,8 @@ REJOIN_NS = 1_000_000_000  # subscribers need a moment to find a reconstruction 
 class RunNotices:
     """News of one run. reconstruction: the process that puts them on the stream, None where there is none; tell: the user."""
 
-    def __init__(self, board: Router, reconstruction: ChildProcess | None, tell: Callable[[str], None]) -> None:
-        self._board, self._reconstruction, self._tell = board, reconstruction, tell
+    def __init__(self, router: Router, reconstruction: ChildProcess | None, tell: Callable[[str], None]) -> None:
+        self._router, self._reconstruction, self._tell = router, reconstruction, tell
         self._unsaid: deque[str] = deque(maxlen=MAX_UNSAID)
 
     def announce(self, text: str) -> None:
@@ -56,7 +56,7 @@ class RunNotices:
             return
         back = child.restarts.n == 0 or (child.ready and now_ns() - child.ready_ns > REJOIN_NS)
         while back and self._unsaid:
-            self._board.send(child, EventOrder(self._unsaid.popleft()))
+            self._router.send(child, EventOrder(self._unsaid.popleft()))
 
     def describe(self, cameras: Iterable[ChildProcess]) -> None:
         """Let the stream's status say what is known of the cameras here: previews, and nodes with their clocks."""
@@ -64,7 +64,7 @@ class RunNotices:
             return
         for camera in cameras:
             if details := camera.described:
-                self._board.send(self._reconstruction, CameraStatusOrder(camera.name, details))
+                self._router.send(self._reconstruction, CameraStatusOrder(camera.name, details))
 
 
 log = logging.getLogger(__name__)
@@ -102,12 +102,12 @@ class Supervisor:
             self.children[RECONSTRUCTION] = ChildProcess(RECONSTRUCTION, main, reconstruction)
         for name, plan in zip(CAMERAS, cameras, strict=False):
             self.children[name] = ChildProcess(name, camera_main if isinstance(plan, CameraPlan) else None, plan)
-        self._board = Router(session, self.nodes, entrance)
+        self._router = Router(session, self.nodes, entrance)
         receiver = reconstruction.address if isinstance(reconstruction, Receiver) else ""
-        self._orders = RunOrders(self._board, self.children, receiver)
-        self._news = RunNotices(self._board, self.children.get(RECONSTRUCTION), tell)
+        self._orders = RunOrders(self._router, self.children, receiver)
+        self._news = RunNotices(self._router, self.children.get(RECONSTRUCTION), tell)
         learner_plan = reconstruction.learner if isinstance(reconstruction, ReconstructionPlan) else LearnerPlan()
-        self._learner = LearnerProcess(learner_plan, self._board, self._link(STYLE), self._news.announce)
+        self._learner = LearnerProcess(learner_plan, self._router, self._link(STYLE), self._news.announce)
         self._describe_due_ns = 0
         self.n_malformed = 0
 
@@ -137,7 +137,7 @@ class Supervisor:
     @property
     def entrance(self) -> str:
         """Where nodes come in, empty if none is awaited."""
-        return self._board.entrance
+        return self._router.entrance
 
     def wait_ready(
         self,
@@ -175,7 +175,7 @@ class Supervisor:
 
     def turn(self, timeout_ms: int) -> None:
         """Hear reports, waiting at most timeout_ms for the first, then look after every process; call it often."""
-        if self._board.waiting(timeout_ms):
+        if self._router.waiting(timeout_ms):
             self._hear_all()
         if slept_ns := self._naps.turn():
             self._wake(slept_ns)
@@ -190,9 +190,9 @@ class Supervisor:
     def stop(self) -> None:
         """End all processes: ask, wait, then terminate and at last kill."""
         for child in self.children.values():
-            self._board.send(child, StopOrder())
+            self._router.send(child, StopOrder())
         self._learner.stop()
-        self._board.close_node_server()  # now, or it would welcome the nodes again that it has just let go
+        self._router.close_node_server()  # now, or it would welcome the nodes again that it has just let go
         deadline_ns = now_ns() + int(STOP_S * 1e9)
         for child in self.children.values():
             if child.process is not None:
@@ -200,7 +200,7 @@ class Supervisor:
                     child.process.join(max(0.0, (deadline_ns - now_ns()) / 1e9))
                 child.end()
         self._learner.end(deadline_ns)
-        self._board.close()
+        self._router.close()
 
     def _spawn(self, child: ChildProcess) -> None:
         """Start a process; a node is only waited for."""
@@ -212,11 +212,11 @@ class Supervisor:
 
     def _link(self, name: str) -> SupervisorAddress:
         """Return a process's connection to this one."""
-        return SupervisorAddress(name, self._board.address, self._session, current_logs())
+        return SupervisorAddress(name, self._router.address, self._session, current_logs())
 
     def _hear_all(self) -> None:
         """Take all reports that have come."""
-        for parts, from_node in self._board.mail():
+        for parts, from_node in self._router.mail():
             self._hear(parts, from_node)
 
     def _hear(self, parts: list[bytes], from_node: bool) -> None:
@@ -280,7 +280,7 @@ class Supervisor:
             return
         if hung:
             child.end()
-        while self._board.waiting(50):  # its last words may still be on the way
+        while self._router.waiting(50):  # its last words may still be on the way
             self._hear_all()
         words = child.fate(hung)
         worked_ns = now_ns() - child.ready_ns if child.ready_ns else 0
