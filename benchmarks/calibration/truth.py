@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.calibration.scene import Scene
-from calibration.camera import Camera, Rig
+from calibration.camera import Rig
 from calibration.quality.world_error import distance_errors, remeasure
 from calibration.solve.adjust import adjust, normal_equations, shared_covariance
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, residual_px
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, residual_px
 from calibration.solve.solution import LensModel, RigSolution
+from calibration.solve.start import as_camera
 from config.arrays import Floats
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import rotvec_from_matrix
 
 TRUE_LENS = LensModel(("k1", "k2"), square=True)
 STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
@@ -33,27 +34,13 @@ def lens_of(scene: Scene) -> LensModel:
     return STRONG_LENS if scene.adversity == "strong lens" else TRUE_LENS
 
 
-def state_of(rig: Rig, board_to_world: Floats) -> BundleState:
-    """Return a rig and the board's poses as the state of an adjustment; the left camera is the world."""
-    lenses = np.zeros((2, 9))
-    for c, camera in enumerate(rig.cameras):
-        K = camera.matrix
-        lenses[c, :4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-        lenses[c, 4 : 4 + len(camera.distortions)] = camera.distortions
-    return BundleState(
-        lenses, rig.right.rotation, rig.right.translation, matrix_from_rotvec(board_to_world[:, :3]), board_to_world[:, 3:]
-    )
-
-
 def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: Floats | None = None) -> RigSolution:
     """Return a state as a solution. covariance: of the shared parameters, (2 n + 6, 2 n + 6)."""
     seen = observations(scene)
-    cameras = []
-    for c, camera in enumerate(scene.truth.cameras):
-        fx, fy, cx, cy = state.intrinsics[c, :4]
-        R, t = (np.eye(3), np.zeros(3)) if c == 0 else (state.rotation, state.translation)
-        matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
-        cameras.append(Camera(camera.name, camera.size, matrix, state.intrinsics[c, 4:].copy(), R.copy(), t.copy()))
+    poses = ((np.eye(3), np.zeros(3)), (state.rotation, state.translation))
+    cameras = [
+        as_camera(scene.truth.cameras[c].name, scene.truth.cameras[c].size, state.intrinsics[c], *poses[c]) for c in (0, 1)
+    ]
     used = seen.weight > 0
     residual = np.where(used[..., None], residual_px(state, seen), 0.0)
     sigma = np.zeros((2, 9))
@@ -85,13 +72,13 @@ def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: F
 
 def at_truth(scene: Scene) -> RigSolution:
     """Return the truth as if it were a solution."""
-    return solution_of(scene, state_of(scene.truth, scene.board_to_world), lens_of(scene))
+    return solution_of(scene, bundle_state(scene.truth, scene.board_to_world), lens_of(scene))
 
 
 def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
     """Fit the scene from the truth, all corners weighted equally, with the noise of the residuals."""
     lens = lens or lens_of(scene)
-    state = state_of(scene.truth, scene.board_to_world)
+    state = bundle_state(scene.truth, scene.board_to_world)
     state = replace(state, intrinsics=state.intrinsics * (np.abs(lens.directions).sum(axis=1) > 0))
     seen, freedom = observations(scene), FreeParameters((lens, lens))
     fit = adjust(state, seen, freedom)

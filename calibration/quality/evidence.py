@@ -13,6 +13,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from calibration.quality.world_error import N_LENS
+from calibration.solve.adjust import scaled_inverse
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, jacobian
 from calibration.solve.solution import INTRINSICS, LensModel, RigSolution
 from config.arrays import Floats
@@ -81,7 +82,7 @@ def covariance_of(evidence: Evidence, spread: float = 1.0, unmodelled: Floats | 
     D = evidence.free if unmodelled is None else np.concatenate([evidence.free, unmodelled], axis=1)
     prior = np.zeros(D.shape[1])
     prior[evidence.free.shape[1] :] = 1.0
-    return np.asarray(D @ _inverse(D.T @ evidence.information.sum(axis=0) @ D / spread + np.diag(prior)) @ D.T)
+    return np.asarray(D @ scaled_inverse(D.T @ evidence.information.sum(axis=0) @ D / spread + np.diag(prior)) @ D.T)
 
 
 def disagreement(evidence: Evidence, extra: Floats | None = None) -> float:
@@ -110,7 +111,7 @@ def clustered_covariance(evidence: Evidence) -> Floats:
     Needs many more views than parameters; with fewer it comes out too small.
     """
     D = evidence.free
-    inverse = _inverse(D.T @ evidence.information.sum(axis=0) @ D)
+    inverse = scaled_inverse(D.T @ evidence.information.sum(axis=0) @ D)
     score = _scores_at_optimum(evidence, None) @ D
     n = len(score)
     return np.asarray(n / max(n - 1, 1) * D @ inverse @ (score.T @ score) @ inverse @ D.T)
@@ -141,7 +142,7 @@ def alternative(evidence: Evidence, extra: Floats) -> Alternative:
     D, total = evidence.free, evidence.information.sum(axis=0)
     both = np.concatenate([D, extra], axis=1)
     score = both.T @ _scores_at_optimum(evidence, None).sum(axis=0)
-    inverse = _inverse(both.T @ total @ both)
+    inverse = scaled_inverse(both.T @ total @ both)
     step = inverse @ score
     gained = float(score @ step)
     spread = max(disagreement(evidence, extra), MIN_SPREAD)
@@ -172,7 +173,7 @@ def camera_moved_at(evidence: Evidence, view: int) -> Alternative:
     D = evidence.free
     S = np.block([[D.T @ total @ D, D.T @ after @ pose], [pose.T @ after @ D, pose.T @ after @ pose]])
     score = np.concatenate([np.zeros(D.shape[1]), pose.T @ _scores_at_optimum(evidence, None)[late].sum(axis=0)])
-    step = _inverse(S) @ score
+    step = scaled_inverse(S) @ score
     gained = float(score @ step)
     apart, spare = misfit(evidence)
     spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
@@ -182,7 +183,7 @@ def camera_moved_at(evidence: Evidence, view: int) -> Alternative:
 def _scores_at_optimum(evidence: Evidence, extra: Floats | None) -> Floats:
     """Return each view's score after the step that all share: (V, G)."""
     both = evidence.free if extra is None else np.concatenate([evidence.free, extra], axis=1)
-    step = _inverse(both.T @ evidence.information.sum(axis=0) @ both) @ (both.T @ evidence.score.sum(axis=0))
+    step = scaled_inverse(both.T @ evidence.information.sum(axis=0) @ both) @ (both.T @ evidence.score.sum(axis=0))
     return np.asarray(evidence.score - evidence.information @ (both @ step))
 
 
@@ -195,15 +196,6 @@ def _gain_of_own_rig(information: Floats, score: Floats, usual: Floats) -> tuple
     real = values > RANK
     along = vectors[:, real].T @ (scale * score)
     return float((along**2 / values[real]).sum()), int(real.sum())
-
-
-def _inverse(H: Floats) -> Floats:
-    """Invert a symmetric matrix of unlike scales; undetermined directions come out huge, not infinite."""
-    if not len(H):
-        return H
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
-    return np.asarray((vectors / np.maximum(values, 1e-13)) @ vectors.T * np.outer(scale, scale))
 
 
 def _weights(solution: RigSolution) -> Floats:

@@ -143,10 +143,16 @@ def eliminate_poses(normal: NormalEquations, damping: float = 0.0) -> tuple[Floa
 
 def shared_covariance(normal: NormalEquations) -> Floats:
     """Return the covariance of the shared parameters, the poses unknown too, (G, G); undetermined directions come out huge."""
-    S, _, _ = eliminate_poses(normal)
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(S), 1e-300))
-    values, vectors = scipy.linalg.eigh(S * np.outer(scale, scale))
-    inverse = (vectors / np.maximum(values, 1e-15)) @ vectors.T
+    return scaled_inverse(eliminate_poses(normal)[0], 1e-15)
+
+
+def scaled_inverse(H: Floats, least: float = 1e-13) -> Floats:
+    """Invert a symmetric matrix of unlike scales; eigenvalues below `least` count as that: huge in the inverse, not infinite."""
+    if not len(H):
+        return H
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    values, vectors = scipy.linalg.eigh(H * np.outer(scale, scale))
+    inverse = (vectors / np.maximum(values, least)) @ vectors.T
     return np.asarray(inverse * np.outer(scale, scale))
 
 

@@ -99,11 +99,6 @@ Worn = Literal["all", "left", "right"]  # which limbs' markers are worn in a tak
 PARTS: tuple[Worn, Worn] = ("left", "right")
 
 
-def nominal_constellation(markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Floats:
-    """Return the marker set on the mean skeleton in the T-pose, (M, 3) [m], hips at the origin, facing +Z."""
-    return tpose_model(markers, skeletons)
-
-
 def worn_part(markers: MarkerSet, worn: Worn) -> NDArray[np.int64]:
     """Return which markers of a set are worn while those of one side's limbs are off, (K,)."""
     off = {"all": "neither", "left": "right", "right": "left"}[worn]
@@ -130,7 +125,7 @@ def label_tpose(
     viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
     Raises CalibrationError: no placement fits, with what was expected and seen.
     """
-    model = nominal_constellation(markers, skeletons)
+    model = tpose_model(markers, skeletons)
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
@@ -222,7 +217,7 @@ def _average_worn(
     placement = label(usable[first][0])
     taken = placement.point_of_marker
     place = np.where(
-        (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(nominal_constellation(markers, skeletons))
+        (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(tpose_model(markers, skeletons))
     )
     stack, variance = _followed(usable, place)
     # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.calibration.truth import TRUE_LENS, at_truth, lens_of, observations, state_of
+from benchmarks.calibration.truth import TRUE_LENS, at_truth, lens_of, observations
 from calibration.quality.evidence import (
     alternative,
     board_form,
@@ -21,7 +21,7 @@ from calibration.quality.evidence import (
 from calibration.quality.suspects import suspects_of, unmodelled_directions
 from calibration.quality.world_error import N_LENS
 from calibration.solve.adjust import normal_equations, shared_covariance
-from calibration.solve.equations import FreeParameters
+from calibration.solve.equations import FreeParameters, bundle_state
 from calibration.solve.solution import LensModel
 from tests.calibration.quality.scenes import GOOD, fitted, scene
 
@@ -29,7 +29,7 @@ from tests.calibration.quality.scenes import GOOD, fitted, scene
 def test_the_covariance_is_that_of_the_adjustment() -> None:
     made = scene()
     lens = lens_of(made)
-    state, seen = state_of(made.truth, made.board_to_world), observations(made)
+    state, seen = bundle_state(made.truth, made.board_to_world), observations(made)
     expected = shared_covariance(normal_equations(state, seen, FreeParameters((lens, lens))))
     found = covariance_of(evidence_of(at_truth(made)))
     n = lens.n_free

@@ -33,6 +33,7 @@ def test_a_rig_is_drawn(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["rig.png"]
 
 
+@pytest.mark.slow
 def test_one_camera_and_views_without_corners_are_drawn(tmp_path: Path) -> None:
     solution = fitted()
     used, residual = solution.used.copy(), solution.residual_px.copy()

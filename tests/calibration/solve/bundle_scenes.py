@@ -9,8 +9,8 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera, Rig
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, camera_points, project
+from calibration.solve.rig import BundleUncertainty, uncertainty_at
 from calibration.solve.solution import LensModel
-from calibration.solve.uncertainty import BundleUncertainty, uncertainty_at
 from config.arrays import Bools, Floats
 from database.geometry.rotations import matrix_from_rotvec
 

@@ -7,8 +7,8 @@ from calibration.camera import Rig
 from calibration.solve.adjust import adjust_robustly
 from calibration.solve.equations import FreeParameters, bundle_state
 from calibration.solve.initial import observations
+from calibration.solve.rig import board_form
 from calibration.solve.solution import FIXED, LensModel
-from calibration.solve.uncertainty import board_form
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig
 

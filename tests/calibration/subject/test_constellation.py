@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.subject.constellation import _frame_of, _score, _search, assign, place_constellation
-from calibration.subject.tpose import nominal_constellation
+from calibration.subject.tpose import tpose_model
 from config.arrays import Floats
 from config.markers import read_marker_set
 from database.builtin import body
@@ -97,7 +97,7 @@ def test_t_pose_is_not_taken_upside_down_or_back_to_front(seed: int) -> None:
     """A T is nearly the same turned by half about any axis of the body; waist and toes, in front, decide."""
     rng = np.random.default_rng(seed)
     markers = read_marker_set("dark_room")
-    model = nominal_constellation(markers, [body(1.6), body(1.8)])
+    model = tpose_model(markers, [body(1.6), body(1.8)])
     R = random_rotation(rng)
     points = rng.uniform(0.9, 1.1) * model @ R.T + rng.normal(0.0, 0.01, model.shape) + [3.0, 1.0, -2.0]
     order = rng.permutation(len(points))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.subject.tpose import average_tpose, label_tpose, nominal_constellation, tpose_model, why_no_tpose, worn_part
+from calibration.subject.tpose import average_tpose, label_tpose, tpose_model, why_no_tpose, worn_part
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.markers import MarkerSet, read_marker_set
@@ -140,7 +140,7 @@ def test_too_few_frames_or_points() -> None:
 
 
 def test_nominal_constellation_faces_ahead() -> None:
-    model = nominal_constellation(DARK, BODIES)
+    model = tpose_model(DARK, BODIES)
     place = dict(zip(DARK.names, model, strict=True))
     assert place["left_elbow"][0] > 0.35 > -0.35 > place["right_elbow"][0]
     assert place["chest"][1] > place["waist_front"][1] > place["left_knee"][1] > place["left_toe"][1]
