@@ -59,14 +59,6 @@ def test_one_camera_has_no_baseline_and_its_free_numbers_a_sigma() -> None:
     )
 
 
-def test_a_rig_is_read_as_a_state() -> None:
-    rig, places = true_rig(), true_places(3)
-    state = bundle_state(rig, places)
-    np.testing.assert_allclose(state.rotation, rig.right.rotation)
-    np.testing.assert_allclose(state.translation, rig.right.translation)
-    np.testing.assert_allclose(-state.rotation.T @ state.translation, rig.right.center_m)
-
-
 def test_a_true_flat_board_has_no_form_to_speak_of() -> None:
     """Seen by known cameras: within four sigmas of zero."""
     rig, places = true_rig(), true_places(10)
