@@ -74,17 +74,16 @@ def test_config_file_and_log_file(tmp_path: Path) -> None:
     assert SEEN == [(2.0, "x", 1)] and (tmp_path / "run.log").exists()
 
 
-def test_faulty_input_is_one_line_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faulty_input_is_one_line_and_status_1_and_ctrl_c_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert duocap("probe", "fault") == 1
     captured = capsys.readouterr()
     assert captured.err == "duocap: left.avi: no such file; give an existing video\n" and captured.out == ""
     assert duocap("probe", "x", "--set", "detector.ksigma=4") == 1
     assert "the closest one is 'detector.k_sigma'" in capsys.readouterr().err
-
-
-def test_verbose_shows_where_a_fault_came_from(capsys: pytest.CaptureFixture[str]) -> None:
     assert duocap("probe", "fault", "--verbose") == 1
     assert "Traceback" in capsys.readouterr().err
+    assert duocap("probe", "ctrl-c") == 130
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["prob"], ["probe"], ["probe", "x", "--times", "many"], ["group", "no"], ["--nonsense"]])
@@ -102,11 +101,6 @@ def test_an_internal_fault_is_status_3_and_kept_in_a_file(tmp_path: Path, capsys
     assert "in probe" in (tmp_path / "logs" / "faults.log").read_text("utf-8")
     assert duocap("probe", "bug", "--log", str(tmp_path / "run.log")) == 3
     assert "ZeroDivisionError" in (tmp_path / "run.log").read_text("utf-8")
-
-
-def test_ctrl_c_is_status_130(capsys: pytest.CaptureFixture[str]) -> None:
-    assert duocap("probe", "ctrl-c") == 130
-    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,18 +1,16 @@
 """`duocap calibrate wand` on rendered videos of a dark room, from pixels to rig.toml, and on what it cannot work with."""
 
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig, write_rig
 from database.geometry.rotations import geodesic_rad
 from tests.calibration.wand.scenes import Wave, wand_rig, write_wand_videos
-from tools.launch import main
+from tests.support.commands import duocap
 
 PATH = Wave(seed=3)
 LATE_S = 0.008
@@ -31,12 +29,8 @@ def run(
     folder: Path, capsys: pytest.CaptureFixture[str], *words: str, sources: Sequence[str] = ("left.avi", "right.avi")
 ) -> tuple[int, str, str]:
     """Run the command; give exit status, what it printed and what it complained of."""
-    words = ("duocap", "calibrate", "wand", *(str(folder / name) for name in sources), *words)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.setattr(sys, "argv", list(words))
-        main()
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+    result = duocap(capsys, "calibrate", "wand", *(folder / name for name in sources), *words)
+    return result.status, result.out, result.err
 
 
 def check(rig: Rig, baseline: float = 0.003, turn_rad: float = 0.001) -> None:
@@ -65,14 +59,6 @@ def test_focal_lengths_from_a_field_of_view(folder: Path, tmp_path: Path, capsys
     assert "verdict: poor" in said and "distortion was taken to be none" in said
     check(read_rig(out), 0.05, 0.03)
     assert not (tmp_path / "rig.png").exists()
-
-
-@pytest.mark.slow
-def test_swapped_videos(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--intrinsics", str(folder / "lenses.toml"), "--length", "500", "--out", str(tmp_path / "rig.toml"))
-    status, _, complaint = run(folder, capsys, *words, sources=("right.avi", "left.avi"))
-    assert status == 1 and "swapped" in complaint and complaint.count("\n") == 1
-    assert not (tmp_path / "rig.toml").exists()
 
 
 @pytest.mark.parametrize(
@@ -106,20 +92,3 @@ def test_what_cannot_be(
     status, _, said = run(folder, capsys, *words[alone:], "--out", "rig.toml", sources=sources)
     assert status in (1, 2) and re.search(complaint, " ".join(said.split())), said
     assert not Path("rig.toml").exists()
-
-
-def test_the_detector_sees_the_wand_where_it_is(folder: Path) -> None:
-    """What the detector finds is near the truth: the scenes are what they say they are."""
-    from capture.recording.recording import CaptureRecording, RecordingSpec
-    from config.settings import Settings
-    from tools.calibrate.wand import sightings_of, uncolored_markers
-
-    spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"))
-    left, right = sightings_of(CaptureRecording(spec, Settings().detector, uncolored_markers(), min_markers=1))
-    truth = wand_rig()
-    for side, (seen, camera) in enumerate(zip((left, right), truth.cameras, strict=True)):
-        exact = camera.project(PATH.at(seen.t_s - side * LATE_S))
-        gaps = [
-            np.linalg.norm(p[:, None] - e[None], axis=2).min(axis=0) for p, e in zip(seen.points_px, exact, strict=True) if len(p)
-        ]
-        assert len(gaps) > 200 and np.median(np.concatenate(gaps)) < 0.1
