@@ -4,8 +4,9 @@ On the wire an order is a map of kind, t_start_ns, address, text and details (jo
 report one of kind, session, text, counts and details. What is malformed raises MalformedMessageError.
 """
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -13,9 +14,11 @@ import msgpack
 
 from capture.clock import OffsetMethod
 from capture.sockets.wire import MalformedMessageError, field_of, int_of, unpacked_map
+from config.settings import DetectorSettings
 
 MAX_TEXT = 4000
 MAX_DETAILS = 64
+MAX_LEARN_S = 600.0
 MAX_OFFSET_MS = 1000.0  # of the right camera's timestamps
 TUNING = "tuning"  # details of a camera that begin so are settings in force: tuning.detector.k_sigma
 
@@ -78,11 +81,24 @@ class SyncOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class RoomSettings:
+    """What the detectors are to know of the room.
+
+    colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
+    the background is learned; 0: it is not.
+    """
+
+    colors_rgb: tuple[tuple[float, float, float], ...] = ()
+    learn_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class WelcomeOrder:
-    """To a camera node: join a run. settings: of the detector, and what it needs to know of the room."""
+    """To a camera node: join a run, with these settings of its detector. On the wire they are details."""
 
     session: str
-    settings: Details
+    detector: DetectorSettings = field(default_factory=DetectorSettings)
+    room: RoomSettings = field(default_factory=RoomSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +247,8 @@ def _order_message(order: Order) -> dict[str, Any]:
             return _message("record", folder)
         case SyncOrder(method, offset_ms):
             return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms})
-        case WelcomeOrder(session, settings):
-            return _message("welcome", session, settings)
+        case WelcomeOrder(session, detector, room):
+            return _message("welcome", session, asdict(detector) | _room_details(room))
         case WaitOrder(why):
             return _message("wait", why)
         case ClockOrder(t0_ns, t1_ns, t2_ns):
@@ -258,6 +274,32 @@ def _clock(fields: _OrderFields) -> Order:
     return ClockOrder(*(int_of(fields.details, name, -(2**63)) for name in ("t0_ns", "t1_ns", "t2_ns")))
 
 
+def _detector(details: Details) -> DetectorSettings:
+    """Return the detector's settings; what is missing or of another type, as of another version, keeps its default."""
+    kinds = {name: type(value) for name, value in asdict(DetectorSettings()).items()}
+    told = {name: details[name] for name, kind in kinds.items() if isinstance(details.get(name), kind)}
+    return DetectorSettings(**told)  # type: ignore[arg-type]
+
+
+def _room_details(room: RoomSettings) -> Details:
+    """Return the settings of the room, those that are not the default."""
+    details: Details = {"empty_s": room.learn_s} if room.learn_s > 0.0 else {}
+    if room.colors_rgb:
+        details["colors_rgb"] = ", ".join(" ".join(f"{value:g}" for value in color) for color in room.colors_rgb)
+    return details
+
+
+def _room(details: Details) -> RoomSettings:
+    """Return the settings of the room; what is malformed is left out."""
+    colors: list[tuple[float, ...]] = []
+    with contextlib.suppress(ValueError):
+        colors = [tuple(float(value) for value in color.split()) for color in str(details.get("colors_rgb", "")).split(",")]
+    known = all(len(color) == 3 and all(0.0 <= value <= 255.0 for value in color) for color in colors)
+    learn_s = details.get("empty_s")
+    learns = isinstance(learn_s, int | float) and 0.0 < learn_s <= MAX_LEARN_S
+    return RoomSettings(tuple((r, g, b) for r, g, b in colors) if known else (), float(learn_s or 0.0) if learns else 0.0)
+
+
 _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
     "start": _start,
     "stop": lambda fields: StopOrder(),
@@ -266,7 +308,7 @@ _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
     "tune": lambda fields: TuneOrder(fields.details),
     "record": lambda fields: RecordOrder(fields.text),
     "sync": _sync,
-    "welcome": lambda fields: WelcomeOrder(fields.text, fields.details),
+    "welcome": lambda fields: WelcomeOrder(fields.text, _detector(fields.details), _room(fields.details)),
     "wait": lambda fields: WaitOrder(fields.text),
     "clock": _clock,
 }

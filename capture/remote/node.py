@@ -4,21 +4,19 @@ It says hello until a run admits it, opens its camera with the settings of the r
 and waits for the next run when that one ends. It captures on while the network fails for a while.
 """
 
-import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from capture.clock import now_ns
-from capture.process.control import Details, Order, ReportKind, StartOrder, StopOrder, TuneOrder, WaitOrder, WelcomeOrder
+from capture.process.control import Order, ReportKind, StartOrder, StopOrder, TuneOrder, WaitOrder, WelcomeOrder
 from capture.process.plan import CameraPlan, FrameDetector
 from capture.process.reader import HANG_S, CameraOpening, CameraReader, hung_s
 from capture.remote.connection import NodeConnection
 from capture.sockets.endpoints import KeySettings
 from capture.sources.source import Source
 from config.errors import DuocapError, SourceError
-from config.settings import CAMERAS, DetectorSettings
+from config.settings import CAMERAS
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +26,13 @@ READY_PERIOD_NS = 1_000_000_000
 PATIENCE_NS = 5_000_000_000  # without an answer before the user is told
 GIVE_UP_NS = 60_000_000_000  # out of reach for so long: the camera is closed
 PAUSE_NS = 2_000_000_000  # after a failure or the end of a run
-MAX_LEARN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
     """One node.
 
-    camera: 0 left, 1 right; address: of the run's control socket; detector: called with settings, source and `room_settings`;
+    camera: 0 left, 1 right; address: of the run's control socket; detector: called with settings, source, colors_rgb and learn_s;
     others as in CameraPlan.
     """
 
@@ -122,11 +119,10 @@ class CameraNode:
     def _join(self, order: WelcomeOrder) -> None:
         """Join a run: begin to open the camera with its settings."""
         self.connection.session = order.session
-        settings, room = detector_settings(order.settings), room_settings(order.settings)
         plan = CameraPlan(
             self._plan.camera,
             self._plan.source,
-            lambda source: self._plan.detector(settings, source, **room),
+            lambda source: self._plan.detector(order.detector, source, order.room.colors_rgb, order.room.learn_s),
             self._plan.paced,
             clock=self.connection.clock,
             keys=self._plan.keys,
@@ -220,39 +216,3 @@ def blobs_address(told: str, control: str) -> str:
     The name by which a machine knows itself may lead nowhere.
     """
     return f"{control.rpartition(':')[0]}:{told.rpartition(':')[2]}"
-
-
-def settings_details(settings: DetectorSettings) -> Details:
-    """Return the detector's settings as details of an order."""
-    return {field.name: getattr(settings, field.name) for field in fields(settings)}
-
-
-def detector_settings(details: Details) -> DetectorSettings:
-    """Return the detector's settings of an order; what is missing or of another type keeps its default."""
-    default = DetectorSettings()
-    kinds = {field.name: type(getattr(default, field.name)) for field in fields(default)}
-    told = {name: details[name] for name, kind in kinds.items() if isinstance(details.get(name), kind)}
-    return DetectorSettings(**told)  # type: ignore[arg-type]
-
-
-def room_details(colors_rgb: Sequence[Sequence[float]], learn_s: float) -> Details:
-    """Return settings of the room as details of an order: colours of the markers, for how long it is empty first [s]."""
-    details: Details = {}
-    if colors_rgb:
-        details["colors_rgb"] = ", ".join(" ".join(f"{value:g}" for value in color) for color in colors_rgb)
-    if learn_s > 0.0:
-        details["empty_s"] = learn_s
-    return details
-
-
-def room_settings(details: Details) -> dict[str, Any]:
-    """Return the settings of the room in an order, by a detector's argument names; what is malformed is left out."""
-    room: dict[str, Any] = {}
-    with contextlib.suppress(ValueError):
-        colors = [tuple(float(value) for value in color.split()) for color in str(details.get("colors_rgb", "")).split(",")]
-        if all(len(color) == 3 and all(0.0 <= value <= 255.0 for value in color) for color in colors):
-            room["colors_rgb"] = tuple(colors)
-    learn_s = details.get("empty_s")
-    if isinstance(learn_s, int | float) and 0.0 < learn_s <= MAX_LEARN_S:
-        room["learn_s"] = float(learn_s)
-    return room

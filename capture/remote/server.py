@@ -14,10 +14,10 @@ import zmq
 from capture.clock import now_ns
 from capture.process.control import (
     ClockOrder,
-    Details,
     Order,
     Report,
     ReportKind,
+    RoomSettings,
     WaitOrder,
     WelcomeOrder,
     decode_report,
@@ -26,19 +26,21 @@ from capture.process.control import (
 )
 from capture.sockets.endpoints import KeySettings, bind_socket
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from config.settings import DetectorSettings
 
 log = logging.getLogger(__name__)
 
 HOLD_NS = 3_000_000_000  # a node that is silent for longer may be replaced by another
 JOIN_S = 2.0
 END = b"end"
+NodeSettings = tuple[DetectorSettings, RoomSettings]
 
 
 @dataclass(slots=True)
 class NodeSlot:
-    """One camera of the run. welcome: settings for its node; holder: the node that serves it, or empty; t_heard_ns: last time."""
+    """One camera of the run. settings: of its node; holder: the node that serves it, or empty; t_heard_ns: last time."""
 
-    welcome: Details
+    settings: NodeSettings
     holder: bytes = b""
     t_heard_ns: int = 0
 
@@ -46,10 +48,10 @@ class NodeSlot:
 class NodeAdmission:
     """Assigns nodes to cameras; pure, time is passed in."""
 
-    def __init__(self, session: str, welcomes: dict[str, Details]) -> None:
-        """Expect nodes for cameras. welcomes: settings for the node of each, by name."""
+    def __init__(self, session: str, settings: dict[str, NodeSettings]) -> None:
+        """Expect nodes for cameras. settings: for the node of each, by name."""
         self._session = session
-        self._slots = {name: NodeSlot(welcome) for name, welcome in welcomes.items()}
+        self._slots = {name: NodeSlot(own) for name, own in settings.items()}
 
     def holder(self, name: str) -> bytes:
         """Return the node that serves a camera, empty for none."""
@@ -79,7 +81,7 @@ class NodeAdmission:
             return WaitOrder(f"another node is the {report.text} camera of this run"), None
         slot.holder, slot.t_heard_ns = node, t_ns
         hello = Report(ReportKind.HELLO, self._session, "", report.counts, report.details)
-        return WelcomeOrder(self._session, slot.welcome), (report.text, hello)
+        return WelcomeOrder(self._session, *slot.settings), (report.text, hello)
 
 
 def _clock_answer(report: Report, t_received_ns: int) -> Order:
@@ -93,7 +95,7 @@ class NodeServer:
     Raises EndpointError, KeyFileError: the address cannot be bound, or not without keys.
     """
 
-    def __init__(self, address: str, keys: KeySettings | None, session: str, welcomes: dict[str, Details]) -> None:
+    def __init__(self, address: str, keys: KeySettings | None, session: str, settings: dict[str, NodeSettings]) -> None:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 500)
@@ -103,7 +105,7 @@ class NodeServer:
         except Exception:
             self._socket.close(0)
             raise
-        self._admission = NodeAdmission(session, welcomes)
+        self._admission = NodeAdmission(session, settings)
         self.mail: zmq.Socket[bytes] = context.socket(zmq.PAIR)
         self._inner: zmq.Socket[bytes] = context.socket(zmq.PAIR)
         for socket in (self.mail, self._inner):

@@ -5,12 +5,13 @@ from types import TracebackType
 from typing import Self
 
 from capture.clock import now_ns
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sources.network.address import without_secrets
 from config.errors import SourceError
 from config.settings import CAMERAS, Settings
 from stream.guidance.html import CameraCondition
-from tools.run.cameras import CameraKind, RoomSettings, camera_plan, check_camera, check_cameras, kind_of
+from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of
 from tools.run.child import ChildProcess
 from tools.run.parts import AwaitedNode, Receiver
 from tools.run.start import opened_words

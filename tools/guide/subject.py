@@ -14,6 +14,7 @@ from calibration.guidance.subject import SubjectGuide
 from calibration.subject.subject import write_subject
 from capture.clock import now_ns
 from capture.packets import PairedBlobs
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
@@ -29,7 +30,6 @@ from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, o
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
 from tools.interrupt import interrupt_on_sigterm
-from tools.run.cameras import RoomSettings
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
 

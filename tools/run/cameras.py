@@ -8,13 +8,13 @@ video file or a folder of images, played in real time, or `node`.
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
-from capture.remote.node import room_details
 from capture.sources.network.address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
 from capture.sources.network.mjpeg import MjpegHttp
 from capture.sources.network.rtsp import Rtsp
@@ -36,7 +36,6 @@ VIDEO_SUFFIXES = frozenset({".avi", ".mp4", ".mkv", ".mov", ".m4v", ".webm", ".m
 ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://")
 SEPARATORS = ("/", "\\")
 Tell = Callable[[str], None]
-Colors = tuple[tuple[float, float, float], ...]
 
 
 class CameraKind(StrEnum):
@@ -46,18 +45,6 @@ class CameraKind(StrEnum):
     WEBCAM = "webcam"
     NETWORK = "network"
     RECORDED = "recorded"
-
-
-@dataclass(frozen=True, slots=True)
-class RoomSettings:
-    """What the detectors are to know of the room.
-
-    colors_rgb: of the markers, 0-255, where they have some; learn_s: for so long the performer is out of view at the start, and
-    the background is learned; 0: it is not.
-    """
-
-    colors_rgb: Colors = ()
-    learn_s: float = 0.0
 
 
 def kind_of(source: str) -> CameraKind:
@@ -143,7 +130,7 @@ def camera_plan(
     """
     own, room = settings_of(settings, camera), room or RoomSettings()
     if source == NODE:
-        return AwaitedNode(own.detector, room_details(room.colors_rgb, room.learn_s))
+        return AwaitedNode(own.detector, room)
     kind = kind_of(source)
     identity = identity_of(source, own.camera, devices or DeviceProvider()) if kind is CameraKind.WEBCAM else None
     return CameraPlan(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from capture.process.control import Details
+from capture.process.control import RoomSettings
 from capture.sockets.endpoints import KeySettings
 from config.errors import DuocapError
 from config.settings import DetectorSettings
@@ -18,10 +18,10 @@ class ProcessFaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AwaitedNode:
-    """A camera that is a node on another machine: it is told the detector's settings, and more of the room in `room`."""
+    """A camera that is a node on another machine: it is told the detector's settings, and of the room."""
 
     detector: DetectorSettings
-    room: Details = field(default_factory=dict)
+    room: RoomSettings = field(default_factory=RoomSettings)
 
 
 @dataclass(frozen=True, slots=True)

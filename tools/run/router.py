@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import zmq
 
-from capture.process.control import Details, Order, encode_order
-from capture.remote.node import settings_details
+from capture.process.control import Order, encode_order
 from capture.remote.server import NodeServer
 from capture.sockets.wire import MAX_MESSAGE_BYTES
 from tools.run.child import ChildProcess
@@ -69,8 +68,8 @@ class Router:
 
 def _open_node_server(session: str, nodes: list[ChildProcess], entrance: NodeEntrance | None) -> NodeServer | None:
     """Open the server for the cameras that are nodes, if any is."""
-    welcomes: dict[str, Details] = {child.name: settings_details(child.plan.detector) | child.plan.room for child in nodes}
-    if not welcomes:
+    settings = {child.name: (child.plan.detector, child.plan.room) for child in nodes}
+    if not settings:
         return None
     entrance = entrance or NodeEntrance("tcp://127.0.0.1:0")
-    return NodeServer(entrance.address, entrance.keys, session, welcomes)
+    return NodeServer(entrance.address, entrance.keys, session, settings)

@@ -8,6 +8,7 @@ from pathlib import Path
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import key_settings
 from capture.sources.network.address import without_secrets
@@ -19,7 +20,7 @@ from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
 from tools.interrupt import interrupt_on_sigterm
-from tools.run.cameras import NODE, RoomSettings, camera_plan, check_cameras, is_recorded
+from tools.run.cameras import NODE, camera_plan, check_cameras, is_recorded
 from tools.run.live import reconstruction_plan
 from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.record import SessionFolder, with_video

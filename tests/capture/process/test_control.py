@@ -10,12 +10,14 @@ from capture.process.control import (
     MAX_TEXT,
     CameraStatusOrder,
     ClockOrder,
+    Details,
     EventOrder,
     Order,
     RecordOrder,
     Report,
     ReportKind,
     RequestedOrder,
+    RoomSettings,
     StartOrder,
     StopOrder,
     SyncOrder,
@@ -29,6 +31,7 @@ from capture.process.control import (
     requested_order,
 )
 from capture.sockets.wire import MalformedMessageError
+from config.settings import DetectorSettings
 
 MS = 1_000_000
 ORDERS: tuple[Order, ...] = (
@@ -40,7 +43,10 @@ ORDERS: tuple[Order, ...] = (
     RecordOrder("/takes/walk 1"),
     SyncOrder(OffsetMethod.JUMP),
     SyncOrder(offset_ms=-3.5),
-    WelcomeOrder("abcd", {"k_sigma": 4.0}),
+    WelcomeOrder("abcd"),
+    WelcomeOrder(
+        "abcd", DetectorSettings("dark", 4.5, min_area_px=2.0), RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)
+    ),
     WaitOrder("not yet"),
     ClockOrder(1, -2, 3),
 )
@@ -61,6 +67,22 @@ def test_orders_look_on_the_wire_as_journals_have_them() -> None:
     assert encode_order(StartOrder(5, "tcp://127.0.0.1:1", 9)) == msgpack.packb(message)
     message = {"kind": "sync", "t_start_ns": 0, "address": "", "text": "flash", "details": {}}
     assert encode_order(SyncOrder(OffsetMethod.FLASH)) == msgpack.packb(message)
+
+
+@pytest.mark.parametrize(
+    ("details", "detector", "room"),
+    [
+        ({"k_sigma": "many", "min_area_px": 2.0, "novel": 1}, DetectorSettings(min_area_px=2.0), RoomSettings()),
+        ({"colors_rgb": "1 2, 3", "empty_s": "long"}, DetectorSettings(), RoomSettings()),
+        ({"colors_rgb": "1 2 999", "empty_s": -1.0}, DetectorSettings(), RoomSettings()),
+        ({"colors_rgb": "1 2 x", "empty_s": 3}, DetectorSettings(), RoomSettings(learn_s=3.0)),
+    ],
+)
+def test_a_welcome_of_another_version_is_taken_as_far_as_it_makes_sense(
+    details: Details, detector: DetectorSettings, room: RoomSettings
+) -> None:
+    message = {"kind": "welcome", "t_start_ns": 0, "address": "", "text": "abcd", "details": details}
+    assert decode_order(msgpack.packb(message)) == WelcomeOrder("abcd", detector, room)
 
 
 def test_details_that_are_no_numbers_or_words_are_refused() -> None:

@@ -10,9 +10,18 @@ import pytest
 import zmq
 
 from capture.clock import now_ns
-from capture.process.control import ClockOrder, Report, ReportKind, WaitOrder, WelcomeOrder, decode_order, encode_report
+from capture.process.control import (
+    ClockOrder,
+    Report,
+    ReportKind,
+    RoomSettings,
+    WaitOrder,
+    WelcomeOrder,
+    decode_order,
+    encode_report,
+)
 from capture.process.plan import CameraPlan
-from capture.remote.node import CameraNode, NodePlan, blobs_address, detector_settings, settings_details
+from capture.remote.node import CameraNode, NodePlan, blobs_address
 from capture.remote.server import HOLD_NS, NodeAdmission, NodeServer
 from capture.sockets.endpoints import KeySettings, secure_client
 from capture.sockets.keys import make_pairs
@@ -28,6 +37,7 @@ from tools.run.parts import AwaitedNode, NodeEntrance
 from tools.run.supervisor import Supervisor, new_session
 
 S = 1_000_000_000
+SETTINGS = (DetectorSettings(k_sigma=5.0), RoomSettings(learn_s=2.0))
 
 
 def hello(name: str) -> Report:
@@ -35,9 +45,9 @@ def hello(name: str) -> Report:
 
 
 def test_a_place_goes_to_the_first_and_to_another_only_when_that_one_is_silent() -> None:
-    admission = NodeAdmission("run", {"left": {"k_sigma": 5.0}})
+    admission = NodeAdmission("run", {"left": SETTINGS})
     answer, passed_on = admission.take(b"a", hello("left"), 10 * S)
-    assert answer == WelcomeOrder("run", {"k_sigma": 5.0})
+    assert answer == WelcomeOrder("run", *SETTINGS)
     assert passed_on is not None and (passed_on[0], passed_on[1].kind, passed_on[1].session) == ("left", ReportKind.HELLO, "run")
     answer, passed_on = admission.take(b"b", hello("left"), 10 * S + HOLD_NS - 1)
     assert isinstance(answer, WaitOrder) and "another node is the left camera" in answer.reason and passed_on is None
@@ -49,14 +59,14 @@ def test_a_place_goes_to_the_first_and_to_another_only_when_that_one_is_silent()
 
 
 def test_a_node_that_fails_gives_its_place_free_at_once() -> None:
-    admission = NodeAdmission("run", {"left": {}})
+    admission = NodeAdmission("run", {"left": SETTINGS})
     admission.take(b"a", hello("left"), 0)
     assert admission.take(b"a", Report(ReportKind.FAILED, "run", "gone", {}), 1)[1] is not None
     assert isinstance(admission.take(b"b", hello("left"), 2)[0], WelcomeOrder)
 
 
 def test_strangers_and_cameras_that_are_not_awaited_are_told_to_wait() -> None:
-    admission = NodeAdmission("run", {"left": {}})
+    admission = NodeAdmission("run", {"left": SETTINGS})
     answer, passed_on = admission.take(b"a", hello("right"), 0)
     assert isinstance(answer, WaitOrder) and "expects a node for: left; not for: right" in answer.reason and passed_on is None
     assert isinstance(admission.take(b"a", Report(ReportKind.BEAT, "run", "", {}), 0)[0], WaitOrder)
@@ -70,20 +80,13 @@ def test_the_time_is_answered_to_anybody() -> None:
     assert abs(answer.t2_ns - now_ns()) < 5 * S
 
 
-def test_settings_travel_as_details() -> None:
-    settings = DetectorSettings(mode="dark", k_sigma=4.5, min_area_px=2.0)
-    assert detector_settings(settings_details(settings)) == settings
-    # Another version of duocap may know other settings.
-    assert detector_settings({"k_sigma": "many", "min_area_px": 2.0, "novel": 1}) == DetectorSettings(min_area_px=2.0)
-
-
 def test_blobs_go_to_the_host_that_answered() -> None:
     assert blobs_address("tcp://0.0.0.0:5573", "tcp://studio.lan:5572") == "tcp://studio.lan:5573"
     assert blobs_address("tcp://[::]:5573", "tcp://[fe80::1]:5572") == "tcp://[fe80::1]:5573"
 
 
 def test_a_desk_drops_what_is_malformed_and_answers_on(capsys: pytest.CaptureFixture[str], kept: Kept) -> None:
-    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": {}}))
+    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": SETTINGS}))
     dealer = zmq.Context.instance().socket(zmq.DEALER)
     dealer.connect(desk.address)
     for payload in (
@@ -107,7 +110,7 @@ class Runner:
         self.said: list[str] = []
         self.error: Exception | None = None
         self._end = threading.Event()
-        plan = NodePlan(camera, address, source, lambda settings, source: fakes.corner(source), True, keys)
+        plan = NodePlan(camera, address, source, lambda settings, source, *room: fakes.corner(source), True, keys)
         self._node = CameraNode(plan, self.said.append)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -189,7 +192,7 @@ def test_a_node_that_ends_is_waited_for_and_another_takes_its_place() -> None:
 
 @pytest.mark.timeout(300)
 def test_a_camera_that_cannot_be_opened_is_told_on_both_sides_and_tried_again(kept: Kept) -> None:
-    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": {}}))
+    desk = kept(NodeServer("tcp://127.0.0.1:0", None, new_session(), {"left": SETTINGS}))
     node = kept(Runner(desk.address, fakes.MissingSource))
     heard: list[str] = []
     deadline = time.monotonic() + 60
@@ -203,7 +206,7 @@ def test_a_camera_that_cannot_be_opened_is_told_on_both_sides_and_tried_again(ke
 
 def test_nobody_without_a_key_gets_an_answer(tmp_path: Path, kept: Kept) -> None:
     make_pairs(tmp_path)
-    desk = kept(NodeServer("tcp://127.0.0.1:0", KeySettings(tmp_path), new_session(), {"left": {}}))
+    desk = kept(NodeServer("tcp://127.0.0.1:0", KeySettings(tmp_path), new_session(), {"left": SETTINGS}))
     answers = []
     for keys in (None, KeySettings(tmp_path)):
         dealer = zmq.Context.instance().socket(zmq.DEALER)

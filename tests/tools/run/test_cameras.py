@@ -10,8 +10,8 @@ import pytest
 
 from calibration.camera import Rig
 from capture.packets import PairedBlobs
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
-from capture.remote.node import detector_settings, room_details, room_settings, settings_details
 from capture.sources.network.address import without_secrets
 from capture.sources.webcam.webcam import Webcam
 from config.errors import SettingsError, SourceError
@@ -24,7 +24,7 @@ from tests.support import fakes
 from tests.support.cameras.device import Manners, two_cameras
 from tests.support.ports import free_address
 from tools.run import run as run_module
-from tools.run.cameras import CameraKind, RoomSettings, camera_plan, check_camera, check_cameras, kind_of, stable_name
+from tools.run.cameras import CameraKind, camera_plan, check_camera, check_cameras, kind_of, stable_name
 from tools.run.node import node_plan
 from tools.run.parts import AwaitedNode
 from tools.run.run import LiveRun, run_live
@@ -100,15 +100,11 @@ def test_what_was_tuned_for_a_camera_is_used_again_by_its_name(tmp_path: Path) -
     assert stable_name("http://ann:x@h/v", None) == "http://h/v" and stable_name("node", None) == ""
 
 
-def test_a_node_is_told_of_the_room_and_takes_only_what_makes_sense() -> None:
+def test_a_node_is_told_of_the_room() -> None:
     room = RoomSettings(((255.0, 40.0, 0.0), (10.0, 20.5, 30.0)), 4.0)
     plan = camera_plan("node", 0, Settings(), None, room)
     assert isinstance(plan, AwaitedNode)
-    details = settings_details(plan.detector) | plan.room
-    assert room_settings(details) == {"colors_rgb": room.colors_rgb, "learn_s": 4.0}
-    assert detector_settings(details) == DetectorSettings()
-    assert room_settings(settings_details(DetectorSettings())) == {} == room_settings({"colors_rgb": "1 2, 3", "empty_s": "long"})
-    assert room_settings({"colors_rgb": "1 2 999", "empty_s": -1.0}) == {} and room_details((), 0.0) == {}
+    assert (plan.detector, plan.room) == (DetectorSettings(), room)
 
 
 def test_a_node_opens_a_webcam_with_its_own_settings(tmp_path: Path) -> None:

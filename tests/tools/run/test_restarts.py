@@ -1,9 +1,10 @@
 """When a process is started again, by hand."""
 
+from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.settings import Settings
 from tests.support.fakes import CountingSource
-from tools.run.cameras import RoomSettings, camera_plan
+from tools.run.cameras import camera_plan
 from tools.run.child import FIRST_PAUSE_NS, GOOD_NS, MAX_PAUSE_NS, QUICK_NS, ChildProcess, Restarts, duration_words
 
 
