@@ -28,15 +28,14 @@ def publish_forever(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after_s", [0.35, 0.9, 1.6])
-def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path, after_s: float) -> None:
+def test_after_a_kill_at_most_the_last_second_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "killed.mcap"
     process = multiprocessing.get_context("spawn").Process(target=publish_forever, args=(file,), daemon=True)
     process.start()
     while not file.exists() or file.stat().st_size < 800:  # the first chunk is there
         assert process.is_alive()
         time.sleep(0.01)
-    time.sleep(after_s)
+    time.sleep(0.9)
     t_kill_ns = now_ns()
     process.kill()
     process.join()
