@@ -1,4 +1,4 @@
-"""The publisher on real sockets: late joiners get the skeleton, slow ones hold nobody up, a taken port is named."""
+"""Publisher and subscriber on real sockets: late joiners get the skeleton, slow ones hold nobody up, a taken port is named."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from stream.publish.publisher import MAX_UNKNOWN, Publisher, StreamError
 from stream.publish.subscriber import Subscriber
 from tests.support.kept import Kept
 from tests.support.ports import peer
-from tests.support.stream_messages import POSE, SKELETON
+from tests.support.stream_messages import POSE, SKELETON, same
 from tests.support.waiting import wait_until
 
 
@@ -112,3 +112,16 @@ def test_a_peer_that_mistakes_a_few_topics_stays(kept: Kept) -> None:
     publisher.publish(POSE)
     assert isinstance(decode(socket.recv()), PoseMessage)
     assert publisher.n_malformed == 6  # an unsubscription is never counted
+
+
+def test_malformed_messages_are_counted_and_the_next_pose_comes(kept: Kept) -> None:
+    socket: zmq.Socket[bytes] = kept(zmq.Context.instance().socket(zmq.XPUB))
+    subscriber = kept(Subscriber(f"tcp://127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}"))
+    assert socket.poll(30_000) and socket.recv()
+    bad = (b"pose \xc1", b"pose", b"", b"other \x80", encode(POSE)[:-1])
+    for payload in (*bad, encode(POSE)):
+        socket.send(payload)
+    received: list[object] = []
+    wait_until(lambda: received.extend(subscriber.receive(100)) or received)
+    assert len(received) == 1 and same(received[0], POSE) and subscriber.n_malformed == len(bad)
+    assert subscriber.receive() == []
