@@ -21,8 +21,8 @@ from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError
 from config.markers import MarkerSet
 from config.settings import Settings
-from tools.calibrate.board_found import Progress
-from tools.calibrate.board_sources import BoardSpec
+from tools.calibrate.board.found import Progress
+from tools.calibrate.board.sources import BoardSpec
 from tools.calibrate.floor_sources import TimeWindow, board_pairs, marker_source, still_markers, walk_moments
 from tools.calibrate.outcome import check_report, print_report
 

@@ -22,9 +22,9 @@ from config.arrays import Floats
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.markers import MarkerSet
 from config.settings import Settings
-from tools.calibrate.board_found import BoardSearch, Progress, Size, size_of
-from tools.calibrate.board_sources import BoardSpec, search_board
-from tools.calibrate.board_stills import PicturePairs, decoded, search_stills
+from tools.calibrate.board.found import BoardSearch, Progress, Size, size_of
+from tools.calibrate.board.sources import BoardSpec, search_board
+from tools.calibrate.board.stills import PicturePairs, decoded, search_stills
 
 NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this

@@ -20,7 +20,7 @@ from calibration.solve.selection import Selection, describe_selection, select_vi
 from calibration.solve.solution import RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERAS
-from tools.calibrate.board_found import BoardSearch
+from tools.calibrate.board.found import BoardSearch
 from tools.calibrate.outcome import check_report, print_report
 from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
 

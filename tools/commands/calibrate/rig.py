@@ -12,7 +12,7 @@ from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
 
 if TYPE_CHECKING:
-    from tools.calibrate.board_sources import BoardSpec
+    from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
 
 Left = Annotated[
@@ -93,7 +93,7 @@ def rig(
     """Calibrate both cameras, or one alone, from pictures of a board (print one: duocap calibrate board)."""
     from calibration.board.diagnosis import board_note
     from calibration.board.pattern import board_from_text
-    from tools.calibrate.board_sources import BoardSpec
+    from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
     from tools.calibrate.rig_checks import read_intrinsics
 
@@ -133,7 +133,7 @@ def _is_file(source: str) -> bool:
 
 def _from_files(spec: "BoardSpec", task: "RigTask") -> None:
     """Look for the board in files and calibrate."""
-    from tools.calibrate.board_sources import search_board, with_offset
+    from tools.calibrate.board.sources import search_board, with_offset
     from tools.calibrate.rig import calibrate_found
     from tools.progress import progress_bar
 

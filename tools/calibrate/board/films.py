@@ -13,7 +13,7 @@ from calibration.board.views import BoardView, ViewPair
 from capture.packets import Frame
 from capture.sources.source import Source
 from config.arrays import Floats, Image
-from tools.calibrate.board_found import BoardlessPictures, BoardSearch, Progress, small
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, small
 
 MOMENT_S = 0.25
 N_MOMENTS = 480  # of a long film

@@ -18,9 +18,9 @@ from capture.sources.source import Source, open_source
 from capture.sources.timestamps import read_timestamps
 from config.arrays import Floats
 from config.errors import SourceError
-from tools.calibrate.board_films import FEW, search_film
-from tools.calibrate.board_found import BoardSearch, Progress, small
-from tools.calibrate.board_stills import images_in, search_stills, stills_of
+from tools.calibrate.board.films import FEW, search_film
+from tools.calibrate.board.found import BoardSearch, Progress, small
+from tools.calibrate.board.stills import images_in, search_stills, stills_of
 
 RATE_HZ = 200.0
 MAX_OFFSET_S = 2.0

@@ -13,10 +13,10 @@ from capture.packets import Frame
 from capture.sources.source import Facts, Stamp
 from config.arrays import Image
 from config.errors import SourceError
-from tools.calibrate.board_films import length_words, moments_of, rows_of, with_motion
-from tools.calibrate.board_found import N_MISSES, BoardlessPictures
-from tools.calibrate.board_sources import change_of, offset_between
-from tools.calibrate.board_stills import PicturePairs, images_in, search_stills, stills_of
+from tools.calibrate.board.films import length_words, moments_of, rows_of, with_motion
+from tools.calibrate.board.found import N_MISSES, BoardlessPictures
+from tools.calibrate.board.sources import change_of, offset_between
+from tools.calibrate.board.stills import PicturePairs, images_in, search_stills, stills_of
 
 BOARD = Board("chessboard", 9, 6, 0.025)
 MS = 1_000_000

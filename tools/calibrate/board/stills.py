@@ -23,7 +23,7 @@ from capture.sources.source import IMAGE_SUFFIXES, natural_key
 from config.arrays import Image
 from config.errors import SourceError
 from config.settings import CAMERAS
-from tools.calibrate.board_found import BoardlessPictures, BoardSearch, Progress, Size, size_of
+from tools.calibrate.board.found import BoardlessPictures, BoardSearch, Progress, Size, size_of
 
 MIN_SHARED = 0.5  # of the shorter folder: so many numbers must be found in both, or else numbers mean nothing
 NUMBER = re.compile(r"\d+")
