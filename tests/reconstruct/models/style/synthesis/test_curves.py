@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
-from reconstruct.models.style.model import StyleError
 from reconstruct.models.style.synthesis.curves import KeyedCurve, resample_motion, span_s
 from tests.support.style_posers import T_POSE
 
@@ -32,20 +30,6 @@ def test_two_keys_are_joined_by_a_line() -> None:
     for way in ("monotone", "smooth"):
         middle = KeyedCurve(np.array([0.0, 2.0]), ARC[:2], way).at(np.array([0.5]))
         np.testing.assert_allclose(middle, [[0.25, 0.5, 0.0]])
-
-
-@pytest.mark.parametrize(
-    ("time_s", "place", "words"),
-    [
-        ([1.0], ARC[:1], "two keys or more, this has 1"),
-        ([0.0, 0.0], ARC[:2], "do not rise"),
-        ([0.0, 1.0], ARC[:3], "2 times and 3 places"),
-        ([0.0, np.nan], ARC[:2], "not finite"),
-    ],
-)
-def test_what_is_no_curve_is_refused(time_s: list[float], place: Floats, words: str) -> None:
-    with pytest.raises(StyleError, match=words):
-        KeyedCurve(np.array(time_s), place)
 
 
 def test_a_motion_at_other_rates_goes_through_its_poses_and_has_their_length() -> None:
