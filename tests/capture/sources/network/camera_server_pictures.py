@@ -1,4 +1,4 @@
-"""Pictures for the camera servers: of the real recording, of a rendered scene, and numbered ones a test can read back."""
+"""Pictures for the camera servers: of the real recording, and numbered ones a test can read back."""
 
 from functools import cache
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from capture.sources.simulated.camera import SimulatedCamera
-from capture.sources.simulated.scene import SimulatedScene
 from tests.support.cameras.mjpeg import encoded
 
 BITS, CELL_PX = 12, 16
@@ -31,14 +29,6 @@ def number_of(image: np.ndarray) -> int:
 def numbered_jpegs(count: int, size: tuple[int, int] = (256, 64)) -> tuple[bytes, ...]:
     """Return the numbers 0 to count - 1 as JPEGs."""
     return tuple(encoded(numbered_image(number, size)) for number in range(count))
-
-
-@cache
-def rendered_jpegs(scene: SimulatedScene, camera: int, count: int, quality: int = 90) -> tuple[bytes, ...]:
-    """Return the first frames of a simulated camera as JPEGs."""
-    source = SimulatedCamera(scene, camera)
-    frames = (source.read() for _ in range(count))
-    return tuple(encoded(frame.image, quality) for frame in frames if frame is not None)
 
 
 @cache
