@@ -7,8 +7,7 @@ from capture.clock import SuspendDetector, now_ns
 from capture.process.control import Order, RecordOrder, ReportKind, StartOrder, StopOrder, TuneOrder
 from capture.process.link import SupervisorAddress, SupervisorLink, freeze_objects, run_child
 from capture.process.plan import CameraPlan
-from capture.process.reader import HANG_S, CameraOpening, CameraReader, hung_s
-from capture.sources.reopening import ReaderHandle
+from capture.process.reader import CameraOpening, CameraReader
 from config.errors import DuocapError
 
 CONTROL_PERIOD_MS = 50
@@ -44,7 +43,8 @@ class CameraLoop:
             if suspended_ns and opening.handle.busy_since_ns:
                 opening.handle.busy_since_ns = now_ns()  # not the driver's fault
             self._report_events(opening.handle.notices.fetch())
-            self._watch_driver(opening.handle)
+            if opening.watch_driver():
+                raise DriverHungError("its driver does not answer any more")
             if self._reader is None:
                 self._reader = opening.result()
                 if self._reader is None:
@@ -81,14 +81,6 @@ class CameraLoop:
         if reader.ended.is_set() and not self._end_reported:
             self._end_reported = True
             self._supervisor.report(ReportKind.ENDED, counts=reader.counts())
-
-    def _watch_driver(self, handle: ReaderHandle) -> None:
-        """Release a hung driver; raise DriverHungError if that does not help."""
-        late_s = hung_s(handle, now_ns())
-        if late_s and self._reader is not None:
-            self._reader.free_driver()
-        if late_s > HANG_S:
-            raise DriverHungError("its driver does not answer any more")
 
     def _obey(self, order: Order) -> bool:
         """Follow one order; return True for stop."""

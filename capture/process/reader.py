@@ -272,6 +272,13 @@ class CameraOpening:
             if self.handle.stop.is_set():
                 reader.stop()
 
+    def watch_driver(self) -> bool:
+        """Release a hung driver; return whether that does not help, so that only another process can open the camera again."""
+        late_s = hung_s(self.handle, now_ns())
+        if late_s and self._reader is not None:
+            self._reader.free_driver()
+        return late_s > HANG_S
+
     def result(self) -> CameraReader | None:
         """Return the reader once it is there; raises what opening raised."""
         if self._error is not None:

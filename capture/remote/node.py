@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from capture.clock import now_ns
 from capture.process.control import Order, ReportKind, StartOrder, StopOrder, TuneOrder, WaitOrder, WelcomeOrder
 from capture.process.plan import CameraPlan, FrameDetector
-from capture.process.reader import HANG_S, CameraOpening, CameraReader, hung_s
+from capture.process.reader import CameraOpening, CameraReader
 from capture.remote.connection import NodeConnection
 from capture.sockets.endpoints import KeySettings
 from capture.sources.source import Source
@@ -141,7 +141,8 @@ class CameraNode:
         for text in self._opening.handle.notices.fetch():
             self._notify(text)
             self.connection.report(ReportKind.EVENT, text)
-        self._watch_driver()
+        if self._opening.watch_driver():
+            raise SourceError("the camera's driver does not answer any more; end this node and start it again")
         if self.reader is None:
             self.reader = self._opening.result()
             if self.reader is None:
@@ -158,15 +159,6 @@ class CameraNode:
         if self.reader.ended.is_set() and not self._end_reported:
             self._end_reported = True
             self.connection.report(ReportKind.ENDED, counts=self.reader.counts())
-
-    def _watch_driver(self) -> None:
-        """Release a hung driver. Raises SourceError if that does not help."""
-        assert self._opening is not None
-        late_s = hung_s(self._opening.handle, now_ns())
-        if late_s and self.reader is not None:
-            self.reader.free_driver()
-        if late_s > HANG_S:
-            raise SourceError("the camera's driver does not answer any more; end this node and start it again")
 
     def _watch_connection(self) -> None:
         """Notify when the run is out of reach and when it is back; leave it if it stays away."""

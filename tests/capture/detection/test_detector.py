@@ -219,17 +219,6 @@ def test_images_of_any_size(size: tuple[int, int]) -> None:
             assert len(detector.step(frame_of(np.full((size[1], size[0], 3), level, np.uint8), index))) == 0
 
 
-def test_what_was_seen_of_the_last_frame() -> None:
-    detector = Detector(DetectorSettings())
-    assert detector.view().mode is None and len(detector.view().runs) == 0
-    blobs = detector.step(frame_of(shot(dark_scene(190.0), 2.0, np.random.default_rng(14))))
-    view = detector.view()
-    assert (view.mode, view.flooded) == (Mode.DARK, False)
-    assert view.threshold is not None and 22 < view.threshold < 190
-    inside = [(run[0], run[1]) for run in view.runs.tolist()]
-    assert sum(run[2] - run[1] + 1 for run in view.runs.tolist()) == blobs.area_px.sum() and len(set(inside)) == len(inside)
-
-
 def test_settings_change_while_it_runs() -> None:
     random = np.random.default_rng(15)
     detector = Detector(DetectorSettings(), lit_background(random))

@@ -239,6 +239,7 @@ def test_a_detector_is_asked_what_it_saw() -> None:
     detector = Detector(DetectorSettings(mode="dark"))
     look = overlay_source(detector)
     assert look is not None and overlay_source(object()) is None
+    assert look().mode == "" and len(look().runs) == 0  # before the first frame
     image = np.zeros((480, 640, 3), np.uint8)
     centers = [(60 + 90 * n, 100 + 37 * n) for n in range(6)]
     for center in centers:

@@ -18,6 +18,7 @@ from capture.sources.reopening import ReaderHandle
 from config.errors import CalibrationError, SourceError
 from config.settings import DetectorSettings
 from tests.support import fakes
+from tests.support.waiting import wait_until
 
 
 class Camera(fakes.CountingSource):
@@ -215,6 +216,17 @@ def test_a_driver_that_hangs_in_a_read_is_freed_by_closing() -> None:
     worker.stop()
 
 
+def test_a_driver_that_stays_hung_though_released_is_given_up() -> None:
+    opening = CameraOpening(plan(lambda: Camera(8)))
+    wait_until(opening.result)
+    assert not opening.watch_driver() and opening.handle.notices.fetch() == []
+    opening.handle.busy_since_ns = now_ns() - round((HANG_S + 1.0) * 1e9)
+    assert not opening.watch_driver() and "trying to open it anew" in opening.handle.notices.fetch()[0]
+    opening.handle.busy_since_ns = now_ns() - round((2.0 * HANG_S + 1.0) * 1e9)
+    assert opening.watch_driver()
+    opening.abandon()
+
+
 def test_a_camera_that_is_awaited_can_be_abandoned() -> None:
     def missing() -> object:
         raise SourceError("camera 7: not there")
@@ -290,21 +302,6 @@ def test_an_error_of_the_source_is_kept_for_the_main_thread() -> None:
     worker = CameraReader(CameraPlan(0, lambda: fakes.BrokenSource(0), fakes.corner, paced=True))
     sent_by(worker)
     assert isinstance(worker.error, ZeroDivisionError)
-
-
-def test_a_camera_whose_first_picture_fails_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node tries again in the same process: a camera still held would be busy for ever."""
-    closed: list[str] = []
-    monkeypatch.setattr(fakes.BrokenSource, "close", lambda self: closed.append("source"))
-
-    def broken() -> fakes.BrokenSource:
-        source = fakes.BrokenSource(0)
-        source._index = 10
-        return source
-
-    with pytest.raises(ZeroDivisionError):
-        CameraReader(CameraPlan(0, broken, fakes.corner, paced=True))
-    assert closed == ["source"]
 
 
 def test_a_stuck_source_does_not_hold_the_stop() -> None:
