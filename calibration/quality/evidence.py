@@ -6,6 +6,7 @@ Everything is linear around the solution. Each view gives information about the 
 board's flatness, the cameras' poses from some view on.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -163,21 +164,20 @@ def board_form(evidence: Evidence) -> Floats:
     return np.asarray(np.eye(len(evidence.free))[:, evidence.n_rig :])
 
 
-def camera_moved_at(evidence: Evidence, view: int) -> Alternative:
-    """Let the right camera have another pose from a view on; extra: change of that pose, (6,)."""
-    late = np.zeros(len(evidence.score), bool)
-    late[view:] = True
-    G = len(evidence.free)
-    pose = np.eye(G)[:, evidence.n_rig - 6 : evidence.n_rig]
-    total, after = evidence.information.sum(axis=0), evidence.information[late].sum(axis=0)
-    D = evidence.free
-    S = np.block([[D.T @ total @ D, D.T @ after @ pose], [pose.T @ after @ D, pose.T @ after @ pose]])
-    score = np.concatenate([np.zeros(D.shape[1]), pose.T @ _scores_at_optimum(evidence, None)[late].sum(axis=0)])
-    step = scaled_inverse(S) @ score
-    gained = float(score @ step)
-    apart, spare = misfit(evidence)
-    spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
-    return Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :])
+def camera_moves(evidence: Evidence, views: Iterable[int]) -> list[Alternative]:
+    """Let the right camera have another pose from a view on, for each of some views; extra: change of that pose, (6,)."""
+    D, total, (apart, spare) = evidence.free, evidence.information.sum(axis=0), misfit(evidence)
+    pose = np.eye(len(D))[:, evidence.n_rig - 6 : evidence.n_rig]
+    scores, found = _scores_at_optimum(evidence, None), []
+    for view in views:
+        after = evidence.information[view:].sum(axis=0)
+        S = np.block([[D.T @ total @ D, D.T @ after @ pose], [pose.T @ after @ D, pose.T @ after @ pose]])
+        score = np.concatenate([np.zeros(D.shape[1]), pose.T @ scores[view:].sum(axis=0)])
+        step = scaled_inverse(S) @ score
+        gained = float(score @ step)
+        spread = max((apart - gained) / max(spare - 6, 1), MIN_SPREAD)
+        found.append(Alternative(gained / 6.0 / spread, np.asarray(D @ step[: D.shape[1]]), step[D.shape[1] :]))
+    return found
 
 
 def _scores_at_optimum(evidence: Evidence, extra: Floats | None) -> Floats:

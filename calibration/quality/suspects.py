@@ -9,7 +9,7 @@ from calibration.quality.evidence import (
     Evidence,
     alternative,
     board_form,
-    camera_moved_at,
+    camera_moves,
     downweight_misfits,
     fixed_lens_directions,
 )
@@ -123,8 +123,8 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     order = sorted(range(len(solution.pairs)), key=lambda v: solution.pairs[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
     both = [k for k, v in enumerate(order) if v in set(shared.tolist())]
-    tried = [(k, camera_moved_at(ordered, k)) for k in both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]]
-    at, other = max(tried, key=lambda each: each[1].f_statistic)
+    views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
+    at, other = max(zip(views, camera_moves(ordered, views), strict=True), key=lambda each: each[1].f_statistic)
     if other.f_statistic < SIGNIFICANT_MOVE:
         return []
     rotation_deg, shift_mm = np.degrees(np.linalg.norm(other.extra[:3])), 1e3 * np.linalg.norm(other.extra[3:])

@@ -139,6 +139,7 @@ def test_the_quick_look_finds_the_same_corners() -> None:
     assert find_board(render([], RIG.left), CHESSBOARD, quick=True) is None
 
 
+@pytest.mark.slow
 def test_every_real_picture_is_found_in_order() -> None:
     """Rows run along the board in all of them: neighbours in the order are neighbours in the picture, and both cameras agree."""
     for left, right in opencv_pairs():

@@ -9,7 +9,7 @@ from benchmarks.calibration.truth import TRUE_LENS, at_truth, lens_of, observati
 from calibration.quality.evidence import (
     alternative,
     board_form,
-    camera_moved_at,
+    camera_moves,
     clustered_covariance,
     covariance_of,
     disagreement,
@@ -91,9 +91,9 @@ def test_a_bend_is_found_in_its_own_direction() -> None:
 
 def test_a_move_is_found_where_it_was() -> None:
     made, evidence = scene(14, "bumped"), evidence_of(fitted(14, "bumped"))
-    gains = [camera_moved_at(evidence, v).f_statistic for v in range(4, len(made.pairs) - 4)]
+    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.pairs) - 4))]
     assert int(np.argmax(gains)) + 4 == len(made.pairs) // 2 and max(gains) > 50.0
-    other = camera_moved_at(evidence, len(made.pairs) // 2)
+    (other,) = camera_moves(evidence, [len(made.pairs) // 2])
     assert np.allclose(other.extra[:3], (0.004, -0.006, 0.003), atol=8e-4)
 
 
@@ -102,8 +102,8 @@ def test_one_spoilt_place_does_not_pass_for_a_move() -> None:
     residual = solution.residual_px.copy()
     residual[1, 2] += np.array([0.0, 6.0 * made.noise_px])
     evidence = evidence_of(replace(solution, residual_px=residual))
-    plain = max(camera_moved_at(evidence, v).f_statistic for v in range(3, 10))
-    calm = max(camera_moved_at(downweight_misfits(evidence), v).f_statistic for v in range(3, 10))
+    plain = max(move.f_statistic for move in camera_moves(evidence, range(3, 10)))
+    calm = max(move.f_statistic for move in camera_moves(downweight_misfits(evidence), range(3, 10)))
     assert calm < 14.0 and calm < plain
 
 

@@ -86,7 +86,8 @@ def test_a_stretched_and_bent_board_is_told_and_allowed_for() -> None:
     assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=2e-3)
 
 
-def test_wrong_corners_and_wrong_pairs_are_left_out() -> None:
+@pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["known lenses", "unknown lenses"])
+def test_wrong_corners_and_wrong_pairs_are_left_out(known: bool) -> None:
     """Of 14 views: two pairs of different moments, a view of one camera smeared by 5 px, and single corners off."""
     rig, places = true_rig(), true_places(14)
     pairs, rng = pairs_of(rig, places, 0.2), np.random.default_rng(4)
@@ -96,7 +97,7 @@ def test_wrong_corners_and_wrong_pairs_are_left_out() -> None:
     off = right_view(pairs[8].left).corners_px.copy()
     off[[7, 30]] += [[6.0, -3.0], [-4.0, 8.0]]
     pairs[8] = ViewPair(replace(right_view(pairs[8].left), corners_px=off), pairs[8].right)
-    solution = solve_rig(BOARD, pairs, SIZES)
+    solution = solve_rig(BOARD, pairs, SIZES, intrinsics=(rig.left, rig.right) if known else None)
     reasons = {right_view(dropped.pair.right).name: dropped.reason for dropped in solution.dropped}
     apart = DropReason.INCONSISTENT
     assert reasons == {"right11": apart, "right03": apart, "right06": DropReason.OUTLIER}
