@@ -132,8 +132,8 @@ def project(intrinsics: Floats, points_m: Floats) -> Floats:
     return out
 
 
-def projection_derivatives(intrinsics: Floats, points_m: Floats) -> tuple[Floats, Floats]:
-    """Return d pixel / d point and d pixel / d intrinsics: (9,), (..., 3) [m] -> (..., 2, 3), (..., 2, 9)."""
+def point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
+    """Return d pixel / d point: (9,), (..., 3) [m] -> (..., 2, 3)."""
     fx, fy, _, _, k1, k2, p1, p2, k3 = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
@@ -147,6 +147,16 @@ def projection_derivatives(intrinsics: Floats, points_m: Floats) -> tuple[Floats
     P[..., 0, 0], P[..., 0, 1], P[..., 1, 0], P[..., 1, 1] = xx / z, fx * cross / z, fy * cross / z, yy / z
     P[..., 0, 2] = -(x * xx + y * fx * cross) / z
     P[..., 1, 2] = -(x * fy * cross + y * yy) / z
+    return P
+
+
+def lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
+    """Return d pixel / d intrinsics: (9,), (..., 3) [m] -> (..., 2, 9)."""
+    fx, fy, _, _, k1, k2, p1, p2, k3 = intrinsics
+    z = np.maximum(points_m[..., 2], NEAREST_M)
+    x, y = points_m[..., 0] / z, points_m[..., 1] / z
+    r2 = x * x + y * y
+    radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
     Q = np.zeros((*points_m.shape[:-1], 2, N_INTRINSICS))
     Q[..., 0, 0] = x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x)
     Q[..., 1, 1] = y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y
@@ -155,7 +165,7 @@ def projection_derivatives(intrinsics: Floats, points_m: Floats) -> tuple[Floats
         Q[..., 0, column], Q[..., 1, column] = fx * x * power, fy * y * power
     Q[..., 0, 6], Q[..., 1, 6] = fx * 2.0 * x * y, fy * (r2 + 2.0 * y * y)
     Q[..., 0, 7], Q[..., 1, 7] = fx * (r2 + 2.0 * x * x), fy * 2.0 * x * y
-    return P, Q
+    return Q
 
 
 def camera_points(state: BundleState, points_m: Floats) -> list[Floats]:
@@ -191,8 +201,9 @@ def jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParamete
     points = camera_points(state, seen.points_m)
     column = 0
     for c, lens in enumerate(freedom.lenses):
-        P, Q = projection_derivatives(state.intrinsics[c], points[c])
-        shared[c, ..., column : column + lens.n_free] = Q @ lens.directions
+        P = point_derivatives(state.intrinsics[c], points[c])
+        if lens.n_free:
+            shared[c, ..., column : column + lens.n_free] = lens_derivatives(state.intrinsics[c], points[c]) @ lens.directions
         column += lens.n_free
         end = sum(lens.n_free for lens in freedom.lenses)
         if c == 1 and freedom.relative:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.solve.equations import NEAREST_M, project, projection_derivatives
+from calibration.solve.equations import NEAREST_M, point_derivatives, project
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -117,8 +117,7 @@ def jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     turned = state.points @ state.rotation.T
     left, right = state.points, turned + state.translation
     shared, place = np.zeros((2, F, K, 2, problem.n_shared)), np.empty((2, F, K, 2, 3))
-    P_left, _ = projection_derivatives(state.intrinsics[0], left)
-    P_right, _ = projection_derivatives(state.intrinsics[1], right)
+    P_left, P_right = point_derivatives(state.intrinsics[0], left), point_derivatives(state.intrinsics[1], right)
     place[0], place[1] = -P_left, -P_right @ state.rotation
     shared[1, ..., :3] = -np.cross(turned[:, :, None], P_right)
     shared[1, ..., 3:5] = -P_right @ tangents(state.translation)

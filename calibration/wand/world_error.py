@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.solve.equations import projection_derivatives
+from calibration.solve.equations import lens_derivatives
 from calibration.wand.adjust import WandFit, WandProblem, WandState, jacobians, tangents, weights
 from config.arrays import Floats
 from database.geometry.rotations import skew
@@ -76,7 +76,7 @@ def _residual_by_lens(state: WandState) -> Floats:
     out = np.zeros((2, *state.points.shape[:2], 2, 2 * N_LENS))
     for side, points in enumerate((state.points, right)):
         intrinsics = state.intrinsics[side]
-        _, Q = projection_derivatives(intrinsics, points)
+        Q = lens_derivatives(intrinsics, points)
         at = N_LENS * side
         out[side, ..., at] = -(Q[..., 0] * intrinsics[0] + Q[..., 1] * intrinsics[1])
         out[side, ..., at + 1], out[side, ..., at + 2] = -Q[..., 2], -Q[..., 3]

@@ -9,8 +9,9 @@ from calibration.solve.equations import (
     apply_step,
     formed_points,
     jacobian,
+    lens_derivatives,
+    point_derivatives,
     project,
-    projection_derivatives,
     residual_px,
     subset,
 )
@@ -32,7 +33,7 @@ def test_projection_is_opencvs() -> None:
 def test_projection_derivatives() -> None:
     state, _ = small_problem(1)
     k, points = state.intrinsics[0], np.random.default_rng(5).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (20, 3))
-    P, Q = projection_derivatives(k, points)
+    P, Q = point_derivatives(k, points), lens_derivatives(k, points)
     for i in range(3):
         e = 1e-6 * np.eye(3)[i]
         np.testing.assert_allclose(P[..., i], (project(k, points + e) - project(k, points - e)) / 2e-6, rtol=1e-6, atol=1e-4)
