@@ -31,6 +31,11 @@ RIG = synthetic_rig((-0.5, 1.2, 3.5), (0.5, 1.2, 3.5), (0.0, 1.0, 0.0))
 TICK_NS = 100_000_000
 NONE = np.zeros((0, 2))
 SETS = ("locomotion", "all_around", "dark_room")
+ONE_QUICKLY = [
+    pytest.param("locomotion", marks=pytest.mark.slow),
+    "all_around",
+    pytest.param("dark_room", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +93,7 @@ def test_a_good_pose_is_counted_down_and_taken(name: str, skeletons: list[Skelet
     assert performer.t_ns - since == pytest.approx(HOLD_NS, abs=TICK_NS)
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", ONE_QUICKLY)
 @pytest.mark.parametrize(
     ("slopes", "words"),
     [
@@ -119,7 +124,7 @@ def test_facing_the_cameras(skeletons: list[Skeleton]) -> None:
     assert performer.words(performer.points(turned_deg=20.0)).startswith("good")
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", ONE_QUICKLY)
 def test_a_missing_marker_is_named_with_the_camera_that_does_not_see_it(name: str, skeletons: list[Skeleton]) -> None:
     performer = Performer(name, skeletons)
     called = performer.markers.names[1]
