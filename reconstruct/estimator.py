@@ -139,7 +139,16 @@ class Estimator:
             return None
         if start is not None and near is None:
             self._search.forget()
-        problem, solution, used = self._solved(frame, root, reference, predicted, near)
+        # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
+        hint = reference if predicted is None and not frame.valid.any() else predicted
+        context, expected = self._expected(frame.t_capture_ns, reference, predicted, s)
+        observations = observations_from_markers(frame, self._rig, self._marker_sigma_m(s), self.world(reference))
+        for _ in range(s.passes):  # a better root makes a better query
+            used = self._neighbourhood(self.query(frame, root, _joint_angles(hint)), context, s) if near is None else near
+            prior = expected if predicted is None else self._with_tilt(frame, expected, used)
+            problem = self._problem(used, prior, observations)
+            solution = self._solve(problem, root)
+            root = (solution.rotation, solution.position_m)
         if near is None and predicted is not None and self.filler is not None and visibility(frame) is Visibility.SOME:
             solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
         state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
@@ -189,30 +198,19 @@ class Estimator:
         sigmas = (inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
         return root_from_rays(monocular_rays(frame, self._rig), torso, local_m, root, sigmas)
 
-    def _solved(
-        self, frame: MarkerFrame, root: Root, reference: BodyState, predicted: BodyState | None, near: Neighbourhood | None
-    ) -> tuple[FrameProblem, Solution, Neighbourhood]:
-        """Search, model and solve, more than once if the settings say so: a better root makes a better query."""
-        s, t_ns = settings_for(self._settings, visibility(frame)), frame.t_capture_ns
-        pose = None if predicted is None else predicted.joints[1:].ravel()
-        # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
-        hint = reference.joints[1:].ravel() if pose is None and not frame.valid.any() else pose
+    def _expected(
+        self, t_ns: int, reference: BodyState, predicted: BodyState | None, s: SolveSettings
+    ) -> tuple[MotionContext, RootPrior]:
+        """Return what the last poses say of the joints and of the root."""
         inflation = self._inflation(t_ns)
-        context = MotionContext(pose, self.history.last, t_ns, inflation)
-        expected = RootPrior(reference.rotation, reference.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
-        observations = observations_from_markers(frame, self._rig, self._marker_sigma_m(s), self.world(reference))
-        for _ in range(s.passes):
-            if near is None:
-                rows, distances = self._search.nearest(self.query(frame, root, hint), s.neighbours)
-                neighbours = neighbours_of(self.examples, rows, distances, s.sharpness)
-                used = neighbourhood(self._fitter, neighbours, context, s)
-            else:
-                used = near
-            prior = expected if predicted is None else self._with_tilt(frame, expected, used)
-            problem = self._problem(used, prior, observations)
-            solution = self._solve(problem, root)
-            root = (solution.rotation, solution.position_m)
-        return problem, solution, used
+        root = RootPrior(reference.rotation, reference.position_m, inflation * s.root_sigma_rad, inflation * s.root_sigma_m)
+        return MotionContext(_joint_angles(predicted), self.history.last, t_ns, inflation), root
+
+    def _neighbourhood(self, query: Query, context: MotionContext, s: SolveSettings) -> Neighbourhood:
+        """Search, and fit the local model."""
+        rows, distances = self._search.nearest(query, s.neighbours)
+        neighbours = neighbours_of(self.examples, rows, distances, s.sharpness)
+        return neighbourhood(self._fitter, neighbours, context, s)
 
     def _with_tilt(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
         """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
@@ -266,3 +264,8 @@ class Estimator:
         if self.history.last is None:
             return 1.0
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, MIN_INFLATION, MAX_INFLATION) ** 1.5)
+
+
+def _joint_angles(state: BodyState | None) -> Floats | None:
+    """Return the joint coordinates of a pose, (D,) [rad]."""
+    return None if state is None else state.joints[1:].ravel()

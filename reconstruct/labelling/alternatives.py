@@ -3,7 +3,6 @@
 Each frame tries the rivals of markers that are seen again, where the energy is high, and one pair of markers exchanged.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,16 +11,12 @@ from calibration.camera import Rig
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from reconstruct.estimator import Estimate, Estimator
-from reconstruct.history import BodyState
-from reconstruct.labelling.labeller import SECOND_OPINION, Labeller, exchange_labels, relabel_by_energy
-from reconstruct.models.local.neighbourhood import Neighbourhood
+from reconstruct.labelling.labeller import SECOND_OPINION, Estimating, Labeller, exchange_labels, relabel_by_energy
 from reconstruct.observations import monocular_rays
 
 NEAREST_ROWS = 16  # neighbours that bound how likely these labels are
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
-
-Estimating = Callable[[MarkerFrame, BodyState | None, Neighbourhood | None], Estimate | None]
 
 
 class Alternatives:
@@ -33,7 +28,7 @@ class Alternatives:
     def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate]:
         """Return the frame with the labels of least energy, and its estimate."""
         rivals = self._labeller.rivals(frame)
-        frame, estimate = relabel_by_energy(frame, estimate, rivals, lambda other: self._estimate(other, None, None))
+        frame, estimate = relabel_by_energy(frame, estimate, rivals, self._estimate)
         pair = self._suspects(frame, estimate)
         if pair is None:
             return frame, estimate

@@ -12,6 +12,8 @@ from config.arrays import Bools, Floats, Ints
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
 from reconstruct.estimator import Estimate
+from reconstruct.history import BodyState
+from reconstruct.models.local.neighbourhood import Neighbourhood
 from reconstruct.observations import Rays, nearest_on_rays
 from reconstruct.pose import Pose
 
@@ -29,6 +31,8 @@ RIVAL_SIGMAS, MAX_RIVALS = 4.0, 3  # how far off a marker may be expected and st
 SURPRISE = 10.0  # energy that right labels of a marker seen again seldom leave
 SECOND_OPINION = 4.0  # by how much an exchange of two labels must lower the energy
 SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be swapped, and by how much swapping must gain
+
+Estimating = Callable[[MarkerFrame, BodyState | None, Neighbourhood | None], Estimate | None]
 
 
 @dataclass
@@ -137,17 +141,17 @@ class Labeller:
 
 
 def relabel_by_energy(
-    frame: MarkerFrame, estimate: Estimate, rivals: list[tuple[int, int]], solve: Callable[[MarkerFrame], Estimate | None]
+    frame: MarkerFrame, estimate: Estimate, rivals: list[tuple[int, int]], solve: Estimating
 ) -> tuple[MarkerFrame, Estimate]:
     """Return the labels of least energy: the present ones, or those with a marker seen again taken for one of its rivals.
 
     A pose cannot reach a marker with a wrong limb at little energy. Nothing is tried where the energy is as low as with right
-    labels. rivals: of `Labeller.rivals`; solve: returns the estimate of a frame.
+    labels. rivals: of `Labeller.rivals`; solve: returns the estimate of a frame, from its prediction.
     """
     best = frame, estimate
     for pair in rivals if estimate.energy > SURPRISE else []:
         other = exchange_labels(frame, *pair)
-        solved = solve(other)
+        solved = solve(other, None, None)
         if solved is not None and solved.energy < best[1].energy - SECOND_OPINION:
             best = other, solved
     return best

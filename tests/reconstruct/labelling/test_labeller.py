@@ -156,8 +156,8 @@ def test_rivals_are_out_of_sight_and_near_what_is_back() -> None:
 def test_a_marker_that_is_back_gets_the_label_that_explains_it(here: float, there: float | None, taken: bool) -> None:
     own, frame = back_again()
 
-    def solve(other: MarkerFrame) -> Estimate | None:
-        assert other.valid[marker("head")] and not other.valid[marker("left_hand")]
+    def solve(other: MarkerFrame, start: object, near: object) -> Estimate | None:
+        assert start is None and near is None and other.valid[marker("head")] and not other.valid[marker("left_hand")]
         return None if there is None else cast(Estimate, SimpleNamespace(energy=there))
 
     labels, estimate = relabel_by_energy(frame, cast(Estimate, SimpleNamespace(energy=here)), own.rivals(frame), solve)
