@@ -22,6 +22,7 @@ from stream.publish.subscriber import Subscriber
 from stream.recording.recording import open_journal, open_recording
 from stream.recording.session import read_session, write_session
 from tests.support.cameras.mjpeg import MjpegProcess, Play
+from tests.support.compiled import compile_kernels
 from tests.support.ports import free_address
 from tests.tools.replay.recorded import Stage, recording_process, set_stage
 from tools.replay.given import journal_parts, video_parts
@@ -35,6 +36,8 @@ SECOND_NS = 1_000_000_000
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Set the stage; kernels first: those that a process compiles may differ in the last bit from those that another reads."""
+    compile_kernels()
     return set_stage(tmp_path_factory.mktemp("stage"))
 
 
