@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats
+from config.arrays import Floats, ReadOnlyArrays
 from config.errors import FileFormatError
 from config.jit import kernel
 
@@ -17,7 +17,7 @@ UNDISTORT_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Camera:
+class Camera(ReadOnlyArrays):
     """One calibrated camera.
 
     size: width, height [px]; matrix: intrinsics, (3, 3) [px]; distortions: (4,) or (5,);

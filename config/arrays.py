@@ -1,4 +1,7 @@
-"""Names for arrays of one dtype; shapes and units are in the docstrings."""
+"""Names for arrays of one dtype, shapes and units being in the docstrings; dataclasses of read-only arrays."""
+
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,3 +12,16 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 Image = NDArray[np.uint8]  # (height, width, 3) BGR, or (height, width)
+
+
+class ReadOnlyArrays:
+    """A dataclass that makes its arrays read-only, in every process: an unpickled one is made by its constructor, too.
+
+    numba compiles a kernel once more for arrays that may be written to: 15 s for the solver's, and other last bits.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the constructor's arguments."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Floats, ReadOnlyArrays
 from config.joints import JOINT_INDEX, N_JOINTS, PARENTS
 from database.geometry.rotations import matrix_from_rotvec
 
@@ -43,7 +43,7 @@ REFERENCE.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Skeleton:
+class Skeleton(ReadOnlyArrays):
     """The bone lengths of one person in the rest pose.
 
     name: of the person; offsets_m: joint from its parent, (J, 3) [m], row 0 zero; tails_m: end of each joint's own bone from the

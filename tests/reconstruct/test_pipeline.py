@@ -179,6 +179,12 @@ def test_nobody_there(session: Session) -> None:
     assert not pose.measured.any() and not pose.confidence.any()
 
 
+def test_a_fit_that_leaves_the_markers_far_off_is_no_pose(session: Session) -> None:
+    strict = replace(Settings(), label=replace(Settings().label, max_residual_m=1e-6))
+    pipeline = Pipeline(session.rig, session.subject, session.table, strict)
+    assert {pipeline.step(pair).state for pair in session.pairs()[:30]} == {TrackingState.LOST}
+
+
 def test_three_markers_are_too_few(session: Session) -> None:
     pipeline = session.pipeline()
     states = [pipeline.step(pair).state for pair in session.pairs({range(30, 45): list(range(11))})[:50]]

@@ -17,26 +17,26 @@ def compile_kernels() -> None:
 
 
 def _poses() -> None:
-    """Compile what a frame needs from match to finish."""
+    """Compile what a frame needs from match to finish, with a database in memory and with one in a file, which is read-only."""
+    from database.default import default_database
     from reconstruct.pipeline import Pipeline
     from tests.support.people import front_rig, person, t_pose_clip, table_of
 
     subject = person()
-    Pipeline(front_rig(), subject, table_of([t_pose_clip(subject.skeleton, 60)]), Settings()).warm()
+    for table in (table_of([t_pose_clip(subject.skeleton, 60)]), default_database()):
+        Pipeline(front_rig(), subject, table, Settings()).warm()
 
 
 def _images() -> None:
-    """Compile what images and styles need, and build the database that comes with the program."""
+    """Compile what images and styles need."""
     from capture.background.live import LiveBackground
     from capture.detection.detector import warm_detection
     from capture.timing.synchronise import warm_synchroniser
-    from database.default import default_database
     from reconstruct.missing.style import warm_style_model
 
     warm_detection()
     LiveBackground(3.0, 10.0, 0.0).warm()
     warm_synchroniser(Settings().time)
-    default_database()
     warm_style_model()
 
 

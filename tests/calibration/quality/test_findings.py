@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from calibration.quality.findings import describe_form, dropped_findings
+from calibration.quality.measures import sanity_findings
 from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
 from calibration.solve.solution import BoardForm, DroppedPair, DropReason, RigSolution
 from tests.calibration.quality.scenes import fitted
@@ -78,3 +80,15 @@ def test_a_form_is_reported_if_it_is_significant_and_large() -> None:
     assert bent.text == "the board is bent by 2.1 mm (+- 0.2 mm)"
     assert describe_form(BoardForm(-0.004, 0.002, 0.0021, 0.0009)) == [], "not significant"
     assert describe_form(BoardForm(0.001, 0.0001, 0.0003, 0.00001)) == [], "significant, but too little to matter"
+
+
+@pytest.mark.parametrize(("stretch", "grade"), [(1.0, None), (1.1, Grade.POOR), (1.3, Grade.FAIL)])
+def test_pictures_that_were_stretched_are_told_by_their_focal_lengths(stretch: float, grade: Grade | None) -> None:
+    solution = fitted(SCENE)
+    right = solution.rig.right
+    matrix = right.matrix * np.array([[stretch], [1.0], [1.0]])
+    matrix[0, 2] = right.matrix[0, 2]
+    stretched = replace(solution, rig=replace(solution.rig, right=replace(right, matrix=matrix)))
+    told = [finding for finding in sanity_findings(stretched) if "fx/fy" in finding.text]
+    assert [finding.grade for finding in told] == ([] if grade is None else [grade])
+    assert all(finding.text.startswith("the right camera's") for finding in told)

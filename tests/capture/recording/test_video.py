@@ -254,14 +254,18 @@ def test_a_folder_that_is_gone_is_told_and_the_camera_goes_on(tmp_path: Path, ke
     taker.take(frame(1), NO_BLOBS, 5)
 
 
+@pytest.mark.parametrize("limit", ["pictures", "bytes"])
 def test_what_does_not_fit_the_queue_is_counted_and_told_and_never_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept
 ) -> None:
     monkeypatch.setattr("capture.recording.sink.FLUSH_S", 60.0)
+    if limit == "bytes":
+        monkeypatch.setattr("capture.recording.sink.MAX_QUEUED", 10 * MAX_QUEUED)
+        monkeypatch.setattr("capture.recording.sink.MAX_QUEUED_BYTES", MAX_QUEUED * frame(0).image.nbytes)
     taker = kept(VideoSink("left", Camera()))
     taker.record(str(tmp_path))
     for k in range(MAX_QUEUED + 7):
-        taker.take(frame(k), NO_BLOBS, 5)
+        taker.take(frame(k, compressed=limit == "pictures"), NO_BLOBS, 5)
     assert taker.notices() == ["7 pictures of the left camera are not recorded: disk or machine are too slow"]
     assert taker.notices() == []
     taker.close()

@@ -50,7 +50,7 @@ def room() -> Room:
 
 def reach_matching(pipeline: Pipeline, pair: PairedBlobs) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
-    kept = pipeline._reflections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
+    kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
     return len(kept.left), len(kept.right)
 
 
