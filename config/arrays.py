@@ -14,6 +14,16 @@ Bytes = NDArray[np.uint8]
 Image = NDArray[np.uint8]  # (height, width, 3) BGR, or (height, width)
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous read-only view of an array, a copy where it is not contiguous.
+
+    Kernels that get some arrays writable and others read-only are compiled for both.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view
+
+
 class ReadOnlyArrays:
     """A dataclass that makes its arrays read-only, in every process: an unpickled one is made by its constructor, too.
 

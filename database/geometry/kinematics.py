@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -112,10 +112,10 @@ def _marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, o
 def _markers_and_jacobian(
     rotvec: Floats,
     directions: Floats,
-    chain: KinematicChain | tuple[Ints, Floats, Floats],
+    chain: KinematicChain,
     joint: Ints,
     offset_m: Floats,
-    work: KinematicsWork | tuple[Floats, Floats, Floats, Floats],
+    work: KinematicsWork,
     points: Floats,
     jacobian: Floats,
 ) -> None:
@@ -179,9 +179,9 @@ def forward(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[F
     rotvec: (..., J, 3) [rad], row 0 the root's orientation, charted as in `database.geometry.skeleton`; root_m: (..., 3) [m].
     Returns G (..., J, 3, 3) and p (..., J, 3) [m], world frame.
     """
-    r = np.ascontiguousarray(rotvec, np.float64)
+    r = read_only(np.asarray(rotvec, np.float64))
     shape = r.shape[:-2]
-    root = np.ascontiguousarray(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
+    root = read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
     out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))
     _forward_many(r.reshape(-1, N_JOINTS, 3), root.reshape(-1, 3), _chain(skeleton), *out)
@@ -194,9 +194,9 @@ def local_markers(skeleton: Skeleton, rotvec: ArrayLike, joint: Ints, offset_m: 
     rotvec: (N, J, 3) [rad]; joint: joint of each marker, (M,); offset_m: marker in its joint's frame, (M, 3) [m].
     Returns (N, M, 3) [m].
     """
-    r = np.ascontiguousarray(rotvec, np.float64)
+    r = read_only(np.asarray(rotvec, np.float64))
     out = np.empty((len(r), len(joint), 3))
-    _marker_positions_many(r, _chain(skeleton), joint, np.ascontiguousarray(offset_m, np.float64), out)
+    _marker_positions_many(r, _chain(skeleton), read_only(joint), read_only(np.asarray(offset_m, np.float64)), out)
     return out
 
 
@@ -208,13 +208,13 @@ def markers_and_jacobian(
     rotvec: (J, 3) [rad], row 0 the root's orientation; directions: (J, 3, B), change of `rotvec` per unit of each coordinate.
     Returns points (M, 3) [m] and jacobian (M, 3, B) [m per unit].
     """
-    U = np.ascontiguousarray(directions, np.float64)
+    U = read_only(np.asarray(directions, np.float64))
     B = U.shape[2]
     points, jacobian = np.empty((len(joint), 3)), np.empty((len(joint), 3, B))
     G, p, spin, velocity = (np.empty((N_JOINTS, *shape)) for shape in ((3, 3), (3,), (3, B), (3, B)))
     work = KinematicsWork(G, p, spin, velocity)
-    r = np.ascontiguousarray(rotvec, np.float64)
-    _markers_and_jacobian(r, U, _chain(skeleton), joint, np.ascontiguousarray(offset_m, np.float64), work, points, jacobian)
+    r, offset = np.array(rotvec, np.float64, order="C"), read_only(np.asarray(offset_m, np.float64))
+    _markers_and_jacobian(r, U, _chain(skeleton), read_only(joint), offset, work, points, jacobian)
     return points, jacobian
 
 

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.subject.subject import Subject
-from config.arrays import Ints, Singles
+from config.arrays import Ints, Singles, read_only
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.search.kernels import Features
 
 CHUNK = 20_000
 
@@ -49,6 +50,11 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.pose)
+
+    @property
+    def features(self) -> Features:
+        """What queries are compared with, for the kernels."""
+        return Features(read_only(self.marker_m), read_only(self.pose))
 
 
 def examples_for(subject: Subject, table: PoseTable) -> Examples:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Singles
+from config.arrays import Singles, read_only
 from config.jit import kernel
 from reconstruct.search.kernels import Lists
 
@@ -62,7 +62,7 @@ def assign_centers(marker_m: Singles, center_m: Singles) -> NDArray[np.int32]:
     """Return the nearest of centres (L, 3M) for every pose (N, 3M), (N,), the first of equals."""
     out = np.empty(len(marker_m), np.int32)
     columns = np.ascontiguousarray(center_m.T)
-    _nearest_centers(marker_m, columns, np.empty(len(center_m), np.float32), out)
+    _nearest_centers(read_only(marker_m), read_only(columns), np.empty(len(center_m), np.float32), out)
     return out
 
 

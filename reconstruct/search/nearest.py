@@ -14,7 +14,7 @@ import numpy as np
 from config.arrays import Floats, Ints, Singles
 from config.jit import kernel
 from reconstruct.search.examples import Examples, every
-from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, Features, RawQuery, _distances
+from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, RawQuery, _distances
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 SLACK = 1.001  # single precision may round the same distance differently in two loops
@@ -73,7 +73,7 @@ def distances_of(examples: Examples, query: Query, limit: float = np.inf) -> Sin
     raw = raw_query(query)
     check_fit(examples, raw)
     out = np.empty(len(examples), np.float32)
-    check_status(_distances(Features(examples.marker_m, examples.pose), raw, np.float32(limit), out))
+    check_status(_distances(examples.features, raw, np.float32(limit), out))
     return out
 
 

@@ -8,10 +8,10 @@ best pose is far nearer than the best of the last ones), and where the best pose
 
 import numpy as np
 
-from config.arrays import Ints, Singles
+from config.arrays import Ints, Singles, read_only
 from database.graph.neighbours import Graph
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Features, GraphEdges, Lists, RawQuery, SearchArrays, _search
+from reconstruct.search.kernels import GraphEdges, Lists, RawQuery, SearchArrays, _search
 from reconstruct.search.nearest import Query, check_fit, check_status, nearest_examples, raw_query
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
@@ -21,7 +21,8 @@ RENEWED = 0.1  # weight of the newest frame in the usual distance
 FEW_POSES = 2000  # up to here all poses are tried
 LAST_STAMP = np.iinfo(np.uint8).max
 NO_ROWS: Ints = np.zeros(0, np.int64)
-NO_LISTS = Lists(np.zeros((0, 0), np.float32), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.float32))
+NO_CENTERS = read_only(np.zeros((0, 0), np.float32))
+NO_LISTS = Lists(NO_CENTERS, read_only(np.zeros(1, np.int64)), read_only(np.zeros(0, np.int32)), NO_CENTERS)
 
 
 class PoseSearch:
@@ -83,9 +84,8 @@ class PoseSearch:
 
         Raises ValueError: NaN in the query.
         """
-        features = Features(self.examples.marker_m, self.examples.pose)
         lists = NO_LISTS if self._lists is None else self._lists
-        arrays = SearchArrays(features, GraphEdges(graph.start, graph.neighbour), lists)
+        arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
         last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
         best, status, n_examined, nearest_last = _search(arrays, raw, count, n_lists, last, self._stamps, stamp)
         check_status(status)

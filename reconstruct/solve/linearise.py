@@ -12,7 +12,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
-from database.geometry.kinematics import _markers_and_jacobian, _rodrigues
+from database.geometry.kinematics import KinematicChain, KinematicsWork, _markers_and_jacobian, _rodrigues
 
 
 class MarkerBody(NamedTuple):
@@ -62,9 +62,10 @@ def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarker
             for b in range(n_w):
                 s += U[j, i, b] * x[b]
             pose[j, i] = s
-    work = (np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, n_w)), np.empty((n_joints, 3, n_w)))
+    G, p, spin = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, n_w))
+    work = KinematicsWork(G, p, spin, np.empty((n_joints, 3, n_w)))
     y, jacobian = np.empty((n_markers, 3)), np.empty((n_markers, 3, n_w))
-    chain = (body.parents, body.offsets_m, body.reference)
+    chain = KinematicChain(body.parents, body.offsets_m, body.reference)
     _markers_and_jacobian(pose, U, chain, body.joint, body.offset_m, work, y, jacobian)
     # d is a rotation from where it starts; its left Jacobian is within 1e-3 of I for the rotations of one frame.
     step, left, R = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats, Ints, read_only
 from database.geometry.kinematics import _chain
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
@@ -42,10 +42,10 @@ class FrameProblem:
         cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         return Energy(
             PoseSpace(model.mean, model.directions, rotation),
-            MarkerBody(*_chain(self.skeleton), *self.markers),
+            MarkerBody(*_chain(self.skeleton), *map(read_only, self.markers)),
             model.quadratic,
             self.root.term(rotation),
-            MarkerTerm(seen.point_m, seen.root_info, robust2),
+            MarkerTerm(read_only(seen.point_m), seen.root_info, robust2),
             ViewTerm(seen.ideal, in_one, *cameras, robust2),
         )
 

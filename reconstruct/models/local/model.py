@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from config.arrays import Floats, Ints
+from config.arrays import Floats, Ints, read_only
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from reconstruct.history import BodyState
@@ -86,7 +86,7 @@ def model_around(mean: Floats, directions: Floats, quadratic: Quadratic) -> Loca
     """Return the local model of a mean pose, (D,) [rad], and directions, (J, 3, B)."""
     pose = np.zeros((N_JOINTS, 3))
     pose[1:] = mean.reshape(-1, 3)
-    return LocalModel(pose, directions, quadratic.center, np.ascontiguousarray(quadratic.precision))
+    return LocalModel(pose, read_only(directions), quadratic.center, np.ascontiguousarray(quadratic.precision))
 
 
 def _all_directions() -> Floats:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from config.arrays import Ints
 from database.graph.neighbours import Graph
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Best, Features, GraphEdges, Progress, WalkMemory, _from_rows, _prepare, _push, _sort, _walk
+from reconstruct.search.kernels import Best, GraphEdges, Progress, WalkMemory, _from_rows, _prepare, _push, _sort, _walk
 from reconstruct.search.nearest import Query, distances_of, raw_query
 from tests.reconstruct.search.paths import D, ball_graph, graph_from, path, query_at
 
@@ -45,7 +45,7 @@ def walk(
     rows, distances = np.empty(count, np.int64), np.empty(count, np.float32)
     best, queue, batch = Best(rows, distances), empty_best(room), empty_best(together)
     memory, known = WalkMemory(np.zeros(len(examples), np.uint8), queue, batch), _prepare(raw_query(query))
-    features, edges = Features(examples.marker_m, examples.pose), GraphEdges(graph.start, graph.neighbour)
+    features, edges = examples.features, GraphEdges(graph.start, graph.neighbour)
     seeded = _from_rows(features, known, np.array(seeds, np.int64), memory, 1, best, Progress(0, 0, 0))
     size, _, n_examined = _walk(features, edges, known, memory, 1, best, seeded)
     np.testing.assert_allclose(distances[:size], distances_of(examples, query)[rows[:size]], rtol=1e-4, atol=1e-4)
