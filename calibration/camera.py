@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from config.arrays import Floats, ReadOnlyArrays
+from config.arrays import Floats, ReadOnlyArrays, read_only
 from config.errors import FileFormatError
 from config.jit import kernel
 
@@ -79,7 +79,7 @@ class Camera(ReadOnlyArrays):
         """Return undistorted, normalised image points (x/z, y/z): (..., 2) raw [px] -> (..., 2)."""
         px = np.asarray(points_px, float)
         ideal = np.empty((px.size // 2, 2))
-        undistort_points(np.ascontiguousarray(px.reshape(-1, 2)), self.intrinsics, ideal)
+        undistort_points(read_only(px.reshape(-1, 2)), self.intrinsics, ideal)
         return ideal.reshape(px.shape)
 
     def rays(self, points_px: ArrayLike) -> Floats:

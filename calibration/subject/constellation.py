@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from config.arrays import Floats
+from config.arrays import Floats, read_only
 from config.jit import kernel
 from database.geometry.rigid import rigid_fit
 
@@ -196,7 +196,7 @@ def place_constellation(
     scales = np.array(scale_range, float)
     best, kept = np.full(N_REFINED, np.inf), np.zeros((N_REFINED, 16))
     preferred = np.zeros(len(model), bool) if preferred is None else preferred
-    _search(points, model, _base_triples(model, preferred), scales, slack_m, gate_m**2, best, kept)
+    _search(read_only(points), model, _base_triples(model, preferred), scales, slack_m, gate_m**2, best, kept)
     placements: dict[bytes, ConstellationPlacement] = {}
     for row in kept[np.isfinite(best)]:
         placement = _refine(points, model, row, scales, gate_m)

@@ -55,7 +55,7 @@ def fit_discs(
     f = min(max((level - background) / amplitude, 0.02), 0.98)
     rim_px = EDGE_PX * np.log((1.0 - f) / f)  # how much wider a disc is at the level than at half its brightness
     radius = np.maximum(np.sqrt(area_px / np.pi) - rim_px, 0.5)
-    start = expected_px - (x0, y0)
+    start = np.ascontiguousarray(expected_px - (x0, y0))
     # The blob's middle is more reliable than the mean of the predictions.
     start = start + _middle(patch) - (start * area_px[:, None]).sum(axis=0) / area_px.sum()
     centers, sigma = start.copy(), np.empty(len(start))

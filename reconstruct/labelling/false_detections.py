@@ -12,7 +12,7 @@ import numpy as np
 from calibration.camera import Camera, Rig
 from capture.packets import Blobs, MarkerFrame, PairedBlobs
 from capture.stereo.labels import ExpectedMarkers
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
 
 STAY_PX = 1.5  # a blob this near to its last position has stayed
@@ -79,7 +79,7 @@ class FalseDetections:
             self._n = [0, 0]
         for c, blobs in enumerate((pair.left, pair.right)):
             labelled_px = frame.image_px[c][frame.seen[c]]
-            self._n[c] = update_spots(blobs.points_px, labelled_px, self._spots[c], self._n[c], t_s, step_s)
+            self._n[c] = update_spots(read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
 
     def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
@@ -88,7 +88,8 @@ class FalseDetections:
             return blobs
         if expected is not None:
             depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)
-            keep_near(out, blobs.points_px, camera.project(expected.point_m), camera.focal_px * expected.sigma_m / depth_m)
+            sigma_px = camera.focal_px * expected.sigma_m / depth_m
+            keep_near(out, read_only(blobs.points_px), camera.project(expected.point_m), sigma_px)
         return _subset(blobs, ~out) if out.any() else blobs
 
 

@@ -280,7 +280,7 @@ class StyleModel:
         level, self._modelled = evaluator_of(style, style.learned), np.flatnonzero(style.modelled)
         column, n_static = self._modelled % N_STATIC, int(np.searchsorted(self._modelled, N_STATIC))
         self._static_subset, self._all = feature_subset(level, column[:n_static]), feature_subset(level, column)
-        self._training = (np.take(style.features, self._modelled, axis=1), np.ascontiguousarray(style.latent))
+        self._training = (np.ascontiguousarray(style.features[:, self._modelled]), np.ascontiguousarray(style.latent))
         self.forget()
 
     def fresh(self) -> Self:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Floats, Ints, Singles
+from config.arrays import Floats, Ints, Singles, read_only
 from config.jit import kernel
 from reconstruct.search.examples import Examples, every
 from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, RawQuery, _distances
@@ -164,7 +164,7 @@ class Likeness:
             return False
         first, second = (self._by_marker[marker] for marker in markers)
         position, weight = (part[list(markers)].astype(np.float32) for part in (query.marker_m, query.marker_weight))
-        n = _rows_within(first, second, position, weight, SLACK * limit, self._work, self._rows)
+        n = _rows_within(read_only(first), read_only(second), position, weight, SLACK * limit, self._work, self._rows)
         return n > 0 and float(distances_of(self._subset(self._rows[:n]), query).min()) <= SLACK * limit
 
     def _subset(self, rows: Ints) -> Examples:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Floats, read_only
 from config.joints import N_JOINTS
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -86,7 +86,7 @@ def problem(kind: str, seed: int = 0, noise_m: float = 0.03, prior_sigma: float 
     U.reshape(-1, N_W)[3:] = np.linalg.qr(rng.normal(size=(3 * (N_JOINTS - 1), N_W)))[0]
     P = rng.normal(size=(N_W, N_W))
     precision = (P @ P.T + np.eye(N_W)) / prior_sigma**2
-    model = LocalModel(bent_pose(seed), U, rng.normal(0.0, 0.3, N_W), precision)
+    model = LocalModel(bent_pose(seed), read_only(U), rng.normal(0.0, 0.3, N_W), precision)
     pose = model.mean + U @ (model.center + rng.normal(0.0, 0.5, N_W))
     R = matrix_from_rotvec(rng.normal(0.0, 0.1, 3)) @ TURN
     world = local_markers(subject.skeleton, pose[None], subject.joint, subject.offset_m)[0] @ R.T + PLACE
