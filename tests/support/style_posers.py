@@ -12,9 +12,9 @@ from database.builtin.bodies import body
 from database.builtin.catalog import builtin_clip
 from database.geometry.kinematics import charted, forward
 from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import N_FEATURES, training_poses
 from reconstruct.models.style.model import Hyperparameters, Style
-from reconstruct.models.style.synthesis.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis
 
 T_POSE = charted(np.tile(np.eye(3), (N_JOINTS, 1, 1)))

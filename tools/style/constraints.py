@@ -6,9 +6,9 @@ from calibration.camera import Rig
 from config.arrays import Floats
 from database.geometry.kinematics import charted
 from database.geometry.skeleton import REFERENCE, Skeleton
+from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint
 from reconstruct.models.style.features import N_ANGLES, nearest_rotvec
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint
 from reconstruct.observations import Observations
 from tools.style.request import BodyPoint, CurveAsked, FixedAsked, OrientationAsked, PointAsked, PoseAsked
 from tools.style.values import PoseFileError

@@ -12,7 +12,7 @@ from calibration.camera import Rig
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.markers import MarkerSet
-from reconstruct.models.style.synthesis.constraints import RootConstraint
+from reconstruct.constraints import RootConstraint
 from tools.style.request import BodyPoint, FixedAsked, ImagePointAsked, OrientationAsked, PointAsked
 from tools.style.values import (
     MOST_M,

@@ -12,7 +12,7 @@ from config.joints import JOINTS, PARENTS
 from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rotations import geodesic_rad
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.style.synthesis.constraints import Constraints, RootConstraint
+from reconstruct.constraints import Constraints, RootConstraint
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from tools.style.constraints import offset_of
 from tools.style.request import PointAsked, PoseAsked

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from config.arrays import Floats
-from reconstruct.models.style.synthesis.constraints import RootConstraint
+from reconstruct.constraints import RootConstraint
 from reconstruct.models.style.synthesis.curves import KeyedCurve
 
 

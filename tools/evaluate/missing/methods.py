@@ -16,13 +16,13 @@ from capture.packets import MarkerFrame
 from config.arrays import Floats
 from config.settings import Settings
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.constraints import Constraints, Handles, RootConstraint
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.style.features import STEP_S, static_features
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.constraints import Constraints, Handles, RootConstraint
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
 from reconstruct.observations import observations_from_markers
 from reconstruct.search.index import SearchIndex

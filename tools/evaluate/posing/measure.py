@@ -12,9 +12,9 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import forward
 from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints, Handles, points
 from reconstruct.models.style.features import subsample, training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
-from reconstruct.models.style.synthesis.constraints import Constraints, Handles, points
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.observations import Observations
 from tools.evaluate.parallel import run_tasks

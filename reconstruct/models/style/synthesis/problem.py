@@ -11,6 +11,7 @@ from config.arrays import Bools, Floats
 from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
+from reconstruct.constraints import Constraints, RootConstraint
 from reconstruct.models.style.features import N_STATIC
 from reconstruct.models.style.model import Style, StyleEvaluator
 from reconstruct.models.style.synthesis.arrays import (
@@ -21,7 +22,6 @@ from reconstruct.models.style.synthesis.arrays import (
     Targets,
     ViewArrays,
 )
-from reconstruct.models.style.synthesis.constraints import Constraints, RootConstraint
 from reconstruct.models.style.synthesis.rows import MIN_DEPTH_M
 
 FIXED_RAD = 0.03  # standard deviation of features that no style models

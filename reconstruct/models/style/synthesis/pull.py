@@ -14,9 +14,9 @@ import numpy as np
 from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.constraints import FixedJoints, RootConstraint
 from reconstruct.models.style.features import N_ANGLES, N_STATIC
 from reconstruct.models.style.model import Style, StyleEvaluator, evaluator_of, predict
-from reconstruct.models.style.synthesis.constraints import FixedJoints, RootConstraint
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 
 MAX_SIGMA_RAD = 3.0  # a joint that is drawn less is left alone

@@ -8,11 +8,11 @@ from config.arrays import Floats, Ints
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints, Handles
 from reconstruct.models.style.features import N_ANGLES, N_STATIC
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.alignment import TurnedHandles, align, turned_handles
 from reconstruct.models.style.synthesis.arrays import SynthesisState
-from reconstruct.models.style.synthesis.constraints import Constraints, Handles
 from reconstruct.models.style.synthesis.problem import SynthesisProblem, in_space
 
 MAX_HEADING_RAD = 0.7  # of a root constraint whose heading is used

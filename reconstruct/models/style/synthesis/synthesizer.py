@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE, Skeleton
+from reconstruct.constraints import Constraints
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, UP
 from reconstruct.models.style.model import Style, StyleError, annealing_evaluators
 from reconstruct.models.style.synthesis.arrays import JointTree, LikelihoodModel, Minimum, SynthesisPrior, SynthesisState
-from reconstruct.models.style.synthesis.constraints import Constraints
 from reconstruct.models.style.synthesis.likelihood import ENERGY, VARIANCE
 from reconstruct.models.style.synthesis.minimise import _minimise
 from reconstruct.models.style.synthesis.problem import (

@@ -22,9 +22,9 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints, FixedJoints
 from reconstruct.models.style.features import N_STATIC, static_features
 from reconstruct.models.style.model import Style
-from reconstruct.models.style.synthesis.constraints import Constraints, FixedJoints
 from reconstruct.models.style.synthesis.problem import constraint_errors, targets_of
 from reconstruct.models.style.synthesis.pull import ExpectedStep, StepPredictor, pull_joints, pull_root
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis

@@ -12,11 +12,11 @@ from database.clips import Clip
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
+from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint, points
 from reconstruct.models.style.features import N_ANGLES, static_features, subsample, training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.arrays import JointTree, Linearisation, SynthesisPrior, SynthesisState, Targets
-from reconstruct.models.style.synthesis.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint, points
 from reconstruct.models.style.synthesis.energy import _evaluate
 from reconstruct.models.style.synthesis.rows import _empty_linearisation, _max_rows
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer

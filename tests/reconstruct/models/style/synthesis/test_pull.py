@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.constraints import RootConstraint
 from reconstruct.models.style.features import N_ANGLES, N_STATIC
-from reconstruct.models.style.synthesis.constraints import RootConstraint
 from reconstruct.models.style.synthesis.pull import ROOT_M, ROOT_RAD, ExpectedStep, pull_joints, pull_root
 from tests.reconstruct.models.style.synthesis.test_trajectory import asked_at
 from tests.support.style_posers import FakePoser

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from config.joints import JOINT_INDEX
 from database.geometry.kinematics import forward
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
+from reconstruct.constraints import FixedJoints, Orientations, RootConstraint, points
 from reconstruct.models.style.features import static_features
 from reconstruct.models.style.model import StyleError
-from reconstruct.models.style.synthesis.constraints import FixedJoints, Orientations, RootConstraint, points
 from reconstruct.models.style.synthesis.synthesizer import LIVE_STEPS, PastFeatures, Synthesizer
 from tests.reconstruct.models.style.synthesis.synthesis_problems import (
     HANDLES,

@@ -6,8 +6,8 @@ import numpy as np
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
+from reconstruct.constraints import Constraints, points
 from reconstruct.models.style.features import N_FEATURES
-from reconstruct.models.style.synthesis.constraints import Constraints, points
 from reconstruct.models.style.synthesis.trajectory import (
     SWEEPS,
     best_path,

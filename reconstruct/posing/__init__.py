@@ -1,0 +1,1 @@
+"""Whole poses from a few constraints: one protocol, a module for each model that answers it, and a registry."""

@@ -1,0 +1,44 @@
+"""The protocol of all models that find a whole pose that meets constraints."""
+
+from typing import Protocol
+
+from config.arrays import Floats
+from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints
+
+
+class FoundPose(Protocol):
+    """A pose that was found.
+
+    rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]; variance: relative to what
+    the model knows of all poses, from near 0 beside known poses to 1 far from all; error_m: distances of the handles from their
+    targets, (P,), and error_px: of their image points, (2, P), 0 without a target; reached: all constraints are met within
+    tolerance, else they contradict each other or are out of reach, and this is the best pose; converged: the minimum was found
+    within the steps granted.
+    """
+
+    @property
+    def rotvec(self) -> Floats: ...
+    @property
+    def root_m(self) -> Floats: ...
+    @property
+    def variance(self) -> float: ...
+    @property
+    def error_m(self) -> Floats: ...
+    @property
+    def error_px(self) -> Floats: ...
+    @property
+    def reached(self) -> bool: ...
+    @property
+    def converged(self) -> bool: ...
+
+
+class Poser(Protocol):
+    """Poses one skeleton."""
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton that is posed."""
+
+    def pose(self, constraints: Constraints, start: FoundPose | None = None) -> FoundPose:
+        """Return the pose that meets the constraints best; start: the pose before, as while a handle is dragged."""
