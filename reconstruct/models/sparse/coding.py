@@ -34,6 +34,10 @@ class Codes(NamedTuple):
     coefficient: Singles
     error2: Singles
 
+    def rows(self, part: slice) -> "Codes":
+        """Return the codes of some poses, views of these."""
+        return Codes(self.atom[part], self.coefficient[part], self.error2[part])
+
 
 class PursuitWork(NamedTuple):
     """Work of a pursuit: products with the residual (K,) and squared norms of orthogonal parts (K,); orthonormal parts' products
@@ -71,8 +75,8 @@ def code(
     """Return the sparse codes of poses.
 
     atoms: (K, D), of any norm; poses: (N, D); n_nonzero: T, at most; weight: of every entry, (D,), or (N, D), 0 where it is not
-    known; ridge: inverse variance of a coefficient, in the unit of the weighted entries; draw: draw the codes instead of taking the
-    best. A pose's error is what is minimised. Poses with known entries that are not finite have no atoms.
+    known; ridge: inverse variance of a coefficient, in the unit of the weighted entries; draw: draw the codes instead of taking
+    the best. A pose's error is what is minimised. Poses with known entries that are not finite have no atoms.
     """
     D, X = np.asarray(atoms, np.float32), np.asarray(poses, np.float32)
     T = min(n_nonzero, len(D))
@@ -84,7 +88,7 @@ def code(
         _code_alike(D[:, seen] * W[0, seen], X[:, seen] * W[0, seen], codes, work, ridge, draw)
         return codes
     for n in range(len(X)):
-        seen, own = W[n] > 0.0, Codes(*(array[n : n + 1] for array in codes))
+        seen, own = np.asarray(W[n] > 0.0), codes.rows(slice(n, n + 1))
         _code_alike(D[:, seen] * W[n, seen], X[n : n + 1, seen] * W[n, seen], own, work, ridge, draw.after(n))
     return codes
 
@@ -113,8 +117,8 @@ def _code_alike(atoms: Singles, poses: Singles, codes: Codes, work: PursuitWork,
     np.fill_diagonal(gram, norm2[: len(gram)])
     for first in range(0, len(poses), CHUNK):
         part = slice(first, first + CHUNK)
-        chunk, own = poses[part], Codes(*(array[part] for array in codes))
-        finite = np.isfinite(chunk).all(axis=1)
+        chunk, own = poses[part], codes.rows(part)
+        finite = np.asarray(np.isfinite(chunk).all(axis=1))
         chunk = np.where(finite[:, None], chunk, np.float32(0.0))
         codes.error2[part] = np.einsum("nd,nd->n", chunk, chunk)
         _pursue(read_only(chunk @ atoms.T), atoms, read_only(norm2), read_only(gram), own, work, draw.after(first))
@@ -180,7 +184,7 @@ def _take(best: int, t: int, row: Singles, work: PursuitWork) -> float:
         work.product[k] -= along * g
         work.norm2[k] -= g * g
     work.norm2[best] = np.float32(0.0)
-    return along * along
+    return float(along * along)
 
 
 @inlined
@@ -195,7 +199,7 @@ def _solve_triangle(n: int, work: PursuitWork, coefficient: Singles) -> None:
 
 @kernel
 def _pursue(product: Singles, atoms: Singles, norm2: Singles, gram: Singles, codes: Codes, work: PursuitWork, draw: Draw) -> None:
-    """Code poses from products (N, K) and the atoms (K, D); their squared norms with the ridge (K,), inner products (K, K) or no rows.
+    """Code poses from products (N, K) and atoms (K, D), norm2 their squared norms with the ridge, (K,), gram (K, K) or no rows.
 
     codes.error2: squared norms of the poses.
     """

@@ -66,14 +66,14 @@ def joined(dictionaries: Sequence[Dictionary]) -> Dictionary:
     """Return dictionaries as one (section 5). Each one's mean, relative to that of all, becomes an atom of its own."""
     if not dictionaries:
         raise SparseError("no dictionaries to join; give one or more")
-    mean = np.mean([one.mean for one in dictionaries], axis=0, dtype=np.float64).astype(np.float32)
+    mean = np.asarray(np.mean([one.mean for one in dictionaries], axis=0, dtype=np.float64), np.float32)
     apart = np.array([one.mean - mean for one in dictionaries])
     norm = np.linalg.norm(apart, axis=1)
     own = apart[norm > 0.0] / norm[norm > 0.0, None]
-    atoms = np.concatenate([own, *(one.atoms for one in dictionaries)])
+    atoms: Singles = np.concatenate([own, *(one.atoms for one in dictionaries)])
     n_nonzero = max(one.n_nonzero for one in dictionaries) + min(1, len(own))
-    spread2 = np.mean([one.n_nonzero * one.spread**2 for one in dictionaries]) + (apart**2).sum(axis=1).mean()
-    return Dictionary(atoms.astype(np.float32), mean, n_nonzero, float(np.sqrt(spread2 / n_nonzero)))
+    spread2 = np.mean([one.n_nonzero * one.spread**2 for one in dictionaries]) + (norm**2).mean()
+    return Dictionary(np.asarray(atoms, np.float32), mean, n_nonzero, float(np.sqrt(spread2 / n_nonzero)))
 
 
 def restore(
@@ -81,7 +81,7 @@ def restore(
 ) -> Floats:
     """Return whole poses, (N, D), from corrupted or partial ones.
 
-    poses: (N, D), any value where the weight is 0; weight: (D,) or (N, D). A pose of which nothing finite is known becomes the mean.
+    poses: (N, D), any value where the weight is 0; weight: (D,) or (N, D). A pose of which nothing is known becomes the mean.
     """
     o = options or RestoreOptions()
     X = np.asarray(poses, np.float32) - dictionary.mean
