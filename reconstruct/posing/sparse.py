@@ -21,16 +21,16 @@ from reconstruct.models.sparse.dictionary import RestoreOptions, restore
 from reconstruct.models.sparse.model import PoseDictionary
 from reconstruct.posing.fit import ExpectedPoints, PoseResult, PoseStart, fitted, gaussian
 from reconstruct.posing.local import start_of
-from reconstruct.posing.placement import Sight, placed, sight_of
+from reconstruct.posing.placement import Placed, Sight, placed, sight_of
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.solve.limits import Limits
 
-STARTS, ROUNDS = 3, 6  # examples tried, and alternations from each
+NEIGHBOURS, ROUNDS = 30, 6  # examples whose mean is the start, and alternations from there
 LIVE_ROUNDS = 2
-KEPT_M = 0.15  # standard deviation of points that no constraint tells, around the last pose
+KEPT_M = 0.05  # standard deviation of points that no constraint tells, around the last pose
 KNOWN_M = 0.02  # and of those that one does, at least
-EXPECTED_M = 0.03  # of points of the restored pose when joint angles are solved for
-JOINT_RAD = 0.7  # of joint angles about those of the example, for what points leave open
+EXPECTED_M = 0.06  # of points of the restored pose when joint angles are solved for
+JOINT_RAD = 0.15  # of joint angles about those of the example, for what points leave open
 FAR_M = 0.05  # error of the code at which a pose counts as unknown
 RESTORE = RestoreOptions(n_nonzero=6, sigma=0.02)
 
@@ -63,11 +63,13 @@ class SparsePoser:
         if start is not None:
             return self._posed(constraints, start_of(start), LIVE_ROUNDS)
         near = placed(self._skeleton, self.model.examples, constraints, self._up)
-        found = []
-        for k in range(min(STARTS, len(near.row))):
-            example = self.model.examples[near.row[k]].astype(np.float64)
-            found.append(self._posed(constraints, PoseStart(example, near.rotation[k], near.root_m[k]), ROUNDS))
-        return min(found, key=lambda each: each.energy)
+        return self._posed(constraints, self._mean_start(near), ROUNDS)
+
+    def _mean_start(self, near: Placed) -> PoseStart:
+        """Return the mean of the examples that fit best, nearer ones counting more, where the best is."""
+        weights = np.exp(-0.5 * (near.error2[:NEIGHBOURS] - near.error2[0]))
+        joints = np.einsum("n,nji->ji", weights / weights.sum(), self.model.examples[near.row[:NEIGHBOURS]])
+        return PoseStart(joints, near.rotation[0], near.root_m[0])
 
     def _posed(self, constraints: Constraints, begin: PoseStart, rounds: int) -> PoseResult:
         """Return the pose found from one start."""
