@@ -52,7 +52,7 @@ def true_pose(frame: int = 40, heading_rad: float = 2.0) -> tuple[Floats, Floats
 
 def wanted(joint_m: Floats, names: tuple[int, ...] = HANDS_AND_FEET) -> Constraints:
     """Return exact points of some joints."""
-    joint = np.array(names)
+    joint = np.array(names, np.int64)
     return points(joint, np.zeros((len(joint), 3)), joint_m[joint])
 
 
@@ -91,7 +91,7 @@ def test_what_is_out_of_reach_is_said_and_nothing_is_absurd(posers: dict[str, Po
 def test_points_in_a_picture_orientations_and_fixed_joints_are_met(posers: dict[str, Poser], name: str) -> None:
     rotvec, root_m, joint_m = true_pose(heading_rad=0.3)
     rig = front_rig()
-    joint_m += [-1.0, 0.0, 2.0] - np.array([0.0, 0.0, 0.0])
+    joint_m += [-1.0, 0.0, 2.0]
     root_m = root_m + [-1.0, 0.0, 2.0]
     joint = np.array([*HANDS_AND_FEET, JOINT_INDEX["head"], 0])
     n = len(joint)

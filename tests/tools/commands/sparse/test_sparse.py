@@ -16,7 +16,8 @@ from stream.export.take import Take
 from tests.support.commands import duocap
 
 OPTIONS = ("--atoms", "60", "--iterations", "4")
-POSE = '[[point]]\njoint = "leftFoot"\nposition_m = [0.1, 0.09, 0.25]\n[[point]]\njoint = "rightFoot"\nposition_m = [-0.1, 0.09, -0.1]\n'
+FEET = {"leftFoot": [0.1, 0.09, 0.25], "rightFoot": [-0.1, 0.09, -0.1]}
+POSE = "".join(f'[[point]]\njoint = "{joint}"\nposition_m = {at}\n' for joint, at in FEET.items())
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,6 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(POSE)
     Path("empty.toml").write_text("")
-    Path("mean.toml").write_text('[[fixed]]\njoint = "head"\n')
+    Path("mean.toml").write_text('[[fixed]]\njoint = "head"\nas = "mean"\n')
     done = duocap(capsys, "sparse", *(str(dictionary) if word == "DICTIONARY" else word for word in command))
     assert done.status == 1 and words in done.err and len(done.err.strip().splitlines()) <= 2, done.err
