@@ -1,7 +1,8 @@
-"""Measure whole poses found from a few points, by a style learned from other takes and by its peers."""
+"""Measure whole poses found from a few points, by every model that poses, learned from other takes, and by their peers."""
 
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,16 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import forward
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, Handles, points
+from reconstruct.models.sparse.model import PoseDictionary
+from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import subsample, training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.observations import Observations
+from reconstruct.posing.local import LocalPoser
+from reconstruct.posing.protocol import Poser
+from reconstruct.posing.sparse import SparsePoser
+from reconstruct.posing.style import StylePoser
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.posing.cases import (
     KINDS,
@@ -111,15 +118,15 @@ def constraints(query: PoseQuery) -> Constraints:
     )
 
 
-def methods(skeleton: Skeleton, poses: Floats, mean: Floats, synthesizer: Synthesizer) -> dict[str, Method]:
-    """Return the methods by name. poses: all that could be learned from, (N, J, 3) [rad]; mean: (J, 3) [rad]."""
+def methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mapping[str, Poser]) -> dict[str, Method]:
+    """Return the peers and models by name. poses: all that could be learned from, (N, J, 3) [rad]; mean: (J, 3) [rad]."""
 
     def from_mean(query: PoseQuery) -> Pose:
         placed = place(skeleton, mean[None], query)
         return placed.rotvec[0], placed.root_m[0]
 
-    def ours(query: PoseQuery) -> tuple[Pose, bool]:
-        found = synthesizer.synthesize(constraints(query))
+    def by_model(poser: Poser, query: PoseQuery) -> tuple[Pose, bool]:
+        found = poser.pose(constraints(query))
         return (found.rotvec, found.root_m), found.reached and found.converged
 
     return {
@@ -127,7 +134,7 @@ def methods(skeleton: Skeleton, poses: Floats, mean: Floats, synthesizer: Synthe
         "DLS": lambda query: (damped_least_squares(skeleton, from_mean(query), query), True),
         "NN": lambda query: (nearest(skeleton, poses, query), False),
         "NN+DLS": lambda query: (damped_least_squares(skeleton, nearest(skeleton, poses, query), query), True),
-        "ours": ours,
+        **{name: partial(by_model, poser) for name, poser in posers.items()},
     }
 
 
@@ -161,9 +168,20 @@ def _outcome(split: TakeSplit, motion: Path, options: PosingOptions) -> PosingOu
     true = held_out_poses(read_ranges(split.held_out, motion), options.poses)
     training = subsample(training_poses(clips), N_LEARNED)
     begin_s = time.process_time()
-    synthesizer = Synthesizer([learn(training, skeleton, split.name, options.learning)])
+    posers: dict[str, Poser] = {
+        "local": LocalPoser(skeleton, poses),
+        "sparse": SparsePoser(_dictionary(skeleton, poses)),
+        "style": StylePoser(Synthesizer([learn(training, skeleton, split.name, options.learning)])),
+    }
     learning_s = time.process_time() - begin_s
-    by_name = methods(skeleton, poses, mean_pose(training.rotvec), synthesizer)
-    synthesizer.synthesize(constraints(pose_query("3 points", true.joint_m[0])))  # compiles
+    by_name = methods(skeleton, poses, mean_pose(training.rotvec), posers)
+    for poser in posers.values():
+        poser.pose(constraints(pose_query("3 points", true.joint_m[0])))  # compiles
     runs = [run_method(split.name, kind, name, method, skeleton, true) for kind in KINDS for name, method in by_name.items()]
     return PosingOutcome(split.name, skeleton, true, len(training), learning_s, whole_mm(skeleton, poses, true), runs)
+
+
+def _dictionary(skeleton: Skeleton, poses: Floats) -> PoseDictionary:
+    """Learn a dictionary of poses, (N, J, 3) [rad]."""
+    with tempfile.TemporaryDirectory() as folder:
+        return train(lambda: [poses.astype(np.float32)], skeleton, "learned", Path(folder) / "part", TrainOptions(1))

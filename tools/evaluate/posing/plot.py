@@ -18,8 +18,16 @@ from tools.evaluate.posing.cases import KINDS, pose_query
 from tools.evaluate.posing.measure import PosingOutcome
 from tools.evaluate.posing.table import means
 
-COLORS = {"mean": "#c9ccd1", "DLS": "#e8a33d", "NN": "#9aa0a6", "NN+DLS": "#5b8dd9", "ours": "#c2334d"}
-SHOWN = ("ours", "DLS", "NN", "NN+DLS")
+COLORS = {
+    "mean": "#c9ccd1",
+    "DLS": "#e8a33d",
+    "NN": "#9aa0a6",
+    "NN+DLS": "#5b8dd9",
+    "local": "#3d9970",
+    "sparse": "#8e5bd9",
+    "style": "#c2334d",
+}
+SHOWN = ("style", "local", "sparse", "NN+DLS")
 SIDE = {"left": "#1f77b4", "right": "#d1495b"}
 ROWS = 4
 
@@ -60,7 +68,7 @@ def _bars(outcomes: list[PosingOutcome], file: Path) -> Path:
 def _figures(outcome: PosingOutcome, kind: str, file: Path) -> Path:
     """Draw some poses, our worst among them: the true one, each method's over it, and the given joints as dots."""
     runs = {run.method: run for run in outcome.runs if run.kind == kind}
-    chosen = _chosen(runs["ours"].position_mm)
+    chosen = _chosen(runs["style"].position_mm)
     figure, axes = plt.subplots(
         len(chosen), 1 + len(SHOWN), figsize=(11.0, 2.9 * len(chosen)), layout="constrained", squeeze=False
     )
