@@ -11,8 +11,8 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import DatabaseError
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.poses.models import MODELS, SMALL_ONLY, ModelKind, PoseModel, model_names
 from tools.evaluate.poses.mixtures import TradeOff
+from tools.evaluate.poses.models import MODELS, SMALL_ONLY, ModelKind, PoseModel, model_names
 from tools.evaluate.poses.poses import ALL, read_poses, subjects
 from tools.evaluate.poses.tasks import Corrupted, Task, corrupt, mean_distance_mm, mean_squared_error, standardisation
 from tools.evaluate.protocol import cmu_folder

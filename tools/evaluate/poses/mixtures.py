@@ -31,7 +31,7 @@ class GaussianMixture:
     covariance: Floats
 
     def restore(self, observed: Floats, weight: Floats, trade_off: TradeOff) -> Floats:
-        """Return E[y | o], (N, D), of observed entries, (N, D), those of positive weight, (N, D); noise: variance s^2 / weight."""
+        """Return E[y | o], (N, D), of observed entries, (N, D), those of positive weight, (N, D); noise: s^2 / weight."""
         out = np.empty_like(observed)
         for rows, each in same_weights(weight):
             out[rows] = self._conditional_mean(observed[rows], each, trade_off[0])

@@ -1,7 +1,7 @@
 """Poses as joint positions at zero root position and orientation, by subject (Lai, Yuen & Lee 2012, sections 3.1 and 4).
 
 Of the 23 joints those are taken that a pose can move: not the hips, which are the origin, nor their children, which are fixed to
-them. 19 joints remain, D = 57 coordinates.
+them. 19 joints remain, D = 57 coordinates. Frames of the rest pose that begin some files (07_12, 09_10) are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ from tools.evaluate.protocol import cmu_folder
 
 MOVED = tuple(name for name in JOINTS if PARENT_OF[name] not in (None, "hips"))
 N_COORDINATES = 3 * len(MOVED)
+LEAD_IN, JUMP_M = 10, 0.15  # frames at the start; mean distance of the joints between two of them that no motion has
 ALL = "all"
 
 
@@ -72,13 +73,21 @@ def positions(clip: Clip) -> Floats:
     return np.ascontiguousarray(joint_m[:, [JOINT_INDEX[name] for name in MOVED]].reshape(len(rotvec), N_COORDINATES))
 
 
+def without_rest_pose(poses_m: Floats) -> Floats:
+    """Return a take's poses, (N, D) [m], from the last jump within the first frames on."""
+    start = poses_m[: LEAD_IN + 1].reshape(-1, len(MOVED), 3)
+    steps_m = np.linalg.norm(np.diff(start, axis=0), axis=2).mean(axis=1)
+    jumps = np.flatnonzero(steps_m > JUMP_M)
+    return poses_m[jumps[-1] + 1 :] if len(jumps) else poses_m
+
+
 @lru_cache(maxsize=2)
 def read_poses(key: str, motion: Path) -> Floats:
     """Return all poses of a subject's takes, or of all CMU and HDM05 motions for ALL, (N, D) [m], read-only.
 
     Raises DuocapError: no motions there, none of the subject, or an unreadable one.
     """
-    parts = [positions(clean(read_clip(file))[0]) for file in _files(key, motion)]
+    parts = [without_rest_pose(positions(clean(read_clip(file))[0])) for file in _files(key, motion)]
     poses = np.concatenate(parts)
     poses.setflags(write=False)
     return poses

@@ -3,8 +3,8 @@
 The error is the mean squared error of standardised coordinates. Each coordinate is standardised by itself: less its mean over the
 training half, over its standard deviation there. Standard Gaussian noise then is as large as each coordinate's own variation; an
 error of 1 is that of the mean pose, and what dense noise leaves if nothing is done; sparse noise leaves 0.21 (4 of 19 joints).
-Coordinates that the skeleton alone determines are not counted (`poses`); any that varies by less than a millimetre is divided by a
-millimetre.
+Coordinates that the skeleton alone determines are not counted (`poses`); any that varies by less than a millimetre is divided by
+one millimetre.
 
 The paper says neither how it standardises nor which share of joints sparse noise corrupts; both are chosen here. With one scale
 common to all coordinates the Gaussian's error under dense noise would be nearer to the paper's (07: 0.07, 09: 0.11; the paper:
