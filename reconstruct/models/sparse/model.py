@@ -1,0 +1,157 @@
+"""A dictionary of a body's poses with what else is known of them: limits of the joints, inclination, examples.
+
+The file, `*.sparse`, is a container of named arrays (`database.container`) of its own kind, versioned and checksummed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.arrays import Floats, Singles
+from config.errors import DatabaseError
+from config.joints import N_JOINTS
+from database.container import Container, FileKind, open_container, write_container
+from database.geometry.rotations import matrix_from_rotvec
+from database.geometry.skeleton import REFERENCE, Skeleton
+from reconstruct.models.sparse.body import BodyPoints, body_points, point_names
+from reconstruct.models.sparse.dictionary import Dictionary
+from reconstruct.models.sparse.learn import SparseError
+
+SUFFIX = ".sparse"
+AGAIN = "train it again with `duocap sparse train`"
+KIND = FileKind(b"duocap sparse\0\0\0", 1, "a pose dictionary", "train one with `duocap sparse train`", AGAIN)
+MAX_VALUE = 1e4
+ARRAYS: Mapping[str, type] = {
+    **dict.fromkeys(("atoms", "mean", "examples"), np.float32),
+    **dict.fromkeys(("low", "high", "offsets_m", "tails_m", "up_mean", "up_sigma"), np.float64),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PoseDictionary:
+    """Poses of one body.
+
+    dictionary: over the points of `body_points(skeleton)`, relative to the unrotated root [m]; examples: poses of all kinds,
+    charted rotation vectors, (E, J, 3) [rad]; low, high: what joint coordinates keep to, (D,) [rad]; up_mean, up_sigma: of the
+    world's up direction in the root's frame, (3,) each; sources: what it was learned from.
+    """
+
+    name: str
+    skeleton: Skeleton
+    dictionary: Dictionary
+    examples: Singles
+    low: Floats
+    high: Floats
+    up_mean: Floats
+    up_sigma: Floats
+    error_m: float
+    n_poses: int
+    sources: tuple[str, ...] = ()
+    options: Mapping[str, int | float | str] = field(default_factory=dict)
+
+    @property
+    def points(self) -> BodyPoints:
+        """The points of the body."""
+        return body_points(self.skeleton)
+
+
+def up_directions(rotvec: Singles) -> Floats:
+    """Return the world's up direction in the root's frame, (N, 3), of poses (N, J, 3) [rad]."""
+    return np.asarray(matrix_from_rotvec(rotvec[:, 0].astype(np.float64))[:, 1])
+
+
+def write_dictionary(path: Path, model: PoseDictionary) -> None:
+    """Write a dictionary, whole or not at all. Raises SparseError."""
+    try:
+        with write_container(path, KIND) as writer:
+            for name, array in _arrays(model).items():
+                writer.add(name, np.asarray(array, ARRAYS[name]))
+            writer.fields = _layout() | {
+                "name": model.name,
+                "skeleton": model.skeleton.name,
+                "n_nonzero": model.dictionary.n_nonzero,
+                "spread": model.dictionary.spread,
+                "error_m": model.error_m,
+                "n_poses": model.n_poses,
+                "sources": list(model.sources),
+                "options": dict(model.options),
+            }
+    except DatabaseError as error:
+        raise SparseError(str(error)) from error
+
+
+def read_dictionary(path: Path) -> PoseDictionary:
+    """Read a dictionary.
+
+    Raises SparseError: no such file, none of a dictionary, damaged, of another version, of other joints or points, or invalid.
+    """
+    try:
+        container = open_container(path, KIND)
+        damaged = container.damaged()
+    except DatabaseError as error:
+        raise SparseError(str(error)) from error
+    if damaged:
+        raise SparseError(f"{path}: damaged: {', '.join(damaged)} differ from their checksums; copy it again or {AGAIN}")
+    if any(container.fields.get(name) != value for name, value in _layout().items()):
+        raise SparseError(f"{path}: trained for other joints or points of the body than this program's; {AGAIN}")
+    try:
+        model = _model(container)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SparseError(f"{path}: its contents do not fit together; copy it again or {AGAIN}") from error
+    fault = _fault_of(model)
+    if fault:
+        raise SparseError(f"{path}: cannot be right: {fault}; copy it again or {AGAIN}")
+    return model
+
+
+def _arrays(model: PoseDictionary) -> dict[str, Any]:
+    """Return the arrays by their names in the file."""
+    own = {name: getattr(model, name) for name in ("examples", "low", "high", "up_mean", "up_sigma")}
+    body = {"offsets_m": model.skeleton.offsets_m, "tails_m": model.skeleton.tails_m}
+    return {"atoms": model.dictionary.atoms, "mean": model.dictionary.mean, **own, **body}
+
+
+def _layout() -> dict[str, Any]:
+    """Return the fields that must agree between the program that reads a dictionary and the one that wrote it."""
+    return {"points": list(point_names()), "reference": REFERENCE.round(9).tolist()}
+
+
+def _model(container: Container) -> PoseDictionary:
+    """Return the dictionary of a container; raises KeyError, TypeError, ValueError."""
+    f = container.fields
+    a: dict[str, Any] = {name: np.array(container.arrays[name], dtype, order="C") for name, dtype in ARRAYS.items()}
+    skeleton_arrays = a.pop("offsets_m"), a.pop("tails_m")
+    if any(array.shape != (N_JOINTS, 3) for array in skeleton_arrays):
+        raise ValueError("skeleton")
+    dictionary = Dictionary(a.pop("atoms"), a.pop("mean"), int(f["n_nonzero"]), float(f["spread"]))
+    return PoseDictionary(
+        name=str(f["name"]),
+        skeleton=Skeleton(str(f["skeleton"]), *skeleton_arrays),
+        dictionary=dictionary,
+        error_m=float(f["error_m"]),
+        n_poses=int(f["n_poses"]),
+        sources=tuple(map(str, f["sources"])),
+        options=dict(f["options"]),
+        **a,
+    )
+
+
+def _fault_of(model: PoseDictionary) -> str:
+    """Return what is wrong with a dictionary, for an error message; empty for a valid one."""
+    d = model.dictionary
+    n_entries, n_angles = 3 * len(point_names()), 3 * (N_JOINTS - 1)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("low", "high"), (n_angles,)) | dict.fromkeys(("up_mean", "up_sigma"), (3,))
+    shapes["examples"] = (len(model.examples), N_JOINTS, 3)
+    if any(getattr(model, name).shape != shape for name, shape in shapes.items()) or len(model.examples) == 0:
+        return "its arrays do not fit together"
+    if d.atoms.ndim != 2 or d.atoms.shape[1] != n_entries or len(d) == 0 or d.mean.shape != (n_entries,):
+        return "its atoms do not fit the points of the body"
+    finite = [array for name, array in _arrays(model).items() if name not in ("low", "high")]
+    if any(not (np.isfinite(array).all() and (np.abs(array) < MAX_VALUE).all()) for array in finite):
+        return "it has values that are no numbers, or absurd ones"
+    if not (1 <= d.n_nonzero <= len(d) and 0.0 < d.spread < MAX_VALUE) or np.isnan([model.low, model.high]).any():
+        return "its numbers are out of range"
+    return ""
