@@ -10,6 +10,7 @@ from tools.evaluate.poses.factor_analysers import fit_factor_analysers
 from tools.evaluate.poses.local_pca import fit_local
 from tools.evaluate.poses.mixtures import TradeOff, fit_clusters, fit_gaussian
 from tools.evaluate.poses.pca import fit_pca
+from tools.evaluate.poses.sparse import fit_sparse
 from tools.evaluate.poses.style import fit_style
 
 # Standard deviation expected of observations, standardised.
@@ -39,7 +40,9 @@ class ModelKind:
     most: int | None = None
 
 
+SPARSE = tuple((t, s) for t in (2.0, 4.0, 8.0) for s in (0.01, 0.03, 0.1, 0.45, 1.0))
 MODELS = {
+    "sparse": ModelKind(fit_sparse, SPARSE),
     "mfa": ModelKind(fit_factor_analysers, NOISES),
     "gaussian": ModelKind(fit_gaussian, NOISES),
     "local-pca": ModelKind(fit_local, LOCAL),

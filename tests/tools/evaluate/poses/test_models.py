@@ -22,7 +22,7 @@ def curved(n: int, seed: int) -> Floats:
 
 
 LINEAR = ("gaussian", "pca")
-TRAIN, TEST = curved(2400, 1), curved(300, 2)
+TRAIN, TEST = curved(1200, 1), curved(80, 2)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -104,5 +104,5 @@ def test_factor_analysers_find_the_noise_they_were_drawn_with() -> None:
 
 def test_clusters_are_as_many_as_the_poses_allow() -> None:
     model = fit_clusters(TRAIN, 0)
-    assert len(model.mean) == 48
+    assert len(model.mean) == 24
     assert model.probability.sum() == pytest.approx(1.0)
