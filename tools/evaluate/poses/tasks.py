@@ -6,10 +6,10 @@ error of 1 is that of the mean pose, and what dense noise leaves if nothing is d
 Coordinates that the skeleton alone determines are not counted (`poses`); any that varies by less than a millimetre is divided by
 one millimetre.
 
-The paper says neither how it standardises nor which share of joints sparse noise corrupts; both are chosen here. With one scale
-common to all coordinates the Gaussian's error under dense noise would be nearer to the paper's (07: 0.07, 09: 0.11; the paper:
-0.08, 0.10; by coordinate: 0.13, 0.18), but completion would be far too easy (0.005, 0.01; the paper: 0.23, 0.26; by coordinate:
-0.03, 0.05, all of the most the models make of it).
+The paper says neither how it standardises nor which share of joints sparse noise corrupts; both are chosen here. The Gaussian's
+error follows from the covariance alone, so it tells standardisations apart (subjects 07, 09; the paper: dense noise 0.08, 0.10,
+completion 0.23, 0.26): each coordinate by itself 0.13, 0.16 and 0.03, 0.04; one scale common to all 0.07, 0.12 and 0.006, 0.013.
+None agrees with both rows; the first is the nearer to the second row, and the harder.
 """
 
 from dataclasses import dataclass
