@@ -1,4 +1,4 @@
-"""From what a file asks for to what a Synthesizer is asked."""
+"""From what a file asks for to the constraints of a pose."""
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from tools.style.values import PoseFileError
 
 
 def constraints_of(
-    asked: PoseAsked, skeleton: Skeleton, style: Style, rig: Rig | None = None, points: tuple[PointAsked, ...] = ()
+    asked: PoseAsked, skeleton: Skeleton, style: Style | None, rig: Rig | None = None, points: tuple[PointAsked, ...] = ()
 ) -> Constraints:
-    """Return the constraints of one pose; points: further ones. A point at NaN is asked for nothing, but is a handle."""
+    """Return the constraints of one pose; points: further ones. A point at NaN is asked for nothing, but is a handle.
+
+    style: whose poses fixed joints may keep to, None where there is none. Raises PoseFileError.
+    """
     points = asked.points + points
     handles = [point.handle for point in points] + [point.handle for point in asked.image_points]
     return Constraints(
@@ -74,7 +77,7 @@ def _orientations(asked: tuple[OrientationAsked, ...]) -> Orientations:
     )
 
 
-def _fixed(asked: tuple[FixedAsked, ...], style: Style) -> FixedJoints:
+def _fixed(asked: tuple[FixedAsked, ...], style: Style | None) -> FixedJoints:
     """Return held joints as arrays. Raises PoseFileError: the style has no such training pose."""
     return FixedJoints(
         np.array([each.joint for each in asked], np.int64),
@@ -83,13 +86,16 @@ def _fixed(asked: tuple[FixedAsked, ...], style: Style) -> FixedJoints:
     )
 
 
-def _held(asked: FixedAsked, style: Style) -> Floats:
+def _held(asked: FixedAsked, style: Style | None) -> Floats:
     """Return the charted rotation vector of a held joint, (3,)."""
-    mean = style.mean[:N_ANGLES].reshape(-1, 3)[asked.joint - 1]
+    if style is None and asked.rotation is None:
+        raise PoseFileError("fixed: give the joint's rotation; there is no style whose pose it could keep to")
+    mean = np.zeros(3) if style is None else style.mean[:N_ANGLES].reshape(-1, 3)[asked.joint - 1]
     if asked.rotation is not None:
         local = np.array(REFERENCE)
         local[asked.joint] = asked.rotation
         return nearest_rotvec(charted(local)[asked.joint], mean)
+    assert style is not None
     if asked.pose is None:
         return np.asarray(mean)
     if asked.pose >= len(style.rotvec):

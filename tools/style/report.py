@@ -13,7 +13,7 @@ from database.geometry.kinematics import forward, local_rotations
 from database.geometry.rotations import geodesic_rad
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints, RootConstraint
-from reconstruct.models.style.synthesis.synthesizer import Synthesis
+from reconstruct.posing.protocol import FoundPose
 from tools.style.constraints import offset_of
 from tools.style.request import PointAsked, PoseAsked
 
@@ -47,7 +47,7 @@ class ConstraintResidual:
 
 
 def offs(
-    pose: Synthesis,
+    pose: FoundPose,
     asked: PoseAsked,
     constraints: Constraints,
     skeleton: Skeleton,
@@ -101,16 +101,16 @@ def _off(name: str, value: float, unit: str, sigma: float) -> ConstraintResidual
     return ConstraintResidual(name, value, unit, max(FAR_SIGMAS * sigma, FAR[unit]))
 
 
-def pose_lines(name: str, pose: Synthesis, found: Sequence[ConstraintResidual]) -> list[str]:
-    """Say how far one pose is off each constraint, and how well its style knows such poses."""
-    known = f"the style knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
+def pose_lines(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], model: str = "style") -> list[str]:
+    """Say how far one pose is off each constraint, and how well its model knows such poses."""
+    known = f"the {model} knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
     if pose.variance > FAMILIAR:
-        known = f"far from all poses the style was learned of ({100.0 * (1.0 - pose.variance):.0f}% known)"
+        known = f"far from all poses the {model} was learned of ({100.0 * (1.0 - pose.variance):.0f}% known)"
     width = max([len(off.name) for off in found], default=0)
     return [f"{name}: {known}"] + [f"  {off.name:<{width}}  {off.words}" for off in found]
 
 
-def warning(name: str, pose: Synthesis, found: Sequence[ConstraintResidual]) -> str | None:
+def warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
     """Say what a pose does not reach; None where all is well."""
     missed = [off for off in found if not off.reached]
     if missed:

@@ -101,6 +101,8 @@ def _jobs(options: PosesOptions) -> list[_Job]:
     if 1 in tables:
         large = [name for name in models if name not in SMALL_ONLY]
         jobs += [_Job(ALL, model, seed, tuple(Task)) for seed in range(options.seeds) for model in large]
+    if not jobs:
+        raise DatabaseError(f"Table 1 has no {', '.join(models)}; take another model, or Tables 2 to 4")
     return jobs
 
 

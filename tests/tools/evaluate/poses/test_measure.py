@@ -121,6 +121,7 @@ def test_tables_give_mean_spread_the_papers_figure_and_mark_the_best() -> None:
         (("--models", "magic"), "'magic' is no model of poses; take "),
         (("--subjects", "07,99"), "'99' is none of the subjects measured; take 07"),
         (("--tables", "5"), "there is no table '5'; take 1, 2, 3, 4"),
+        (("--tables", "1", "--models", "sgplvm"), "Table 1 has no sgplvm"),
         ((), "no CMU motions"),
     ],
 )

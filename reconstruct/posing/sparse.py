@@ -1,0 +1,158 @@
+"""Poses by a sparse dictionary (Lai et al. 2012, section 3.3).
+
+    minimise |W (R D a + t - p)|^2 + ridge |a|^2 + |(R u - up) / sigma_u|^2  subject to  |a|_0 <= T
+
+alternately over the code a, with the points brought into the root's frame, and over the root's rotation R and position t, in
+closed form. Entries that no constraint tells keep to the last pose with little weight. Then every bone gets its length, chain by
+chain, and the joint angles are solved for within their limits, with the constraints themselves as targets.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.arrays import Floats
+from database.geometry.kinematics import forward
+from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints
+from reconstruct.models.sparse.body import normalised
+from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.models.sparse.model import PoseDictionary
+from reconstruct.posing.fit import ExpectedPoints, PoseResult, PoseStart, fitted, gaussian
+from reconstruct.posing.local import start_of
+from reconstruct.posing.placement import Placed, Sight, placed, sight_of
+from reconstruct.posing.protocol import FoundPose
+from reconstruct.solve.limits import Limits
+
+NEIGHBOURS, ROUNDS = 30, 6  # examples whose mean is the start, and alternations from there
+LIVE_ROUNDS = 2
+KEPT_M = 0.05  # standard deviation of points that no constraint tells, around the last pose
+KNOWN_M = 0.02  # and of those that one does, at least
+EXPECTED_M = 0.06  # of points of the restored pose when joint angles are solved for
+JOINT_RAD = 0.15  # of joint angles about those of the example, for what points leave open
+FAR_M = 0.05  # error of the code at which a pose counts as unknown
+RESTORE = RestoreOptions(n_nonzero=6, sigma=0.02)
+
+
+class SparsePoser:
+    """Poses a skeleton by a dictionary, the dictionary's own skeleton if None."""
+
+    def __init__(
+        self,
+        model: PoseDictionary,
+        skeleton: Skeleton | None = None,
+        up: ArrayLike = (0.0, 1.0, 0.0),
+        restoring: RestoreOptions = RESTORE,
+    ) -> None:
+        self.model, self._restoring = model, restoring
+        self._skeleton = model.skeleton if skeleton is None else skeleton
+        self._up = np.asarray(up, np.float64)
+        self._body = model.points
+        self._lengths_m = self._body.lengths_m(self._skeleton)
+        self._scale = self._skeleton.height_m / model.skeleton.height_m
+        self._limits = Limits(model.low, model.high)
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton that is posed."""
+        return self._skeleton
+
+    def pose(self, constraints: Constraints, start: FoundPose | None = None) -> PoseResult:
+        """Return the pose; from a start a few alternations from there, else from the examples that fit best."""
+        if start is not None:
+            return self._posed(constraints, start_of(start), LIVE_ROUNDS)
+        near = placed(self._skeleton, self.model.examples, constraints, self._up)
+        return self._posed(constraints, self._mean_start(near), ROUNDS)
+
+    def _mean_start(self, near: Placed) -> PoseStart:
+        """Return the mean of the examples that fit best, nearer ones counting more, where the best is."""
+        weights = np.exp(-0.5 * (near.error2[:NEIGHBOURS] - near.error2[0]))
+        joints = np.einsum("n,nji->ji", weights / weights.sum(), self.model.examples[near.row[:NEIGHBOURS]])
+        return PoseStart(joints, near.rotation[0], near.root_m[0])
+
+    def _posed(self, constraints: Constraints, begin: PoseStart, rounds: int) -> PoseResult:
+        """Return the pose found from one start."""
+        sight, body = sight_of(constraints, KNOWN_M), self._body
+        now, vector = begin, self._vector(begin)
+        for _ in range(rounds):
+            target, weight = self._targets(constraints, sight, now, vector)
+            restored = self._restored(target, weight)
+            now = self._aligned(constraints, sight, replace(now), restored)
+            vector = restored
+        points = normalised(vector.reshape(1, -1, 3), body, self._lengths_m)[0]
+        world = points @ now.rotation.T + now.root_m
+        expected = ExpectedPoints(body.joint, body.offset_m, world, np.full(len(world), EXPECTED_M))
+        prior = gaussian(begin.joints, JOINT_RAD**2 * np.eye(len(self._limits.low)))
+        found = fitted(self._skeleton, prior, self._limits, constraints, now, expected)
+        return replace(found, variance=self._unknown(found))
+
+    def _vector(self, start: PoseStart) -> Floats:
+        """Return the body's points relative to the unrotated root, (3 P,) [m]."""
+        return np.asarray(self._body.vectors(self._skeleton, start.joints[None])[0])
+
+    def _targets(self, constraints: Constraints, sight: Sight, now: PoseStart, vector: Floats) -> tuple[Floats, Floats]:
+        """Return where points should be, in the root's frame, and their weights, (3 P,) each."""
+        target, sigma = vector.reshape(-1, 3).copy(), np.full(vector.size // 3, KEPT_M)
+        handles = constraints.handles
+        for p in range(len(handles.joint)):
+            if handles.joint[p] == 0 or not sight.information[p].any():
+                continue
+            row = int(handles.joint[p]) - 1
+            here = now.rotation @ vector.reshape(-1, 3)[row] + now.root_m
+            arm = self._arm(now, int(handles.joint[p]), handles.offset_m[p])
+            there = _nearest(sight, p, here + arm) - arm
+            target[row] = now.rotation.T @ (there - now.root_m)
+            sigma[row] = np.sqrt(1.0 / max(float(np.linalg.eigvalsh(sight.information[p])[-1]), 1e-9))
+        return target.ravel(), np.repeat(RESTORE.sigma / sigma, 3)
+
+    def _arm(self, now: PoseStart, joint: int, offset_m: Floats) -> Floats:
+        """Return a handle from its joint in the world, (3,) [m]."""
+        if not offset_m.any():
+            return np.zeros(3)
+        pose = now.joints.copy()
+        pose[0] = 0.0
+        G = forward(self._skeleton, pose, np.zeros(3))[0]
+        return np.asarray(now.rotation @ G[0].T @ G[joint] @ offset_m)
+
+    def _restored(self, target: Floats, weight: Floats) -> Floats:
+        """Return the pose that the dictionary knows nearest to a target, of the skeleton's size, (3 P,) [m]."""
+        return np.asarray(restore(self.model.dictionary, target[None] / self._scale, weight, self._restoring)[0] * self._scale)
+
+    def _aligned(self, constraints: Constraints, sight: Sight, now: PoseStart, vector: Floats) -> PoseStart:
+        """Return the root where the points of a pose meet their targets best, and its up direction the world's."""
+        handles = constraints.handles
+        local, world, weight = [], [], []
+        for p in range(len(handles.joint)):
+            if not sight.information[p].any():
+                continue
+            x = np.zeros(3) if handles.joint[p] == 0 else vector.reshape(-1, 3)[handles.joint[p] - 1]
+            arm = self._arm(now, int(handles.joint[p]), handles.offset_m[p])
+            local.append(x + now.rotation.T @ arm)
+            world.append(_nearest(sight, p, now.rotation @ local[-1] + now.root_m))
+            weight.append(float(np.trace(sight.information[p])) / 3.0)
+        if not local:
+            return now
+        x, y, w = np.array(local), np.array(world), np.array(weight)
+        middle, target = w @ x / w.sum(), w @ y / w.sum()
+        B = np.einsum("p,pi,pj->ij", w, y - target, x - middle)
+        B += np.outer(self._up, self.model.up_mean / self.model.up_sigma**2)
+        U, _, V = np.linalg.svd(B)
+        R = np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
+        return PoseStart(now.joints, R, target - R @ middle)
+
+    def _unknown(self, found: PoseResult) -> float:
+        """Return how far a pose is from those that the dictionary knows: 0 beside them, 1 far from all."""
+        pose = found.rotvec.copy()
+        pose[0] = 0.0
+        vector = self._body.vectors(self._skeleton, pose[None])[0] / self._scale
+        near = restore(self.model.dictionary, vector[None], None, self._restoring)[0]
+        return float(min(1.0, np.sqrt(((vector - near) ** 2).mean()) / FAR_M))
+
+
+def _nearest(sight: Sight, p: int, point: Floats) -> Floats:
+    """Return where handle p should be: at its target, or on its ray nearest to a point, (3,) [m]."""
+    ray = sight.direction[p]
+    if not ray.any():
+        return np.asarray(sight.at_m[p])
+    return np.asarray(sight.at_m[p] + max(float(ray @ (point - sight.at_m[p])), 0.3) * ray)

@@ -1,0 +1,98 @@
+"""`duocap sparse` from end to end."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.joints import JOINT_INDEX
+from database.builtin import builtin_clip
+from database.clips import Clip
+from database.files.read import read_clip
+from database.geometry.kinematics import forward
+from reconstruct.pose import TrackingState
+from stream.export.bvh import write_bvh
+from stream.export.take import Take
+from tests.support.commands import duocap
+
+OPTIONS = ("--atoms", "60", "--iterations", "4")
+FEET = {"leftFoot": [0.1, 0.09, 0.25], "rightFoot": [-0.1, 0.09, -0.1]}
+POSE = "".join(f'[[point]]\njoint = "{joint}"\nposition_m = {at}\n' for joint, at in FEET.items())
+
+
+@pytest.fixture(scope="module")
+def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train on the built-in walk through the command."""
+    file = tmp_path_factory.mktemp("sparse") / "walk.sparse"
+    with pytest.MonkeyPatch.context():
+        from tools.cli import run
+
+        with pytest.raises(SystemExit) as ended:
+            run(["sparse", "train", "--builtin", "walk", *OPTIONS, "--out", str(file)])
+    assert ended.value.code in (0, None) and file.is_file() and not list(file.parent.glob("*.part"))
+    return file
+
+
+def test_a_pose_is_completed_as_the_points_ask(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.toml").write_text(POSE)
+    done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", "--out", tmp_path / "p.bvh")
+    assert done.status == 0 and "the dictionary knows poses like it" in done.out and "1 pose (bvh)" in done.out
+    clip = read_clip(tmp_path / "p.bvh")
+    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1][0]
+    np.testing.assert_allclose(p[JOINT_INDEX["leftFoot"]], [0.1, 0.09, 0.25], atol=0.03)
+
+
+def take_of(clip: Clip, rotvec: np.ndarray) -> Take:  # type: ignore[type-arg]
+    """Return poses as a take."""
+    n = len(rotvec)
+    states = (TrackingState.TRACKING,) * n
+    return Take(clip.skeleton, np.arange(n) / clip.fps, states, rotvec, clip.root_m[:n].copy())
+
+
+def test_wild_joints_are_mended_and_told_and_the_others_stay(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = builtin_clip("walk", None, 30.0, 3)
+    arm = JOINT_INDEX["leftUpperArm"]
+    rotvec = clip.rotvec[:40].copy()
+    rotvec[10:13, arm] += [1.2, 0.0, 0.8]
+    write_bvh(tmp_path / "wild.bvh", take_of(clip, rotvec))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "wild.bvh", "--dictionary", dictionary, "--out", tmp_path / "clean.bvh")
+    assert done.status == 0 and "single joints far from what the others tell" in done.out and "leftLowerArm in" in done.out
+    clean = read_clip(tmp_path / "clean.bvh")
+    true = forward(clip.skeleton, clip.rotvec[:40], clip.root_m[:40])[1]
+    off_m = np.linalg.norm(forward(clean.skeleton, clean.rotvec, clean.root_m)[1] - true, axis=2)
+    was_m = np.linalg.norm(forward(clip.skeleton, rotvec, clip.root_m[:40])[1] - true, axis=2)
+    assert off_m[10:13].max() < 0.5 * was_m[10:13].max()
+    assert np.delete(off_m, [10, 11, 12], axis=0).mean() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("train", "--builtin", "walk", "--out", "x.style"), "ends with .sparse"),
+        (("train", "--out", "x.sparse"), "no motion to learn from"),
+        (("train", "--clip", "a", "--out", "x.sparse"), "give it by --database"),
+        (("train", "--builtin", "walk", "--error", "0", "--out", "x.sparse"), "from 0.1 to 100 mm"),
+        (("complete", "gone.sparse", "--constraints", "c.toml", "--out", "p.bvh"), "cannot be opened"),
+        (("complete", "c.toml", "--constraints", "c.toml", "--out", "p.bvh"), "not a pose dictionary"),
+        (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of pose 1"),
+        (("complete", "DICTIONARY", "--constraints", "mean.toml", "--out", "p.bvh"), "give the joint's rotation"),
+        (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
+        (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    dictionary: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.toml").write_text(POSE)
+    Path("empty.toml").write_text("")
+    Path("mean.toml").write_text('[[fixed]]\njoint = "head"\nas = "mean"\n')
+    done = duocap(capsys, "sparse", *(str(dictionary) if word == "DICTIONARY" else word for word in command))
+    assert done.status == 1 and words in done.err and len(done.err.strip().splitlines()) <= 2, done.err

@@ -1,0 +1,47 @@
+"""`duocap sparse denoise`: clean the poses of a take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.progress import progress_bar
+
+TakeFile = Annotated[
+    Path, typer.Argument(metavar="TAKE", help="A motion (.bvh, .amc with its .asf) or recording (.mcap).", show_default=False)
+]
+DictionaryFile = Annotated[
+    Path,
+    typer.Option("--dictionary", metavar="FILE.sparse", help="A dictionary (duocap sparse train).", show_default=False),
+]
+Out = Annotated[
+    list[Path],
+    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
+]
+Noise = Annotated[
+    float | None,
+    typer.Option("--noise", metavar="MM", help="Deviation of the noise of a joint; default as estimated.", show_default=False),
+]
+
+
+@with_settings
+def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out: Out, noise: Noise = None) -> None:
+    """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
+    from config.errors import DuocapError
+    from tools.export import wanted_files, write_take
+    from tools.sparse.denoise import denoised, read_take
+
+    check_folders(*out)
+    files = wanted_files(take, out, ())
+    if noise is not None and not 0.1 <= noise <= 500.0:
+        raise DuocapError(f"--noise {noise:g}: must be from 0.1 to 500 mm")
+    before, up = read_take(take)
+    with progress_bar("cleaning") as show:
+        result = denoised(before, dictionary, None if noise is None else 1e-3 * noise, show)
+    for line in result.lines:
+        typer.echo(line)
+    for wanted in files:
+        write_take(wanted, result.take, up)
+        typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

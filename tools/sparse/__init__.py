@@ -1,0 +1,1 @@
+"""Pose dictionaries: trained on any source of motion, and used to complete poses and to clean takes."""

@@ -1,0 +1,166 @@
+"""Clean the poses of a take by a dictionary: noise in all joints, and single wild ones (Lai et al. 2012, section 4.2).
+
+Every frame's points relative to the root are restored; those that are far from what the others tell are left out and the frame is
+restored again. Then the joint angles are solved for. All on the
+dictionary's skeleton; where the root is and how it is turned stay as they were.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints
+from config.errors import DuocapError
+from config.joints import JOINTS, N_JOINTS
+from database.files.read import SUFFIXES, read_clip
+from database.geometry.skeleton import PARENT_ARRAY, REFERENCE
+from reconstruct.constraints import points
+from reconstruct.models.sparse.body import normalised
+from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
+from reconstruct.pose import TrackingState
+from reconstruct.posing.fit import ExpectedPoints, PoseStart, fitted, gaussian
+from reconstruct.solve.limits import Limits
+from stream.export.from_recording import motion_from_recording
+from stream.export.take import Take, TakeInfo
+from stream.recording.folders import take_of
+from stream.recording.recording import open_recording
+from tools.progress import ProgressState
+
+RECORDING = ".mcap"
+ATOMS = {0.01: 8, 0.03: 5, 0.1: 3, np.inf: 2}  # of a pose, by the noise [m] up to which
+LEAST_NOISE_M, ROUNDS, MOST_WILD = 0.002, 3, 8
+WILD_SIGMAS, WILD_M = 4.0, 0.08  # of the noise, and at least so far: a point is wild
+STILL_M = 1e-6
+EXPECTED_M = 0.015
+WILD_RAD, RAD_BY_M = 1.0, 10.0  # how far a wild joint may turn, and any other, by the noise
+N_CODES = 5
+UP = np.array([0.0, 1.0, 0.0])
+NO_CONSTRAINT = points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+
+
+@dataclass(frozen=True, slots=True)
+class CleanTake:
+    """A clean take, and what was changed, in words."""
+
+    take: Take
+    lines: tuple[str, ...]
+
+
+class RestoredPoints(NamedTuple):
+    """Points of N poses relative to the root, (N, P, 3) [m], which were wild, (N, P), and the noise of the others [m]."""
+
+    local_m: Floats
+    wild: Bools
+    noise_m: float
+
+
+def read_take(file: Path) -> tuple[Take, Floats | None]:
+    """Read a motion or a recording; return it and its up direction, None where it is not known. Raises DuocapError."""
+    if file.is_dir() or file.suffix.lower() == RECORDING:
+        motion = motion_from_recording(open_recording(take_of(file)))
+        return motion.take(), motion.up
+    if not file.exists() or file.suffix.lower() not in SUFFIXES:
+        raise DuocapError(f"{file}: cannot be read as motion; give {', '.join(SUFFIXES)}, or a recording ({RECORDING})")
+    clip = read_clip(file)
+    n = clip.n_frames
+    info = TakeInfo(subject=clip.skeleton.name, source=file.name)
+    states = (TrackingState.TRACKING,) * n
+    return Take(clip.skeleton, np.arange(n) / clip.fps, states, clip.rotvec.copy(), clip.root_m.copy(), info=info), UP
+
+
+def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
+    """Clean a take; noise_m: standard deviation of a joint's noise, None to estimate it. Lost frames stay as they are."""
+    model = read_dictionary(dictionary)
+    rows = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
+    if not len(rows):
+        raise DuocapError("the take holds no pose that could be cleaned; give one in which somebody is tracked")
+    restored = restored_points(model, take, rows, noise_m)
+    rotvec = take.rotvec.copy()
+    for n, row in enumerate(rows.tolist()):
+        rotvec[row] = _angles(model, take, row, restored, n)
+        progress(n + 1, len(rows))
+    clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
+    return CleanTake(clean, _lines(take, clean, rows, restored))
+
+
+def restored_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
+    """Restore the points of frames; wild ones are found one after another, the worst of a frame first."""
+    body = model.points
+    given = body.vectors(model.skeleton, take.rotvec[rows])
+    sigma_m = noise_m or _noise(model, given)
+    weight = np.ones((len(given), len(body.joint)))
+    options = _options(sigma_m)
+    for _ in range(ROUNDS):
+        alike = np.repeat(weight, 3, axis=1) if (weight == 0.0).any() else None
+        near = restore(model.dictionary, given, alike, options)
+        off_m = np.linalg.norm((near - given).reshape(len(given), -1, 3), axis=2) * (weight > 0.0)
+        limit = max(WILD_M, WILD_SIGMAS * np.sqrt(3.0) * sigma_m)
+        worst = off_m.max(axis=1, keepdims=True)
+        wild = (off_m > limit) & (off_m >= 0.5 * worst) & ((weight == 0.0).sum(axis=1, keepdims=True) < MOST_WILD)
+        if not wild.any():
+            break
+        weight[wild] = 0.0
+    local_m = normalised(near.reshape(len(given), -1, 3), body, body.lengths_m(model.skeleton))
+    return RestoredPoints(local_m, np.asarray(weight == 0.0), sigma_m)
+
+
+def _noise(model: PoseDictionary, given: Floats) -> float:
+    """Estimate the noise of a coordinate, robustly: the least of what few atoms leave and of what changes from frame to frame."""
+    changes = [restore(model.dictionary, given, None, _options(0.02)) - given]
+    if len(given) > 2:
+        changes.append((given[:-2] - 2.0 * given[1:-1] + given[2:]) / np.sqrt(6.0))
+    return max(LEAST_NOISE_M, min(_deviation(each) for each in changes))
+
+
+def _deviation(errors: Floats) -> float:
+    """Return the standard deviation of errors of which some may be wild; those of points that never move do not count."""
+    moving = errors[:, np.abs(errors).max(axis=0) > STILL_M]
+    return float(1.4826 * np.median(np.abs(moving))) if moving.size else 0.0
+
+
+def _options(sigma_m: float) -> RestoreOptions:
+    """Return how poses of a noise are restored."""
+    return RestoreOptions(next(T for most, T in ATOMS.items() if sigma_m <= most), sigma_m, N_CODES)
+
+
+def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
+    """Return the rotation vectors, (J, 3) [rad], of frame `row` of a take, the n-th that was restored.
+
+    They keep to the take's as far as these are known: all by the noise, those that end or begin at a wild point hardly.
+    """
+    body, joints, local_m = model.points, take.rotvec[row].copy(), restored.local_m[n]
+    joints[0] = 0.0
+    joints[1:] = np.clip(joints[1:].ravel(), model.low, model.high).reshape(-1, 3)
+    expected = ExpectedPoints(body.joint, body.offset_m, local_m, np.full(len(local_m), max(EXPECTED_M, restored.noise_m / 2.0)))
+    sigma = np.full(N_JOINTS, min(WILD_RAD, RAD_BY_M * restored.noise_m))
+    wild = np.unique(body.joint[restored.wild[n]])
+    sigma[wild] = WILD_RAD
+    sigma[PARENT_ARRAY[wild]] = WILD_RAD
+    prior = gaussian(joints, np.diag(np.repeat(sigma[1:] ** 2, 3)))
+    root = PoseStart(joints, np.asarray(REFERENCE[0]), np.zeros(3))
+    found = fitted(model.skeleton, prior, Limits(model.low, model.high), NO_CONSTRAINT, root, expected)
+    out = found.rotvec
+    out[0] = take.rotvec[row, 0]
+    return out
+
+
+def _lines(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:
+    """Say what was changed."""
+    moved_mm = 1e3 * np.linalg.norm(after.positions_m()[rows] - before.positions_m()[rows], axis=2)
+    joints = restored.wild[:, : len(JOINTS) - 1]
+    n_wild = int(joints.any(axis=1).sum())
+    most = np.argsort(-moved_mm.mean(axis=0), kind="stable")[:3]
+    lines = [
+        f"{len(rows)} of {len(before)} frames cleaned; noise of a coordinate {1e3 * restored.noise_m:.0f} mm",
+        f"joints moved by {moved_mm.mean():.0f} mm, most "
+        + ", ".join(f"{JOINTS[j]} {moved_mm[:, j].mean():.0f} mm" for j in most.tolist()),
+    ]
+    if n_wild:
+        counts = joints.sum(axis=0)
+        worst = np.argsort(-counts, kind="stable")[:5]
+        named = ", ".join(f"{JOINTS[j + 1]} in {counts[j]}" for j in worst.tolist() if counts[j])
+        lines.append(f"single joints far from what the others tell, in {n_wild} frames: {named}")
+    return tuple(lines)
