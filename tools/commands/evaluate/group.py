@@ -29,8 +29,10 @@ from tools.commands.evaluate.options import (
     TrueSubject,
     Variants,
 )
+from tools.commands.evaluate.poses import poses
 
 app = typer.Typer()
+app.command()(poses)
 
 
 @app.command()
