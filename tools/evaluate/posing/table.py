@@ -19,7 +19,7 @@ def means(runs: list[PosingRun], measure: str) -> dict[str, float]:
 
 
 def table(runs: list[PosingRun], measure: str) -> list[str]:
-    """Return the lines of one table of runs of one kind: behaviours down, methods across, ratios of the models' errors to the peer's."""
+    """Return the lines of a table of runs of one kind: behaviours down, methods across, ratios of the models to the peer."""
     what, digits = MEASURES[measure]
     methods = list(dict.fromkeys(run.method for run in runs))
     head = f"{what:<28}{'poses':>6}" + "".join(f"{name:>9}" for name in methods)
