@@ -23,6 +23,7 @@ from reconstruct.solve.solver import FrameProblem, Solution, solve
 LEVER_M = 0.2  # of the points that stand for an orientation
 ROUNDS = 3  # of orientations, whose points move with their joint
 FREE_RAD, FREE_M = 10.0, 100.0  # standard deviations of a root that nothing is said of
+TILT_RAD = 0.08  # but of its inclination, from that of the start
 MAX_ITERATIONS = 40
 TOLERANCE = 1e-6  # of the energy's last decrease, relative, where the minimum is found
 
@@ -114,6 +115,7 @@ def _solved(
         r.position_m if known[1] else start.root_m,
         r.sigma_rad if known[0] else FREE_RAD,
         r.sigma_m if known[1] else FREE_M,
+        None if known[0] else TILT_RAD,
     )
     problem = FrameProblem(
         skeleton, (joint, np.ascontiguousarray(offset_m)), model, root, observations, constraints.robust_sigmas

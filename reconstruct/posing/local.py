@@ -16,7 +16,7 @@ from reconstruct.posing.placement import Placed, placed
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.solve.limits import Limits, limits_of
 
-NEIGHBOURS = 30
+NEIGHBOURS = 100
 BACKGROUND, FLOOR_RAD, SHRINKAGE = 0.1, 0.05, 0.2
 MAX_POSES = 4_000
 LIVE_ITERATIONS = 12
