@@ -94,9 +94,9 @@ def _dot(color: Color, words: str) -> str:
     return f"<span><span style='{style}'></span>{words}</span>"
 
 
-HELD: Color = (0, 158, 115)
-SELECTED: Color = (240, 228, 66)
-FREE: Color = (200, 204, 212)
+HELD: Color = (0, 140, 70)
+SELECTED: Color = (245, 215, 0)
+FREE: Color = (120, 126, 140)
 
 
 def handle_color(joint: str, held: bool, selected: str, certainty: Certainty) -> Color:

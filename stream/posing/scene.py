@@ -21,8 +21,8 @@ from stream.viewer.scene.framing import FOV_RAD
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, World
 
-BODY_OPACITY = 0.62  # handles inside the body are seen through it
-HANDLE_M, SMALL_M = 0.024, 0.015
+BODY_OPACITY = 0.5  # handles inside the body are seen through it
+HANDLE_M, SMALL_M = 0.028, 0.016
 SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder", "leftToes", "rightToes")
 ARROWS = 0.22
 BEHIND_M = 7.0  # from the camera to its picture, behind the body
