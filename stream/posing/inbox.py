@@ -1,6 +1,5 @@
 """What comes from the page: actions in their order, and of each drag only the newest place."""
 
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,26 +17,29 @@ class DragPlace:
     page: int
 
 
+Action = Callable[[], None]
+
+
 class PosingInbox:
-    """Put in from any thread, taken out by the app's; a drag that is not taken out in time is replaced by its newer places."""
+    """Put in from any thread, taken out in order by the app's; newer places of a drag replace those nobody has taken out yet."""
 
     def __init__(self) -> None:
-        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._drags: list[DragPlace] = []
+        self._waiting: list[Action | DragPlace] = []
         self._lock, self._wake = threading.Lock(), threading.Event()
 
-    def put(self, action: Callable[[], None]) -> None:
+    def put(self, action: Action) -> None:
         """Have an action run soon."""
-        self._actions.put(action)
+        with self._lock:
+            self._waiting.append(action)
         self._wake.set()
 
     def drag(self, place: DragPlace) -> None:
         """Note where a joint is dragged to."""
         with self._lock:
-            if self._drags and self._drags[-1].joint == place.joint and not self._drags[-1].ended:
-                self._drags[-1] = place
-            else:
-                self._drags.append(place)
+            last = self._waiting[-1] if self._waiting else None
+            if isinstance(last, DragPlace) and (last.joint, last.page, last.ended) == (place.joint, place.page, False):
+                self._waiting.pop()
+            self._waiting.append(place)
         self._wake.set()
 
     def wait(self, timeout_s: float) -> None:
@@ -45,15 +47,8 @@ class PosingInbox:
         self._wake.wait(timeout_s)
         self._wake.clear()
 
-    def actions(self) -> list[Callable[[], None]]:
-        """Return the actions that wait."""
-        found = []
-        while not self._actions.empty():
-            found.append(self._actions.get())
-        return found
-
-    def drags(self) -> list[DragPlace]:
-        """Return the drags that wait, the newest place of each."""
+    def take(self) -> list[Action | DragPlace]:
+        """Return what waits."""
         with self._lock:
-            found, self._drags = self._drags, []
+            found, self._waiting = self._waiting, []
         return found

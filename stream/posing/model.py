@@ -17,6 +17,11 @@ class PosingModel:
     styles: tuple[str, ...] = ()
     mix: Callable[[tuple[float, ...]], Poser] | None = None
 
+    @property
+    def equal_shares(self) -> tuple[float, ...]:
+        """Return as much of each style; none of a model without styles."""
+        return tuple(1.0 / len(self.styles) for _ in self.styles)
+
     def with_shares(self, shares: tuple[float, ...]) -> Poser:
         """Return the poser of some shares; its own where these are not for it, or all zero."""
         if self.mix is None or len(shares) != len(self.styles) or not sum(shares) > 0.0:

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,9 +64,10 @@ class PosingApp:
         self._timeline = Timeline()
         self._motion: Motion | None = None
         self._hold_dragged, self._page_that_drags = True, -1
+        self._gone: set[int] = set()
         self._picture: Image | None = None
         set_theme(server, self._dark)
-        self.scene = PosingScene(server, session.skeleton, self._dark, self._inbox.drag, self.select)
+        self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
         self._panels = self._page()
         self._commands()
         self._panels_due_s = self._save_due_s = 0.0
@@ -85,6 +87,11 @@ class PosingApp:
         return tuple(self._options.formats) or ("",)
 
     @property
+    def motion(self) -> Motion | None:
+        """The motion through the keys, None while it is made or where there are too few."""
+        return self._motion
+
+    @property
     def n_pages(self) -> int:
         """Number of browsers that show the page."""
         return len(self.server.get_clients())
@@ -92,10 +99,8 @@ class PosingApp:
     def update(self) -> None:
         """Do what the pages ask for, waiting for it at most a frame, and show it."""
         self._inbox.wait(FRAME_S)
-        for action in self._inbox.actions():
-            self._safely(action)
-        for place in self._inbox.drags():
-            self._safely(lambda place=place: self._drag(place))  # type: ignore[misc]
+        for each in self._inbox.take():
+            self._safely(partial(self._drag, each) if isinstance(each, DragPlace) else each)
         now_s = time.monotonic()
         self._step(now_s - self._last_s)
         self._last_s = now_s
@@ -112,6 +117,10 @@ class PosingApp:
         if self._options.publisher is not None:
             self._options.publisher.switch(False)
         close_server(self.server)
+
+    def drag(self, place: DragPlace) -> None:
+        """Have a joint follow a place soon; places that are newer by then are followed instead."""
+        self._inbox.drag(place)
 
     def do(self, change: Change) -> None:
         """Have the session changed soon."""
@@ -275,6 +284,8 @@ class PosingApp:
 
     def _drag(self, place: DragPlace) -> None:
         """Have a joint follow the hand."""
+        if place.page in self._gone:  # what it sent last comes late
+            return
         self._timeline.playing = False
         session, picture = self.session, self.session.document.picture
         self._page_that_drags = -1 if place.ended else place.page
@@ -289,6 +300,7 @@ class PosingApp:
 
     def _left(self, page: int) -> None:
         """End the drag of a browser that has gone away."""
+        self._gone.add(page)
         if page == self._page_that_drags:
             self._page_that_drags = -1
             self.session.release(self._hold_dragged)

@@ -51,6 +51,7 @@ class PosingScene:
         self._position_m = np.zeros((len(JOINTS), 3))
         self._colors: dict[str, Color] = {}
         self._grab_m = np.zeros(3)
+        self._pulled = False
         self._handles = {name: self._handle(name) for name in JOINTS}
         self._arrows = self._add_arrows()
         self._pose: StoredPose | None = None
@@ -163,8 +164,10 @@ class PosingScene:
         )
 
         async def moved(event: viser.TransformControlsEvent) -> None:
-            if event.client is not None:
-                self._put(self.selected, np.array(event.target.position), event.phase == "end", event.client_id or 0)
+            ended = event.phase == "end"
+            if event.phase == "update" or self._pulled:  # arrows that are clicked and not moved drag nothing
+                self._put(self.selected, np.array(event.target.position), ended, event.client_id or 0)
+            self._pulled = event.phase == "update"
 
         arrows.on_update(moved)
         return arrows

@@ -59,8 +59,7 @@ class PosingSession:
     def __init__(self, model: PosingModel, document: Document | None = None, save: Save | None = None) -> None:
         self._model, self._save = model, save
         shown = first_document(model.poser.skeleton) if document is None else document
-        n_styles = len(model.styles)
-        shares = shown.shares if len(shown.shares) == n_styles and sum(shown.shares) > 0.0 else (1.0 / n_styles,) * n_styles
+        shares = shown.shares if len(shown.shares) == len(model.styles) and sum(shown.shares) > 0.0 else model.equal_shares
         shown = replace(shown, model=model.name, shares=shares)
         self.poser: Poser = model.with_shares(shares)
         self._history = History(SessionState(shown))
@@ -173,9 +172,8 @@ class PosingSession:
         if not np.allclose(model.poser.skeleton.offsets_m, self.skeleton.offsets_m, atol=1e-4):
             raise PosingError(f"model '{model.name}' poses another body; choose models of one skeleton")
         self.release()
-        n_styles = len(model.styles)
         self._model = model
-        self._change_posed(replace(self.document, model=model.name, shares=(1.0 / n_styles,) * n_styles if n_styles else ()))
+        self._change_posed(replace(self.document, model=model.name, shares=model.equal_shares))
 
     def set_shares(self, shares: tuple[float, ...]) -> None:
         """Mix the styles in other shares, (S,); all zero: as before."""
