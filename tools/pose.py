@@ -158,7 +158,7 @@ def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, 
     from stream.posing.page import PageOptions, PosingApp
     from stream.posing.publishing import PosePublisher, skeleton_to_show
     from stream.posing.session import PosingSession
-    from stream.posing.session_file import read_session, write_session
+    from stream.posing.session_file import body_note, read_session, write_session
     from stream.web.server import open_server
 
     document = None if task.session is None else read_session(task.session)
@@ -166,6 +166,9 @@ def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, 
     model = MODELS[task.model](task)
     skeleton = model.poser.skeleton
     file = task.session or new_session_file()
+    note = "" if task.session is None else body_note(task.session, skeleton)
+    if note:
+        tell(f"note: {note}")
     session = PosingSession(model, document, lambda changed: write_session(file, changed, skeleton))
     _warm_up(session)
     publisher = PosePublisher(lambda: _stream(task.settings), skeleton_to_show(skeleton))

@@ -69,7 +69,8 @@ def _missed(certainty: Certainty, n_held: int) -> str:
     worst = sorted(certainty.unmet.items(), key=lambda pair: -pair[1].error_m - PX_M * min(pair[1].error_px, 1e6))[:3]
     words = ", ".join(f"{escape(name)} by {_distance(each)}" for name, each in worst)
     more = "" if len(certainty.unmet) <= len(worst) else f" and {len(certainty.unmet) - len(worst)} more"
-    return f"<div class='dim'>missed: {words}{more}: out of reach, or they contradict each other. This is the best pose.</div>"
+    why = "out of reach, against each other, or unlike what the model knows. This is the best pose."
+    return f"<div class='dim'>missed: {words}{more}: {why}</div>"
 
 
 def _distance(unmet: Unmet) -> str:

@@ -70,6 +70,8 @@ class PosingApp:
         self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
         self._panels = self._page()
         self._commands()
+        if session.document.picture is not None:
+            self._hang()
         self._panels_due_s = self._save_due_s = 0.0
         self._last_s = time.monotonic()
         server.scene.on_click()(self._clicked)

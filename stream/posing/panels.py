@@ -1,5 +1,6 @@
 """What stands beside the scene: the pose and its model, keys and motion, the picture, files."""
 
+import time
 from collections.abc import Callable
 from html import escape
 
@@ -13,6 +14,7 @@ from stream.web.html import set_html
 
 NO_JOINT = "(none)"
 MAX_SLIDER_S, STEP_S = 10.0, 0.05
+HANDS_OFF_S = 0.6  # after a user moved a slider, it is not moved by the page
 MIN_FOV_DEG, MAX_FOV_DEG = 20.0, 110.0
 PICTURES = "image/png,image/jpeg"
 Gui = viser.GuiApi
@@ -38,6 +40,8 @@ class PosePanel:
         self._controls = controls
         self._shares: list[viser.GuiSliderHandle[float]] = []
         self._styles: tuple[str, ...] = ()
+        self._mixed: tuple[float, ...] = ()
+        self._moved_s = 0.0
 
     def build(self, gui: Gui) -> None:
         """Create the widgets."""
@@ -83,18 +87,21 @@ class PosePanel:
                 self._shares = [self._gui.add_slider(name, 0.0, 1.0, 0.05, 0.5, hint="Share of this style") for name in styles]
             for slider in self._shares:
                 slider.on_update(self._mix)
-            self._styles = styles
+            self._styles, self._mixed = styles, ()
             self._folder.visible = bool(styles)
-        for slider, share in zip(self._shares, view.document.shares, strict=False):
-            top = max(view.document.shares)
-            if sum(each.value for each in self._shares) == 0.0 and top > 0.0:
+        hands_off = time.monotonic() - self._moved_s > HANDS_OFF_S
+        if styles and hands_off and view.document.shares != self._mixed:  # of a session that was opened, or undone
+            self._mixed = view.document.shares
+            for slider, share in zip(self._shares, view.document.shares, strict=True):
                 _set(slider, value=round(share, 2))
 
     def _mix(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
         """Mix the styles as the sliders stand."""
         shares = tuple(float(slider.value) for slider in self._shares)
         if event.client is not None and sum(shares) > 0.0:
-            self._controls.do(lambda session: session.set_shares(tuple(share / sum(shares) for share in shares)))
+            self._moved_s = time.monotonic()
+            self._mixed = mixed = tuple(share / sum(shares) for share in shares)
+            self._controls.do(lambda session: session.set_shares(mixed))
 
     def _select(self, event: viser.GuiEvent[viser.GuiDropdownHandle[str]]) -> None:
         """Select the joint of the list."""

@@ -82,7 +82,7 @@ class PosingScene:
             self._stage.options = replace(self._options, color=certainty.color)
             for row, name in enumerate(JOINTS):
                 self._show_handle(row, name, joint_m[row], handle_color(name, name in held, selected, certainty))
-            if selected and not dragged:
+            if selected and not (dragged and self._pulled):
                 at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
                 if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
                     self._arrows.position = at

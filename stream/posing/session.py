@@ -39,6 +39,7 @@ from stream.posing.targets import Unmet, constraints_of, unmet_handles
 
 log = logging.getLogger(__name__)
 
+MAX_SETTLING = 8
 Save = Callable[[Document], None]
 
 
@@ -128,8 +129,9 @@ class PosingSession:
         if not hold:
             held = replace(state.document, pins=before.document.pins, image_points=before.document.image_points)
             state = replace(state, document=held)
-        elif joint in state.document.image_points:
-            state = self._posed_anew(state)
+        else:
+            state = self._settled(state)
+            state = self._posed_anew(state) if joint in state.document.image_points else state
         self._history.state = before
         self._push(state)
 
@@ -182,8 +184,13 @@ class PosingSession:
             self._change_posed(replace(self.document, shares=shares), self.found)
 
     def set_picture(self, picture: PictureView | None) -> None:
-        """Pose after a picture from now on, or no longer: what is held is let go, for it was held for another reason."""
+        """Pose after a picture from now on, or no longer: what is held is let go, for it was held for another reason.
+
+        Another picture of the same size is one that a session was opened without: all stays.
+        """
         self.release()
+        if picture is not None and self.document.picture is not None and picture.size == self.document.picture.size:
+            return
         self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
 
     def set_fov(self, fov_deg: float) -> None:
@@ -226,6 +233,14 @@ class PosingSession:
             log.warning("the session is not saved: %s", error)
         else:
             self._unsaved, self.save_fault = False, ""
+
+    def _settled(self, state: SessionState) -> SessionState:
+        """Return the pose that a model reaches which had too few steps for it while the joint was dragged."""
+        for _ in range(MAX_SETTLING):
+            if state.found is None or state.found.converged:
+                break
+            state = self._posed(state.document, state.found)
+        return state
 
     def _posed_anew(self, state: SessionState) -> SessionState:
         """Return the pose that is found without the one before, if it meets the handles better: points of a picture are met by

@@ -30,11 +30,23 @@ SUFFIX = ".json"
 MAX_KEYS = 10_000
 MAX_BYTES = 64_000_000
 MAX_SIDE_PX = 20_000
+SAME_HEIGHT_M = 0.005
 
 
 def write_session(file: Path, document: Document, skeleton: Skeleton) -> None:
     """Write a session. Raises FileFormatError: it cannot be written."""
     atomic_write(file, session_text(document, skeleton))
+
+
+def body_note(file: Path, skeleton: Skeleton) -> str:
+    """Return a word on a session that was made with another body than the one that is posed now; empty if it was this one."""
+    try:
+        height_m = float(json.loads(file.read_text("utf-8"))["skeleton"]["height_m"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    if abs(height_m - skeleton.height_m) < SAME_HEIGHT_M:
+        return ""
+    return f"{file} was posed with a body {height_m:.2f} m tall, this one is {skeleton.height_m:.2f} m: held joints may be missed"
 
 
 def session_text(document: Document, skeleton: Skeleton) -> str:
