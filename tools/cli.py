@@ -63,6 +63,7 @@ COMMANDS = {
     "export": CommandEntry("tools.commands.export", False, "Turn a recording into BVH, TRC, C3D, CSV, GLB or VRMA."),
     "keys": CommandEntry("tools.commands.keys", True, "Make keys for other machines, and say who is admitted."),
     "play": CommandEntry("tools.commands.play", False, "Publish a recording as if it were live."),
+    "pose": CommandEntry("tools.commands.pose", False, "Pose a body on a page: drag a joint, and the body follows."),
     "relay": CommandEntry("tools.commands.relay", False, "Hand the stream on to pages in a browser."),
     "view": CommandEntry("tools.commands.view", False, "Show the stream or recordings in the browser."),
     "style": CommandEntry("tools.commands.style.group", True, "Learn how somebody moves; pose bodies in that style."),

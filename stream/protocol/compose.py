@@ -11,6 +11,7 @@ from config.joints import JOINTS, N_JOINTS, PARENTS, VRM_BONE
 from database.contacts import CONTACT_JOINTS
 from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import quaternion_from_matrix, rotvec_from_matrix
+from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
@@ -25,17 +26,21 @@ def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: F
 
 def skeleton_message(subject: Subject) -> SkeletonMessage:
     """Return the message of a subject's skeleton; its rest pose is the T-pose, with every joint frame parallel to the world."""
-    offsets_m = subject.skeleton.offsets_m
+    return bare_skeleton_message(subject.skeleton, subject.name, subject.markers.names)
+
+
+def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...] = ()) -> SkeletonMessage:
+    """Return the message of a skeleton as `skeleton_message` does, of a body that need not wear markers."""
     return SkeletonMessage(
-        hash=skeleton_hash(JOINTS, PARENTS, offsets_m),
+        hash=skeleton_hash(JOINTS, PARENTS, skeleton.offsets_m),
         names=JOINTS,
         parents=PARENTS,
-        offsets_m=offsets_m,
+        offsets_m=skeleton.offsets_m,
         rest_xyzw=np.tile([0.0, 0.0, 0.0, 1.0], (N_JOINTS, 1)),
         humanoid=dict(VRM_BONE),
-        markers=subject.markers.names,
-        subject=subject.name,
-        tails_m=subject.skeleton.tails_m,
+        markers=markers,
+        subject=name,
+        tails_m=skeleton.tails_m,
     )
 
 

@@ -1,0 +1,205 @@
+"""What is posed: the pose, the handles that are held and the keyframes; immutable, so that undo is to keep the one before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirrored
+from database.clips import Clip
+from database.files.resample import mirrored as mirrored_clip
+from database.geometry.kinematics import charted, forward
+from database.geometry.skeleton import Skeleton
+
+Point = tuple[float, float, float]
+ImagePoint = tuple[float, float]
+MAX_M = 100.0  # from the origin: what is farther is a mistake
+MAX_PX = 1e5
+SAME_TIME_S = 1e-3
+MAX_TIME_S = 3600.0
+FEET = ("leftFoot", "rightFoot")
+ARM_DOWN_RAD = 1.2  # of the first pose
+
+
+class PosingError(DuocapError):
+    """What a pose is asked for cannot be had: a joint, place, time or file that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPose:
+    """A pose. rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]."""
+
+    rotvec: Floats
+    root_m: Floats
+
+    def __post_init__(self) -> None:
+        if self.rotvec.shape != (N_JOINTS, 3) or self.root_m.shape != (3,):
+            raise PosingError(f"a pose of shape {self.rotvec.shape} and {self.root_m.shape}; expected ({N_JOINTS}, 3) and (3,)")
+        if not (np.isfinite(self.rotvec).all() and np.isfinite(self.root_m).all()):
+            raise PosingError("a pose with a number that is not finite; expected angles in rad and metres")
+        for array in (self.rotvec, self.root_m):
+            array.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """A pose at a time [s], with the handles that are held in it and their targets [m]."""
+
+    time_s: float
+    pose: StoredPose
+    pins: Mapping[str, Point] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureView:
+    """A picture that is posed after: its size [px] and the horizontal field of view of its camera [degrees]."""
+
+    size: tuple[int, int]
+    fov_deg: float = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """All that is kept of a session.
+
+    pins: targets of the held handles, by joint [m]; image_points: of joints seen in the picture [px], by joint; keys: by rising
+    time; model: that answers, shares: of its styles, none where it has none.
+    """
+
+    pose: StoredPose
+    pins: Mapping[str, Point] = field(default_factory=dict)
+    image_points: Mapping[str, ImagePoint] = field(default_factory=dict)
+    keys: tuple[Keyframe, ...] = ()
+    model: str = ""
+    shares: tuple[float, ...] = ()
+    picture: PictureView | None = None
+
+
+def first_document(skeleton: Skeleton) -> Document:
+    """Return somebody who stands with the arms down, the feet held."""
+    local = np.tile(np.eye(3), (N_JOINTS, 1, 1))
+    for side, sign in (("left", -1.0), ("right", 1.0)):
+        c, s = np.cos(ARM_DOWN_RAD), sign * np.sin(ARM_DOWN_RAD)
+        local[JOINT_INDEX[f"{side}UpperArm"]] = [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
+    rest = skeleton.rest_positions_m()
+    root_m = np.array([0.0, -float((rest + skeleton.tails_m)[:, 1].min()), 0.0])
+    pose = StoredPose(np.ascontiguousarray(charted(local)), root_m)
+    positions = joint_positions_m(skeleton, pose)
+    return Document(pose, {name: as_point(positions[JOINT_INDEX[name]]) for name in FEET})
+
+
+def joint_positions_m(skeleton: Skeleton, pose: StoredPose) -> Floats:
+    """Return the joints of a pose in the world, (J, 3) [m]."""
+    return forward(skeleton, pose.rotvec, pose.root_m)[1]
+
+
+def with_pin(document: Document, joint: str, target_m: ArrayLike) -> Document:
+    """Hold a joint at a place, (3,) [m]; what held it before no longer does. Raises PosingError."""
+    return replace(
+        document,
+        pins={**document.pins, known_joint(joint): as_point(target_m)},
+        image_points={name: at for name, at in document.image_points.items() if name != joint},
+    )
+
+
+def with_image_point(document: Document, joint: str, image_px: ArrayLike) -> Document:
+    """Hold a joint at a point of the picture, (2,) [px]. Raises PosingError: no picture, or no such joint or point."""
+    if document.picture is None:
+        raise PosingError("there is no picture to place a point in; load one first")
+    return replace(
+        document,
+        pins={name: at for name, at in document.pins.items() if name != joint},
+        image_points={**document.image_points, known_joint(joint): _as_image_point(image_px)},
+    )
+
+
+def without_hold(document: Document, joint: str) -> Document:
+    """Let a joint go."""
+    return replace(
+        document,
+        pins={name: at for name, at in document.pins.items() if name != joint},
+        image_points={name: at for name, at in document.image_points.items() if name != joint},
+    )
+
+
+def mirrored_document(document: Document, skeleton: Skeleton) -> Document:
+    """Mirror pose and handles left to right, in the plane through the hips: L_j = M L_j' M (`database.files.resample`)."""
+    clip = mirrored_clip(Clip("pose", skeleton, 1.0, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy()))
+    x = float(document.pose.root_m[0])
+    root_m = clip.root_m[0] + (2.0 * x, 0.0, 0.0)
+    pins = {mirrored(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
+    width = document.picture.size[0] if document.picture is not None else 0
+    image_points = {mirrored(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
+    return replace(document, pose=StoredPose(clip.rotvec[0].copy(), root_m), pins=pins, image_points=image_points)
+
+
+def with_key(document: Document, time_s: float) -> Document:
+    """Keep the pose as a key at a time, in place of one at the same time. Raises PosingError: no time of a key."""
+    key = Keyframe(_as_time(time_s), document.pose, dict(document.pins))
+    others = [other for other in document.keys if abs(other.time_s - key.time_s) > SAME_TIME_S]
+    return replace(document, keys=tuple(sorted([*others, key], key=lambda each: each.time_s)))
+
+
+def without_key(document: Document, time_s: float) -> Document:
+    """Remove the key at a time. Raises PosingError: there is none."""
+    key = key_at(document, time_s)
+    return replace(document, keys=tuple(other for other in document.keys if other is not key))
+
+
+def with_moved_key(document: Document, from_s: float, to_s: float) -> Document:
+    """Move a key to another time. Raises PosingError: there is none, or another one is there already."""
+    key = key_at(document, from_s)
+    others = [other for other in document.keys if other is not key]
+    if any(abs(other.time_s - to_s) <= SAME_TIME_S for other in others):
+        raise PosingError(f"there is a key at {to_s:.2f} s already; choose another time, or delete that one")
+    moved = replace(key, time_s=_as_time(to_s))
+    return replace(document, keys=tuple(sorted([*others, moved], key=lambda each: each.time_s)))
+
+
+def key_at(document: Document, time_s: float) -> Keyframe:
+    """Return the key at a time. Raises PosingError: there is none."""
+    for key in document.keys:
+        if abs(key.time_s - time_s) <= SAME_TIME_S:
+            return key
+    known = ", ".join(f"{key.time_s:.2f}" for key in document.keys) or "none"
+    raise PosingError(f"there is no key at {time_s:.2f} s; keys are at: {known}")
+
+
+def known_joint(name: str) -> str:
+    """Return a joint's name. Raises PosingError: there is no such joint."""
+    if name not in JOINT_INDEX:
+        raise PosingError(f"'{name}' is no joint; expected one of {', '.join(JOINTS)}")
+    return name
+
+
+def as_point(values: ArrayLike) -> Point:
+    """Return a place in the world [m]. Raises PosingError: not three finite numbers within 100 m."""
+    array = _as_numbers(values, 3, "a place", MAX_M)
+    return float(array[0]), float(array[1]), float(array[2])
+
+
+def _as_image_point(values: ArrayLike) -> ImagePoint:
+    """Return a point of a picture [px]. Raises PosingError."""
+    array = _as_numbers(values, 2, "a point of a picture", MAX_PX)
+    return float(array[0]), float(array[1])
+
+
+def _as_numbers(values: ArrayLike, count: int, what: str, limit: float) -> Floats:
+    """Return finite numbers. Raises PosingError."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise PosingError(f"{what} of {values!r}; expected {count} numbers") from None
+    if array.shape != (count,) or not np.isfinite(array).all() or (np.abs(array) > limit).any():
+        raise PosingError(f"{what} of {array.tolist()}; expected {count} finite numbers of at most {limit:g}")
+    return array
+
+
+def _as_time(time_s: float) -> float:
+    """Return the time of a key [s]. Raises PosingError."""
+    if not 0.0 <= time_s <= MAX_TIME_S:
+        raise PosingError(f"a key at {time_s:g} s; expected a time from 0 to {MAX_TIME_S:g} s")
+    return float(time_s)

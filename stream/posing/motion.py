@@ -1,0 +1,114 @@
+"""Motion between keys (Grochow et al. 2004, section 7.2): handles follow curves from key to key, and the model moves the body.
+
+A style finds the likeliest motion as a whole (`follow`); other models pose one frame after the other.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Floats
+from config.joints import JOINT_INDEX, JOINTS
+from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints, Handles
+from reconstruct.models.style.features import RATE_HZ
+from reconstruct.models.style.synthesis.curves import KeyedCurve, resample_motion
+from reconstruct.models.style.synthesis.trajectory import follow
+from reconstruct.observations import Observations
+from reconstruct.pose import TrackingState
+from reconstruct.posing.protocol import FoundPose, Poser
+from reconstruct.posing.style import StylePoser
+from stream.export.take import Take, TakeInfo
+from stream.posing.document import Document, Keyframe, Point, PosingError, StoredPose, as_point, joint_positions_m
+
+SHOWN_HZ = 60.0
+MAX_SECONDS = 60.0
+PINNED_SIGMA_M, GUIDED_SIGMA_M = 0.01, 0.03
+GUIDED = ("hips", "head", "leftHand", "rightHand", "leftFoot", "rightFoot")  # follow the keys' poses where they are not held
+MotionProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """A motion from the first key on. take: at SHOWN_HZ; begin_s: time of its first frame; held: joints that some key holds."""
+
+    take: Take
+    begin_s: float
+    held: tuple[str, ...]
+
+    @property
+    def end_s(self) -> float:
+        """Time of the last frame [s]."""
+        return self.begin_s + float(self.take.seconds[-1])
+
+    def pose_at(self, time_s: float) -> StoredPose:
+        """Return the pose at the nearest frame to a time [s]."""
+        n = int(np.clip(round((time_s - self.begin_s) * SHOWN_HZ), 0, len(self.take) - 1))
+        return StoredPose(self.take.rotvec[n].copy(), self.take.root_m[n].copy())
+
+    def pins_at(self, pose: StoredPose) -> dict[str, Point]:
+        """Return what the keys hold, where a pose of the motion has it."""
+        joint_m = joint_positions_m(self.take.skeleton, pose)
+        return {name: as_point(joint_m[JOINT_INDEX[name]]) for name in self.held}
+
+
+def motion_of(document: Document, poser: Poser, progress: MotionProgress | None = None) -> Motion:
+    """Return the motion through the keys. Raises PosingError: fewer than two, or too long."""
+    keys = document.keys
+    if len(keys) < 2:
+        raise PosingError(f"a motion needs two keys or more, and there {'is one' if keys else 'are none'}; set keys first")
+    length_s = keys[-1].time_s - keys[0].time_s
+    if length_s > MAX_SECONDS:
+        raise PosingError(f"{length_s:.0f} s from the first key to the last; at most {MAX_SECONDS:.0f} s make a motion")
+    count = max(round(length_s * RATE_HZ), 1) + 1
+    seconds = keys[0].time_s + np.arange(count) / RATE_HZ
+    held = tuple(name for name in JOINTS if any(name in key.pins for key in keys))
+    constraints = _constraints(keys, held, poser.skeleton, np.minimum(seconds, keys[-1].time_s))
+    found = _followed(poser, constraints, progress)
+    rotvec, root_m = np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
+    return Motion(_take(poser.skeleton, *resample_motion(rotvec, root_m, SHOWN_HZ), SHOWN_HZ), keys[0].time_s, held)
+
+
+def still_take(document: Document, skeleton: Skeleton) -> Take:
+    """Return the pose alone as a take of one frame."""
+    return _take(skeleton, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy(), SHOWN_HZ)
+
+
+def _constraints(keys: Sequence[Keyframe], held: tuple[str, ...], skeleton: Skeleton, seconds: Floats) -> list[Constraints]:
+    """Return the constraints of each frame: held joints follow their targets, and the body's ends the keys' poses."""
+    names = [*held, *(name for name in GUIDED if name not in held)]
+    times_s = np.array([key.time_s for key in keys])
+    joint = np.array([JOINT_INDEX[name] for name in names], np.int64)
+    at_keys = np.array([_targets(key, names, skeleton) for key in keys])
+    path = np.stack([KeyedCurve(times_s, at_keys[:, n]).at(seconds) for n in range(len(names))], axis=1)
+    sigma_m = np.where(np.arange(len(names)) < len(held), PINNED_SIGMA_M, GUIDED_SIGMA_M)
+    info = np.eye(3) / sigma_m[:, None, None]
+    views = (np.zeros((2, len(names), 2)), np.zeros((2, len(names))), np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)), np.ones(2))
+    handles = Handles(joint, np.zeros((len(names), 3)))
+    return [Constraints(handles, Observations(np.ascontiguousarray(point_m), info, *views)) for point_m in path]
+
+
+def _targets(key: Keyframe, names: Sequence[str], skeleton: Skeleton) -> Floats:
+    """Return where joints are wanted at a key, (P, 3) [m]: where they are held, else where its pose has them."""
+    joint_m = joint_positions_m(skeleton, key.pose)
+    return np.array([key.pins.get(name, joint_m[JOINT_INDEX[name]]) for name in names], np.float64)
+
+
+def _followed(poser: Poser, constraints: Sequence[Constraints], progress: MotionProgress | None) -> Sequence[FoundPose]:
+    """Return the poses of all frames."""
+    if isinstance(poser, StylePoser):
+        return follow(poser.synthesizer, constraints, None, progress)
+    found: list[FoundPose] = []
+    for each in constraints:
+        found.append(poser.pose(each, found[-1] if found else None))
+        if progress is not None:
+            progress(len(found), len(constraints))
+    return found
+
+
+def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float) -> Take:
+    """Return poses as a take of even frames."""
+    states = (TrackingState.TRACKING,) * len(rotvec)
+    info = TakeInfo(subject=skeleton.name, source="posed", floor_known=True)
+    return Take(skeleton, np.arange(len(rotvec)) / fps, states, rotvec, root_m, info=info)

@@ -1,0 +1,188 @@
+"""The body in 3D with a handle on every joint: to click and to drag, and arrows for the selected one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import viser
+
+from capture.clock import now_ns
+from config.arrays import Floats, Image
+from config.joints import JOINT_INDEX, JOINTS
+from database.geometry.skeleton import Skeleton
+from stream.posing.certainty import FREE, Certainty, handle_color
+from stream.posing.document import PictureView, Point, StoredPose, as_point
+from stream.posing.inbox import DragPlace
+from stream.posing.picture import picture_camera
+from stream.posing.publishing import message_of, skeleton_to_show
+from stream.protocol.joints import wxyz_from_matrix
+from stream.viewer.scene.colors import Color
+from stream.viewer.scene.framing import FOV_RAD
+from stream.viewer.scene.stage import Stage, StageOptions
+from stream.viewer.scene.world import WORLD, World
+
+BODY_OPACITY = 0.5  # handles inside the body are seen through it
+HANDLE_M, SMALL_M = 0.028, 0.016
+SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder", "leftToes", "rightToes")
+ARROWS = 0.22
+BEHIND_M = 7.0  # from the camera to its picture, behind the body
+MIN_MOVE_M = 1e-5
+FAR_M = 20.0
+LOOK_FROM_M, LOOK_AT_M = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0)
+Drag = Callable[[DragPlace], None]
+
+
+class PosingScene:
+    """The scene of one body; call it from one thread.
+
+    drag: called, from viser's, with each place a handle is dragged to; select: with the name of a handle that is clicked.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, skeleton: Skeleton, dark: bool, drag: Drag, select: Callable[[str], None]
+    ) -> None:
+        self._server, self._drag, self._select = server, drag, select
+        self._world = World(server, dark)
+        self._world.axes = False
+        self._skeleton = skeleton_to_show(skeleton)
+        self._options = StageOptions(markers=False, trails=False, contacts=False, opacity=BODY_OPACITY)
+        self._stage = Stage(server.scene, f"{WORLD}/body", self._skeleton, self._options, server.atomic)
+        self._stage.set_ground(self._world.ground)
+        self._position_m = np.zeros((len(JOINTS), 3))
+        self._colors: dict[str, Color] = {}
+        self._grab_m = np.zeros(3)
+        self._pulled = False
+        self._handles = {name: self._handle(name) for name in JOINTS}
+        self._arrows = self._add_arrows()
+        self._pose: StoredPose | None = None
+        self.selected = ""
+        self._picture: viser.ImageHandle | None = None
+        self.look()
+
+    def set_dark(self, dark: bool) -> None:
+        """Change between dark and light."""
+        self._world.set_dark(dark)
+        self._stage.set_ground(self._world.ground)
+
+    def show(
+        self,
+        pose: StoredPose,
+        joint_m: Floats,
+        certainty: Certainty,
+        held: Mapping[str, object],
+        selected: str,
+        target_m: Point | None,
+        dragged: bool,
+    ) -> None:
+        """Show a pose. joint_m: (J, 3) [m]; target_m: of the selected joint where it is held in space; dragged: now."""
+        with self._server.atomic():
+            if pose is not self._pose:
+                self._pose = pose
+                self._stage.show(message_of(pose, self._skeleton, 1.0, 0, now_ns()))
+            self._stage.options = replace(self._options, color=certainty.color)
+            for row, name in enumerate(JOINTS):
+                self._show_handle(row, name, joint_m[row], handle_color(name, name in held, selected, certainty))
+            if selected and not (dragged and self._pulled):
+                at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
+                if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
+                    self._arrows.position = at
+            self.selected = selected
+            self._arrows.visible = bool(selected)
+
+    def show_picture(self, image: Image | None, picture: PictureView | None) -> None:
+        """Hang a picture behind the body where its camera sees it, (H, W, 3) RGB, and look from that camera; None: no picture."""
+        if self._picture is not None:
+            self._picture.remove()
+            self._picture = None
+        self._world.floor = picture is None
+        if image is None or picture is None:
+            return
+        camera = picture_camera(picture)
+        width, height = picture.size
+        width_m, height_m = BEHIND_M * width / camera.matrix[0, 0], BEHIND_M * height / camera.matrix[1, 1]
+        self._picture = self._server.scene.add_image(
+            "/picture",
+            image,
+            width_m,
+            height_m,
+            cast_shadow=False,
+            receive_shadow=False,
+            wxyz=wxyz_from_matrix(camera.rotation.T),
+            position=camera.center_m + BEHIND_M * camera.rotation[2],
+        )
+
+    def look(self, picture: PictureView | None = None) -> None:
+        """Have all pages look at the body, or through the camera of a picture."""
+        first = self._server.initial_camera
+        position, target, fov_rad = self._viewpoint(picture)
+        first.position, first.look_at, first.up, first.fov = position, target, (0.0, 1.0, 0.0), fov_rad
+        for client in self._server.get_clients().values():
+            self.aim(client, picture)
+
+    def aim(self, client: viser.ClientHandle, picture: PictureView | None = None) -> None:
+        """Set the viewpoint of one page."""
+        position, target, fov_rad = self._viewpoint(picture)
+        with client.atomic():
+            client.camera.up_direction = (0.0, 1.0, 0.0)
+            client.camera.position = position
+            client.camera.look_at = target
+            client.camera.fov = fov_rad
+
+    def _viewpoint(self, picture: PictureView | None) -> tuple[Point, Point, float]:
+        """Return position, target and vertical field of view of a viewpoint."""
+        if picture is None:
+            return LOOK_FROM_M, LOOK_AT_M, FOV_RAD
+        camera = picture_camera(picture)
+        fov_rad = 2.0 * float(np.arctan2(0.5 * picture.size[1], camera.matrix[1, 1]))
+        ahead = camera.center_m + 3.0 * camera.rotation[2]
+        return as_point(camera.center_m), as_point(ahead), fov_rad
+
+    def _handle(self, name: str) -> viser.IcosphereHandle:
+        """Create the ball on a joint."""
+        radius_m = SMALL_M if name in SMALL else HANDLE_M
+        ball = self._server.scene.add_icosphere(f"{WORLD}/handles/{name}", radius_m, FREE, subdivisions=2, cast_shadow=False)
+        self._colors[name] = FREE
+
+        async def clicked(event: object) -> None:
+            self._select(name)
+
+        async def dragged(event: viser.SceneNodeDragEvent[viser.IcosphereHandle]) -> None:
+            if event.phase == "start":
+                self._select(name)
+                self._grab_m = np.array(event.start_position) - self._position_m[JOINT_INDEX[name]]
+            place = np.array(event.end_position) - self._grab_m
+            self._put(name, place, event.phase == "end", event.client_id)
+
+        ball.on_click(clicked)
+        ball.on_drag("left")(dragged)
+        return ball
+
+    def _add_arrows(self) -> viser.TransformControlsHandle:
+        """Create the arrows of the selected joint."""
+        arrows = self._server.scene.add_transform_controls(
+            "/arrows", ARROWS, disable_rotations=True, depth_test=False, opacity=0.75, line_width=3.0
+        )
+
+        async def moved(event: viser.TransformControlsEvent) -> None:
+            ended = event.phase == "end"
+            if event.phase == "update" or self._pulled:  # arrows that are clicked and not moved drag nothing
+                self._put(self.selected, np.array(event.target.position), ended, event.client_id or 0)
+            self._pulled = event.phase == "update"
+
+        arrows.on_update(moved)
+        return arrows
+
+    def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
+        """Tell where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""
+        if name and np.isfinite(place_m).all():
+            self._drag(DragPlace(name, as_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page))
+
+    def _show_handle(self, row: int, name: str, at: Floats, color: Color) -> None:
+        """Move and colour one ball if that changes it."""
+        ball = self._handles[name]
+        if np.abs(at - self._position_m[row]).max() > MIN_MOVE_M:
+            self._position_m[row] = at
+            ball.position = at
+        if color != self._colors[name]:
+            self._colors[name] = color
+            ball.color = color

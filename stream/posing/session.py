@@ -1,0 +1,298 @@
+"""A session apart from its page: each change poses the body again, can be undone, and is saved.
+
+A drag is one change, however many places it passes: the pose follows each, and the last is kept.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.joints import JOINT_INDEX
+from database.geometry.skeleton import Skeleton
+from reconstruct.posing.protocol import FoundPose, Poser
+from stream.posing.document import (
+    Document,
+    PictureView,
+    Point,
+    PosingError,
+    StoredPose,
+    as_point,
+    first_document,
+    joint_positions_m,
+    known_joint,
+    mirrored_document,
+    with_image_point,
+    with_key,
+    with_moved_key,
+    with_pin,
+    without_hold,
+    without_key,
+)
+from stream.posing.history import History
+from stream.posing.model import PosingModel
+from stream.posing.targets import Unmet, constraints_of, unmet_handles
+
+log = logging.getLogger(__name__)
+
+MAX_SETTLING = 8
+Save = Callable[[Document], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """One state of the history: the document, and what the model said of its pose; None: nothing yet."""
+
+    document: Document
+    found: FoundPose | None = None
+
+
+class PosingSession:
+    """One body that is posed; call it from one thread.
+
+    save: called with what has changed; a fault of it is kept in `save_fault` and never stops the posing.
+    """
+
+    def __init__(self, model: PosingModel, document: Document | None = None, save: Save | None = None) -> None:
+        self._model, self._save = model, save
+        shown = first_document(model.poser.skeleton) if document is None else document
+        shares = shown.shares if len(shown.shares) == len(model.styles) and sum(shown.shares) > 0.0 else model.equal_shares
+        shown = replace(shown, model=model.name, shares=shares)
+        self.poser: Poser = model.with_shares(shares)
+        self._history = History(SessionState(shown))
+        self._before_drag: SessionState | None = None
+        self._dragged = ""
+        self._unsaved = False
+        self.save_fault = ""
+
+    @property
+    def document(self) -> Document:
+        """What is shown."""
+        return self._history.state.document
+
+    @property
+    def found(self) -> FoundPose | None:
+        """What the model says of the pose; None of one it has not found."""
+        return self._history.state.found
+
+    @property
+    def model(self) -> PosingModel:
+        """The model that answers."""
+        return self._model
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The body."""
+        return self.poser.skeleton
+
+    @property
+    def dragged(self) -> str:
+        """The joint that is dragged, empty for none."""
+        return self._dragged
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether something can be undone."""
+        return self._history.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something can be done again."""
+        return self._history.can_redo
+
+    def joints_m(self) -> Floats:
+        """Return the joints of the pose, (J, 3) [m]."""
+        return joint_positions_m(self.skeleton, self.document.pose)
+
+    def unmet(self) -> dict[str, Unmet]:
+        """Return the held joints that are not where they are held."""
+        return unmet_handles(self.document, self.joints_m())
+
+    def drag(self, joint: str, target_m: ArrayLike) -> None:
+        """Have a joint follow a place, (3,) [m]. Raises PosingError: a place that is none."""
+        self._follow(joint, lambda document: with_pin(document, joint, as_point(target_m)))
+
+    def drag_in_picture(self, joint: str, image_px: ArrayLike) -> None:
+        """Have a joint follow a point of the picture, (2,) [px]. Raises PosingError."""
+        self._follow(joint, lambda document: with_image_point(document, joint, image_px))
+
+    def release(self, hold: bool = True) -> None:
+        """End the drag; hold: the joint stays held where it was dragged to. The drag is one step of the history."""
+        if self._before_drag is None:
+            return
+        state, before, joint = self._history.state, self._before_drag, self._dragged
+        self._before_drag, self._dragged = None, ""
+        if not hold:
+            held = replace(state.document, pins=before.document.pins, image_points=before.document.image_points)
+            state = replace(state, document=held)
+        else:
+            state = self._settled(state)
+            state = self._posed_anew(state) if joint in state.document.image_points else state
+        self._history.state = before
+        self._push(state)
+
+    def pin(self, joint: str) -> None:
+        """Hold a joint where it is."""
+        at = self.joints_m()[JOINT_INDEX[known_joint(joint)]]
+        self._change(with_pin(self.document, joint, at))
+
+    def free(self, joint: str) -> None:
+        """Let a joint go; the pose stays until something else moves."""
+        self._change(without_hold(self.document, known_joint(joint)))
+
+    def free_all(self) -> None:
+        """Let all joints go."""
+        self._change(replace(self.document, pins={}, image_points={}))
+
+    def mirror(self) -> None:
+        """Mirror the pose left to right, with what is held."""
+        self.release()
+        self._push(SessionState(mirrored_document(self.document, self.skeleton)))
+
+    def reset(self) -> None:
+        """Begin again with the first pose; the keys stay."""
+        self.release()
+        first = first_document(self.skeleton)
+        self._push(SessionState(replace(self.document, pose=first.pose, pins=first.pins, image_points={})))
+
+    def undo(self) -> bool:
+        """Undo the last change; a drag that is going on ends."""
+        self.release()
+        return self._moved(self._history.undo())
+
+    def redo(self) -> bool:
+        """Do again what was undone."""
+        self.release()
+        return self._moved(self._history.redo())
+
+    def set_model(self, model: PosingModel) -> None:
+        """Ask another model from now on. Raises PosingError: it poses another body."""
+        if not np.allclose(model.poser.skeleton.offsets_m, self.skeleton.offsets_m, atol=1e-4):
+            raise PosingError(f"model '{model.name}' poses another body; choose models of one skeleton")
+        self.release()
+        self._model = model
+        self._change_posed(replace(self.document, model=model.name, shares=model.equal_shares))
+
+    def set_shares(self, shares: tuple[float, ...]) -> None:
+        """Mix the styles in other shares, (S,); all zero: as before."""
+        if len(shares) == len(self._model.styles) and sum(shares) > 0.0:
+            self.release()
+            self._change_posed(replace(self.document, shares=shares), self.found)
+
+    def set_picture(self, picture: PictureView | None) -> None:
+        """Pose after a picture from now on, or no longer: what is held is let go, for it was held for another reason.
+
+        Another picture of the same size is one that a session was opened without: all stays.
+        """
+        self.release()
+        if picture is not None and self.document.picture is not None and picture.size == self.document.picture.size:
+            return
+        self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
+
+    def set_fov(self, fov_deg: float) -> None:
+        """Set the field of view of the picture's camera [degrees]."""
+        if self.document.picture is not None:
+            self.release()
+            self._change_posed(replace(self.document, picture=replace(self.document.picture, fov_deg=fov_deg)))
+
+    def set_key(self, time_s: float) -> None:
+        """Keep the pose as a key. Raises PosingError."""
+        self._change(with_key(self.document, time_s))
+
+    def delete_key(self, time_s: float) -> None:
+        """Remove a key. Raises PosingError."""
+        self._change(without_key(self.document, time_s))
+
+    def move_key(self, from_s: float, to_s: float) -> None:
+        """Move a key. Raises PosingError."""
+        self._change(with_moved_key(self.document, from_s, to_s))
+
+    def show(self, pose: StoredPose, pins: dict[str, Point]) -> None:
+        """Show a pose of the motion: no step of the history, but where the next one begins."""
+        self.release()
+        self._history.state = SessionState(replace(self.document, pose=pose, pins=pins))
+
+    def open(self, document: Document) -> None:
+        """Go on with another document, as a step of the history; its model stays that of this session."""
+        self.release()
+        shares = document.shares if len(document.shares) == len(self._model.styles) else self.document.shares
+        self._push(SessionState(replace(document, model=self._model.name, shares=shares)))
+
+    def save_now(self) -> None:
+        """Save what is not saved yet, the middle of a drag as well."""
+        if not self._unsaved or self._save is None:
+            return
+        try:
+            self._save(self.document)
+        except (DuocapError, OSError) as error:
+            self.save_fault = str(error)
+            log.warning("the session is not saved: %s", error)
+        else:
+            self._unsaved, self.save_fault = False, ""
+
+    def _settled(self, state: SessionState) -> SessionState:
+        """Return the pose that a model reaches which had too few steps for it while the joint was dragged."""
+        for _ in range(MAX_SETTLING):
+            if state.found is None or state.found.converged:
+                break
+            state = self._posed(state.document, state.found)
+        return state
+
+    def _posed_anew(self, state: SessionState) -> SessionState:
+        """Return the pose that is found without the one before, if it meets the handles better: points of a picture are met by
+        poses far apart, and what followed the first of them may be caught at a bad one."""
+        misses = [self._missed(state), self._missed(anew := self._posed(state.document, None))]
+        return anew if misses[1] < misses[0] else state
+
+    def _missed(self, state: SessionState) -> float:
+        """Return by how much the handles of a state are missed in all, a picture's pixel as much as 2 mm."""
+        joint_m = joint_positions_m(self.skeleton, state.document.pose)
+        return sum(each.error_m + 0.002 * each.error_px for each in unmet_handles(state.document, joint_m).values())
+
+    def _follow(self, joint: str, change: Callable[[Document], Document]) -> None:
+        """Pose for the next place of a drag; one of another joint begins a new drag."""
+        known_joint(joint)
+        if self._dragged != joint:
+            self.release()
+        state = self._posed(change(self.document), self.found, stay=True)
+        if self._before_drag is None:
+            self._before_drag, self._dragged = self._history.state, joint
+        self._history.state = state
+        self._unsaved = True
+
+    def _change(self, document: Document) -> None:
+        """Do one step of the history that leaves the pose as it is."""
+        self.release()
+        self._push(replace(self._history.state, document=document))
+
+    def _change_posed(self, document: Document, start: FoundPose | None = None) -> None:
+        """Do one step of the history for which the model is asked again."""
+        self.release()
+        self._push(self._posed(document, start))
+
+    def _push(self, state: SessionState) -> None:
+        """Do one step of the history and save it."""
+        self._history.push(state)
+        self._moved(True)
+
+    def _moved(self, changed: bool) -> bool:
+        """Take up the state that is shown; save it if it has changed."""
+        if changed:
+            self.poser = self._model.with_shares(self.document.shares)
+            self._unsaved = True
+            self.save_now()
+        return changed
+
+    def _posed(self, document: Document, start: FoundPose | None, stay: bool = False) -> SessionState:
+        """Return the pose of a document's handles; stay: near its own where the model has none to start from."""
+        self.poser = self._model.with_shares(document.shares)
+        if not document.pins and not document.image_points:
+            return SessionState(document, start)
+        found = self.poser.pose(constraints_of(document, stay and start is None), start)
+        if not (np.isfinite(found.rotvec).all() and np.isfinite(found.root_m).all()):
+            raise PosingError("the model found no pose for these handles; move one, or let some go")
+        return SessionState(replace(document, pose=StoredPose(np.array(found.rotvec), np.array(found.root_m))), found)

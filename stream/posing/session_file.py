@@ -1,0 +1,163 @@
+"""A session as a file, JSON: versioned, checked as it is read, replaced as a whole."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.errors import reason
+from config.files import atomic_write
+from config.joints import JOINTS
+from database.geometry.skeleton import Skeleton
+from stream.posing.document import (
+    Document,
+    Keyframe,
+    PictureView,
+    Point,
+    PosingError,
+    StoredPose,
+    as_point,
+    known_joint,
+    with_image_point,
+)
+
+SCHEMA = "duocap-posing-1"
+SUFFIX = ".json"
+MAX_KEYS = 10_000
+MAX_BYTES = 64_000_000
+MAX_SIDE_PX = 20_000
+SAME_HEIGHT_M = 0.005
+
+
+def write_session(file: Path, document: Document, skeleton: Skeleton) -> None:
+    """Write a session. Raises FileFormatError: it cannot be written."""
+    atomic_write(file, session_text(document, skeleton))
+
+
+def body_note(file: Path, skeleton: Skeleton) -> str:
+    """Return a word on a session that was made with another body than the one that is posed now; empty if it was this one."""
+    try:
+        height_m = float(json.loads(file.read_text("utf-8"))["skeleton"]["height_m"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    if abs(height_m - skeleton.height_m) < SAME_HEIGHT_M:
+        return ""
+    return f"{file} was posed with a body {height_m:.2f} m tall, this one is {skeleton.height_m:.2f} m: held joints may be missed"
+
+
+def session_text(document: Document, skeleton: Skeleton) -> str:
+    """Return a session as the text of its file."""
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "skeleton": {"name": skeleton.name, "height_m": round(skeleton.height_m, 4)},
+        "joints": list(JOINTS),
+        "model": document.model,
+        "shares": list(document.shares),
+        "pose": _pose_entry(document.pose),
+        "pins": {name: list(at) for name, at in document.pins.items()},
+        "image_points": {name: list(at) for name, at in document.image_points.items()},
+        "keys": [
+            {"time_s": key.time_s, "pose": _pose_entry(key.pose), "pins": {name: list(at) for name, at in key.pins.items()}}
+            for key in document.keys
+        ],
+    }
+    if document.picture is not None:
+        content["picture"] = {"size": list(document.picture.size), "fov_deg": document.picture.fov_deg}
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def read_session(file: Path) -> Document:
+    """Read a session. Raises PosingError: no such file, damaged, not a session, or of another version."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise PosingError(f"{file}: too large for a posing session; expected a file that `duocap pose` has written")
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PosingError(f"{file}: cannot be read ({reason(error)}); give a session that `duocap pose` has written") from error
+    return session_from_text(text, str(file))
+
+
+def session_from_text(text: str, name: str) -> Document:
+    """Read a session from the text of its file; name: of it, for messages. Raises PosingError."""
+    try:
+        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise PosingError(f"{name}: damaged or not a posing session ({error}); take an older copy of it") from error
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        came = f"schema {schema!r}" if schema is not None else "a file without a schema"
+        raise PosingError(f"{name}: not a posing session of this version: expected schema {SCHEMA!r}, came {came}")
+    try:
+        return _document(content)
+    except (PosingError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise PosingError(f"{name}: damaged: {what}; take an older copy of it") from error
+
+
+def _document(content: Mapping[str, Any]) -> Document:
+    """Return the document of a file's content. Raises PosingError, KeyError, TypeError, ValueError."""
+    if content["joints"] != list(JOINTS):
+        raise PosingError("its joints are not those of this duocap")
+    keys = tuple(_key(entry) for entry in content["keys"][: MAX_KEYS + 1])
+    times_s = [key.time_s for key in keys]
+    if len(keys) > MAX_KEYS or any(not b > a for a, b in pairwise(times_s)):
+        raise PosingError(f"its keys do not rise in time, or are more than {MAX_KEYS}")
+    shares = tuple(float(share) for share in content["shares"])
+    if any(not (math.isfinite(share) and share >= 0.0) for share in shares):
+        raise PosingError("a share of a style is negative or not finite")
+    picture = _picture(content["picture"]) if "picture" in content else None
+    document = Document(_pose(content["pose"]), _pins(content["pins"]), {}, keys, str(content["model"]), shares, picture)
+    for joint, at in content["image_points"].items():
+        if joint in document.pins:
+            raise PosingError(f"{joint} is held at a place and at a point of the picture")
+        document = with_image_point(document, joint, at)
+    return document
+
+
+def _key(entry: Mapping[str, Any]) -> Keyframe:
+    """Return a key."""
+    time_s = float(entry["time_s"])
+    if not (math.isfinite(time_s) and time_s >= 0.0):
+        raise PosingError(f"a key at {time_s} s")
+    return Keyframe(time_s, _pose(entry["pose"]), _pins(entry["pins"]))
+
+
+def _pose_entry(pose: StoredPose) -> dict[str, Any]:
+    """Return a pose as the file has it."""
+    return {"rotvec": pose.rotvec.tolist(), "root_m": pose.root_m.tolist()}
+
+
+def _pose(entry: Mapping[str, Any]) -> StoredPose:
+    """Return a pose of the file."""
+    return StoredPose(np.array(entry["rotvec"], np.float64), np.array(entry["root_m"], np.float64))
+
+
+def _pins(entry: Mapping[str, Any]) -> dict[str, Point]:
+    """Return the handles that are held."""
+    return {known_joint(joint): as_point(at) for joint, at in entry.items()}
+
+
+def _picture(entry: Mapping[str, Any]) -> PictureView:
+    """Return the view of a picture."""
+    width, height = (int(side) for side in entry["size"])
+    fov_deg = float(entry["fov_deg"])
+    if not (min(width, height) >= 16 and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
+        raise PosingError(f"a picture of {width}x{height} px seen at {fov_deg} degrees")
+    return PictureView((width, height), fov_deg)
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of the file. Raises ValueError: a name twice, of which JSON would silently keep the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice in it")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    """Refuse NaN and infinite numbers."""
+    raise ValueError(f"{name} is no number")

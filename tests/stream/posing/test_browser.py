@@ -1,0 +1,119 @@
+"""Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, a picture, a browser that dies."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from config.joints import JOINT_INDEX
+from database.geometry.rotations import matrix_from_quaternion
+from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.posing.style import StylePoser
+from stream.posing.model import PosingModel
+from stream.posing.page import PageOptions, PosingApp
+from stream.posing.session import PosingSession
+from stream.web.server import open_server
+from tests.support.judges import program
+from tests.support.ports import free_port
+from tests.support.style_posers import style_of
+from tests.support.viewer.browser import Browser
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.judge
+SIZE = (1280, 720)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    return program("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture
+def app(chromium: str) -> Iterator[PosingApp]:
+    model = PosingModel("style", StylePoser(Synthesizer([style_of("wave", 3)])))
+    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"})
+    opened, ending = (
+        PosingApp(open_server("127.0.0.1", free_port(), "duocap pose"), PosingSession(model), options),
+        threading.Event(),
+    )
+
+    def turn() -> None:
+        while not ending.is_set():
+            opened.update()
+
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    yield opened
+    ending.set()
+    thread.join()
+    opened.close()
+
+
+@pytest.fixture
+def browser(chromium: str, app: PosingApp) -> Iterator[Browser]:
+    with Browser(chromium, SIZE) as browser:
+        browser.open(f"http://127.0.0.1:{app.server.get_port()}")
+        browser.wait("the page", lambda: "2 joints are held" in browser.text(), 90.0)
+        browser.wait("the body", lambda: bool(browser.pixels((350, 120, 300, 300)).std() > 15.0))
+        yield browser
+
+
+def on_screen(browser: Browser, app: PosingApp, joint: str) -> tuple[float, float]:
+    """Return where a page draws a joint [px]."""
+    (client,) = app.server.get_clients().values()
+    rotation = matrix_from_quaternion(np.roll(client.camera.wxyz, -1))
+    x, y, z = rotation.T @ (app.session.joints_m()[JOINT_INDEX[joint]] - client.camera.position)
+    width, height = browser.evaluate(
+        "(() => { const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]; })()"
+    )
+    focal_px = 0.5 * height / np.tan(0.5 * client.camera.fov)
+    return float(0.5 * width + focal_px * x / z), float(0.5 * height + focal_px * y / z)
+
+
+def press_key(browser: Browser, key: str, modifiers: int = 0) -> None:
+    for kind in ("keyDown", "keyUp"):
+        code = {"key": key, "code": f"Key{key.upper()}", "windowsVirtualKeyCode": ord(key.upper())}
+        browser.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **code)
+
+
+def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingApp) -> None:
+    x, y = on_screen(browser, app, "rightHand")
+    browser.drag((x, y), (x - 50, y - 150), steps=8)
+    browser.wait("the hold", lambda: "3 joints are held" in browser.text())
+    assert app.selected == "rightHand" and app.session.joints_m()[JOINT_INDEX["rightHand"], 1] > 1.2
+    np.testing.assert_allclose(on_screen(browser, app, "rightHand"), (x - 50, y - 150), atol=12.0)
+    held = app.session.document
+    press_key(browser, "m")
+    wait_until(lambda: "leftHand" in app.session.document.pins)
+    press_key(browser, "z", modifiers=2)
+    wait_until(lambda: app.session.document is held)
+    browser.click("button", "Let all go")
+    wait_until(lambda: not app.session.document.pins)
+
+
+def test_a_joint_is_placed_by_clicking_the_picture(browser: Browser, app: PosingApp) -> None:
+    image = cv2.imencode(".png", np.full((480, 640, 3), 210, np.uint8))[1].tobytes()
+    app.open_picture("room.png", image)
+    browser.wait("the picture", lambda: bool(browser.pixels((500, 20, 200, 60)).mean() > 150.0))
+    app.select("head")
+    wait_until(lambda: app.selected == "head")
+    browser.mouse("mousePressed", 700, 300, 1)
+    browser.mouse("mouseReleased", 700, 300, 0)
+    wait_until(lambda: "head" in app.session.document.image_points)
+    browser.wait(
+        "the head where it was clicked", lambda: bool(np.hypot(*np.subtract(on_screen(browser, app, "head"), (700, 300))) < 15.0)
+    )
+
+
+def test_a_browser_that_dies_in_a_drag_leaves_the_pose(browser: Browser, app: PosingApp) -> None:
+    x, y = on_screen(browser, app, "leftHand")
+    browser.mouse("mousePressed", x, y, 1)
+    for n in range(1, 9):
+        browser.mouse("mouseMoved", x + 5 * n, y - 12 * n, 1)
+    wait_until(lambda: app.session.dragged == "leftHand")
+    browser.process.kill()
+    wait_until(lambda: not app.session.dragged)
+    assert "leftHand" in app.session.document.pins and app.session.can_undo

@@ -1,0 +1,190 @@
+"""The posing page through viser's own socket, without a browser: drags, bad requests, keys, sessions, the stream."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+import viser
+from websockets.sync.client import connect
+
+from config.joints import JOINT_INDEX
+from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.posing.style import StylePoser
+from stream.posing.document import Document
+from stream.posing.inbox import DragPlace
+from stream.posing.model import PosingModel
+from stream.posing.page import PageOptions, PosingApp
+from stream.posing.publishing import PosePublisher, skeleton_to_show
+from stream.posing.session import PosingSession
+from stream.posing.session_file import session_text
+from stream.protocol.joints import joints_of
+from stream.protocol.messages import Message, PoseMessage, SkeletonMessage
+from stream.publish.fanout import OutputFanout
+from stream.publish.publisher import Publisher
+from stream.publish.subscriber import Subscriber
+from stream.web.server import open_server
+from tests.support.ports import free_port
+from tests.support.style_posers import style_of
+from tests.support.waiting import wait_until
+
+HAND = JOINT_INDEX["leftHand"]
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def model() -> PosingModel:
+    styles = [style_of("wave", 3), style_of("squat", 3)]
+    synthesizer = Synthesizer(styles, (0.5, 0.5))
+    return PosingModel(
+        "style", StylePoser(synthesizer), ("wave", "squat"), lambda shares: StylePoser(synthesizer.with_shares(shares))
+    )
+
+
+@pytest.fixture
+def saved() -> list[Document]:
+    return []
+
+
+@pytest.fixture
+def publisher(model: PosingModel) -> PosePublisher:
+    stream = "tcp://127.0.0.1:0"
+    return PosePublisher(lambda: OutputFanout(Publisher(stream), "pose"), skeleton_to_show(model.poser.skeleton))
+
+
+@pytest.fixture
+def app(model: PosingModel, saved: list[Document], publisher: PosePublisher) -> Iterator[PosingApp]:
+    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, publisher=publisher)
+    opened = PosingApp(open_server("127.0.0.1", free_port(), "test"), PosingSession(model, save=saved.append), options)
+    yield opened
+    opened.close()
+
+
+def updated(app: PosingApp, condition: Callable[[], bool]) -> None:
+    wait_until(lambda: app.update() or condition(), pause_s=0.0)
+
+
+class Page:
+    """What a browser sends, without the browser."""
+
+    def __init__(self, app: PosingApp) -> None:
+        protocol = [f"viser-v{viser.__version__}"]
+        self.socket = connect(f"ws://127.0.0.1:{app.server.get_port()}", subprotocols=protocol, max_size=None)  # type: ignore[arg-type]
+        camera = {"fov": 0.7, "near": 0.1, "far": 100.0, "image_height": 720, "image_width": 1280}
+        directions = {"look_at": (0.0, 1.0, 0.0), "up_direction": (0.0, 1.0, 0.0)}
+        self.send("ViewerCameraMessage", wxyz=IDENTITY, position=(0.0, 1.0, 4.0), **camera, **directions)
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self.socket.send(msgpack.packb({"type": kind, **fields}))
+
+    def arrows(self, phase: str, place_m: np.ndarray | None = None) -> None:
+        place = {} if place_m is None else {"wxyz": IDENTITY, "position": place_m.tolist()}
+        self.send(f"TransformControls{phase}Message", name="/arrows", owner="", **place)
+
+
+def test_arrows_drag_the_newest_place_counts_and_a_page_that_goes_away_ends_the_drag(
+    app: PosingApp, saved: list[Document]
+) -> None:
+    start = app.session.joints_m()[HAND]
+    page = Page(app)
+    updated(app, lambda: app.n_pages == 1)
+    page.arrows("DragStart")
+    for share in np.linspace(0.0, 1.0, 50):
+        page.arrows("Update", start + share * np.array([0.1, 0.3, 0.2]))
+    updated(app, lambda: bool(np.allclose(app.session.joints_m()[HAND], start + [0.1, 0.3, 0.2], atol=0.02)))
+    assert app.session.dragged == "leftHand" and not app.session.can_undo
+    page.socket.socket.close()  # no farewell
+    updated(app, lambda: not app.session.dragged and app.n_pages == 0)
+    assert app.session.can_undo and saved[-1] is app.session.document and "leftHand" in saved[-1].pins
+    app.do(lambda session: session.undo())
+    updated(app, lambda: "leftHand" not in app.session.document.pins)
+
+
+def test_of_a_drag_that_waits_only_the_newest_place_is_posed(app: PosingApp) -> None:
+    posed: list[object] = []
+    drag, start = app.session.drag, app.session.joints_m()[HAND]
+    app.session.drag = lambda joint, place: (posed.append(place), drag(joint, place))[1]  # type: ignore[method-assign, func-returns-value]
+    for n in range(100):
+        app.drag(DragPlace("leftHand", (start[0], start[1] + 0.002 * n, start[2] + 0.1), n == 99, 0))
+    app.drag(DragPlace("rightHand", (-0.3, 1.2, 0.3), False, 0))
+    app.update()
+    assert len(posed) == 2 and app.session.dragged == "rightHand" and "leftHand" in app.session.document.pins
+
+
+def test_what_cannot_be_done_is_said_and_changes_nothing(app: PosingApp, caplog: pytest.LogCaptureFixture) -> None:
+    before = app.session.document
+    caplog.set_level("INFO")
+    app.open_picture("x.png", b"no picture")
+    app.open_session("x.json", b"{}")
+    app.open_session("x.json", b"\xff\xfe")
+    app.play()
+    app.delete_key()
+    app.do(lambda session: session.pin("tail"))
+    app.drag(DragPlace("leftHand", (np.nan, 0.0, 0.0), True, 0))
+    app.do(lambda session: 1 // 0)
+    app.update()
+    for words in (
+        "x.png: not a picture",
+        "expected schema",
+        "not UTF-8",
+        "nothing to play",
+        "no key yet",
+        "is no joint",
+        "a place of",
+    ):
+        assert words in caplog.text
+    assert app.session.document is before and not app.session.can_undo
+
+
+def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
+    app.set_key()
+    app.scrub(0.5)
+    app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
+    app.update()
+    app.set_key()
+    updated(app, lambda: app.motion is not None)
+    motion = app.motion
+    assert motion is not None and len(motion.take) == 31 and (motion.begin_s, motion.end_s) == pytest.approx((0.0, 0.5))
+    hand_m = motion.take.positions_m()[:, HAND]
+    first, last = (key.pose for key in app.session.document.keys)
+    np.testing.assert_allclose(hand_m[-1], (0.5, 1.4, 0.3), atol=0.03)
+    assert np.abs(np.diff(hand_m, axis=0)).max() < 0.15 and not np.allclose(first.rotvec, last.rotvec)
+    app.scrub(0.25)
+    updated(app, lambda: bool(np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=1e-9)))
+    app.play()
+    updated(app, lambda: not np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=0.01))
+
+
+def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> None:
+    app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
+    app.update()
+    text = session_text(app.session.document, app.session.skeleton)
+    app.do(lambda session: session.reset())
+    app.open_session("a.json", text.encode())
+    app.update()
+    assert app.session.document.pins["leftHand"] == (0.5, 1.4, 0.3)
+    before = app.session.joints_m()
+    app.do(lambda session: session.set_shares((1.0, 0.0)))
+    app.update()
+    assert app.session.document.shares == (1.0, 0.0) and not np.allclose(app.session.joints_m(), before, atol=1e-4)
+
+
+def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: PosePublisher) -> None:
+    app.publish(True)
+    updated(app, lambda: bool(publisher.address))
+    assert publisher.address.startswith("tcp://127.0.0.1:")
+    stream, heard = Subscriber(publisher.address), list[Message]()
+
+    def receive() -> bool:
+        heard.extend(stream.receive())
+        return {SkeletonMessage, PoseMessage} <= {type(message) for message in heard}
+
+    updated(app, receive)
+    skeleton = next(message for message in heard if isinstance(message, SkeletonMessage))
+    pose = next(message for message in heard if isinstance(message, PoseMessage))
+    np.testing.assert_allclose(joints_of(skeleton, pose).position_m, app.session.joints_m(), atol=1e-5)
+    stream.close()
+    app.publish(False)
+    updated(app, lambda: not publisher.address)

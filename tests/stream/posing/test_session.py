@@ -1,0 +1,161 @@
+"""A posing session without its page: drags, holds, undo, mirror, keys; bad input, and a file that is read as it was written."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.joints import JOINT_INDEX, JOINTS, mirrored
+from database.builtin.bodies import body
+from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.posing.style import StylePoser
+from stream.posing.document import Document, PictureView, PosingError, first_document, joint_positions_m, with_key
+from stream.posing.model import PosingModel
+from stream.posing.picture import in_picture, picture_from_bytes
+from stream.posing.session import PosingSession
+from stream.posing.session_file import read_session, session_from_text, session_text, write_session
+from tests.support.style_posers import style_of
+
+HAND = JOINT_INDEX["leftHand"]
+
+
+@pytest.fixture(scope="module")
+def model() -> PosingModel:
+    synthesizer = Synthesizer([style_of("wave", 3)])
+    return PosingModel("style", StylePoser(synthesizer), ("wave",), lambda shares: StylePoser(synthesizer.with_shares(shares)))
+
+
+@pytest.fixture
+def saved() -> list[Document]:
+    return []
+
+
+@pytest.fixture
+def session(model: PosingModel, saved: list[Document]) -> PosingSession:
+    return PosingSession(model, save=saved.append)
+
+
+def test_a_drag_is_followed_and_is_one_step_that_can_be_undone(session: PosingSession, saved: list[Document]) -> None:
+    first, start = session.document, session.joints_m()[HAND]
+    for share in (0.3, 0.6, 1.0):
+        session.drag("leftHand", start + share * np.array([0.1, 0.3, 0.2]))
+    assert not saved and session.dragged == "leftHand"
+    session.release()
+    assert saved == [session.document] and "leftHand" in session.document.pins and not session.unmet()
+    np.testing.assert_allclose(session.joints_m()[HAND], start + [0.1, 0.3, 0.2], atol=0.02)
+    np.testing.assert_allclose(session.joints_m()[JOINT_INDEX["leftFoot"]], first.pins["leftFoot"], atol=0.02)
+    dragged = session.document
+    assert session.undo() and session.document == first and not session.undo()
+    assert session.redo() and session.document is dragged and not session.redo()
+
+
+def test_what_cannot_be_reached_is_the_best_pose_and_said(session: PosingSession) -> None:
+    session.drag("leftHand", (0.0, 9.0, 0.0))  # the feet stay on the floor
+    session.release()
+    assert session.unmet()["leftHand"].error_m > 1.0 and np.isfinite(session.joints_m()).all()
+
+
+@pytest.mark.parametrize("target", [(np.nan, 0.0, 0.0), (0.0, np.inf, 0.0), (1e9, 0.0, 0.0), (1.0, 2.0), "here"])
+def test_no_place_changes_nothing(session: PosingSession, target: object) -> None:
+    before = session.document
+    with pytest.raises(PosingError, match="a place"):
+        session.drag("leftHand", target)  # type: ignore[arg-type]
+    session.release()
+    assert session.document is before and not session.can_undo
+    with pytest.raises(PosingError, match="is no joint"):
+        session.pin("tail")
+
+
+def test_a_fault_of_saving_is_kept_and_stops_nothing(model: PosingModel) -> None:
+    def full(document: Document) -> None:
+        raise OSError("no space left")
+
+    session = PosingSession(model, save=full)
+    session.pin("head")
+    assert "head" in session.document.pins and "no space left" in session.save_fault
+
+
+def test_a_mirrored_pose_has_its_joints_on_the_other_side(session: PosingSession) -> None:
+    session.drag("leftHand", session.joints_m()[HAND] + [0.2, 0.5, 0.1])
+    session.release()
+    before, pins = session.joints_m(), session.document.pins
+    session.mirror()
+    x = session.document.pose.root_m[0]
+    expected = before[[JOINT_INDEX[mirrored(name)] for name in JOINTS]] * [-1.0, 1.0, 1.0] + [2.0 * x, 0.0, 0.0]
+    np.testing.assert_allclose(session.joints_m(), expected, atol=1e-6)
+    assert session.document.pins["rightHand"][1] == pins["leftHand"][1]
+    session.mirror()
+    np.testing.assert_allclose(session.joints_m(), before, atol=1e-9)
+
+
+def test_keys_are_set_moved_and_deleted_in_the_order_of_time(session: PosingSession) -> None:
+    for time_s in (1.0, 0.0, 2.0, 1.0):
+        session.set_key(time_s)
+    session.move_key(0.0, 1.5)
+    assert [key.time_s for key in session.document.keys] == [1.0, 1.5, 2.0]
+    with pytest.raises(PosingError, match="already"):
+        session.move_key(1.0, 2.0)
+    session.delete_key(1.5)
+    with pytest.raises(PosingError, match=r"no key at 1.50 s; keys are at: 1.00, 2.00"):
+        session.delete_key(1.5)
+    with pytest.raises(PosingError, match="expected a time"):
+        session.set_key(float("nan"))
+
+
+def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> None:
+    with pytest.raises(PosingError, match="no picture"):
+        session.drag_in_picture("leftHand", (10.0, 10.0))
+    picture = PictureView((640, 480))
+    truth = joint_positions_m(session.skeleton, first_document(session.skeleton).pose)
+    session.set_picture(picture)
+    for name in ("leftHand", "rightHand", "leftFoot", "rightFoot", "head"):
+        at = in_picture(picture, truth[JOINT_INDEX[name]])
+        assert at is not None
+        session.drag_in_picture(name, at + [7.0, -3.0])
+        session.release()
+    assert len(session.document.image_points) == 5 and not session.unmet()
+
+
+def test_no_picture_is_said() -> None:
+    for content in (b"", b"no picture", b"\x89PNG\r\n\x1a\n cut off"):
+        with pytest.raises(PosingError, match=r"x.png: not a picture"):
+            picture_from_bytes(content, "x.png")
+
+
+def test_a_session_is_read_as_it_was_written(session: PosingSession, tmp_path: Path) -> None:
+    session.drag("leftHand", session.joints_m()[HAND] + 0.1)
+    session.release()
+    session.set_key(0.0)
+    session.set_key(1.25)
+    document, file = session.document, tmp_path / "a.json"
+    write_session(file, document, session.skeleton)
+    back = read_session(file)
+    assert session_text(back, session.skeleton) == file.read_text() and len(back.keys) == 2 and back.pins == document.pins
+
+
+def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
+    skeleton = body()
+    document = with_key(replace(first_document(skeleton), model="style"), 0.0)
+    text = session_text(document, skeleton)
+    content = json.loads(text)
+    damaged = {
+        "damaged or not": [text[: len(text) // 2], text.replace('"pins"', '"pose"'), text.replace("1.0", "NaN", 1), "[" * 9999],
+        "expected schema": ["{}", "[]", text.replace("duocap-posing-1", "duocap-posing-7")],
+        "damaged: ": [
+            json.dumps(content | part)
+            for part in (
+                {"pins": {"tail": [0, 0, 0]}}, {"pins": {"head": [0, 0]}}, {"pose": {"rotvec": [], "root_m": [0, 0, 0]}},
+                {"keys": [content["keys"][0]] * 2}, {"keys": 3}, {"shares": [-1]}, {"picture": {"size": [0, 0], "fov_deg": 50}},
+                {"joints": ["hips"]}, {"image_points": {"head": [1, 1]}}, {"pose": None},
+            )
+        ],
+    }  # fmt: skip
+    for words, texts in damaged.items():
+        for each in texts:
+            with pytest.raises(PosingError, match=words) as error:
+                session_from_text(each, "a.json")
+            assert "\n" not in str(error.value) and str(error.value).startswith("a.json: ")
+    with pytest.raises(PosingError, match="no such file"):
+        read_session(tmp_path / "none.json")

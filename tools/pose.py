@@ -1,0 +1,318 @@
+"""The posing page: its models, files and server, turned until Ctrl-C."""
+
+import contextlib
+import tempfile
+import time
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from capture.sockets.endpoints import key_settings
+from config.errors import DuocapError
+from config.settings import Settings
+from tools.export import FORMATS, ExportFile, write_take
+from tools.interrupt import interrupt_on_sigterm
+from tools.progress import progress_bar
+from tools.viewer import prefers_dark
+
+if TYPE_CHECKING:
+    from config.arrays import Singles
+    from database.geometry.skeleton import Skeleton
+    from reconstruct.models.style.model import Style
+    from stream.export.take import Take
+    from stream.posing.document import Document
+    from stream.posing.model import PosingModel
+    from stream.posing.page import PosingApp
+    from stream.posing.session import PosingSession
+    from stream.publish.fanout import OutputFanout
+
+TITLE = "duocap pose"
+STYLE_SUFFIX, DICTIONARY_SUFFIX, SESSION_SUFFIX = ".style", ".sparse", ".json"
+DEFAULT_MOTIONS = (
+    "idle",
+    "walk",
+    "reach",
+    "wave",
+    "squat",
+    "sweep_arms",
+    "look_around",
+)  # that the default style is learned from
+DEFAULT_POSES, DEFAULT_ACTIVE = 200, 60
+DEFAULT_ATOMS, DEFAULT_FPS = 300, 30.0
+DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be learned anew
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTask:
+    """What to pose with. styles, dictionary: files, none: of built-in motions; session: to go on with, None: a new one; model: by
+    name; picture: to pose after, or None; publish: at once; browser: open the system's."""
+
+    settings: Settings
+    styles: tuple[Path, ...] = ()
+    session: Path | None = None
+    dictionary: Path | None = None
+    model: str = "style"
+    picture: Path | None = None
+    publish: bool = False
+    browser: bool = True
+
+
+ModelLoader = Callable[[PoseTask], "PosingModel"]
+
+
+def style_model(task: PoseTask) -> "PosingModel":
+    """Return the model of the given styles, mixed in equal shares, or of the default style. Raises DuocapError."""
+    from reconstruct.models.style.file import read_style
+    from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+    from reconstruct.posing.style import StylePoser
+    from stream.posing.model import PosingModel
+
+    styles = [read_style(file) for file in task.styles] or [default_style()]
+    synthesizer = Synthesizer(styles, [1.0 / len(styles)] * len(styles))
+    names = tuple(style.name for style in styles)
+    return PosingModel("style", StylePoser(synthesizer), names, lambda shares: StylePoser(synthesizer.with_shares(shares)))
+
+
+def local_model(task: PoseTask) -> "PosingModel":
+    """Return the local model among the poses of the built-in motions."""
+    from reconstruct.posing.local import LocalPoser
+    from stream.posing.model import PosingModel
+
+    skeleton, poses = _builtin_poses()
+    return PosingModel("local", LocalPoser(skeleton, poses))
+
+
+def sparse_model(task: PoseTask) -> "PosingModel":
+    """Return the given dictionary, or one of the built-in motions. Raises DuocapError."""
+    from reconstruct.models.sparse.learn import LearnOptions
+    from reconstruct.models.sparse.model import read_dictionary
+    from reconstruct.models.sparse.train import TrainOptions, train
+    from reconstruct.posing.sparse import SparsePoser
+    from stream.posing.model import PosingModel
+
+    if task.dictionary is not None:
+        return PosingModel("sparse", SparsePoser(read_dictionary(task.dictionary)))
+    skeleton, poses = _builtin_poses()
+    with tempfile.TemporaryDirectory() as folder, progress_bar("learning a dictionary of built-in motions") as show:
+        options = TrainOptions(1, LearnOptions(n_atoms=DEFAULT_ATOMS))
+        model = train(lambda: [poses], skeleton, "built-in motions", Path(folder) / "part", options, show)
+    return PosingModel("sparse", SparsePoser(model))
+
+
+def _builtin_poses() -> "tuple[Skeleton, Singles]":
+    """Return the skeleton and the poses of the built-in motions, (N, J, 3) [rad]."""
+    import numpy as np
+
+    from database.builtin.catalog import builtin_clip
+
+    clips = [builtin_clip(name, fps=DEFAULT_FPS) for name in DEFAULT_MOTIONS]
+    return clips[0].skeleton, np.concatenate([clip.rotvec for clip in clips]).astype(np.float32)
+
+
+# A model is a line here.
+MODELS: dict[str, ModelLoader] = {"local": local_model, "sparse": sparse_model, "style": style_model}
+
+
+def default_style() -> "Style":
+    """Return a style of some built-in motions, learned at first use and kept in the user's cache. Raises DuocapError."""
+    from reconstruct.models.style.file import read_style, write_style
+    from reconstruct.models.style.model import StyleError
+
+    file = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / DEFAULT_STYLE
+    if file.is_file():
+        with contextlib.suppress(StyleError):  # damaged or of another version: it is learned again
+            return read_style(file)
+    style = _learned_default()
+    with contextlib.suppress(OSError, DuocapError):  # without a cache it is learned every time
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_style(file, style)
+    return style
+
+
+def _learned_default() -> "Style":
+    """Learn the default style, a few seconds of work."""
+    from database.builtin.catalog import builtin_clip
+    from reconstruct.models.style.features import subsample, training_poses
+    from reconstruct.models.style.learn.train import LearnOptions, learn
+
+    with progress_bar("learning a style of built-in motions, once") as show:
+        clips = [builtin_clip(name) for name in DEFAULT_MOTIONS]
+        poses = subsample(training_poses(clips), DEFAULT_POSES)
+        return learn(
+            poses,
+            clips[0].skeleton,
+            "built-in motions",
+            LearnOptions(active=DEFAULT_ACTIVE),
+            lambda done, total, L: show(done, total, f"L_GP {L:.0f}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PosingFiles:
+    """Files by kind: styles, a dictionary and a session or None."""
+
+    styles: tuple[Path, ...]
+    dictionary: Path | None
+    session: Path | None
+
+
+def split_files(files: Sequence[Path]) -> PosingFiles:
+    """Return files by kind. Raises DuocapError: a file of no kind, a missing one, or several dictionaries or sessions."""
+    styles = tuple(file for file in files if file.suffix.lower() == STYLE_SUFFIX)
+    single = {
+        "dictionaries": [file for file in files if file.suffix.lower() == DICTIONARY_SUFFIX],
+        "sessions": [file for file in files if file.suffix.lower() == SESSION_SUFFIX],
+    }
+    kinds = f"styles (*{STYLE_SUFFIX}), a dictionary (*{DICTIONARY_SUFFIX}) or a session (*{SESSION_SUFFIX})"
+    for file in files:
+        if not file.is_file():
+            raise DuocapError(f"{file}: no such file; give {kinds}")
+        if file not in styles and not any(file in some for some in single.values()):
+            raise DuocapError(f"{file}: nothing to pose with; give {kinds}")
+    for what, some in single.items():
+        if len(some) > 1:
+            raise DuocapError(f"{len(some)} {what} were given; one is posed with at a time")
+    return PosingFiles(styles, *(some[0] if some else None for some in single.values()))
+
+
+def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C. Raises DuocapError."""
+    from stream.web.server import LOOPBACK, url_of
+
+    view = task.settings.viewer
+    app, file = open_page(task, tell)
+    with interrupt_on_sigterm():
+        try:
+            url = url_of(view.host, app.server.get_port())
+            if view.host not in LOOPBACK:
+                tell("anybody who reaches this machine can open the page; it asks for no password")
+            tell(f"session: {file} (saved with every change; to go on: duocap pose {file})")
+            tell(f"pose: {url} (Ctrl-C ends it)")
+            if task.browser:
+                with contextlib.suppress(webbrowser.Error):
+                    webbrowser.open(url)
+            while True:
+                app.update()
+        except KeyboardInterrupt:
+            tell(f"ended; the session is {file}")
+        finally:
+            app.close()
+
+
+def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
+    """Return the page, ready to turn, and the file that its session is saved in. Raises DuocapError."""
+    from stream.posing.page import PageOptions, PosingApp
+    from stream.posing.publishing import PosePublisher, skeleton_to_show
+    from stream.posing.session import PosingSession
+    from stream.posing.session_file import body_note, read_session, write_session
+    from stream.web.server import open_server
+
+    document = None if task.session is None else read_session(task.session)
+    picture = None if task.picture is None else _picture(task.picture)
+    model = MODELS[task.model](task)
+    skeleton = model.poser.skeleton
+    file = task.session or new_session_file()
+    note = "" if task.session is None else body_note(task.session, skeleton)
+    if note:
+        tell(f"note: {note}")
+    session = PosingSession(model, document, lambda changed: write_session(file, changed, skeleton))
+    _warm_up(session)
+    publisher = PosePublisher(lambda: _stream(task.settings), skeleton_to_show(skeleton))
+    publisher.switch(task.publish)
+    view = task.settings.viewer
+    dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
+    suffixes = {name: FORMATS[name].suffix for name in exportable()}
+    options = PageOptions(file, _loaders(task), dark, exported, suffixes, publisher)
+    app = PosingApp(open_server(view.host, view.port, TITLE), session, options)
+    if picture is not None:
+        app.open_picture(*picture)
+    if publisher.address:
+        tell(f"publishing at {publisher.address}")
+    return app, file
+
+
+def exportable() -> tuple[str, ...]:
+    """Return the formats that need no markers."""
+    return tuple(name for name in FORMATS if name not in ("markers", "c3d", "trc"))
+
+
+def exported(take: "Take", name: str) -> bytes:
+    """Return a take as the bytes of a file of a format. Raises DuocapError."""
+    with tempfile.TemporaryDirectory(prefix="duocap-pose-") as folder:
+        file = Path(folder) / f"pose{FORMATS[name].suffix}"
+        write_take(ExportFile(file, name), take, None)
+        return file.read_bytes()
+
+
+def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[str], None]) -> None:
+    """Write a session's motion, or without keys its pose, to files. Raises DuocapError."""
+    from stream.posing.motion import motion_of, still_take
+    from stream.posing.session import PosingSession
+    from stream.posing.session_file import read_session
+
+    if task.session is None:
+        raise DuocapError("--out writes the motion of a session; give the session's file")
+    document: Document = read_session(task.session)
+    session = PosingSession(MODELS[task.model](task), document)
+    if len(document.keys) > 1:
+        with progress_bar("posing") as show:
+            take = motion_of(session.document, session.poser, lambda done, total: show(done, total)).take
+    else:
+        take = still_take(session.document, session.skeleton)
+    for wanted in out:
+        write_take(wanted, take, None)
+        tell(f"{wanted.file}: {len(take)} frame{'s' if len(take) > 1 else ''}, {take.seconds[-1]:.2f} s ({wanted.format})")
+
+
+def new_session_file() -> Path:
+    """Return a name for a new session in the user's data folder, else in a temporary one."""
+    folder = Path(platformdirs.user_data_dir("duocap", appauthor=False)) / "poses"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="duocap-poses-"))
+    stem = time.strftime("pose-%Y%m%d-%H%M%S")
+    names = (f"{stem}{SESSION_SUFFIX}", *(f"{stem}-{n}{SESSION_SUFFIX}" for n in range(2, 1000)))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def _warm_up(session: "PosingSession") -> None:
+    """Pose once, so that the first drag is not the one that waits for kernels to be compiled."""
+    from stream.posing.session import PosingSession
+
+    with progress_bar("getting ready"):
+        other = PosingSession(session.model, replace(session.document, picture=None, image_points={}))
+        for lift_m in (0.0, 0.01):
+            other.drag("leftHand", other.joints_m()[0] + (0.3, lift_m, 0.2))
+
+
+def _loaders(task: PoseTask) -> "Mapping[str, Callable[[], PosingModel]]":
+    """Return what loads each model, the one that answers first."""
+    names = [task.model, *(name for name in MODELS if name != task.model)]
+    return {name: partial(MODELS[name], task) for name in names}
+
+
+def _stream(settings: Settings) -> "OutputFanout":
+    """Open the stream. Raises DuocapError: its address is taken, or needs keys."""
+    from stream.publish.fanout import OutputFanout
+    from stream.publish.publisher import Publisher
+
+    return OutputFanout(Publisher(settings.stream.address, keys=key_settings(settings.stream)), "pose")
+
+
+def _picture(file: Path) -> tuple[str, bytes]:
+    """Return a picture's name and bytes. Raises DuocapError: there is no such file, or it is no picture."""
+    from config.errors import reason
+    from stream.posing.picture import picture_from_bytes
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise DuocapError(f"{file}: cannot be read ({reason(error)}); give a PNG or a JPEG") from error
+    picture_from_bytes(content, str(file))
+    return file.name, content
