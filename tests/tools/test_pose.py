@@ -34,7 +34,7 @@ def test_bad_files_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], s
         "no such file": (tmp_path / "none.style",),
         "nothing to pose with": (text,),
         "expected schema": (session,),
-        "one is posed at a time": (session, session),
+        "one is posed with at a time": (session, session),
         "not a picture": (style, "--picture", picture),
         "unknown; expected one of local, sparse, style": (style, "--model", "magic"),
         "give the session's file": (style, "--out", tmp_path / "a.bvh"),
