@@ -24,6 +24,7 @@ from reconstruct.models.sparse.train import TrainOptions, train
 
 D, K, T = 60, 2000, 10
 N_CODED = 4000
+WORST = 2.0  # times our error, from which on a call does not count
 Coder = Callable[[Singles, Singles], Singles]  # atoms (K, D) and poses (N, D) to decoded poses (N, D)
 
 
@@ -64,9 +65,9 @@ def coding(rounds: int) -> dict[str, dict[str, float]]:
                 out = coder(atoms, some)
             except ImportError:
                 continue
-            if turn:
-                rate = len(some) / (1e-9 * (CLOCK_NS() - begun))
-                error = float(((some - out) ** 2).sum(axis=1).mean())
+            rate = len(some) / (1e-9 * (CLOCK_NS() - begun))
+            error = float(((some - out) ** 2).sum(axis=1).mean())
+            if turn and error < WORST * found.get("ours", {}).get("error2", np.inf):  # SPAMS has returned nothing at times
                 found[name] = {"poses_s": max(rate, found.get(name, {}).get("poses_s", 0.0)), "error2": error}
     return found
 
