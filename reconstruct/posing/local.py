@@ -19,7 +19,7 @@ from reconstruct.solve.limits import Limits, limits_of
 NEIGHBOURS = 100
 BACKGROUND, FLOOR_RAD, SHRINKAGE = 0.1, 0.05, 0.2
 MAX_POSES = 4_000
-LIVE_ITERATIONS = 12
+LIVE_POSES = 500  # that are searched while a handle is dragged
 
 
 class LocalPoser:
@@ -29,6 +29,7 @@ class LocalPoser:
         every = np.asarray(poses)
         rows = np.unique(np.linspace(0, len(every) - 1, min(MAX_POSES, len(every))).round().astype(np.int64))
         self._poses = every[rows].astype(np.float64)
+        self._live = self._poses[:: -(-len(self._poses) // LIVE_POSES)]
         self._skeleton, self._up = skeleton, np.asarray(up, np.float64)
         angles = self._poses[:, 1:].reshape(len(self._poses), -1)
         self._limits: Limits = limits_of(angles.astype(np.float32))
@@ -41,18 +42,19 @@ class LocalPoser:
 
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> PoseResult:
         """Return the pose; from a start the solver goes on from there, among the neighbours of the constraints."""
-        near = placed(self._skeleton, self._poses, constraints, self._up)
-        model = self._model(near)
-        best = PoseStart(self._poses[near.row[0]], near.rotation[0], near.root_m[0])
+        poses = self._poses if start is None else self._live
+        near = placed(self._skeleton, poses, constraints, self._up)
+        model = self._model(poses, near)
+        best = PoseStart(poses[near.row[0]], near.rotation[0], near.root_m[0])
         begin = best if start is None else start_of(start)
         found = fitted(self._skeleton, model, self._limits, constraints, begin)
         return replace(found, variance=float(min(1.0, near.error2[0] / max(len(constraints.handles.joint), 1))))
 
-    def _model(self, near: Placed) -> LocalModel:
+    def _model(self, poses: Floats, near: Placed) -> LocalModel:
         """Return the Gaussian of the nearest poses, nearer ones counting more."""
         rows, error2 = near.row[:NEIGHBOURS], near.error2[:NEIGHBOURS]
         weights = np.exp(-0.5 * (error2 - error2[0]))
-        angles = self._poses[rows, 1:].reshape(len(rows), -1)
+        angles = poses[rows, 1:].reshape(len(rows), -1)
         background: Floats = BACKGROUND * self._covariance
         return local_gaussian(angles, weights, None, background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
 
