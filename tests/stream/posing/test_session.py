@@ -12,6 +12,7 @@ from database.builtin.bodies import body
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document, PictureView, PosingError, first_document, joint_positions_m, with_key
+from stream.posing.latent import plane_of, plane_picture, start_at
 from stream.posing.model import PosingModel
 from stream.posing.picture import in_picture, picture_from_bytes
 from stream.posing.session import PosingSession
@@ -159,3 +160,26 @@ def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
             assert "\n" not in str(error.value) and str(error.value).startswith("a.json: ")
     with pytest.raises(PosingError, match="no such file"):
         read_session(tmp_path / "none.json")
+
+
+def test_the_latent_plane_poses_as_its_style_does_and_is_one_step(session: PosingSession, model: PosingModel) -> None:
+    plane = plane_of(model.poser)
+    assert plane is not None
+    style, row = plane.style, 30
+    at = plane.at(style.latent[row])
+    off_plane = style.latent[row] - plane.centre
+    np.testing.assert_allclose(plane.latent(at), plane.centre + plane.axes.T @ (plane.axes @ off_plane), atol=1e-12)
+    assert max(np.abs(plane.at(latent)).max() for latent in style.latent) < 1.0
+    first = session.document
+    for share in (0.5, 1.0):
+        session.drag_start(start_at(plane, share * at, model.poser, session.document, session.found))
+    session.release()
+    assert not session.unmet() and not np.allclose(session.document.pose.rotvec, first.pose.rotvec, atol=0.05)
+    assert session.undo() and session.document is first and not session.can_undo
+    session.free_all()
+    start = start_at(plane, at, model.poser, session.document, None)
+    session.drag_start(start)
+    session.release()
+    np.testing.assert_allclose(session.document.pose.rotvec, start.rotvec)  # nothing is held: the pose itself
+    assert session.joints_m()[:, 1].min() == pytest.approx(joint_positions_m(session.skeleton, first.pose)[:, 1].min(), abs=1e-6)
+    assert plane_picture(plane).std() > 5.0
