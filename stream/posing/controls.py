@@ -62,6 +62,9 @@ class PosingControls(Protocol):
     def set_dark(self, dark: bool) -> None:
         """Change between dark and light."""
 
+    def show_plane(self, on: bool) -> None:
+        """Show the latent plane of the style, or hide it."""
+
     def publish(self, on: bool) -> None:
         """Publish the pose to the stream, or no longer."""
 

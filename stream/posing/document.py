@@ -28,7 +28,7 @@ class PosingError(DuocapError):
     """What a pose is asked for cannot be had: a joint, place, time or file that is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredPose:
     """A pose. rotvec: charted rotation vectors, (J, 3) [rad], row 0 the root's orientation; root_m: (3,) [m]."""
 

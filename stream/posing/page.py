@@ -16,16 +16,18 @@ from config.errors import DuocapError
 from stream.export.take import Take
 from stream.posing.certainty import certainty_of
 from stream.posing.controls import PosingSnapshot
-from stream.posing.document import Document, PictureView, PosingError
+from stream.posing.document import PictureView, PosingError
 from stream.posing.inbox import DragPlace, PosingInbox
+from stream.posing.keyboard import add_commands
 from stream.posing.model import PosingModel
 from stream.posing.motion import Motion, still_take
 from stream.posing.panels import FilePanel, HeadPanel, MotionPanel, PicturePanel, PosePanel
 from stream.posing.picture import in_picture, picture_from_bytes, shown_picture
+from stream.posing.plane import PlaneView
 from stream.posing.publishing import PosePublisher
 from stream.posing.scene import PosingScene
 from stream.posing.session import PosingSession
-from stream.posing.session_file import session_from_text, session_text
+from stream.posing.session_file import session_from_bytes, session_text
 from stream.posing.timeline import Timeline
 from stream.web.server import close_server, set_theme
 
@@ -65,11 +67,12 @@ class PosingApp:
         self._motion: Motion | None = None
         self._hold_dragged, self._page_that_drags = True, -1
         self._gone: set[int] = set()
+        self._plane = PlaneView(server.scene, lambda: self._inbox.put(self._follow_plane))
         self._picture: Image | None = None
         set_theme(server, self._dark)
         self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
         self._panels = self._page()
-        self._commands()
+        add_commands(server.gui, self)
         if session.document.picture is not None:
             self._hang()
         self._panels_due_s = self._save_due_s = 0.0
@@ -166,6 +169,10 @@ class PosingApp:
 
         self._inbox.put(change)
 
+    def show_plane(self, on: bool) -> None:
+        """Show the latent plane of the style with the largest share beside the body, or hide it."""
+        self._inbox.put(lambda: self._plane.switch(on))
+
     def publish(self, on: bool) -> None:
         """Publish the pose, or no longer."""
         publisher = self._options.publisher
@@ -231,7 +238,7 @@ class PosingApp:
         """Go on with a session of a page's."""
 
         def change(session: PosingSession) -> None:
-            session.open(_document_of(content, name))
+            session.open(session_from_bytes(content, name))
             self._hang()
 
         self.do(change)
@@ -300,6 +307,13 @@ class PosingApp:
         if place.ended:
             session.release(self._hold_dragged)
 
+    def _follow_plane(self) -> None:
+        """Pose from the newest point of the latent plane."""
+        newest = self._plane.newest()
+        if newest is not None and newest.page not in self._gone:
+            self._timeline.playing, self._page_that_drags = False, -1 if newest.ended else newest.page
+            self._plane.follow(self.session, newest)
+
     def _left(self, page: int) -> None:
         """End the drag of a browser that has gone away."""
         self._gone.add(page)
@@ -362,6 +376,7 @@ class PosingApp:
         held = {**document.pins, **document.image_points}
         target_m = document.pins.get(self.selected)
         self.scene.show(document.pose, session.joints_m(), certainty, held, self.selected, target_m, bool(session.dragged))
+        self._plane.show(session)
         if now_s >= self._panels_due_s and self.n_pages:
             self._panels_due_s = now_s + PANEL_PERIOD_S
             view = self._snapshot()
@@ -403,25 +418,3 @@ class PosingApp:
             motion.build(gui)
         below.float(x=EDGE_PX, y=-EDGE_PX, width=MOTION_WIDTH_PX)
         return head, pose, motion, picture, files
-
-    def _commands(self) -> None:
-        """Register what keys do; viser lists them in its command palette, too."""
-        add = self.server.gui.add_command
-        add("Undo", hotkey="Z", modifier="cmd/ctrl").on_trigger(lambda event: self.do(lambda session: session.undo()))
-        add("Redo", hotkey="Z", modifier="cmd/ctrl+shift").on_trigger(lambda event: self.do(lambda session: session.redo()))
-        add("Hold the joint or let it go", hotkey="P").on_trigger(lambda event: self.toggle_hold())
-        add("Let all joints go", hotkey="F").on_trigger(lambda event: self.do(lambda session: session.free_all()))
-        add("Mirror", hotkey="M").on_trigger(lambda event: self.do(lambda session: session.mirror()))
-        add("Play or pause", hotkey="space").on_trigger(lambda event: self.play())
-        add("Set a key", hotkey="K").on_trigger(lambda event: self.set_key())
-        add("Delete the key", hotkey="delete").on_trigger(lambda event: self.delete_key())
-        add("Look at the body", hotkey="L").on_trigger(lambda event: self.look())
-
-
-def _document_of(content: bytes, name: str) -> Document:
-    """Return a session of a file's bytes. Raises PosingError."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PosingError(f"{name}: not a posing session: not UTF-8 text") from error
-    return session_from_text(text, name)

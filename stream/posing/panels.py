@@ -60,6 +60,8 @@ class PosePanel:
         _button(gui, "Reset", lambda: controls.do(lambda s: s.reset()), "Stand up; can be undone", viser.Icon.REFRESH)
         keep = gui.add_checkbox("Hold what I drag", True, hint="A joint stays where it is dragged to while you drag others")
         keep.on_update(lambda event: controls.set_hold_dragged(bool(event.target.value)))
+        plane = gui.add_checkbox("Latent plane", False, hint="All that the style knows, on a board: drag its ball")
+        plane.on_update(lambda event: controls.show_plane(bool(event.target.value)))
         model_hint = "What the body does where no joint is held"
         names = tuple(controls.models)
         self._model = gui.add_dropdown("Model", names, initial_value=names[0], hint=model_hint, visible=len(names) > 1)

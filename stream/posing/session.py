@@ -40,6 +40,7 @@ from stream.posing.targets import Unmet, constraints_of, unmet_handles
 log = logging.getLogger(__name__)
 
 MAX_SETTLING = 8
+START = "(start)"  # is dragged in place of a joint
 Save = Callable[[Document], None]
 
 
@@ -91,7 +92,7 @@ class PosingSession:
 
     @property
     def dragged(self) -> str:
-        """The joint that is dragged, empty for none."""
+        """The joint that is dragged, `START` for a point of the latent plane, empty for none."""
         return self._dragged
 
     @property
@@ -119,6 +120,13 @@ class PosingSession:
     def drag_in_picture(self, joint: str, image_px: ArrayLike) -> None:
         """Have a joint follow a point of the picture, (2,) [px]. Raises PosingError."""
         self._follow(joint, lambda document: with_image_point(document, joint, image_px))
+
+    def drag_start(self, start: FoundPose) -> None:
+        """Pose from another start, as while a point of a style's latent plane is dragged; without handles it is the pose."""
+        if self._dragged != START:
+            self.release()
+        document = replace(self.document, pose=StoredPose(np.array(start.rotvec), np.array(start.root_m)))
+        self._show_drag(START, self._posed(document, start))
 
     def release(self, hold: bool = True) -> None:
         """End the drag; hold: the joint stays held where it was dragged to. The drag is one step of the history."""
@@ -258,9 +266,12 @@ class PosingSession:
         known_joint(joint)
         if self._dragged != joint:
             self.release()
-        state = self._posed(change(self.document), self.found, stay=True)
+        self._show_drag(joint, self._posed(change(self.document), self.found, stay=True))
+
+    def _show_drag(self, what: str, state: SessionState) -> None:
+        """Show the next state of a drag."""
         if self._before_drag is None:
-            self._before_drag, self._dragged = self._history.state, joint
+            self._before_drag, self._dragged = self._history.state, what
         self._history.state = state
         self._unsaved = True
 

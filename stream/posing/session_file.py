@@ -81,6 +81,15 @@ def read_session(file: Path) -> Document:
     return session_from_text(text, str(file))
 
 
+def session_from_bytes(content: bytes, name: str) -> Document:
+    """Read a session from the bytes of its file. Raises PosingError."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PosingError(f"{name}: not a posing session: not UTF-8 text") from error
+    return session_from_text(text, name)
+
+
 def session_from_text(text: str, name: str) -> Document:
     """Read a session from the text of its file; name: of it, for messages. Raises PosingError."""
     try:

@@ -151,6 +151,12 @@ def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
     first, last = (key.pose for key in app.session.document.keys)
     np.testing.assert_allclose(hand_m[-1], (0.5, 1.4, 0.3), atol=0.03)
     assert np.abs(np.diff(hand_m, axis=0)).max() < 0.15 and not np.allclose(first.rotvec, last.rotvec)
+    app.do(lambda session: session.mirror())
+    app.scrub(0.5)
+    app.set_key()  # in place of the last one
+    updated(app, lambda: app.motion is not None and app.motion is not motion)
+    app.do(lambda session: (session.undo(), session.undo()))
+    updated(app, lambda: app.motion is not None and bool(np.allclose(app.motion.take.positions_m()[:, HAND], hand_m)))
     app.scrub(0.25)
     updated(app, lambda: bool(np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=1e-9)))
     app.play()

@@ -1,7 +1,7 @@
 """A posing session without its page: drags, holds, undo, mirror, keys; bad input, and a file that is read as it was written."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +9,15 @@ import pytest
 
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from database.builtin.bodies import body
+from database.geometry.skeleton import Skeleton
+from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
+from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document, PictureView, PosingError, first_document, joint_positions_m, with_key
+from stream.posing.latent import plane_of, plane_picture, start_at
 from stream.posing.model import PosingModel
+from stream.posing.motion import motion_of
 from stream.posing.picture import in_picture, picture_from_bytes
 from stream.posing.session import PosingSession
 from stream.posing.session_file import read_session, session_from_text, session_text, write_session
@@ -49,6 +54,53 @@ def test_a_drag_is_followed_and_is_one_step_that_can_be_undone(session: PosingSe
     dragged = session.document
     assert session.undo() and session.document == first and not session.undo()
     assert session.redo() and session.document is dragged and not session.redo()
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """A pose of a model that knows one pose only, and moves it to its handles."""
+
+    rotvec: np.ndarray
+    root_m: np.ndarray
+    error_m: np.ndarray
+    error_px: np.ndarray
+    variance: float = 0.5
+    reached: bool = True
+    converged: bool = True
+
+
+class ShiftingPoser:
+    """Another model, without styles and with poses of its own kind."""
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        self.skeleton, self.starts = skeleton, list[FoundPose | None]()
+
+    def pose(self, constraints: Constraints, start: FoundPose | None = None) -> Shifted:
+        self.starts.append(start)
+        pose, joint = first_document(self.skeleton).pose, constraints.handles.joint
+        shift = (constraints.observations.point_m - joint_positions_m(self.skeleton, pose)[joint]).mean(axis=0)
+        none = np.zeros(len(joint))
+        return Shifted(pose.rotvec, pose.root_m + shift, none, np.zeros((2, len(joint))))
+
+
+def test_another_model_answers_without_the_start_of_the_first(session: PosingSession, model: PosingModel) -> None:
+    poser = ShiftingPoser(session.skeleton)
+    session.drag("leftHand", session.joints_m()[HAND] + 0.1)
+    session.set_model(PosingModel("shift", poser))
+    assert poser.starts == [None] and session.document.model == "shift" and session.document.shares == ()
+    session.drag("leftHand", session.joints_m()[HAND] + 0.1)
+    assert isinstance(poser.starts[1], Shifted) and plane_of(poser) is None
+    session.release()
+    session.set_key(0.0)
+    session.drag("leftHand", session.joints_m()[HAND] + 0.2)
+    session.release()
+    session.set_key(1.0)
+    motion = motion_of(session.document, session.poser)
+    assert len(motion.take) == 61 and np.ptp(motion.take.root_m[:, 0]) > 0.01
+    session.set_model(model)
+    session.drag("leftHand", session.joints_m()[HAND] + 0.1)
+    with pytest.raises(PosingError, match="another body"):
+        session.set_model(PosingModel("child", ShiftingPoser(body(1.2))))
 
 
 def test_what_cannot_be_reached_is_the_best_pose_and_said(session: PosingSession) -> None:
@@ -159,3 +211,26 @@ def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:
             assert "\n" not in str(error.value) and str(error.value).startswith("a.json: ")
     with pytest.raises(PosingError, match="no such file"):
         read_session(tmp_path / "none.json")
+
+
+def test_the_latent_plane_poses_as_its_style_does_and_is_one_step(session: PosingSession, model: PosingModel) -> None:
+    plane = plane_of(model.poser)
+    assert plane is not None
+    style, row = plane.style, 30
+    at = plane.at(style.latent[row])
+    off_plane = style.latent[row] - plane.centre
+    np.testing.assert_allclose(plane.latent(at), plane.centre + plane.axes.T @ (plane.axes @ off_plane), atol=1e-12)
+    assert max(np.abs(plane.at(latent)).max() for latent in style.latent) < 1.0
+    first = session.document
+    for share in (0.5, 1.0):
+        session.drag_start(start_at(plane, share * at, model.poser, session.document, session.found))
+    session.release()
+    assert not session.unmet() and not np.allclose(session.document.pose.rotvec, first.pose.rotvec, atol=0.05)
+    assert session.undo() and session.document is first and not session.can_undo
+    session.free_all()
+    start = start_at(plane, at, model.poser, session.document, None)
+    session.drag_start(start)
+    session.release()
+    np.testing.assert_allclose(session.document.pose.rotvec, start.rotvec)  # nothing is held: the pose itself
+    assert session.joints_m()[:, 1].min() == pytest.approx(joint_positions_m(session.skeleton, first.pose)[:, 1].min(), abs=1e-6)
+    assert plane_picture(plane).std() > 5.0
