@@ -300,7 +300,7 @@ def missing(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen; repeatable.", show_default=False
+            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen, sparse; repeatable.", show_default=False
         ),
     ] = None,
     style: Annotated[

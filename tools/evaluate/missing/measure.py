@@ -21,8 +21,8 @@ from database.store import open_database
 from reconstruct.search.index import search_index
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
-from tools.evaluate.missing.methods import METHODS, WITH_STYLE, MethodInput, checked_record
-from tools.evaluate.missing.styles import SPLITS, learn_style, strangeness_deg
+from tools.evaluate.missing.methods import METHODS, WITH_STYLE, MethodInput, SparseFillMethod, checked_record
+from tools.evaluate.missing.styles import SPLITS, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
@@ -157,6 +157,10 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
         if style is not None and "chosen" in names:
             seen = _measured(clip_query(split.seen, which, markers, 0), options)
             given = replace(given, record=checked_record(replace(given, query=seen)))
+        if "sparse" in names:
+            seen = _measured(clip_query(split.seen, which, markers, 0), options)
+            given = replace(given, dictionary=learn_dictionary(split, query.subject.skeleton))
+            given = replace(given, dictionary_record=checked_record(replace(given, query=seen), SparseFillMethod))
         whole = solve("local", given) if whole is None else whole
         strange_deg = strangeness_deg(split.poses(), query.rotvec)
         for case in options.cases:

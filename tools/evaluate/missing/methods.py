@@ -2,7 +2,7 @@
 
 `hold` and `linear` give missing markers a position with a large sigma, and the local model solves for all of them. `local` is the
 estimator without a style, `style` the style alone, `both` the estimator with the style filling in at a fixed weight, `chosen` the
-same at the weight from its held-out checks, as in live capture.
+same at the weight from its held-out checks, as in live capture, `sparse` that with a dictionary of the same motion.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,9 @@ from reconstruct.constraints import Constraints, Handles, RootConstraint
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
+from reconstruct.missing.sparse import SparseModel
 from reconstruct.missing.style import StyleModel
+from reconstruct.models.sparse.model import PoseDictionary
 from reconstruct.models.style.features import STEP_S, static_features
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.synthesis.synthesizer import PastFeatures, Synthesis, Synthesizer
@@ -47,7 +49,7 @@ class MissingMethod(Protocol):
 class MethodInput:
     """What a method is made from: the query with its gaps, the search index of its subject, settings, and the style, if any.
 
-    record: of the style's held-out checks on the motion seen whole before.
+    record: of the style's held-out checks on the motion seen whole before; dictionary and dictionary_record: likewise.
     """
 
     query: MotionQuery
@@ -55,6 +57,8 @@ class MethodInput:
     settings: Settings
     style: Style | None
     record: HeldOutRecord | None = None
+    dictionary: PoseDictionary | None = None
+    dictionary_record: HeldOutRecord | None = None
 
     def estimator(self) -> Estimator:
         """Return the estimator of live capture."""
@@ -196,6 +200,17 @@ class StyleFillMethod(LocalMethod):
         self.estimator.filler = self.filler
 
 
+class SparseFillMethod(LocalMethod):
+    """The estimator with a dictionary filling in, weighted by its held-out checks; learned from what the style was."""
+
+    def __init__(self, given: MethodInput) -> None:
+        super().__init__(given)
+        assert given.dictionary is not None
+        subject = given.query.subject
+        self.filler = FillIn(SparseModel(given.dictionary, subject.skeleton), subject, deepcopy(given.dictionary_record))
+        self.estimator.filler = self.filler
+
+
 class FixedFillMethod(StyleFillMethod):
     """The estimator with the style filling in at a fixed weight."""
 
@@ -203,9 +218,9 @@ class FixedFillMethod(StyleFillMethod):
         super().__init__(replace(given, record=FixedRecord()))
 
 
-def checked_record(given: MethodInput) -> HeldOutRecord:
+def checked_record(given: MethodInput, fills: type[StyleFillMethod] | type[SparseFillMethod] = StyleFillMethod) -> HeldOutRecord:
     """Return the record of held-out checks after a query with all markers seen."""
-    method = StyleFillMethod(given)
+    method = fills(given)
     for n in range(len(given.query)):
         method.step(n, given.query.frame(n))
     return method.filler.record
@@ -218,5 +233,6 @@ METHODS: dict[str, Callable[[MethodInput], MissingMethod]] = {
     "style": StyleMethod,
     "both": FixedFillMethod,
     "chosen": StyleFillMethod,
+    "sparse": SparseFillMethod,
 }
-WITH_STYLE = ("style", "both", "chosen")
+WITH_STYLE = ("style", "both", "chosen", "sparse")

@@ -8,6 +8,7 @@ In a session a style is in use before markers are missing, and held-out checks m
 are not learned from but seen first, with all markers.
 """
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from database.clips import Clip, clip_slice
 from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import geodesic_rad
 from database.geometry.skeleton import Skeleton
+from reconstruct.models.sparse.model import PoseDictionary
+from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import TrainingPoses, subsample, training_poses
 from reconstruct.models.style.learn.train import learn
 from reconstruct.models.style.model import Style
@@ -97,6 +100,13 @@ SPLITS = {"known": known_split, "unknown": unknown_split}
 def learn_style(split: TrainingSplit, skeleton: Skeleton) -> Style:
     """Learn the style of a split for a skeleton. Raises StyleError."""
     return learn(split.poses(), skeleton, split.source)
+
+
+def learn_dictionary(split: TrainingSplit, skeleton: Skeleton) -> PoseDictionary:
+    """Learn a dictionary of all poses of a split for a skeleton. Raises SparseError."""
+    poses = np.concatenate([clip.rotvec for clip in split.clips]).astype(np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        return train(lambda: [poses], skeleton, split.source, Path(folder) / "part", TrainOptions(1))
 
 
 def strangeness_deg(poses: TrainingPoses, rotvec: Floats) -> float:
