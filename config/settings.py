@@ -141,6 +141,12 @@ class FillSettings:
     """Prediction of what neither camera sees of the performer."""
 
     style: bool = True  # learn the style of the motion while it is captured, and predict with it
+    dictionary: str = ""  # a pose dictionary (duocap sparse train) that predicts instead; nothing is learned then
+
+    @property
+    def learns(self) -> bool:
+        """Whether styles are learned and used."""
+        return self.style and not self.dictionary
 
 
 @dataclass(frozen=True, slots=True)

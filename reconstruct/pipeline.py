@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -24,8 +25,10 @@ from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.missing.fill_in import FillIn
+from reconstruct.missing.sparse import SparseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.local.neighbourhood import Neighbourhood
+from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays
 from reconstruct.pose import Pose, TrackingState, pose_packet
@@ -81,6 +84,10 @@ class Pipeline:
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
+        if self.settings.fill.dictionary and self._fills_in:
+            model = SparseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
+            for estimator in self._estimators:
+                estimator.filler = FillIn(model, self.subject)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -105,7 +112,12 @@ class Pipeline:
             estimator.forget()
 
     def take_style(self, style: Style | None) -> None:
-        """Fill in by a style from the next step on; None: by the local model alone. Raises StyleError: one of other features."""
+        """Fill in by a style from the next step on; None: by the local model alone. Without effect where a dictionary does.
+
+        Raises StyleError: one of other features.
+        """
+        if self.settings.fill.dictionary:
+            return
         model = StyleModel(style, self.up) if self._fills_in and style is not None else None
         for estimator in self._estimators:
             record = None if estimator.filler is None else estimator.filler.record
@@ -114,7 +126,8 @@ class Pipeline:
     @property
     def _fills_in(self) -> bool:
         """Whether a pose model may join the local model: one of a few directions has no room for it."""
-        return self.settings.fill.style and self._estimator.joins_models
+        fill = self.settings.fill
+        return (fill.style or bool(fill.dictionary)) and self._estimator.joins_models
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""

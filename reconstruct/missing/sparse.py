@@ -30,6 +30,8 @@ class SparseModel:
         self._model, self._skeleton = model, skeleton
         self._points = body_points(skeleton)
         self._scale = skeleton.height_m / model.skeleton.height_m
+        mean = model.dictionary.mean[None]
+        restore(model.dictionary, mean, None, RestoreOptions(N_NONZERO, FLOOR_M, N_CODES))  # compiles, before any frame waits
 
     def predict(self, frame: PartialFrame, held_out: bool = False) -> PoseGaussian | None:
         """Return the Gaussian over the joints that the dictionary has for the points of a frame's pose."""

@@ -1,6 +1,7 @@
 """The step end to end, on blobs projected from a built-in walk: tracked, near the truth, through occlusion and loss."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -8,11 +9,16 @@ import pytest
 
 from capture.packets import MarkerFrame, PairedBlobs
 from config.joints import JOINT_INDEX
-from config.settings import Settings
+from config.settings import FillSettings, Settings
 from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
+from reconstruct.missing.sparse import SparseModel
+from reconstruct.models.sparse.learn import LearnOptions as SparseOptions
+from reconstruct.models.sparse.learn import SparseError
+from reconstruct.models.sparse.model import write_dictionary
+from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import training_poses
 from reconstruct.models.style.learn.train import LearnOptions, learn
 from reconstruct.pipeline import Pipeline
@@ -275,3 +281,22 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
     assert not np.array_equal(poses[23].rotvec, others[23].rotvec)
     pipeline.take_style(None)
     assert pipeline._estimator.filler is None
+
+
+def test_a_dictionary_of_the_settings_fills_in_and_no_style_takes_its_place(session: Session, tmp_path: Path) -> None:
+    clip = walk(body(1.8), 11, speed=0.7)
+    options = TrainOptions(1, SparseOptions(n_atoms=40, n_nonzero=6, iterations=2))
+    file = tmp_path / "walk.sparse"
+    poses = clip.rotvec[:90].astype(np.float32)
+    write_dictionary(file, train(lambda: [poses], clip.skeleton, "walk", tmp_path / "part", options))
+    settings = replace(Settings(), fill=FillSettings(dictionary=str(file)))
+    pipeline = Pipeline(session.rig, session.subject, session.table, settings)
+    filler = pipeline._estimator.filler
+    assert filler is not None and isinstance(filler.model, SparseModel) and not settings.fill.learns
+    pipeline.take_style(None)
+    assert pipeline._estimator.filler is filler
+    found = [pipeline.step(pair) for pair in session.pairs({})[:45]]
+    assert filler.record.n_checks > 1.0 and all(pose.state is TrackingState.TRACKING for pose in found)
+    gone = replace(settings, fill=FillSettings(dictionary=str(tmp_path / "gone.sparse")))
+    with pytest.raises(SparseError, match="cannot be opened"):
+        Pipeline(session.rig, session.subject, session.table, gone)
