@@ -143,13 +143,7 @@ def _fault_of(model: PoseDictionary) -> str:
     """Return what is wrong with a dictionary, for an error message; empty for a valid one."""
     d = model.dictionary
     n_entries, n_angles = 3 * len(point_names()), 3 * (N_JOINTS - 1)
-<<<<<<< HEAD
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("low", "high"), (n_angles,)) | dict.fromkeys(
-        ("up_mean", "up_sigma"), (3,)
-    )
-=======
     shapes: dict[str, tuple[int, ...]] = {"low": (n_angles,), "high": (n_angles,), "up_mean": (3,), "up_sigma": (3,)}
->>>>>>> lead
     shapes["examples"] = (len(model.examples), N_JOINTS, 3)
     if any(getattr(model, name).shape != shape for name, shape in shapes.items()) or len(model.examples) == 0:
         return "its arrays do not fit together"
