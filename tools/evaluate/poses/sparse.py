@@ -1,8 +1,8 @@
 """Sparse pose dictionaries (`reconstruct.models.sparse`; Lai, Yuen & Lee 2012) on standardised coordinates.
 
-Every pose gets one more coordinate, a constant, and the mean is not subtracted: the coefficients of a code then add up to about 1,
-and an atom alone keeps its length. The paper's poses are not centred either; their mean is such a constant. Without it a code of T
-atoms follows T dimensions of the noise, not T - 1 (dense noise, subject 07: an error of 0.092, not 0.066).
+Every pose gets one more coordinate, a constant, and the mean is not subtracted: the coefficients of a code then add up to about
+1, and an atom alone keeps its length. The paper's poses are not centred either; their mean is such a constant. Without it a code
+of T atoms follows T dimensions of the noise, not T - 1 (dense noise, subject 07: an error of 0.092, not 0.066).
 
 The trade-off is the number of atoms T and the standard deviation s of the observations: s also is what codes are drawn with whose
 mean is the restored pose.
