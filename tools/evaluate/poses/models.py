@@ -40,7 +40,7 @@ class ModelKind:
     most: int | None = None
 
 
-SPARSE = tuple((t, s) for t in (2.0, 4.0, 8.0) for s in (0.01, 0.03, 0.1, 0.45, 1.0))
+SPARSE = tuple((t, s) for t in (1.0, 2.0, 10.0) for s in (0.02, 0.05, 0.6, 1.0))  # atoms, noise
 MODELS = {
     "sparse": ModelKind(fit_sparse, SPARSE),
     "mfa": ModelKind(fit_factor_analysers, NOISES),
