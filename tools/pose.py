@@ -199,9 +199,9 @@ def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
             while True:
                 app.update()
         except KeyboardInterrupt:
-            tell(f"ended; the session is {file}")
+            tell(f"ended; the session is {file}" if file.is_file() else "ended; nothing was posed")
         finally:
-            app.close()
+            app.close()  # saves what is not saved yet
 
 
 def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
