@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stream.export.take import Take
     from stream.posing.document import Document
     from stream.posing.model import PosingModel
-    from stream.posing.page import PosingApp
+    from stream.posing.page.app import PosingApp
     from stream.posing.session import PosingSession
     from stream.publish.fanout import OutputFanout
 
@@ -206,7 +206,7 @@ def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
 
 def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, Path]":
     """Return the page, ready to turn, and the file that its session is saved in. Raises DuocapError."""
-    from stream.posing.page import PageOptions, PosingApp
+    from stream.posing.page.app import PageOptions, PosingApp
     from stream.posing.publishing import PosePublisher, skeleton_to_show
     from stream.posing.session import PosingSession
     from stream.posing.session_file import body_note, read_session, write_session

@@ -1,1 +1,1 @@
-"""A body posed by its handles on a page: a document with its history and file, the models that answer, the page itself."""
+"""A body posed by its handles: the document, its history and file, what a model is asked, motion, pictures; page/: the page."""

@@ -13,7 +13,7 @@ from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.model import PosingModel
-from stream.posing.page import PageOptions, PosingApp
+from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.session import PosingSession
 from stream.web.server import open_server
 from tests.support.judges import program

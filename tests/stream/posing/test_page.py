@@ -14,9 +14,9 @@ from config.joints import JOINT_INDEX
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document
-from stream.posing.inbox import DragPlace
 from stream.posing.model import PosingModel
-from stream.posing.page import PageOptions, PosingApp
+from stream.posing.page.app import PageOptions, PosingApp
+from stream.posing.page.inbox import DragPlace
 from stream.posing.publishing import PosePublisher, skeleton_to_show
 from stream.posing.session import PosingSession
 from stream.posing.session_file import session_text

@@ -109,6 +109,15 @@ def test_what_cannot_be_reached_is_the_best_pose_and_said(session: PosingSession
     assert session.unmet()["leftHand"].error_m > 1.0 and np.isfinite(session.joints_m()).all()
 
 
+def test_handles_that_contradict_each_other_share_the_miss(session: PosingSession) -> None:
+    session.pin("head")
+    neck_m = session.joints_m()[JOINT_INDEX["neck"]]
+    session.drag("neck", neck_m + [0.5, 0.0, 0.0])
+    session.release()
+    missed = session.unmet()
+    assert {"head", "neck"} <= set(missed) and missed["head"].error_m + missed["neck"].error_m > 0.3
+
+
 @pytest.mark.parametrize("target", [(np.nan, 0.0, 0.0), (0.0, np.inf, 0.0), (1e9, 0.0, 0.0), (1.0, 2.0), "here"])
 def test_no_place_changes_nothing(session: PosingSession, target: object) -> None:
     before = session.document

@@ -10,9 +10,9 @@ from capture.clock import now_ns
 from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
-from stream.posing.certainty import FREE, Certainty, handle_color
 from stream.posing.document import PictureView, Point, StoredPose, as_point
-from stream.posing.inbox import DragPlace
+from stream.posing.page.certainty import FREE, Certainty, handle_color
+from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import picture_camera
 from stream.posing.publishing import message_of, skeleton_to_show
 from stream.protocol.joints import wxyz_from_matrix

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import viser
 
-from stream.posing.certainty import Certainty
 from stream.posing.document import Document
+from stream.posing.page.certainty import Certainty
 from stream.posing.session import PosingSession
 
 

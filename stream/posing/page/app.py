@@ -14,21 +14,21 @@ from capture.clock import now_ns
 from config.arrays import Image
 from config.errors import DuocapError
 from stream.export.take import Take
-from stream.posing.certainty import certainty_of
-from stream.posing.controls import PosingSnapshot
 from stream.posing.document import PictureView, PosingError
-from stream.posing.inbox import DragPlace, PosingInbox
-from stream.posing.keyboard import add_commands
 from stream.posing.model import PosingModel
 from stream.posing.motion import Motion, still_take
-from stream.posing.panels import FilePanel, HeadPanel, MotionPanel, PicturePanel, PosePanel
+from stream.posing.page.certainty import certainty_of
+from stream.posing.page.controls import PosingSnapshot
+from stream.posing.page.inbox import DragPlace, PosingInbox
+from stream.posing.page.keyboard import add_commands
+from stream.posing.page.panels import FilePanel, HeadPanel, MotionPanel, PicturePanel, PosePanel
+from stream.posing.page.plane import PlaneView
+from stream.posing.page.scene import PosingScene
+from stream.posing.page.timeline import Timeline
 from stream.posing.picture import in_picture, picture_from_bytes, shown_picture
-from stream.posing.plane import PlaneView
 from stream.posing.publishing import PosePublisher
-from stream.posing.scene import PosingScene
 from stream.posing.session import PosingSession
 from stream.posing.session_file import session_from_bytes, session_text
-from stream.posing.timeline import Timeline
 from stream.web.server import close_server, set_theme
 
 log = logging.getLogger(__name__)

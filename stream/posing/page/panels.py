@@ -7,8 +7,8 @@ from html import escape
 import viser
 
 from config.joints import JOINTS
-from stream.posing.certainty import certainty_html
-from stream.posing.controls import PosingControls, PosingSnapshot
+from stream.posing.page.certainty import certainty_html
+from stream.posing.page.controls import PosingControls, PosingSnapshot
 from stream.viewer.html import box
 from stream.web.html import set_html
 

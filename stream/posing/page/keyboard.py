@@ -2,7 +2,7 @@
 
 import viser
 
-from stream.posing.controls import PosingControls
+from stream.posing.page.controls import PosingControls
 
 
 def add_commands(gui: viser.GuiApi, controls: PosingControls) -> None:

@@ -1,0 +1,1 @@
+"""The page of a session: app, scene, panels, keyboard; the only part that knows viser, and all in one thread."""
