@@ -25,7 +25,7 @@ from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.missing.fill_in import FillIn
-from reconstruct.missing.sparse import SparseModel
+from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.local.neighbourhood import Neighbourhood
 from reconstruct.models.sparse.model import read_dictionary
@@ -85,7 +85,7 @@ class Pipeline:
         self._tracker = Tracker(label_settings.coast_seconds)
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
         if self.settings.fill.dictionary and self._fills_in:
-            model = SparseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
+            model = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
             for estimator in self._estimators:
                 estimator.filler = FillIn(model, self.subject)
 

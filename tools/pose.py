@@ -89,7 +89,7 @@ def local_model(task: PoseTask) -> "PosingModel":
 
 def sparse_model(task: PoseTask) -> "PosingModel":
     """Return the given dictionary, or one of the built-in motions. Raises DuocapError."""
-    from reconstruct.models.sparse.learn import LearnOptions
+    from reconstruct.models.sparse.learn import DictionaryOptions
     from reconstruct.models.sparse.model import read_dictionary
     from reconstruct.models.sparse.train import TrainOptions, train
     from reconstruct.posing.sparse import SparsePoser
@@ -99,7 +99,7 @@ def sparse_model(task: PoseTask) -> "PosingModel":
         return PosingModel("sparse", SparsePoser(read_dictionary(task.dictionary)))
     skeleton, poses = _builtin_poses()
     with tempfile.TemporaryDirectory() as folder, progress_bar("learning a dictionary of built-in motions") as show:
-        options = TrainOptions(1, LearnOptions(n_atoms=DEFAULT_ATOMS))
+        options = TrainOptions(1, DictionaryOptions(n_atoms=DEFAULT_ATOMS))
         model = train(lambda: [poses], skeleton, "built-in motions", Path(folder) / "part", options, show)
     return PosingModel("sparse", SparsePoser(model))
 

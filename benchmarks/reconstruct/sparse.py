@@ -19,7 +19,7 @@ from benchmarks.report import CLOCK_NS, parser_of, write_json
 from config.arrays import Singles
 from reconstruct.models.sparse.coding import code, decoded
 from reconstruct.models.sparse.dictionary import RestoreOptions, restore
-from reconstruct.models.sparse.learn import LearnOptions, learn_atoms
+from reconstruct.models.sparse.learn import DictionaryOptions, learn_atoms
 from reconstruct.models.sparse.train import TrainOptions, train
 
 D, K, T = 60, 2000, 10
@@ -76,9 +76,9 @@ def k_svd() -> dict[str, dict[str, float]]:
     """Return seconds an iteration and the error after 10 of K-SVD, ours and the package's."""
     rng = np.random.default_rng(0)
     poses = (rng.normal(size=(2000, 12)) @ rng.normal(size=(12, D)) + 0.1 * rng.normal(size=(2000, D))).astype(np.float32)
-    learn_atoms(poses[:300], LearnOptions(20, 6, iterations=1))
+    learn_atoms(poses[:300], DictionaryOptions(20, 6, iterations=1))
     begun = CLOCK_NS()
-    error = learn_atoms(poses, LearnOptions(200, 6, iterations=10)).error[-1]
+    error = learn_atoms(poses, DictionaryOptions(200, 6, iterations=10)).error[-1]
     found = {"ours": {"s": 1e-10 * (CLOCK_NS() - begun), "error": float(error)}}
     try:
         package = importlib.import_module("ksvd")
@@ -120,7 +120,7 @@ def training(motion: Path, n: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         begun = CLOCK_NS()
         model = train(
-            lambda: many(motion, n), skeleton, "many", Path(folder) / "part", TrainOptions(0, LearnOptions(target=0.008))
+            lambda: many(motion, n), skeleton, "many", Path(folder) / "part", TrainOptions(0, DictionaryOptions(target=0.008))
         )
         seconds = 1e-9 * (CLOCK_NS() - begun)
     poses = model.points.vectors(skeleton, model.examples)

@@ -23,7 +23,7 @@ LEVEL_RAD = 0.3  # standard deviation of the joints about the solved pose, for w
 N_NONZERO, N_CODES, STEPS = 6, 3, 2
 
 
-class SparseModel:
+class SparsePoseModel:
     """Predicts by a dictionary; has no past."""
 
     def __init__(self, model: PoseDictionary, skeleton: Skeleton) -> None:

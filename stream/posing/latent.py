@@ -22,7 +22,7 @@ KNOWN, UNKNOWN, DOT = (64, 96, 130), (40, 42, 48), (150, 190, 225)
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPlane:
+class PoseMap:
     """A plane in the latent space of one of the mixed styles.
 
     row: of the style; centre: (Q,); axes: rows of length 1, (2, Q); half: half the side of the square that is shown.
@@ -44,7 +44,7 @@ class LatentPlane:
         return np.asarray(self.centre + self.half * np.clip(at, -1.0, 1.0) @ self.axes)
 
 
-def plane_of(poser: Poser) -> LatentPlane | None:
+def plane_of(poser: Poser) -> PoseMap | None:
     """Return the plane of the style with the largest share; None of what has no styles."""
     if not isinstance(poser, StylePoser):
         return None
@@ -55,10 +55,10 @@ def plane_of(poser: Poser) -> LatentPlane | None:
     if len(axes) < 2:
         axes = np.vstack([axes, np.zeros((2 - len(axes), style.n_latent))])
     half = MARGIN * max(float(np.abs((style.latent - centre) @ axes.T).max()), 1e-6)
-    return LatentPlane(style, row, evaluator_of(style, style.learned), centre, axes, half)
+    return PoseMap(style, row, evaluator_of(style, style.learned), centre, axes, half)
 
 
-def start_at(plane: LatentPlane, at: Floats, poser: Poser, document: Document, found: FoundPose | None) -> Synthesis:
+def start_at(plane: PoseMap, at: Floats, poser: Poser, document: Document, found: FoundPose | None) -> Synthesis:
     """Return the pose that the style predicts at a point of the square, (2,), as what a style begins from.
 
     It stands where the document's pose stands and faces where that faces; the other styles keep their latent points.
@@ -100,7 +100,7 @@ def _standing_shift_m(poser: Poser, document: Document, pose: StoredPose) -> Flo
     return np.array([0.0, float(before_m[:, 1].min() - joint_m[:, 1].min()), 0.0])
 
 
-def plane_picture(plane: LatentPlane) -> Image:
+def plane_picture(plane: PoseMap) -> Image:
     """Return the square as a picture, (P, P, 3) RGB: bright where the style knows poses, with its training poses as dots."""
     ticks = np.linspace(-1.0, 1.0, GRID)
     across, up = np.meshgrid(ticks, -ticks)

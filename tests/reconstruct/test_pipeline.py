@@ -14,9 +14,8 @@ from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
-from reconstruct.missing.sparse import SparseModel
-from reconstruct.models.sparse.learn import LearnOptions as SparseOptions
-from reconstruct.models.sparse.learn import SparseError
+from reconstruct.missing.sparse import SparsePoseModel
+from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import training_poses
@@ -285,14 +284,14 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
 
 def test_a_dictionary_of_the_settings_fills_in_and_no_style_takes_its_place(session: Session, tmp_path: Path) -> None:
     clip = walk(body(1.8), 11, speed=0.7)
-    options = TrainOptions(1, SparseOptions(n_atoms=40, n_nonzero=6, iterations=2))
+    options = TrainOptions(1, DictionaryOptions(n_atoms=40, n_nonzero=6, iterations=2))
     file = tmp_path / "walk.sparse"
     poses = clip.rotvec[:90].astype(np.float32)
     write_dictionary(file, train(lambda: [poses], clip.skeleton, "walk", tmp_path / "part", options))
     settings = replace(Settings(), fill=FillSettings(dictionary=str(file)))
     pipeline = Pipeline(session.rig, session.subject, session.table, settings)
     filler = pipeline._estimator.filler
-    assert filler is not None and isinstance(filler.model, SparseModel) and not settings.fill.learns
+    assert filler is not None and isinstance(filler.model, SparsePoseModel) and not settings.fill.learns
     pipeline.take_style(None)
     assert pipeline._estimator.filler is filler
     found = [pipeline.step(pair) for pair in session.pairs({})[:45]]

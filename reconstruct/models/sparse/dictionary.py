@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Singles
 from reconstruct.models.sparse.coding import BEST, Draw, code, decoded
-from reconstruct.models.sparse.learn import LearnOptions, Progress, SparseError, learn_atoms
+from reconstruct.models.sparse.learn import DictionaryOptions, Progress, SparseError, learn_atoms
 
 SEEDS = 1_000_003  # between the seeds of two codes of one pose
 
@@ -50,9 +50,9 @@ class RestoreOptions:
     seed: int = 1
 
 
-def learn(poses: ArrayLike, options: LearnOptions | None = None, progress: Progress | None = None) -> Dictionary:
+def learn(poses: ArrayLike, options: DictionaryOptions | None = None, progress: Progress | None = None) -> Dictionary:
     """Learn a dictionary from poses, (N, D). Raises SparseError: see `learn_atoms`."""
-    options = options or LearnOptions()
+    options = options or DictionaryOptions()
     X = np.asarray(poses, np.float32)
     if X.ndim != 2 or len(X) < 2:
         raise SparseError(f"a dictionary is learned from two poses or more; got an array of shape {X.shape}")

@@ -30,7 +30,7 @@ class SparseError(DuocapError):
 
 
 @dataclass(frozen=True, slots=True)
-class LearnOptions:
+class DictionaryOptions:
     """How a dictionary is learned.
 
     n_atoms: K, or 0 to grow it until the root mean square error of the entries is at most `target`; n_nonzero: T; iterations: of
@@ -53,12 +53,12 @@ class LearnedAtoms:
     error: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-def learn_atoms(poses: Singles, options: LearnOptions | None = None, progress: Progress | None = None) -> LearnedAtoms:
+def learn_atoms(poses: Singles, options: DictionaryOptions | None = None, progress: Progress | None = None) -> LearnedAtoms:
     """Learn atoms from poses, (N, D) float32; the same for the same seed, poses and machine.
 
     Raises SparseError: fewer poses than two, values that are not finite, or nothing but zeros.
     """
-    options = options or LearnOptions()
+    options = options or DictionaryOptions()
     poses = np.ascontiguousarray(poses, np.float32)
     if len(poses) < 2 or not np.isfinite(poses).all() or not poses.any():
         raise SparseError(f"a dictionary is learned from two poses or more, of finite numbers and not all zero; got {len(poses)}")
@@ -74,7 +74,7 @@ def learn_atoms(poses: Singles, options: LearnOptions | None = None, progress: P
     return learned
 
 
-def _enough(poses: Singles, options: LearnOptions, rng: np.random.Generator) -> int:
+def _enough(poses: Singles, options: DictionaryOptions, rng: np.random.Generator) -> int:
     """Return how many sampled poses come near the target, from few on, doubled (section 4.1)."""
     tested = poses[rng.choice(len(poses), min(TESTED, len(poses)), replace=False)]
     n_atoms = 2 * options.n_nonzero
@@ -99,7 +99,7 @@ def _sampled(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
     return np.asarray(atoms / np.linalg.norm(atoms, axis=1, keepdims=True), np.float32)
 
 
-def _k_svd(poses: Singles, atoms: Singles, options: LearnOptions, progress: Progress | None) -> LearnedAtoms:
+def _k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progress: Progress | None) -> LearnedAtoms:
     """Improve atoms."""
     atoms, errors = atoms.copy(), []
     for iteration in range(options.iterations):

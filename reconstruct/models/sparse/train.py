@@ -21,7 +21,7 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.models.sparse.body import BodyPoints, body_points
 from reconstruct.models.sparse.coding import code
 from reconstruct.models.sparse.dictionary import Dictionary, joined, learn
-from reconstruct.models.sparse.learn import LearnOptions, SparseError, rms
+from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, rms
 from reconstruct.models.sparse.model import PoseDictionary, up_directions
 
 SAMPLE = 20_000  # poses from which limits, examples and centres come
@@ -40,7 +40,7 @@ class TrainOptions:
     """How a dictionary is trained. clusters: trained apart, 0: one for about 50,000 poses; learning: of each."""
 
     clusters: int = 0
-    learning: LearnOptions = field(default_factory=LearnOptions)
+    learning: DictionaryOptions = field(default_factory=DictionaryOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
     return learned
 
 
-def _share(options: LearnOptions, count: int, total: int) -> LearnOptions:
+def _share(options: DictionaryOptions, count: int, total: int) -> DictionaryOptions:
     """Return the options of a cluster: of K atoms its share."""
     if options.n_atoms == 0:
         return options

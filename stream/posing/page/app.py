@@ -21,7 +21,7 @@ from stream.posing.page.certainty import certainty_of
 from stream.posing.page.controls import PosingSnapshot
 from stream.posing.page.inbox import DragPlace, PosingInbox
 from stream.posing.page.keyboard import add_commands
-from stream.posing.page.panels import FilePanel, HeadPanel, MotionPanel, PicturePanel, PosePanel
+from stream.posing.page.panels import FilePanel, MotionPanel, PicturePanel, PosePanel, StatusPanel
 from stream.posing.page.plane import PlaneView
 from stream.posing.page.scene import PosingScene
 from stream.posing.page.timeline import Timeline
@@ -401,10 +401,10 @@ class PosingApp:
             styles=session.model.styles,
         )
 
-    def _page(self) -> Sequence[HeadPanel | PosePanel | MotionPanel | PicturePanel | FilePanel]:
+    def _page(self) -> Sequence[StatusPanel | PosePanel | MotionPanel | PicturePanel | FilePanel]:
         """Build the page: head and tabs at the right, the timeline below the scene."""
         gui, can_publish = self.server.gui, self._options.publisher is not None
-        head, pose, motion, picture = HeadPanel(), PosePanel(self), MotionPanel(self), PicturePanel(self)
+        head, pose, motion, picture = StatusPanel(), PosePanel(self), MotionPanel(self), PicturePanel(self)
         files = FilePanel(self, self._dark, can_publish)
         head.build(gui)
         tabs = gui.add_tab_group()

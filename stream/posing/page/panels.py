@@ -20,7 +20,7 @@ PICTURES = "image/png,image/jpeg"
 Gui = viser.GuiApi
 
 
-class HeadPanel:
+class StatusPanel:
     """What is said of the pose."""
 
     def build(self, gui: Gui) -> None:

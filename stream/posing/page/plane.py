@@ -10,7 +10,7 @@ import viser
 from config.arrays import Floats
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.posing.style import StylePoser
-from stream.posing.latent import LatentPlane, plane_of, plane_picture, start_at
+from stream.posing.latent import PoseMap, plane_of, plane_picture, start_at
 from stream.posing.session import PosingSession
 from stream.viewer.scene.colors import Color
 
@@ -32,7 +32,7 @@ class PlanePlace:
 class PlaneBoard:
     """The board; call it from one thread. drag: called, from viser's, with each point that the ball is dragged to."""
 
-    def __init__(self, scene: viser.SceneApi, plane: LatentPlane, drag: Callable[[PlanePlace], None]) -> None:
+    def __init__(self, scene: viser.SceneApi, plane: PoseMap, drag: Callable[[PlanePlace], None]) -> None:
         self.plane, self._drag = plane, drag
         self._at = np.zeros(2)
         facing = (0.0, 1.0, 0.0, 0.0)  # viser's pictures have y down and are seen from behind: half a turn about x

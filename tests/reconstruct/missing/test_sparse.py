@@ -8,8 +8,8 @@ from database.builtin import body, builtin_clip
 from reconstruct.history import BodyState
 from reconstruct.missing.fill_in import LIMB, LIMBS
 from reconstruct.missing.pose_model import PartialFrame
-from reconstruct.missing.sparse import SparseModel
-from reconstruct.models.sparse.learn import LearnOptions
+from reconstruct.missing.sparse import SparsePoseModel
+from reconstruct.models.sparse.learn import DictionaryOptions
 from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.observations import Observations
 
@@ -20,11 +20,11 @@ NOTHING = Observations(*(np.zeros(shape) for shape in ((0, 3), (0, 3, 3), (2, 0,
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> SparseModel:
+def model(tmp_path_factory: pytest.TempPathFactory) -> SparsePoseModel:
     """Learn the built-in walk."""
-    options = TrainOptions(1, LearnOptions(n_atoms=100, n_nonzero=6, iterations=5))
+    options = TrainOptions(1, DictionaryOptions(n_atoms=100, n_nonzero=6, iterations=5))
     folder = tmp_path_factory.mktemp("w") / "part"
-    return SparseModel(train(lambda: [CLIP.rotvec.astype(np.float32)], SKELETON, "walk", folder, options), SKELETON)
+    return SparsePoseModel(train(lambda: [CLIP.rotvec.astype(np.float32)], SKELETON, "walk", folder, options), SKELETON)
 
 
 def frame_of(joints: np.ndarray, unknown: np.ndarray) -> PartialFrame:
@@ -33,7 +33,7 @@ def frame_of(joints: np.ndarray, unknown: np.ndarray) -> PartialFrame:
     return PartialFrame(NOTHING, BodyState(0, joints, np.eye(3), np.zeros(3)), sigma**2)
 
 
-def test_an_unseen_leg_is_predicted_from_the_others(model: SparseModel) -> None:
+def test_an_unseen_leg_is_predicted_from_the_others(model: SparsePoseModel) -> None:
     off = []
     for n in range(5, 60, 6):
         wrong = CLIP.rotvec[n].copy()
@@ -47,7 +47,7 @@ def test_an_unseen_leg_is_predicted_from_the_others(model: SparseModel) -> None:
     assert found_rad < 0.5 * wrong_rad
 
 
-def test_poses_that_the_dictionary_does_not_know_surprise_it(model: SparseModel) -> None:
+def test_poses_that_the_dictionary_does_not_know_surprise_it(model: SparsePoseModel) -> None:
     nobody = np.zeros(LEG.shape, bool)
     known = model.predict(frame_of(CLIP.rotvec[20], nobody))
     strange = CLIP.rotvec[20].copy()

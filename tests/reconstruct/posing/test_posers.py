@@ -9,7 +9,7 @@ from database.builtin import body, builtin_clip
 from database.geometry.kinematics import charted, forward
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, points
-from reconstruct.models.sparse.learn import LearnOptions
+from reconstruct.models.sparse.learn import DictionaryOptions
 from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import subsample, training_poses
 from reconstruct.models.style.learn import train as style_training
@@ -31,7 +31,7 @@ ABOVE = points(np.array(HANDS_AND_FEET), np.zeros((4, 3)), np.full((4, 3), 9.0))
 @pytest.fixture(scope="module")
 def posers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Poser]:
     """Let every model learn the built-in walk."""
-    options = TrainOptions(1, LearnOptions(n_atoms=60, n_nonzero=6, iterations=4))
+    options = TrainOptions(1, DictionaryOptions(n_atoms=60, n_nonzero=6, iterations=4))
     dictionary = train(lambda: [CLIP.rotvec.astype(np.float32)], SKELETON, "walk", tmp_path_factory.mktemp("w") / "part", options)
     few = subsample(training_poses([CLIP]), 60)
     style = style_training.learn(few, SKELETON, "walk", style_training.LearnOptions(active=30, steps=20))

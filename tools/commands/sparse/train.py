@@ -58,7 +58,7 @@ def train(
     name: Name = None,
 ) -> None:
     """Learn a dictionary of poses: from files, recordings, a database, or built-in motions. Interrupted, it goes on next time."""
-    from reconstruct.models.sparse.learn import LearnOptions
+    from reconstruct.models.sparse.learn import DictionaryOptions
     from reconstruct.models.sparse.train import TrainOptions
     from tools.sparse.train import train_dictionary
     from tools.style.sources import StyleSources
@@ -71,6 +71,6 @@ def train(
         raise DuocapError(f"--error {error_mm:g}: must be from 0.1 to 100 mm")
     check_folders(out)
     wanted = StyleSources(motions or (), database, clip or (() if database is None else ("*",)), builtin or ())
-    learning = LearnOptions(atoms, nonzero, 1e-3 * error_mm, iterations, seed)
+    learning = DictionaryOptions(atoms, nonzero, 1e-3 * error_mm, iterations, seed)
     for line in train_dictionary(wanted, TrainOptions(clusters, learning), name or out.stem, out):
         typer.echo(line)

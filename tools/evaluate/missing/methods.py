@@ -20,7 +20,7 @@ from reconstruct.constraints import Constraints, Handles, RootConstraint
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
-from reconstruct.missing.sparse import SparseModel
+from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.sparse.model import PoseDictionary
 from reconstruct.models.style.features import STEP_S, static_features
@@ -207,7 +207,7 @@ class SparseFillMethod(LocalMethod):
         super().__init__(given)
         assert given.dictionary is not None
         subject = given.query.subject
-        self.filler = FillIn(SparseModel(given.dictionary, subject.skeleton), subject, deepcopy(given.dictionary_record))
+        self.filler = FillIn(SparsePoseModel(given.dictionary, subject.skeleton), subject, deepcopy(given.dictionary_record))
         self.estimator.filler = self.filler
 
 

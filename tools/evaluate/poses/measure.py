@@ -12,7 +12,7 @@ from config.arrays import Floats
 from config.errors import DatabaseError
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.poses.mixtures import TradeOff
-from tools.evaluate.poses.models import MODELS, SMALL_ONLY, ModelKind, PoseModel, model_names
+from tools.evaluate.poses.models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, model_names
 from tools.evaluate.poses.poses import ALL, read_poses, subjects
 from tools.evaluate.poses.tasks import Corrupted, Task, corrupt, mean_distance_mm, mean_squared_error, standardisation
 from tools.evaluate.protocol import cmu_folder
@@ -116,7 +116,7 @@ def split_poses(poses_m: Floats, seed: int) -> SplitPoses:
     return SplitPoses(standard.apply(train), standard.apply(test), standard.scale_m)
 
 
-def choose_trade_off(model: PoseModel, trade_offs: Sequence[TradeOff], given: Corrupted, true: Floats) -> TradeOff:
+def choose_trade_off(model: RestoringModel, trade_offs: Sequence[TradeOff], given: Corrupted, true: Floats) -> TradeOff:
     """Return the trade-off with which a model restores corrupted poses best; true: (N, D)."""
     errors = [mean_squared_error(model.restore(given.observed, given.weight, each), true) for each in trade_offs]
     return trade_offs[int(np.argmin(errors))]

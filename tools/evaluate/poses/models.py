@@ -20,7 +20,7 @@ LOCAL = tuple((k, *s) for k in NEIGHBOURS for s in NOISES)
 ENERGIES = tuple((share,) for share in (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999))  # of the variance
 
 
-class PoseModel(Protocol):
+class RestoringModel(Protocol):
     """A model learned from standardised poses."""
 
     def restore(self, observed: Floats, weight: Floats, trade_off: TradeOff) -> Floats:
@@ -35,7 +35,7 @@ class PoseModel(Protocol):
 class ModelKind:
     """How a model is fitted to standardised poses, (N, D), with a seed, and its trade-offs. most: test poses, None: all."""
 
-    fit: Callable[[Floats, int], PoseModel]
+    fit: Callable[[Floats, int], RestoringModel]
     trade_offs: tuple[TradeOff, ...]
     most: int | None = None
 

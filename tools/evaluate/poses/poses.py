@@ -27,7 +27,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectPoses:
     """Takes of one CMU subject. key: its number; takes: pattern of the file stems; stands_for: a subject of the paper."""
 
     key: str
@@ -43,15 +43,15 @@ class Subject:
 
 # 63 (golf) and 102 (basketball) of the paper are not among the motions at hand; three others stand for them.
 SUBJECTS = (
-    Subject("07", "walking", "07_*"),
-    Subject("09", "running", "09_*"),
-    Subject("14", "boxing", "14_02", "63 golf"),
-    Subject("05", "dance", "05_*", "63 golf"),
-    Subject("06", "basketball", "06_*", "102 basketball"),
+    SubjectPoses("07", "walking", "07_*"),
+    SubjectPoses("09", "running", "09_*"),
+    SubjectPoses("14", "boxing", "14_02", "63 golf"),
+    SubjectPoses("05", "dance", "05_*", "63 golf"),
+    SubjectPoses("06", "basketball", "06_*", "102 basketball"),
 )
 
 
-def subjects(keys: Sequence[str]) -> tuple[Subject, ...]:
+def subjects(keys: Sequence[str]) -> tuple[SubjectPoses, ...]:
     """Return the subjects of some numbers, all for none. Raises DatabaseError: no such subject."""
     known = {subject.key: subject for subject in SUBJECTS}
     for key in keys:

@@ -14,7 +14,7 @@ import numpy as np
 
 from config.arrays import Floats
 from reconstruct.models.sparse.dictionary import Dictionary, RestoreOptions, restore
-from reconstruct.models.sparse.learn import LearnOptions, learn_atoms
+from reconstruct.models.sparse.learn import DictionaryOptions, learn_atoms
 from tools.evaluate.poses.mixtures import TradeOff, same_weights
 
 MAX_ATOMS = 4000  # as many as there are training poses, up to this: fewer restore worse here; the paper's number is lost
@@ -24,7 +24,7 @@ N_CODES = 16  # drawn for each pose
 
 
 @dataclass(frozen=True, slots=True)
-class SparseModel:
+class SparseRestorer:
     """A dictionary of standardised poses with their constant."""
 
     dictionary: Dictionary
@@ -38,12 +38,12 @@ class SparseModel:
         return out
 
 
-def fit_sparse(poses: Floats, seed: int) -> SparseModel:
+def fit_sparse(poses: Floats, seed: int) -> SparseRestorer:
     """Learn a dictionary from poses, (N, D)."""
     X = _with_constant(poses).astype(np.float32)
-    options = LearnOptions(min(len(poses), MAX_ATOMS), N_NONZERO, iterations=ITERATIONS, seed=seed)
+    options = DictionaryOptions(min(len(poses), MAX_ATOMS), N_NONZERO, iterations=ITERATIONS, seed=seed)
     spread = float(np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()))
-    return SparseModel(Dictionary(learn_atoms(X, options).atoms, np.zeros(X.shape[1], np.float32), N_NONZERO, spread))
+    return SparseRestorer(Dictionary(learn_atoms(X, options).atoms, np.zeros(X.shape[1], np.float32), N_NONZERO, spread))
 
 
 def _with_constant(poses: Floats) -> Floats:

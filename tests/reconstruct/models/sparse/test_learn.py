@@ -6,7 +6,7 @@ import pytest
 from config.arrays import Singles
 from reconstruct.models.sparse.coding import code, decoded
 from reconstruct.models.sparse.dictionary import RestoreOptions, joined, learn, restore
-from reconstruct.models.sparse.learn import LearnOptions, SparseError, learn_atoms, replace_useless, update_atoms
+from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, learn_atoms, replace_useless, update_atoms
 
 D, K, T = 24, 30, 3
 
@@ -23,19 +23,19 @@ def poses(n: int = 1500, seed: int = 0, noise: float = 0.0) -> Singles:
 
 
 def test_atoms_that_poses_are_made_of_are_found_again() -> None:
-    learned = learn_atoms(poses(), LearnOptions(n_atoms=K, n_nonzero=T, iterations=40))
+    learned = learn_atoms(poses(), DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     A = np.random.default_rng(99).normal(size=(K, D))
     A /= np.linalg.norm(A, axis=1, keepdims=True)
     assert (np.abs(A @ learned.atoms.T).max(axis=1) > 0.98).mean() > 0.8
     assert learned.error[-1] < 0.4 * learned.error[0]
     np.testing.assert_allclose(np.linalg.norm(learned.atoms, axis=1), 1.0, atol=1e-5)
-    again = learn_atoms(poses(), LearnOptions(n_atoms=K, n_nonzero=T, iterations=40))
+    again = learn_atoms(poses(), DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     np.testing.assert_array_equal(learned.atoms, again.atoms)
 
 
 def test_an_update_of_the_atoms_never_raises_the_error() -> None:
     X = poses(300, noise=0.1)
-    atoms = learn_atoms(X, LearnOptions(n_atoms=20, n_nonzero=T, iterations=1)).atoms.copy()
+    atoms = learn_atoms(X, DictionaryOptions(n_atoms=20, n_nonzero=T, iterations=1)).atoms.copy()
     codes = code(atoms, X, T)
     before = float(codes.error2.sum())
     update_atoms(X, atoms, codes)
@@ -45,7 +45,7 @@ def test_an_update_of_the_atoms_never_raises_the_error() -> None:
 
 def test_useless_atoms_become_the_worst_coded_poses() -> None:
     X = poses(50)
-    atoms = learn_atoms(X, LearnOptions(n_atoms=10, n_nonzero=2, iterations=1)).atoms.copy()
+    atoms = learn_atoms(X, DictionaryOptions(n_atoms=10, n_nonzero=2, iterations=1)).atoms.copy()
     atoms[4] = atoms[2]  # alike
     codes = code(atoms, X, 2)
     codes.atom[codes.atom == 7] = 6  # never used
@@ -56,7 +56,7 @@ def test_useless_atoms_become_the_worst_coded_poses() -> None:
 
 def test_a_dictionary_grows_until_the_target_is_met() -> None:
     X = poses(800)
-    coarse, fine = (learn_atoms(X, LearnOptions(n_nonzero=T, target=target)) for target in (0.15, 0.03))
+    coarse, fine = (learn_atoms(X, DictionaryOptions(n_nonzero=T, target=target)) for target in (0.15, 0.03))
     assert coarse.error[-1] <= 0.15 and fine.error[-1] <= 0.03 and len(fine.atoms) > len(coarse.atoms)
 
 
@@ -68,7 +68,7 @@ def test_what_cannot_be_learned_from_is_refused(bad: Singles) -> None:
 
 def test_missing_entries_are_restored_from_the_others() -> None:
     X = poses(900)
-    d = learn(X, LearnOptions(n_atoms=K, n_nonzero=T, iterations=40))
+    d = learn(X, DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     new, weight = poses(200, seed=5), np.where(np.arange(D) < 4, 0.0, 1.0)
     hidden = np.where(weight > 0.0, new, np.nan)
     error = np.abs(restore(d, hidden, weight, RestoreOptions(T, 0.01)) - new)[:, :4]
@@ -77,7 +77,7 @@ def test_missing_entries_are_restored_from_the_others() -> None:
 
 
 def test_the_mean_of_drawn_codes_is_nearer_to_noisy_poses_than_the_best_code() -> None:
-    d = learn(poses(900), LearnOptions(n_atoms=K, n_nonzero=T, iterations=40))
+    d = learn(poses(900), DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
     clean, noise = poses(200, seed=5), np.random.default_rng(6).normal(0.0, 0.35, (200, D))
     best, drawn = (
         np.sqrt(((restore(d, clean + noise, None, RestoreOptions(T, 0.35, n_codes)) - clean) ** 2).mean()) for n_codes in (1, 12)
@@ -87,7 +87,7 @@ def test_the_mean_of_drawn_codes_is_nearer_to_noisy_poses_than_the_best_code() -
 
 def test_dictionaries_are_joined() -> None:
     near, far = poses(400), poses(400, seed=1) + np.float32(2.0)
-    first, second = (learn(X, LearnOptions(n_atoms=20, n_nonzero=T)) for X in (near, far))
+    first, second = (learn(X, DictionaryOptions(n_atoms=20, n_nonzero=T)) for X in (near, far))
     both = joined([first, second])
     assert len(both) == 42 and both.n_nonzero == T + 1
     for X, own in ((near, first), (far, second)):

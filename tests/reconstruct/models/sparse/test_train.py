@@ -13,11 +13,11 @@ from database.geometry.kinematics import forward
 from reconstruct.models.sparse import train as training
 from reconstruct.models.sparse.body import body_points, normalised
 from reconstruct.models.sparse.dictionary import Dictionary
-from reconstruct.models.sparse.learn import LearnOptions, SparseError
+from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary, write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, sample_of, train
 
-OPTIONS = TrainOptions(2, LearnOptions(n_atoms=60, n_nonzero=6, iterations=4))
+OPTIONS = TrainOptions(2, DictionaryOptions(n_atoms=60, n_nonzero=6, iterations=4))
 SKELETON = body()
 
 
