@@ -100,8 +100,10 @@ def _sampled(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
 
 
 def _k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progress: Progress | None) -> LearnedAtoms:
-    """Improve atoms."""
+    """Improve atoms; as many as there are poses are these poses, and stay so."""
     atoms, errors = atoms.copy(), []
+    if len(atoms) >= len(poses):
+        return LearnedAtoms(atoms, np.zeros(1))
     for iteration in range(options.iterations):
         codes = code(atoms, poses, options.n_nonzero)
         update_atoms(poses, atoms, codes)
