@@ -68,10 +68,10 @@ def test_what_cannot_be_learned_from_is_refused(bad: Singles) -> None:
 
 def test_missing_entries_are_restored_from_the_others() -> None:
     X = poses(900)
-    d = learn(X, DictionaryOptions(n_atoms=K + 1, n_nonzero=T + 1, iterations=40))
+    d = learn(X, DictionaryOptions(n_atoms=K + 6, n_nonzero=T + 1, iterations=40))
     new, weight = poses(200, seed=5), np.where(np.arange(D) < 4, 0.0, 1.0)
     hidden = np.where(weight > 0.0, new, np.nan)
-    error = np.abs(restore(d, hidden, weight, RestoreOptions(T + 1, 0.01)) - new)[:, :4]
+    error = np.abs(restore(d, hidden, weight, RestoreOptions(6, 0.01, 1)) - new)[:, :4]
     assert np.median(error) < 0.3 * np.median(np.abs(new[:, :4] - X.mean(axis=0)[:4]))
     np.testing.assert_allclose(restore(d, np.full((1, D), np.nan), np.zeros(D))[0], d.mean, atol=1e-6)
 
