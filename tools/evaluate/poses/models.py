@@ -43,7 +43,7 @@ class ModelKind:
 # Atoms considered, atoms of a code, noise.
 SPARSE = (
     *((400.0, 1.0, s) for s in (0.3, 0.45, 0.6, 0.8, 1.0, 1.3)),
-    *((m, 2.0, s) for m in (6.0, 12.0, 25.0) for s in (0.3, 0.45, 0.6)),
+    *((m, t, s) for m in (5.0, 8.0, 12.0, 16.0) for t in (2.0, 3.0) for s in (0.3, 0.45, 0.6)),
     *((m, 11.0, s) for m in (30.0, 50.0, 100.0) for s in (0.003, 0.01, 0.03)),
 )
 MODELS = {

@@ -42,6 +42,36 @@ def test_a_pose_is_completed_as_the_points_ask(dictionary: Path, tmp_path: Path,
     np.testing.assert_allclose(p[JOINT_INDEX["leftFoot"]], [0.1, 0.09, 0.25], atol=0.03)
 
 
+CURVES = """
+[root]
+rotvec_deg = [0, 0, 0]
+
+[[curve]]
+joint = "leftFoot"
+times_s = [0.0, 0.5, 1.0]
+positions_m = [[0.09, 0.1, -0.3], [0.09, 0.2, 0.0], [0.09, 0.09, 0.3]]
+
+[[curve]]
+joint = "rightFoot"
+times_s = [0.0, 1.0]
+positions_m = [[-0.09, 0.09, 0.1], [-0.09, 0.09, 0.1]]
+"""
+
+
+def test_a_motion_follows_curves_as_in_a_style(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.toml").write_text(CURVES)
+    out = ("--out", tmp_path / "p.bvh", "--fps", "60")
+    done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", *out)
+    assert done.status == 0 and "61 frames, 1.00 s: the dictionary knows" in done.out and "leftFoot   off by" in done.out
+    clip = read_clip(tmp_path / "p.bvh")
+    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    np.testing.assert_allclose(p[[0, 30, 60], JOINT_INDEX["leftFoot"], 2], [-0.3, 0.0, 0.3], atol=0.03)
+    assert np.linalg.norm(np.diff(p, axis=0), axis=2).max() < 0.06
+    follow = ("--trajectory", tmp_path / "p.bvh", "--joints", "leftFoot,rightFoot,hips", "--out", tmp_path / "q.bvh")
+    done = duocap(capsys, "sparse", "complete", dictionary, *follow)
+    assert done.status == 0 and "frames, 1.00 s" in done.out and "hips       off by" in done.out
+
+
 def take_of(clip: Clip, rotvec: np.ndarray) -> Take:  # type: ignore[type-arg]
     """Return poses as a take."""
     n = len(rotvec)
@@ -76,8 +106,15 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
         (("train", "--builtin", "walk", "--error", "0", "--out", "x.sparse"), "from 0.1 to 100 mm"),
         (("complete", "gone.sparse", "--constraints", "c.toml", "--out", "p.bvh"), "cannot be opened"),
         (("complete", "c.toml", "--constraints", "c.toml", "--out", "p.bvh"), "not a pose dictionary"),
-        (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of pose 1"),
+        (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of a pose"),
         (("complete", "DICTIONARY", "--constraints", "mean.toml", "--out", "p.bvh"), "give the joint's rotation"),
+        (("complete", "DICTIONARY", "--out", "p.bvh"), "nothing is asked of the pose"),
+        (
+            ("complete", "DICTIONARY", "--constraints", "c.toml", "--joints", "hips", "--out", "p.bvh"),
+            "--joints is for --trajectory",
+        ),
+        (("complete", "DICTIONARY", "--constraints", "share.toml", "--out", "p.bvh"), "shares are for `duocap style pose`"),
+        (("complete", "DICTIONARY", "--constraints", "c.toml", "--fps", "0", "--out", "p.bvh"), "from 1 to 240"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
     ],
@@ -93,6 +130,7 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(POSE)
     Path("empty.toml").write_text("")
+    Path("share.toml").write_text("shares = [1]\n" + POSE)
     Path("mean.toml").write_text('[[fixed]]\njoint = "head"\nas = "mean"\n')
     done = duocap(capsys, "sparse", *(str(dictionary) if word == "DICTIONARY" else word for word in command))
     assert done.status == 1 and words in done.err and len(done.err.strip().splitlines()) <= 2, done.err
