@@ -20,6 +20,7 @@ from tools.style.request import PoseRequest
 from tools.style.values import PoseFileError
 
 SOURCE = "sparse"
+SETTLED = 5  # times that the first frame of a motion is posed again from itself: the next would move else
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,12 @@ def _motion(
     asked, points = request.poses[0], curve_points(request.curves, frame_times(request))
     constraints = [constraints_of(asked, poser.skeleton, None, rig, row) for row in points]
     found: list[PoseResult] = []
+    now: PoseResult | None = None
+    for _ in range(SETTLED):
+        now = poser.pose(constraints[0], now)
     for number, each in enumerate(constraints, 1):
-        found.append(poser.pose(each, found[-1] if found else None))
+        now = poser.pose(each, now)
+        found.append(now)
         progress(number, len(constraints))
     off = [offs(pose, asked, each, poser.skeleton, rig, row) for pose, each, row in zip(found, constraints, points, strict=True)]
     take = as_take(poser.skeleton, *resample_motion(*arrays_of(found), fps), fps, rig, SOURCE)

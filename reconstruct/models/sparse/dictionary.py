@@ -116,3 +116,15 @@ def restore(
     found = averaged(dictionary.atoms, X, how, np.concatenate([W, np.ones((len(W), 1), np.float32)], axis=1))
     nothing = np.broadcast_to(~W.any(axis=1), len(X))
     return np.where(nothing[:, None], 0.0, found[:, :-1]) + centring.mean
+
+
+def covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) -> Floats:
+    """Return how poses vary about one, (D,) -> (D, D): along the atoms that alone explain it best, the constant kept.
+
+    Their coefficients are independent, with the variance that leaves a pose made of all of them in equal shares of its length.
+    """
+    atoms, x = dictionary.atoms.astype(np.float64), dictionary.centring.apply(np.asarray(pose)[None])[0]
+    near = atoms[np.argsort(-((atoms @ x) ** 2), kind="stable")[:n_near]]
+    c = near[:, -1] / max(float(np.linalg.norm(near[:, -1])), 1e-9)
+    free = near[:, :-1] - np.outer(c, c @ near[:, :-1])
+    return np.asarray(free.T @ free * (dictionary.centring.constant**2 / len(near)))

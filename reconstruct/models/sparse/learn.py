@@ -38,8 +38,8 @@ class DictionaryOptions:
     """
 
     n_atoms: int = 0
-    n_nonzero: int = 10
-    target: float = 0.005
+    n_nonzero: int = 5
+    target: float = 0.003
     iterations: int = 15
     seed: int = 1
     max_atoms: int = 10_000
