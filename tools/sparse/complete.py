@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from calibration.camera import Rig
 from calibration.subject.subject import read_subject
 from config.arrays import Floats
@@ -16,10 +18,11 @@ from tools.style.constraints import constraints_of, curve_points
 from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_inputs, up_of
 from tools.style.pose import arrays_of, as_take, frame_times, motion_lines, motion_warnings
 from tools.style.report import offs, pose_lines, warning
-from tools.style.request import PoseRequest
+from tools.style.request import PoseAsked, PoseRequest
 from tools.style.values import PoseFileError
 
 SOURCE = "sparse"
+RIGID = 6
 SETTLED = 5  # times that the first frame of a motion is posed again from itself: the next would move else
 
 
@@ -73,10 +76,25 @@ def _poses(
         found.append(pose)
         lines += pose_lines(f"pose {number}", pose, off, "dictionary")
         warned = warning(f"pose {number}", pose, off)
-        warnings += [] if warned is None else [warned]
+        warnings += [*_open(f"pose {number}", asked), *([] if warned is None else [warned])]
         progress(number, len(request.poses))
     take = as_take(poser.skeleton, *arrays_of(found), fps, rig, SOURCE)
     return take, tuple(lines), tuple(warnings)
+
+
+def _open(name: str, asked: PoseAsked) -> tuple[str, ...]:
+    """Say where what is asked does not even place a rigid body: six numbers."""
+    told = {point.handle.name: 3 for point in asked.points} | {
+        f"{each.handle.name} {each.camera}": 2 for each in asked.image_points
+    }
+    count = sum(told.values()) + 3 * len(asked.orientations)
+    if asked.root is not None:
+        count += 3 * int(np.isfinite(asked.root.sigma_rad)) + 3 * int(np.isfinite(asked.root.sigma_m))
+    if count >= RIGID:
+        return ()
+    return (
+        f"{name}: {count} numbers are told, {RIGID} place a body; where it stands or faces is a guess, as is most of the pose",
+    )
 
 
 def _motion(

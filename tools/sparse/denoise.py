@@ -35,6 +35,8 @@ ATOMS = {0.02: 24, 0.035: 12, np.inf: 6}  # of a code, by the noise [m] up to wh
 LEAST_NOISE_M, UNKNOWN_NOISE_M = 0.002, 0.01  # at least, and of takes too short to estimate it
 ALIKE = 2.0  # errors of joint angles move many points alike: the noise counts for so much more
 FEW_FRAMES = 8
+REST_RAD = 1e-3  # of every joint coordinate, from which down a pose is the rest pose
+UNKNOWN_SHARE = 0.5  # of frames with wild points, from which on the dictionary is doubted
 LOOK = RestoreOptions(n_nonzero=12, sigma=0.1)  # with which wild points are looked for: it follows none of them
 LOOKS, FAR_M = 4, 0.1  # how often, and the distance at which a point's weight is half
 WILD_WEIGHT, WILD_SIGMAS, WILD_M = 0.3, 4.0, 0.08  # wild: less weight than this, farther than so many of its noise, and than this
@@ -46,10 +48,11 @@ NO_CONSTRAINT = points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3))
 
 @dataclass(frozen=True, slots=True)
 class CleanTake:
-    """A clean take, and what was changed, in words."""
+    """A clean take, what was changed, in words, and what to warn of."""
 
     take: Take
     lines: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 class RestoredPoints(NamedTuple):
@@ -75,18 +78,23 @@ def read_take(file: Path) -> tuple[Take, Floats | None]:
 
 
 def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
-    """Clean a take; noise_m: standard deviation of a joint's noise, None to estimate it. Lost frames stay as they are."""
+    """Clean a take; lost frames and rest poses stay as they are.
+
+    noise_m: standard deviation of a joint's noise, None to estimate it. Raises DuocapError: no pose to clean.
+    """
     model = read_dictionary(dictionary)
-    rows = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
+    rest = np.asarray((np.abs(take.rotvec[:, 1:]) < REST_RAD).all(axis=(1, 2)))
+    rows = np.flatnonzero(~take.lost & ~rest & np.isfinite(take.rotvec).all(axis=(1, 2)))
     if not len(rows):
-        raise DuocapError("the take holds no pose that could be cleaned; give one in which somebody is tracked")
+        why = "nothing but rest poses, all joints at zero" if rest.any() else "no pose that could be cleaned"
+        raise DuocapError(f"the take holds {why}; give one in which somebody is tracked and moves")
     restored = restored_points(model, take, rows, noise_m)
     rotvec = take.rotvec.copy()
     for n, row in enumerate(rows.tolist()):
         rotvec[row] = _angles(model, take, row, restored, n)
         progress(n + 1, len(rows))
     clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
-    return CleanTake(clean, _lines(take, clean, rows, restored))
+    return CleanTake(clean, _lines(take, clean, rows, restored), _warnings(rest & ~take.lost, restored))
 
 
 def restored_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
@@ -143,6 +151,20 @@ def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoint
     out = found.rotvec
     out[0] = take.rotvec[row, 0]
     return out
+
+
+def _warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
+    """Warn of rest poses, (N,), and of a dictionary that does not know the take."""
+    warnings = []
+    if rest.any():
+        warnings.append(f"{rest.sum()} of {len(rest)} frames are rest poses, all joints at zero; they stay as they are")
+    share = float(restored.wild.any(axis=1).mean())
+    if share > UNKNOWN_SHARE:
+        warnings.append(
+            f"in {100.0 * share:.0f}% of the frames the dictionary expects some joint elsewhere: it may not know such motion;"
+            " look at the result, or train one on motion of this kind"
+        )
+    return tuple(warnings)
 
 
 def _lines(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:

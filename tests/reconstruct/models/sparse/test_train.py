@@ -102,6 +102,26 @@ def test_too_few_poses_are_refused(tmp_path: Path) -> None:
         train(lambda: [next(iter(chunks()))[:5]], SKELETON, "few", tmp_path / "part")
 
 
+def test_a_file_of_the_version_before_is_refused(model: PoseDictionary, tmp_path: Path) -> None:
+    file = tmp_path / "a.sparse"
+    write_dictionary(file, model)
+    data = bytearray(file.read_bytes())
+    data[16] = 1
+    file.write_bytes(data)
+    with pytest.raises(SparseError, match="written in version 1, expected 2; train it again"):
+        read_dictionary(file)
+
+
+def test_a_dictionary_of_another_skeleton_is_refused(
+    model: PoseDictionary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other:
+        other.setattr("reconstruct.models.sparse.model.point_names", lambda: ("tail",))
+        write_dictionary(tmp_path / "a.sparse", model)
+    with pytest.raises(SparseError, match="other joints or points of the body"):
+        read_dictionary(tmp_path / "a.sparse")
+
+
 def test_damaged_and_wrong_files_are_refused(model: PoseDictionary, tmp_path: Path) -> None:
     file = tmp_path / "a.sparse"
     write_dictionary(file, model)

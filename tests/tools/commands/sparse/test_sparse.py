@@ -97,6 +97,54 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
     assert np.delete(off_m, [10, 11, 12], axis=0).mean() < 0.02
 
 
+def test_noise_in_all_joints_becomes_less(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clip = builtin_clip("walk", None, 30.0, 3)
+    rotvec = clip.rotvec[:40].copy()
+    rotvec[:, 1:] += 0.1 * np.random.default_rng(1).standard_normal(rotvec[:, 1:].shape)
+    write_bvh(tmp_path / "rough.bvh", take_of(clip, rotvec))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "rough.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
+    assert done.status == 0 and "40 of 40 frames cleaned" in done.out
+    true, rough = (forward(clip.skeleton, each, clip.root_m[:40])[1] for each in (clip.rotvec[:40], rotvec))
+    clean = read_clip(tmp_path / "c.bvh")
+    found = forward(clean.skeleton, clean.rotvec, clean.root_m)[1]
+    assert np.linalg.norm(found - true, axis=2).mean() < 0.7 * np.linalg.norm(rough - true, axis=2).mean()
+
+
+def test_rest_poses_stay_and_unknown_motion_is_doubted(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = builtin_clip("walk", None, 30.0, 3)
+    rotvec = clip.rotvec[:12].copy()
+    rotvec[:4, 1:] = 0.0
+    rotvec[4:, JOINT_INDEX["leftUpperArm"]] += [0.0, 0.0, 2.0]
+    write_bvh(tmp_path / "t.bvh", take_of(clip, rotvec))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "t.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
+    assert done.status == 0 and "8 of 12 frames cleaned" in done.out
+    assert "4 of 12 frames are rest poses" in done.err and "it may not know such motion" in done.err
+    np.testing.assert_allclose(read_clip(tmp_path / "c.bvh").rotvec[:4, 1:], 0.0, atol=1e-4)
+    write_bvh(tmp_path / "rest.bvh", take_of(clip, rotvec[:4]))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "rest.bvh", "--dictionary", dictionary, "--out", tmp_path / "d.bvh")
+    assert done.status == 1 and "nothing but rest poses" in done.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (POSE[: POSE.index("[[point]]", 9)], "3 numbers are told, 6 place a body"),
+        (2 * POSE[: POSE.index("[[point]]", 9)], "3 numbers are told, 6 place a body"),
+        (POSE + POSE.replace("0.25", "0.65"), "cannot reach leftFoot (20 cm off)"),
+        (POSE + '[[point]]\njoint = "leftHand"\nposition_m = [5, 1, 0]\n', "cannot reach leftHand"),
+    ],
+)
+def test_what_is_open_or_cannot_be_is_flagged_and_a_pose_written(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: str, words: str
+) -> None:
+    (tmp_path / "c.toml").write_text(asked)
+    done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", "--out", tmp_path / "p.bvh")
+    assert done.status == 0 and words in done.err and (tmp_path / "p.bvh").is_file()
+    assert np.isfinite(read_clip(tmp_path / "p.bvh").rotvec).all()
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -117,6 +165,7 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
         (("complete", "DICTIONARY", "--constraints", "c.toml", "--fps", "0", "--out", "p.bvh"), "from 1 to 240"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
+        (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "nan"), "from 0.1 to 500 mm"),
     ],
 )
 def test_bad_input_is_one_clear_line(
