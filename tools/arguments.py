@@ -115,13 +115,21 @@ NO_STYLE = Annotated[
 
 
 def with_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
-    """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written."""
+    """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written, and for models
+    of missing markers that are not there."""
     if no_style:
         settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
     for option, file in {"--style": style, "--save-style": save_style}.items():
-        if file is not None and not settings.fill.style:
-            raise typer.BadParameter("styles are turned off; leave out --no-style and fill.style=false", param_hint=option)
+        if file is not None and not settings.fill.uses_style:
+            off = "--no-style, fill.style=false and fill.model=local or sparse"
+            raise typer.BadParameter(f"styles are turned off; leave out {off}", param_hint=option)
     check_folders(save_style)
+    if settings.fill.model == "sparse" and not settings.fill.dictionary:
+        raise SettingsError("fill.model is sparse, but there is no dictionary; give one by fill.dictionary (duocap sparse train)")
+    if settings.fill.uses_dictionary:
+        from reconstruct.models.sparse.model import read_dictionary
+
+        read_dictionary(Path(settings.fill.dictionary))
     if style is not None:
         from reconstruct.models.style.file import read_style
 
