@@ -89,7 +89,7 @@ class HeldOutRecord:
         self.n_checks = kept * self.n_checks + 1.0
 
     def weights(self) -> tuple[Floats, Floats]:
-        """Return the weight of the model for every limb and the trunk, and the share of the loss that it leaves, (L + 1,) each."""
+        """Return the weight of the model for every limb and the trunk, and the share of the loss it leaves, (L + 1,) each."""
         all_limbs = self.loss_m2.sum(axis=0) / self.count.sum()
         loss = OWN_SHARE * self.loss_m2 / self.count[:, None] + (1.0 - OWN_SHARE) * all_limbs
         best = np.argmin(loss, axis=1)
