@@ -29,7 +29,7 @@ from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
 
@@ -63,7 +63,7 @@ def watch_tpose(
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     plans = checked_plans(sources, settings, fps, tell, RoomSettings(colors, learn_s))
     make_guide = partial(SubjectGuide, rig, markers, skeletons)
-    with interrupt_on_sigterm(), open_page(settings, "Calibrate the performer", tell, browser) as page:
+    with interruptible(), open_page(settings, "Calibrate the performer", tell, browser) as page:
         while True:
             pairs = _held(plans, sources, rig, make_guide, settings, learn_s, page, tell)
             words = f"with {len(pairs)} views of the T-pose"
