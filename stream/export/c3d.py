@@ -16,8 +16,8 @@ import numpy as np
 from config.arrays import Floats
 from config.files import atomic_write
 from stream.export.points import PointTable, ascii_text, points_of
-from stream.export.resampling import evenly_timed
-from stream.export.take import Take, frame_period_s, software_version
+from stream.export.resampling import evenly_timed, frame_period_s
+from stream.export.take import Take, software_version
 
 BLOCK = 512
 INTEL = 84
