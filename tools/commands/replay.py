@@ -201,7 +201,7 @@ def _replay_videos(
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record, wishes.realtime) as sink,
             replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
             progress_bar("replay") as progress,
         ):
@@ -253,7 +253,9 @@ def _replay_session(
     session = replace(session, settings=settings)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(
+                settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime
+            ) as sink,
             progress_bar("replay") as progress,
         ):
             parts = video_parts(session) if video else journal_parts(session)

@@ -20,6 +20,7 @@ from database.files.c3d import read_c3d
 from database.files.read import read_clip
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.subscriber import Subscriber
+from stream.recording.recording import open_recording
 from tests.support.commands import Result, duocap
 from tests.support.ports import free_address
 from tests.tools.commands.walked import CLIP, FPS, SCENE, Walked, ended
@@ -121,6 +122,25 @@ def test_the_overlay_is_a_video_of_both_views(replayed: Replayed) -> None:
     # Skeleton and labels are drawn in colour over dark, colourless images, in either view.
     coloured = np.ptp(image.astype(int), axis=2) > 60
     assert coloured[:, : 2 * SCENE.width_px].sum() > 500 and coloured[:, 2 * SCENE.width_px :].sum() > 500
+
+
+def test_what_is_recorded_has_the_times_of_capture(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However fast it is processed; so that it plays, and is exported, in its own time."""
+    file, csv_file = tmp_path / "again.mcap", tmp_path / "again.csv"
+    streams = ("--set", f"stream.address={free_address()}", "--set", "stream.service=")
+    result = ended(walked.replay_words("--record", file, "--out", csv_file, *streams))
+    assert result.status == 0, result.err
+    recording = open_recording(file)
+    begun_ns = recording.poses[0].t_capture_ns
+    stamps_s = np.array([(pose.t_capture_ns - begun_ns) * 1e-9 for pose in recording.poses])
+    assert stamps_s == pytest.approx([float(row["seconds"]) for row in rows_of(csv_file)], abs=1e-6)
+    assert all(pose.t_publish_ns > pose.t_capture_ns for pose in recording.poses)
+    for ending in ("bvh", "trc", "c3d"):
+        exported = duocap(capsys, "export", file, "--out", tmp_path / f"again.{ending}")
+        assert exported.status == 0, exported.err
+    clip, points = read_clip(tmp_path / "again.bvh"), read_c3d(tmp_path / "again.c3d")
+    for seconds in (clip.n_frames / clip.fps, len(points.valid) / points.fps):
+        assert seconds - 1 / FPS == pytest.approx(stamps_s[-1], abs=1 / FPS)
 
 
 def test_poses_are_published_as_if_live(replayed: Replayed) -> None:
