@@ -18,7 +18,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
 from tools.arguments import seconds_range
-from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.outcome import check_report, picture_of, print_report
 from tools.calibrate.session import PerformerPrior, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
 from tools.progress import progress_bar
 
@@ -105,11 +105,12 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
     for line in summary_lines(result):
         tell(line)
     print_report(result.report, tell)
-    if task.picture is not None:
+    picture = picture_of(result.report, task.picture, task.out)
+    if picture is not None:
         from calibration.subject.picture import draw_subject
 
-        draw_subject(result.found, result.report, task.picture)
-        tell(f"picture: {task.picture}")
+        draw_subject(result.found, result.report, picture)
+        tell(f"picture: {picture}")
     check_report(result.report, task.out)
     write_subject(task.out, result.subject)
     tell(f"written to {task.out}")

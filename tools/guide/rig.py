@@ -109,6 +109,6 @@ def calibrate_live(
             tell(line)
 
         done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
-        return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), task.picture, done.error)
+        return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)
