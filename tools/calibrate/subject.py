@@ -11,7 +11,7 @@ import typer
 from calibration.camera import Rig
 from calibration.subject.fit import TPose
 from calibration.subject.subject import write_subject
-from calibration.subject.tpose import Worn
+from calibration.subject.tpose import StartPose, Worn
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
@@ -50,7 +50,8 @@ class TakeSource:
 class SubjectTask:
     """What is asked for: who, wearing what, seen by which cameras.
 
-    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None.
+    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None; pose: which is
+    held, None where the markers are to tell.
     """
 
     name: str
@@ -61,6 +62,7 @@ class SubjectTask:
     out: Path
     picture: Path | None
     motion: tuple[float, float] | None = None
+    pose: StartPose | None = None
 
 
 def take_window(text: str, option: str = "--take") -> TakeWindow:
@@ -148,7 +150,7 @@ def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Setting
             called = window.words + (f" of {source.spec.left}" if len(sources) > 1 else "")
             try:
                 worn = window.worn if several or window.worn is not None else "all"
-                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn))
+                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn, task.pose))
             except CalibrationError as error:
                 raise CalibrationError(f"{called}: {error}" if several else str(error)) from error
             names.append(called)
