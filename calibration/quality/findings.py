@@ -82,7 +82,7 @@ def pixel_findings(solution: RigSolution) -> QualityReport:
         if best > HELD_OUT * rms + 0.05:
             text = f"views that were not fitted are {best:.2f} px off, those that were {rms:.2f} px"
             fix = "add views: there are too few for what was fitted, or they are too alike"
-            findings.append(Finding(Grade.PASS, text, fix, WIDER))
+            findings.append(Finding(Grade.PASS, text, fix, best / rms))  # what noise does not explain there is in the rig, too
     findings += _odd_views(solution)
     return QualityReport(tuple(findings), figures)
 

@@ -7,10 +7,11 @@ well, but OpenSim refuses a row whose last cell is blank.
 import re
 from pathlib import Path
 
+from capture.rate import frame_period_s
 from config.arrays import Floats
 from config.files import atomic_write
 from stream.export.points import PointTable, ascii_text, points_of
-from stream.export.resampling import evenly_timed, frame_period_s
+from stream.export.resampling import evenly_timed
 from stream.export.take import Take, software_version
 
 MM_PER_M = 1000.0

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from capture.rate import frame_period_s
 from reconstruct.pose import TrackingState
-from stream.export.resampling import evenly_timed, frame_period_s, markers_at, without_gaps
+from stream.export.resampling import evenly_timed, markers_at, without_gaps
 from stream.export.take import MarkerTracks, Take
 from tests.support.files.takes import take, tracks
 
