@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
+from calibration.formats.rig_file import read_rig, write_rig_file
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import DuocapError
 from config.joints import JOINTS
@@ -141,6 +143,21 @@ def test_what_is_recorded_has_the_times_of_capture(walked: Walked, tmp_path: Pat
     clip, points = read_clip(tmp_path / "again.bvh"), read_c3d(tmp_path / "again.c3d")
     for seconds in (clip.n_frames / clip.fps, len(points.valid) / points.fps):
         assert seconds - 1 / FPS == pytest.approx(stamps_s[-1], abs=1 / FPS)
+
+
+@pytest.mark.slow
+def test_a_project_of_another_program_opens_as_it_is(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a rig file and the names of videos; the walk is the same."""
+    write_rig_file(tmp_path / "camera_array.toml", read_rig(walked.folder / "rig.toml"), "caliscope")
+    (tmp_path / "recordings" / "walk").mkdir(parents=True)
+    for side in ("left", "right"):
+        shutil.copy(walked.folder / f"clip_{side}.avi", tmp_path / "recordings" / "walk" / f"{side}.avi")
+    known = ("--subject", walked.folder / "ann.toml", "--database", walked.folder / "small.db", "--no-publish")
+    result = duocap(capsys, "replay", tmp_path, *known, "--out", tmp_path / "walk.csv")
+    assert result.status == 0 and "camera_array.toml: left (left.avi), right (right.avi)" in result.out
+    assert mean_error_m(walked, rows_of(tmp_path / "walk.csv")) < 0.04
+    told = duocap(capsys, "replay", tmp_path, *known, "--cameras", "left,top")
+    assert told.status == 1 and "no video of a camera 'top'; it has left, right" in told.last
 
 
 def test_poses_are_published_as_if_live(replayed: Replayed) -> None:
