@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX
@@ -30,6 +31,7 @@ from stream.posing.document import (
     with_key,
     with_moved_key,
     with_pin,
+    with_pose,
     without_hold,
     without_key,
 )
@@ -194,18 +196,40 @@ class PosingSession:
     def set_picture(self, picture: PictureView | None) -> None:
         """Pose after a picture from now on, or no longer: what is held is let go, for it was held for another reason.
 
-        Another picture of the same size is one that a session was opened without: all stays.
+        A picture for a session that lost its own, of the same size, changes nothing else.
         """
         self.release()
-        if picture is not None and self.document.picture is not None and picture.size == self.document.picture.size:
+        before = self.document.picture
+        if picture is not None and before is not None and before.file is None and picture.size == before.size:
+            self._push(replace(self._history.state, document=replace(self.document, picture=replace(before, file=picture.file))))
             return
         self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
 
     def set_fov(self, fov_deg: float) -> None:
-        """Set the field of view of the picture's camera [degrees]."""
+        """Have the picture's camera in front of the body with a field of view [degrees], in place of one solved or chosen."""
         if self.document.picture is not None:
             self.release()
-            self._change_posed(replace(self.document, picture=replace(self.document.picture, fov_deg=fov_deg)))
+            self._change_posed(replace(self.document, picture=replace(self.document.picture, fov_deg=fov_deg, camera=None)))
+
+    def set_camera(self, camera: Camera, posed: bool) -> None:
+        """Have a camera for the picture; posed: the body is posed for it anew, else stays. Raises PosingError: no picture."""
+        if self.document.picture is None:
+            raise PosingError("there is no picture that a camera is for; load one first")
+        self.release()
+        changed = replace(self.document, picture=replace(self.document.picture, camera=camera))
+        if posed and changed.image_points:
+            self._change_posed(changed)
+        else:
+            self._push(SessionState(changed))
+
+    def click(self, joint: str, image_px: ArrayLike) -> None:
+        """Say where a joint is in the picture and leave the pose as it is. Raises PosingError."""
+        self._change(with_image_point(self.document, joint, image_px))
+
+    def take(self, pose: StoredPose) -> None:
+        """Take another pose, with what is held where that has it."""
+        self.release()
+        self._push(SessionState(with_pose(self.document, pose, self.skeleton)))
 
     def set_key(self, time_s: float) -> None:
         """Keep the pose as a key. Raises PosingError."""

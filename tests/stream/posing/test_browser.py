@@ -96,7 +96,7 @@ def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingA
 
 def test_a_joint_is_placed_by_clicking_the_picture(browser: Browser, app: PosingApp) -> None:
     image = cv2.imencode(".png", np.full((480, 640, 3), 210, np.uint8))[1].tobytes()
-    app.open_picture("room.png", image)
+    app.picture.open("room.png", image)
     browser.wait("the picture", lambda: bool(browser.pixels((500, 20, 200, 60)).mean() > 150.0))
     app.select("head")
     wait_until(lambda: app.selected == "head")

@@ -116,11 +116,11 @@ def test_of_a_drag_that_waits_only_the_newest_place_is_posed(app: PosingApp) -> 
 def test_what_cannot_be_done_is_said_and_changes_nothing(app: PosingApp, caplog: pytest.LogCaptureFixture) -> None:
     before = app.session.document
     caplog.set_level("INFO")
-    app.open_picture("x.png", b"no picture")
-    app.open_session("x.json", b"{}")
-    app.open_session("x.json", b"\xff\xfe")
-    app.play()
-    app.delete_key()
+    app.picture.open("x.png", b"no picture")
+    app.files.open_session("x.json", b"{}")
+    app.files.open_session("x.json", b"\xff\xfe")
+    app.motion.play()
+    app.motion.delete_key()
     app.do(lambda session: session.pin("tail"))
     app.drag(DragPlace("leftHand", (np.nan, 0.0, 0.0), True, 0))
     app.do(lambda session: 1 // 0)
@@ -139,27 +139,29 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(app: PosingApp, caplog:
 
 
 def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
-    app.set_key()
-    app.scrub(0.5)
+    app.motion.set_key()
+    app.motion.scrub(0.5)
     app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
     app.update()
-    app.set_key()
-    updated(app, lambda: app.motion is not None)
-    motion = app.motion
+    app.motion.set_key()
+    updated(app, lambda: app.motion.motion is not None)
+    motion = app.motion.motion
     assert motion is not None and len(motion.take) == 31 and (motion.begin_s, motion.end_s) == pytest.approx((0.0, 0.5))
     hand_m = motion.take.positions_m()[:, HAND]
     first, last = (key.pose for key in app.session.document.keys)
     np.testing.assert_allclose(hand_m[-1], (0.5, 1.4, 0.3), atol=0.03)
     assert np.abs(np.diff(hand_m, axis=0)).max() < 0.15 and not np.allclose(first.rotvec, last.rotvec)
     app.do(lambda session: session.mirror())
-    app.scrub(0.5)
-    app.set_key()  # in place of the last one
-    updated(app, lambda: app.motion is not None and app.motion is not motion)
+    app.motion.scrub(0.5)
+    app.motion.set_key()  # in place of the last one
+    updated(app, lambda: app.motion.motion is not None and app.motion.motion is not motion)
     app.do(lambda session: (session.undo(), session.undo()))
-    updated(app, lambda: app.motion is not None and bool(np.allclose(app.motion.take.positions_m()[:, HAND], hand_m)))
-    app.scrub(0.25)
+    updated(
+        app, lambda: app.motion.motion is not None and bool(np.allclose(app.motion.motion.take.positions_m()[:, HAND], hand_m))
+    )
+    app.motion.scrub(0.25)
     updated(app, lambda: bool(np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=1e-9)))
-    app.play()
+    app.motion.play()
     updated(app, lambda: not np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=0.01))
 
 
@@ -168,7 +170,7 @@ def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> N
     app.update()
     text = session_text(app.session.document, app.session.skeleton)
     app.do(lambda session: session.reset())
-    app.open_session("a.json", text.encode())
+    app.files.open_session("a.json", text.encode())
     app.update()
     assert app.session.document.pins["leftHand"] == (0.5, 1.4, 0.3)
     before = app.session.joints_m()
@@ -178,7 +180,7 @@ def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> N
 
 
 def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: PosePublisher) -> None:
-    app.publish(True)
+    app.files.publish(True)
     updated(app, lambda: bool(publisher.address))
     assert publisher.address.startswith("tcp://127.0.0.1:")
     stream, heard = Subscriber(publisher.address), list[Message]()
@@ -192,5 +194,5 @@ def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: P
     pose = next(message for message in heard if isinstance(message, PoseMessage))
     np.testing.assert_allclose(joints_of(skeleton, pose).position_m, app.session.joints_m(), atol=1e-5)
     stream.close()
-    app.publish(False)
+    app.files.publish(False)
     updated(app, lambda: not publisher.address)
