@@ -62,7 +62,7 @@ class PosingApp:
         self.server, self.session, self.selected = server, session, "leftHand"
         self._options, self._dark = options, options.dark
         self._inbox = PosingInbox()
-        self._page_that_drags = -1
+        self._page_that_drags, self._has_picture = -1, False
         self._gone: set[int] = set()
         set_theme(server, self._dark)
         self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
@@ -192,7 +192,10 @@ class PosingApp:
             share = 1.0 if certainty.share is None else certainty.share
             self._options.publisher.publish(document.pose, share, now_ns())
         held, target_m = {**document.pins, **document.image_points}, document.pins.get(self.selected)
-        dragged, clicking = bool(session.dragged), self.picture.clicking
+        dragged, clicking, has_picture = bool(session.dragged), self.picture.clicking, document.picture is not None
+        if has_picture != self._has_picture:
+            self._has_picture = has_picture
+            self.motion.fold(has_picture)  # whose feet it would hide
         self.scene.show(document.pose, session.joints_m(), certainty, held, self.selected, target_m, dragged, clicking)
         self._safely(self.picture.show)
         self._plane.show(session)

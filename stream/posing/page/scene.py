@@ -12,7 +12,7 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import PictureView, Point, StoredPose, as_point
 from stream.posing.page.board import PictureBoard
-from stream.posing.page.certainty import FREE, Certainty, handle_color
+from stream.posing.page.certainty import Certainty, handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import picture_camera
 from stream.posing.publishing import message_of, skeleton_to_show
@@ -21,7 +21,7 @@ from stream.viewer.scene.framing import FOV_RAD
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, World
 
-BODY_OPACITY = 0.5  # handles inside the body are seen through it
+BODY_OPACITY = 0.45  # handles inside the body are seen through it
 CLICKING_OPACITY, GHOST_OPACITY = 0.3, 0.35
 GHOST: Color = (200, 130, 200)
 HANDLE_M, SMALL_M = 0.028, 0.016
@@ -87,7 +87,9 @@ class PosingScene:
             opacity = CLICKING_OPACITY if clicking else BODY_OPACITY
             self._stage.options = replace(self._options, color=certainty.color, opacity=opacity)
             for row, name in enumerate(JOINTS):
-                self._show_handle(row, name, joint_m[row], handle_color(name, name in held, selected, certainty))
+                self._show_handle(
+                    row, name, joint_m[row], handle_color(name, name in held, selected, certainty, self._world.ground.bone)
+                )
             if selected and not (dragged and self._pulled):
                 at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
                 if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
@@ -134,8 +136,11 @@ class PosingScene:
     def _handle(self, name: str) -> viser.IcosphereHandle:
         """Create the ball on a joint."""
         radius_m = SMALL_M if name in SMALL else HANDLE_M
-        ball = self._server.scene.add_icosphere(f"{WORLD}/handles/{name}", radius_m, FREE, subdivisions=2, cast_shadow=False)
-        self._colors[name] = FREE
+        color = self._world.ground.bone
+        ball = self._server.scene.add_icosphere(
+            f"{WORLD}/handles/{name}", radius_m, color, subdivisions=2, material="toon3", cast_shadow=False, receive_shadow=False
+        )
+        self._colors[name] = color
 
         async def clicked(event: object) -> None:
             self._select(name)
