@@ -197,6 +197,8 @@ class PosingApp:
             self._has_picture = has_picture
             self.motion.fold(has_picture)  # whose feet it would hide
         self.scene.show(document.pose, session.joints_m(), certainty, held, self.selected, target_m, dragged, clicking)
+        if dragged:
+            self.server.flush()  # which else gathers messages for a sixtieth of a second
         self._safely(self.picture.show)
         self._plane.show(session)
         if now_s >= self._panels_due_s and self.n_pages:
