@@ -4,6 +4,7 @@ from html import escape
 
 import viser
 
+from config.joints import JOINT_INDEX
 from stream.export.take import Take
 from stream.posing.document import PosingError
 from stream.posing.motion import Motion, still_take
@@ -72,7 +73,11 @@ class MotionPart:
 
     def step(self, seconds: float) -> None:
         """Have the motion made and played."""
-        self.motion = self._timeline.update(self._page.session.document, self._page.session.poser)
+        motion = self._timeline.update(self._page.session.document, self._page.session.poser)
+        if motion is not self.motion:
+            self.motion = motion
+            held = [] if motion is None else [JOINT_INDEX[name] for name in motion.held]
+            self._page.scene.show_paths(None if motion is None else motion.take.positions_m()[:, held])
         if self._timeline.playing and self.motion is not None:
             self._timeline.step(seconds, self.motion)
             self._show_motion()

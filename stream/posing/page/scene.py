@@ -12,7 +12,7 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import PictureView, Point, StoredPose, as_point
 from stream.posing.page.board import PictureBoard
-from stream.posing.page.certainty import Certainty, handle_color
+from stream.posing.page.certainty import HELD, Certainty, handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import picture_camera
 from stream.posing.publishing import message_of, skeleton_to_show
@@ -59,6 +59,7 @@ class PosingScene:
         self.selected = ""
         self.board = PictureBoard(server.scene)
         self._ghost: Stage | None = None
+        self._paths: viser.LineSegmentsHandle | None = None
         self.look()
 
     def set_dark(self, dark: bool) -> None:
@@ -112,6 +113,16 @@ class PosingScene:
             options = replace(self._options, color=GHOST, opacity=GHOST_OPACITY)
             self._ghost = Stage(self._server.scene, f"{WORLD}/ghost", self._skeleton, options, self._server.atomic)
         self._ghost.show(None if pose is None else message_of(pose, self._skeleton, 1.0, 0, now_ns()))
+
+    def show_paths(self, path_m: Floats | None) -> None:
+        """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none."""
+        if self._paths is not None:
+            self._paths.remove()
+            self._paths = None
+        if path_m is not None and path_m.shape[1]:
+            lines = np.stack([path_m[:-1], path_m[1:]], axis=2).reshape(-1, 2, 3)
+            scene = self._server.scene
+            self._paths = scene.add_line_segments(f"{WORLD}/paths", lines, HELD, thickness=2.0, thickness_units="screen")
 
     def look(self, picture: PictureView | None = None) -> None:
         """Have all pages look at the body, or through the camera of a picture."""
