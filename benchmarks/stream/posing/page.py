@@ -1,6 +1,5 @@
-"""`duocap pose` in a process of its own, and a Chromium that shows it, driven by text on the page and by the mouse."""
+"""`duocap pose` in a process of its own, and a Chromium that shows it."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -48,42 +47,6 @@ class PosePage:
         self.browser.__exit__()
         self._server.terminate()
         self._server.wait()
-
-    def press(self, text: str) -> None:
-        """Click the innermost element that reads so."""
-        script = (
-            f"(() => {{ const text = {json.dumps(text)};"
-            "const e = [...document.querySelectorAll('*')].filter(e => e.innerText?.trim() === text).pop();"
-            "if (!e) return null; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-        )
-        self.browser.wait(text, lambda: self.browser.evaluate(script) is not None)
-        self.click(*self.browser.evaluate(script))
-
-    def click(self, x: float, y: float) -> None:
-        """Click at a point of the page [px]."""
-        self.browser.mouse("mouseMoved", x, y, 0)
-        self.browser.mouse("mousePressed", x, y, 1)
-        self.browser.mouse("mouseReleased", x, y, 0)
-
-    def choose(self, label: str, option: str) -> None:
-        """Choose from a list by its label."""
-        script = (
-            f"(() => {{ const label = {json.dumps(label)};"
-            "const e = [...document.querySelectorAll('label, div')].filter(e => e.innerText?.trim() === label).pop();"
-            "let p = e; while (p && !p.querySelector('input')) p = p.parentElement;"
-            "const r = p.querySelector('input').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-        )
-        self.click(*self.browser.evaluate(script))
-        time.sleep(0.5)
-        self.press(option)
-
-    def upload(self, accepted: str, file: Path) -> None:
-        """Give a file to the upload button of the open tab that accepts such."""
-        expression = f"[...document.querySelectorAll('input[type=file]')].find(e => e.accept.includes({json.dumps(accepted)}))"
-        self.browser.wait("the upload button", lambda: bool(self.browser.evaluate(f"!!({expression})")))
-        button = self.browser.call("Runtime.evaluate", expression=expression)["result"]["objectId"]
-        self.browser.call("DOM.setFileInputFiles", files=[str(file)], objectId=button)
 
     def canvas(self) -> tuple[float, float]:
         """Return width and height of the scene [px]."""

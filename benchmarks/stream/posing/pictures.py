@@ -112,14 +112,14 @@ def posed_in_page(
     session, camera = work / "session.json", cameras()[0]
     write_session(session, first_document(case.skeleton), case.skeleton)
     with PosePage([case.style, session], "" if shots else NOT_DRAWN, 1.0) as page:
-        page.press("Picture")
-        page.upload(".toml", rig)
+        page.browser.press("Picture")
+        page.browser.upload(".toml", rig)
         for number in range(len(case.true.rotvec)):
             file = work / f"{case.style.stem}-{number}.png"
             cv2.imwrite(str(file), drawn(case.skeleton, (case.true.rotvec[number], case.true.root_m[number]), camera, number))
-            page.upload("image/png", file)
+            page.browser.upload("image/png", file)
             page.browser.wait("the picture", lambda: f"(0 of {len(IN_TURN)})" in page.browser.text())
-            page.choose("Camera", "left")
+            page.browser.choose("Camera", "left")
             time.sleep(1.5)
             rng = np.random.default_rng(number)
             width, height = page.canvas()
@@ -132,7 +132,7 @@ def posed_in_page(
             )
             begin_s = time.monotonic()
             for n, (x, y) in enumerate(at_page):
-                page.click(float(x), float(y))
+                page.browser.click_at(float(x), float(y))
                 said = f"({n + 1} of {len(IN_TURN)})" if n + 1 < len(IN_TURN) else f"{len(IN_TURN)} joints are clicked"
                 page.browser.wait(said, lambda said=said: said in page.browser.text())  # type: ignore[misc]
             seconds = time.monotonic() - begin_s
@@ -143,7 +143,7 @@ def posed_in_page(
             document = read_session(session)
             clicks = np.array([document.image_points[name] for name in IN_TURN])
             yield number, (document.pose.rotvec, document.pose.root_m), clicks, seconds
-            page.press("Put it away")
+            page.browser.press("Put it away")
             time.sleep(1.0)
 
 

@@ -10,7 +10,7 @@ from stream.posing.picture import as_drawn, in_picture, picture_camera, without_
 from stream.protocol.joints import wxyz_from_matrix
 
 BEHIND, MIN_BEHIND_M = 1.5, 5.0  # the body's depth, and at least
-CLICK_M = 0.012  # size of a click's dot, at a metre
+CLICK_M = 0.006  # size of a click's dot, at a metre
 
 
 class PictureBoard:
