@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 FRAME_S = 1 / 60
 PANEL_PERIOD_S = 0.1
 SAVE_PERIOD_S = 1.0
-PANEL_WIDTH_PX, MOTION_WIDTH_PX, EDGE_PX = 320, 420, 12
+PANEL_WIDTH_PX, MOTION_WIDTH_PX, EDGE_PX = 320, 380, 12
 NOTICE_S = 6.0
 
 
@@ -137,21 +137,21 @@ class PosingApp:
 
         self.put(change)
 
-    def say(self, title: str, text: str) -> None:
-        """Say something in all browsers."""
+    def say(self, title: str, text: str, fault: bool = False) -> None:
+        """Say something in all browsers; fault: of what cannot be done."""
         log.info("%s: %s", title, text)
         for client in self.server.get_clients().values():
-            client.add_notification(title, text, auto_close_seconds=NOTICE_S, color="orange")
+            client.add_notification(title, text, auto_close_seconds=NOTICE_S, color="orange" if fault else "blue")
 
     def _safely(self, action: Callable[[], None]) -> None:
         """Do what a page asks for; what cannot be done is said there and changes nothing."""
         try:
             action()
         except DuocapError as error:
-            self.say("This cannot be done", str(error))
+            self.say("This cannot be done", str(error), fault=True)
         except Exception:  # whatever it is, what was posed must not be lost
             log.exception("a request of the page failed")
-            self.say("This failed", "nothing has been changed; the program's log says more")
+            self.say("This failed", "nothing has been changed; the program's log says more", fault=True)
 
     def _drag(self, place: DragPlace) -> None:
         """Have a joint follow the hand."""
