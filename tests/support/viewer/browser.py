@@ -158,15 +158,11 @@ class Browser:
     def choose(self, label: str, option: str) -> None:
         """Choose from a list by its label."""
         chosen = f"(() => {{ {_beside(label)} return e?.value; }})()"
-        for _ in range(5):
-            self.tick(label)
-            time.sleep(0.7)
-            if option in self.text():
-                self.press(option)
-                time.sleep(0.7)
-            if self.evaluate(chosen) == option:
-                return
-        raise AssertionError(f"{label}: {option!r} cannot be chosen; the page reads: {self.text()[:2000]}")
+        options = "[...document.querySelectorAll('[role=option]')].filter(e => e.offsetHeight).map(e => e.innerText.trim())"
+        self.tick(label)
+        self.wait(f"{option!r} in the list", lambda: option in self.evaluate(options))
+        self.press(option)
+        self.wait(f"{option!r} chosen", lambda: self.evaluate(chosen) == option)
 
     def upload(self, accepted: str, file: Path) -> None:
         """Give a file to the upload button in sight that accepts such."""
@@ -223,5 +219,5 @@ def _beside(label: str) -> str:
         f"const label = {json.dumps(label)};"
         "let p = [...document.querySelectorAll('label, div')].filter(e => e.innerText?.trim() === label).pop();"
         "while (p && !p.querySelector('input')) p = p.parentElement;"
-        "const e = p && [...p.querySelectorAll('input')].pop();"
+        "const e = p && [...p.querySelectorAll('input:not([type=hidden])')].pop();"
     )
