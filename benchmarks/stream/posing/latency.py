@@ -1,12 +1,12 @@
 """How soon the body follows a drag, by the clock of the page itself.
 
-    python -m benchmarks.stream.posing.latency [--models local,sparse,style] [--steps 120] [--files FILE...] [--json F]
+    python -m benchmarks.stream.posing.latency [--models local,sparse,style] [--steps 120] [--draw] [--files FILE...] [--json F]
 
 `duocap pose` serves the page; a headless Chromium of 1280x720 shows it, which draws by software; the right hand is dragged along
 a circle. `arrival` and `drawn`: one move of the mouse at a time, from its event (`timeStamp`) to the first batch of messages with
 the body's bones that the page's script gets, and to the end of the frame that draws it. `steady`: 60 moves a second; the hand's
-place in every batch tells which point of the circle it answers, and so how old that is on arrival. Each model is measured without
-triangles being drawn, as where a graphics card does it, and with.
+place in every batch tells which point of the circle it answers, and so how old that is on arrival. No triangles are drawn, as
+where a graphics card does it; with --draw a second time with them.
 """
 
 import time
@@ -151,10 +151,11 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--models", default="local,sparse,style")
     parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--draw", action="store_true", help="measure with triangles drawn by software, too")
     parser.add_argument("--files", nargs="*", default=[], help="styles and a dictionary instead of the built-in motions")
     options = parser.parse_args()
     rows = []
-    for model, draws in product(options.models.split(","), (False, True)):
+    for model, draws in product(options.models.split(","), (False, True) if options.draw else (False,)):
         row = measure(model, options.files, options.steps, draws)
         rows.append(asdict(row))
         parts = {"arrival": row.arrival_ms, "drawn": row.drawn_ms, "steady": row.steady_ms}

@@ -6,7 +6,7 @@ import viser
 from config.arrays import Floats, Image
 from stream.posing.document import ImagePoint, PictureView
 from stream.posing.page.certainty import HELD
-from stream.posing.picture import as_drawn, in_picture, picture_camera, without_lens
+from stream.posing.picture import as_drawn, in_picture, picture_camera
 from stream.protocol.joints import wxyz_from_matrix
 
 BEHIND, MIN_BEHIND_M = 1.5, 5.0  # the body's depth, and at least
@@ -80,12 +80,6 @@ class PictureBoard:
                 point_shape="circle",
             )
 
-    def fov_rad(self, aspect: float) -> float:
-        """Return the vertical field of view of a page, width to height `aspect`, that shows the whole picture."""
-        assert self._picture is not None
-        K, (width, height) = without_lens(picture_camera(self._picture)).matrix, self._picture.size
-        return 2.0 * float(np.arctan(max(0.5 * height / K[1, 1], 0.5 * width / K[0, 0] / aspect)))
-
     def _remove(self) -> None:
         """Take the picture down, with its marks."""
         for part in (self._image, self._dots):
@@ -93,3 +87,9 @@ class PictureBoard:
                 part.remove()
         self._image = self._dots = None
         self._marked = ()
+
+
+def whole_fov_rad(picture: PictureView, aspect: float) -> float:
+    """Return the vertical field of view of a page, width to height `aspect`, that shows a whole picture from its camera."""
+    K, (width, height) = picture_camera(picture).matrix, picture.size
+    return 2.0 * float(np.arctan(max(0.5 * height / K[1, 1], 0.5 * width / K[0, 0] / aspect)))

@@ -153,6 +153,7 @@ class PicturePart:
             self._hung = document.picture
             page.scene.show_picture(None if self._hung is None else kept_picture(self._hung), self._hung, body_m)
             if moved:
+                self._in_turn = self._in_turn and self._hung is not None
                 page.scene.look(self._hung)
         page.scene.board.mark(tuple(document.image_points.values()) if document.picture is not None else ())
 

@@ -11,7 +11,7 @@ from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import PictureView, Point, StoredPose, as_point
-from stream.posing.page.board import PictureBoard
+from stream.posing.page.board import PictureBoard, whole_fov_rad
 from stream.posing.page.certainty import HELD, Certainty, handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import picture_camera
@@ -137,7 +137,7 @@ class PosingScene:
         if picture is not None:
             camera = picture_camera(picture)
             position, target = as_point(camera.center_m), as_point(camera.center_m + 3.0 * camera.rotation[2])
-            up, fov_rad = as_point(-camera.rotation[1]), self.board.fov_rad(client.camera.aspect)
+            up, fov_rad = as_point(-camera.rotation[1]), whole_fov_rad(picture, client.camera.aspect)
         with client.atomic():
             client.camera.up_direction = up
             client.camera.position = position

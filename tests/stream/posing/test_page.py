@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cv2
 import msgpack
 import numpy as np
 import pytest
 import viser
 from websockets.sync.client import connect
 
+from calibration.formats.rig_toml import write_rig
+from calibration.placement import facing_rig
 from config.joints import JOINT_INDEX
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
@@ -17,6 +20,7 @@ from stream.posing.document import Document
 from stream.posing.model import PosingModel
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.inbox import DragPlace
+from stream.posing.picture import picture_camera
 from stream.posing.publishing import PosePublisher, skeleton_to_show
 from stream.posing.session import PosingSession
 from stream.posing.session_file import session_text
@@ -177,6 +181,51 @@ def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> N
     app.do(lambda session: session.set_shares((1.0, 0.0)))
     app.update()
     assert app.session.document.shares == (1.0, 0.0) and not np.allclose(app.session.joints_m(), before, atol=1e-4)
+
+
+def test_a_picture_comes_back_with_its_session(app: PosingApp, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    noise = np.random.default_rng(1).integers(0, 255, (900, 1200, 3), np.uint8)
+    app.picture.open("room.png", cv2.imencode(".png", noise)[1].tobytes())
+    app.update()
+    picture, board = app.session.document.picture, app.scene.board
+    assert picture is not None and "room.png is large: Of its 3." in caplog.text and picture.file is not None
+    camera = picture_camera(picture)
+    assert app.picture.clicking and app.selected == "head"
+    app.picture.skip()
+    app.update()
+    assert app.selected == "leftHand"
+    text = session_text(app.session.document, app.session.skeleton)
+    app.picture.close()
+    app.update()
+    assert board.clicked_px(camera.center_m, camera.rotation[2]) is None and not app.picture.clicking
+    app.files.open_session("a.json", text.encode())
+    app.update()
+    again = app.session.document.picture
+    assert again is not None and again.file is not None and again.file.content == picture.file.content
+    seen = board.clicked_px(camera.center_m, camera.rotation[2])
+    np.testing.assert_allclose(np.zeros(0) if seen is None else seen, (599.5, 449.5), atol=1e-6)
+    app.picture.solve()
+    app.update()
+    assert "0 joints are clicked in the picture; a camera needs 6 or more" in caplog.text
+
+
+def test_cameras_of_a_rig_are_chosen(app: PosingApp, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    app.picture.open("room.png", cv2.imencode(".png", np.zeros((480, 640, 3), np.uint8))[1].tobytes())
+    rig = facing_rig((1280, 960), 60.0, 3.0, 0.8, 1.4)
+    write_rig(tmp_path / "rig.toml", rig)
+    app.picture.open_rig("rig.toml", b"[left")
+    app.picture.open_rig("rig.toml", (tmp_path / "rig.toml").read_bytes())
+    app.picture.choose("right")
+    app.update()
+    picture = app.session.document.picture
+    assert "This cannot be done: rig.toml" in caplog.text and picture is not None and picture.camera is not None
+    point_m = np.array([0.2, 1.1, 0.1])
+    np.testing.assert_allclose(picture.camera.project(point_m) + 0.5, 0.5 * (rig.right.project(point_m) + 0.5), atol=1e-3)
+    app.picture.choose("by hand")
+    app.update()
+    assert app.session.document.picture is not None and app.session.document.picture.camera is None
 
 
 def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: PosePublisher) -> None:
