@@ -9,6 +9,7 @@ place in every batch tells which point of the circle it answers, and so how old 
 where a graphics card does it; with --draw a second time with them.
 """
 
+import os
 import time
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -162,6 +163,7 @@ def main() -> None:
         words = "  ".join(f"{name} {p50:.0f} / {p95:.0f}" for name, (p50, p95) in parts.items())
         how = "with" if draws else "without"
         print(f"{model:6} {how:7} drawing  ms p50 / p95: {words}  {row.bodies_hz:.0f} bodies/s, {row.moves} moves", flush=True)
+        print(f"{'':6} load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     write_json(options.json, rows)
 
 

@@ -72,7 +72,7 @@ class PosingApp:
         publisher = options.publisher
         self.files = FilePart(self, options.file, self.motion.take, options.export, options.formats, publisher)
         self._parts = self._build()
-        add_commands(server.gui, self, self.pose, self.motion, self.picture)
+        add_commands(server.gui, self, self.pose, self.near, self.motion, self.picture)
         self._panels_due_s = self._save_due_s = 0.0
         self._last_s = time.monotonic()
         server.scene.on_click()(self.picture.click)

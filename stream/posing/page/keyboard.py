@@ -4,11 +4,14 @@ import viser
 
 from stream.posing.page.controls import PosingPage
 from stream.posing.page.motion import MotionPart
+from stream.posing.page.near import NearPart
 from stream.posing.page.panels import PosePart
 from stream.posing.page.picture import PicturePart
 
 
-def add_commands(gui: viser.GuiApi, page: PosingPage, pose: PosePart, motion: MotionPart, picture: PicturePart) -> None:
+def add_commands(
+    gui: viser.GuiApi, page: PosingPage, pose: PosePart, near: NearPart, motion: MotionPart, picture: PicturePart
+) -> None:
     """Register the commands in all browsers."""
     add = gui.add_command
     add("Undo", hotkey="Z", modifier="cmd/ctrl").on_trigger(lambda event: page.do(lambda session: session.undo()))
@@ -16,6 +19,7 @@ def add_commands(gui: viser.GuiApi, page: PosingPage, pose: PosePart, motion: Mo
     add("Hold the joint or let it go", hotkey="P").on_trigger(lambda event: pose.toggle_hold())
     add("Let all joints go", hotkey="F").on_trigger(lambda event: page.do(lambda session: session.free_all()))
     add("Mirror", hotkey="M").on_trigger(lambda event: page.do(lambda session: session.mirror()))
+    add("Find near poses", hotkey="D").on_trigger(lambda event: near.find())
     add("Play or pause", hotkey="space").on_trigger(lambda event: motion.play())
     add("Set a key", hotkey="K").on_trigger(lambda event: motion.set_key())
     add("Delete the key", hotkey="delete").on_trigger(lambda event: motion.delete_key())

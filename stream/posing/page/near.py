@@ -25,6 +25,7 @@ class NearPart:
         self._known: KnownPoses | None = None
         self._found: list[NearPose] = []
         self._chosen = -1
+        self._figures = ""
 
     def find(self) -> None:
         """Look for the poses nearest to what is held, or to the pose."""
@@ -72,18 +73,21 @@ class NearPart:
         found = bool(self._found)
         set_values(self._take, disabled=not 0 <= self._chosen < len(self._found))
         set_values(self._numbers, visible=found)
-        set_html(self._text, box(self._pictures() if found else "<div class='dim'>Known poses, to begin with one of them.</div>"))
+        set_html(self._text, box(self._figures or "<div class='dim'>Known poses, to begin with one of them.</div>"))
 
     def _choose(self, number: int) -> None:
         """Show one of them as a ghost; none where there is no such."""
         self._chosen = number if number < len(self._found) else -1
+        self._figures = self._drawn()
         self._page.scene.show_ghost(self._found[self._chosen].pose if self._chosen >= 0 else None)
 
-    def _pictures(self) -> str:
-        """Return small figures of what was found."""
+    def _drawn(self) -> str:
+        """Return small figures of what was found, empty for nothing."""
         parts = []
         for n, each in enumerate(self._found):
             figure = figure_svg(joint_positions_m(self._page.session.skeleton, each.pose), CHOSEN if n == self._chosen else OTHER)
             words = f"{n + 1}: {escape(each.name)} {each.time_s:.1f} s<br>{100 * each.distance_m:.0f} cm"
             parts.append(f"<div style='min-width:0;overflow:hidden'>{figure}<div class='dim'>{words}</div></div>")
+        if not parts:
+            return ""
         return f"<div style='display:grid;grid-template-columns:repeat(3,1fr);gap:0.3em'>{''.join(parts)}</div>"
