@@ -5,15 +5,16 @@
 
 over rotation, position and, where the lens is not known, the focal length f; h is the camera's height. The weak last terms are
 what pictures of people have in common; without them a body, nearly flat, is seen from above as well as from below. It starts
-from OpenCV's `solvePnP` at several focal lengths, and from views all around the body.
+from OpenCV's `solvePnP` at several focal lengths, and from views all around the body. Where the pose is not known either, many
+known ones are tried.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import OptimizeResult, least_squares
 
 from calibration.camera import Camera
 from calibration.placement import intrinsics_from_fov, looking_at
@@ -23,7 +24,7 @@ from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from stream.posing.document import ImagePoint, PictureView, PosingError
 from stream.posing.picture import picture_camera
 
-MIN_KNOWN, MIN_UNKNOWN = 4, 6  # joints, with a known lens and without
+MIN_KNOWN, MIN_UNKNOWN, MIN_UNPOSED = 4, 6, 8  # joints: with a known lens, without, and where the pose is unknown, too
 CLICK = 0.0025  # standard deviation of clicks, of the picture's longer side
 USUAL_FOV_DEG, FOCAL_SIGMA = 55.0, 0.4
 ROLL_RAD = 0.15
@@ -35,6 +36,7 @@ MIN_EXTENT = 0.03  # of the clicks, of the picture's longer side
 MIN_DEPTH_M = 0.3
 MAX_MISS = 0.12  # of the clicks' extent: beyond, the body is not posed as in the picture
 BEHIND = 1e3  # residual of a point behind the camera
+REFINED, RETURNED = 6, 3  # of the known poses
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def solve_camera(
     names = tuple(image_points)
     image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
     points_m = joint_m[[JOINT_INDEX[name] for name in names]]
-    _check(image_px, points_m, picture, known_lens)
+    _check(image_px, picture, MIN_KNOWN if known_lens else MIN_UNKNOWN)
+    _check_line(image_px, points_m)
     search = _Search(image_px, points_m, picture_camera(picture), known_lens)
     x, jacobian = search.best()
     camera = search.camera(x)
@@ -75,6 +78,25 @@ def solve_camera(
         )
     sigma = 0.0 if known_lens else float(np.sqrt(np.linalg.pinv(jacobian.T @ jacobian)[-1, -1]))
     return SolvedCamera(camera, rms_px, names[worst], float(miss_px[worst]), sigma)
+
+
+def cameras_of_poses(
+    picture: PictureView, image_points: Mapping[str, ImagePoint], poses_m: Floats, known_lens: bool = False
+) -> list[Camera]:
+    """Return cameras that see known poses nearly as joints are clicked, of the poses that fit best, best first.
+
+    poses_m: joints of poses that stand on a floor at 0, (N, J, 3) [m]. Raises PosingError: too few joints, or on one line.
+    """
+    names = tuple(image_points)
+    image_px = np.array([image_points[name] for name in names], np.float64).reshape(-1, 2)
+    _check(image_px, picture, MIN_UNPOSED)
+    _check_line(image_px)
+    lens, rows = picture_camera(picture), [JOINT_INDEX[name] for name in names]
+    searches = [_Search(image_px, np.ascontiguousarray(pose_m[rows]), lens, known_lens) for pose_m in poses_m]
+    ranked = sorted((search.first(), n) for n, search in enumerate(searches))
+    found = [(search := searches[n], search.refined(search.by_perspective())) for _, n in ranked[:REFINED]]
+    found.sort(key=lambda pair: float(pair[1].cost))
+    return [search.camera(np.asarray(each.x)) for search, each in found[:RETURNED]]
 
 
 def camera_for(picture: PictureView, camera: Camera, floor_known: bool) -> Camera:
@@ -101,15 +123,18 @@ def fov_deg(camera: Camera) -> float:
     return float(np.degrees(2.0 * np.arctan(0.5 * camera.size[0] / camera.matrix[0, 0])))
 
 
-def _check(image_px: Floats, points_m: Floats, picture: PictureView, known_lens: bool) -> None:
-    """Raise PosingError for points that tell no camera."""
-    least = MIN_KNOWN if known_lens else MIN_UNKNOWN
+def _check(image_px: Floats, picture: PictureView, least: int) -> None:
+    """Raise PosingError for clicks that are too few or at one place."""
     if len(image_px) < least:
-        how = "with its field of view kept" if known_lens else f"or {MIN_KNOWN} with its field of view kept"
-        raise PosingError(f"{len(image_px)} joints are clicked in the picture; a camera needs {least} or more, {how}")
+        fewer = f"; or {MIN_KNOWN} for the pose as it stands, with 'Keep its lens'" if least > MIN_KNOWN else ""
+        raise PosingError(f"{len(image_px)} joints are clicked in the picture; a camera needs {least} or more{fewer}")
     if _extent(image_px) < MIN_EXTENT * max(picture.size):
         raise PosingError("the clicked joints are all at one place of the picture; click each joint where it is seen")
-    if _flatness(image_px) < MIN_FLATNESS or _flatness(points_m) < MIN_FLATNESS:
+
+
+def _check_line(*points: Floats) -> None:
+    """Raise PosingError for points, (N, 2) or (N, 3), on one line."""
+    if any(_flatness(each) < MIN_FLATNESS for each in points):
         raise PosingError(
             "the clicked joints are on one line, which tells no camera; click joints beside it, such as hands and feet"
         )
@@ -139,12 +164,18 @@ class _Search:
     known_lens: bool
 
     def best(self) -> tuple[Floats, Floats]:
-        """Return the minimum and the residuals' derivatives there. Raises PosingError: it starts nowhere."""
-        found = [least_squares(self.residuals, start, method="lm", max_nfev=400) for start in self._starts()]
-        if not found:
-            raise PosingError("the clicked joints fit no camera; click them again")
-        best = min(found, key=lambda each: float(each.cost))
+        """Return the minimum and the residuals' derivatives there."""
+        best = self.refined([*self.by_perspective(), *self._around()])
         return np.asarray(best.x), np.asarray(best.jac)
+
+    def first(self) -> float:
+        """Return the least sum of squares at the starts by perspective, infinite without any."""
+        return min((float((self.residuals(start) ** 2).sum()) for start in self.by_perspective()), default=np.inf)
+
+    def refined(self, starts: Iterable[Floats]) -> OptimizeResult:
+        """Return the least minimum from some starts."""
+        found = (least_squares(self.residuals, start, method="lm", max_nfev=400) for start in starts)
+        return min(found, key=lambda each: float(each.cost))
 
     def camera(self, x: Floats) -> Camera:
         """Return the camera of the unknowns."""
@@ -173,16 +204,22 @@ class _Search:
         """Return the focal length of a horizontal field of view [px]."""
         return float(intrinsics_from_fov(self.lens.size, angle_deg)[0, 0])
 
-    def _starts(self) -> Iterator[Floats]:
-        """Return where the search begins."""
-        lenses = [self.lens] if self.known_lens else [self._plain(self._focal_px(angle)) for angle in FOVS_DEG]
-        for lens in lenses:
+    def _lenses(self) -> list[Camera]:
+        """Return the lenses that the search begins with."""
+        return [self.lens] if self.known_lens else [self._plain(self._focal_px(angle)) for angle in FOVS_DEG]
+
+    def by_perspective(self) -> Iterator[Floats]:
+        """Return where perspective from points begins, for each lens."""
+        for lens in self._lenses():
             solved, rvec, tvec = cv2.solvePnP(
                 np.ascontiguousarray(self.points_m), self.image_px, lens.matrix, lens.distortions, flags=cv2.SOLVEPNP_SQPNP
             )
             if solved and np.isfinite(rvec).all() and np.isfinite(tvec).all():
                 yield self._unknowns(rvec.ravel(), tvec.ravel(), lens)
-        middle = lenses[len(lenses) // 2]
+
+    def _around(self) -> Iterator[Floats]:
+        """Return views from all around."""
+        middle = self._lenses()[len(self._lenses()) // 2]
         target_m = self.points_m.mean(axis=0)
         distance_m = max(middle.focal_px * _extent(self.points_m) / _extent(self.image_px), 1.0)
         for angle in AROUND_RAD:

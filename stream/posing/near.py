@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from config.arrays import Floats, Ints
 from config.joints import JOINT_INDEX, PARENTS
 from database.clips import Clip
+from database.geometry.kinematics import forward
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.constraints import points
@@ -23,6 +24,7 @@ UP = (0.0, 1.0, 0.0)
 HEAD = JOINT_INDEX["head"]
 LIMBS = ("LowerArm", "Hand", "LowerLeg", "Foot")
 COMPARED = np.array([JOINT_INDEX[name] for name in ("hips", "head", *(s + limb for s in ("left", "right") for limb in LIMBS))])
+LOWEST_M = 0.05  # of a foot's joints above the floor
 FIGURE_M = 2.0  # side of a drawn figure
 
 
@@ -55,6 +57,14 @@ def known_poses(clips: Sequence[Clip]) -> KnownPoses:
     index = np.repeat(np.arange(len(clips)), [len(rows) for rows in parts])
     time_s = np.concatenate([rows / clip.fps for clip, rows in zip(clips, parts, strict=True)])
     return KnownPoses(rotvec, index, time_s, tuple(clip.name for clip in clips))
+
+
+def standing_m(known: KnownPoses, skeleton: Skeleton, count: int) -> Floats:
+    """Return the joints of at most so many known poses, evenly, whose lowest joint is just above a floor at 0, (N, J, 3) [m]."""
+    rows = np.unique(np.linspace(0, len(known.rotvec) - 1, count).round().astype(np.int64))
+    joint_m = np.asarray(forward(skeleton, known.rotvec[rows], np.zeros(3))[1])
+    joint_m[..., 1] -= joint_m[..., 1].min(axis=1, keepdims=True) - LOWEST_M
+    return joint_m
 
 
 def near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:

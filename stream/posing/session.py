@@ -4,7 +4,7 @@ A drag is one change, however many places it passes: the pose follows each, and 
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,7 @@ from stream.posing.document import (
 )
 from stream.posing.history import History
 from stream.posing.model import PosingModel
+from stream.posing.picture import in_picture
 from stream.posing.targets import Unmet, constraints_of, unmet_handles
 
 log = logging.getLogger(__name__)
@@ -222,6 +223,15 @@ class PosingSession:
         else:
             self._push(SessionState(changed))
 
+    def set_best_camera(self, cameras: Sequence[Camera]) -> None:
+        """Have that camera of several with which the body, posed anew, misses the clicks least. Raises PosingError."""
+        if self.document.picture is None or not cameras:
+            raise PosingError("there is no picture that a camera is for; load one first")
+        self.release()
+        pictures = [replace(self.document.picture, camera=camera) for camera in cameras]
+        states = [self._posed(replace(self.document, picture=picture), None) for picture in pictures]
+        self._push(min(states, key=self._off_px))
+
     def click(self, joint: str, image_px: ArrayLike) -> None:
         """Say where a joint is in the picture and leave the pose as it is. Raises PosingError."""
         self._change(with_image_point(self.document, joint, image_px))
@@ -279,6 +289,14 @@ class PosingSession:
         poses far apart, and what followed the first of them may be caught at a bad one."""
         misses = [self._missed(state), self._missed(anew := self._posed(state.document, None))]
         return anew if misses[1] < misses[0] else state
+
+    def _off_px(self, state: SessionState) -> float:
+        """Return by how much a state's joints are off their clicks, as a sum of squares [px^2]."""
+        document, joint_m = state.document, joint_positions_m(self.skeleton, state.document.pose)
+        assert document.picture is not None
+        seen = [in_picture(document.picture, joint_m[JOINT_INDEX[name]]) for name in document.image_points]
+        off = zip(seen, document.image_points.values(), strict=True)
+        return sum(np.inf if at is None else float(((at - image_px) ** 2).sum()) for at, image_px in off)
 
     def _missed(self, state: SessionState) -> float:
         """Return by how much the handles of a state are missed in all, a picture's pixel as much as 2 mm."""

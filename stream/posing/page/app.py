@@ -68,7 +68,8 @@ class PosingApp:
         self.scene = PosingScene(server, session.skeleton, self._dark, self.drag, self.select)
         self._plane = PlaneView(server.scene, lambda: self.put(self._follow_plane))
         self.pose = PosePart(self, options.models, lambda on: self.put(lambda: self._plane.switch(on)))
-        self.motion, self.picture, self.near = MotionPart(self), PicturePart(self), NearPart(self, options.known)
+        self.motion, self.near = MotionPart(self), NearPart(self, options.known)
+        self.picture = PicturePart(self, self.near.known)
         publisher = options.publisher
         self.files = FilePart(self, options.file, self.motion.take, options.export, options.formats, publisher)
         self._parts = self._build()

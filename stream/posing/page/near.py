@@ -27,16 +27,20 @@ class NearPart:
         self._chosen = -1
         self._figures = ""
 
+    def known(self) -> KnownPoses:
+        """Return the poses of the database, loaded once. Raises DuocapError: there is none, or it cannot be read."""
+        if self._known is None:
+            if self._load is None:
+                raise PosingError("there is no database to look in")
+            self._known = self._load()
+        return self._known
+
     def find(self) -> None:
         """Look for the poses nearest to what is held, or to the pose."""
 
         def search() -> None:
-            if self._known is None:
-                if self._load is None:
-                    raise PosingError("there is no database to look in")
-                self._known = self._load()
             session = self._page.session
-            self._found = near_poses(self._known, session.skeleton, session.document, COUNT)
+            self._found = near_poses(self.known(), session.skeleton, session.document, COUNT)
             self._choose(0)
 
         self._page.put(search)

@@ -13,8 +13,9 @@ from calibration.camera import Camera, check_camera
 from calibration.formats.rig_file import read_camera_file
 from config.arrays import Floats
 from config.errors import DuocapError
-from stream.posing.camera import camera_for, fov_deg, solve_camera
+from stream.posing.camera import camera_for, cameras_of_poses, fov_deg, solve_camera
 from stream.posing.document import PictureView, PosingError
+from stream.posing.near import KnownPoses, standing_m
 from stream.posing.page.controls import PosingPage, PosingSnapshot
 from stream.posing.page.widgets import add_button, set_values
 from stream.posing.picture import kept_file, kept_picture, picture_camera, picture_from_bytes, shown_picture
@@ -44,13 +45,14 @@ PLACES = {
     **{f"{side}UpperLeg": f"the {side} hip joint" for side in SIDES},
 }
 BY_HAND = "by hand"
+TRIED_POSES = 400  # of the database, where camera and pose are solved together
 
 
 class PicturePart:
-    """The picture of the session: joints are clicked in it, and its camera is found."""
+    """The picture of the session: joints are clicked in it, and its camera is found. known: returns the poses of a database."""
 
-    def __init__(self, page: PosingPage) -> None:
-        self._page = page
+    def __init__(self, page: PosingPage, known: Callable[[], KnownPoses]) -> None:
+        self._page, self._known = page, known
         self._hung: PictureView | None = None
         self._in_turn, self._follows, self._keeps_lens = False, True, False
         self._rig: dict[str, Camera] = {}
@@ -91,17 +93,15 @@ class PicturePart:
         self._page.put(lambda: self._next() if self.clicking else None)
 
     def solve(self) -> None:
-        """Find the camera that sees the body, as it is posed, where joints are clicked."""
+        """Find the camera that sees joints where they are clicked: of the body as it is posed, or if it follows the clicks of a
+        known pose like the one in the picture, to which it is then posed anew.
+        """
 
         def change(session: PosingSession) -> None:
             picture = session.document.picture
             if picture is None:
                 raise PosingError("there is no picture whose camera could be solved; load one first")
-            solved = solve_camera(picture, session.document.image_points, session.joints_m(), self._keeps_lens)
-            session.set_camera(solved.camera, posed=False)
-            width = "" if self._keeps_lens else f" give or take {100 * solved.focal_sigma:.0f} %"
-            miss = f"joints are off by {solved.error_px:.0f} px, {solved.worst} most, by {solved.worst_px:.0f} px"
-            self._page.say("The camera is solved", f"{fov_deg(solved.camera):.0f}° wide{width}; {miss}.")
+            (self._solve_unposed if self._follows else self._solve_posed)(session, picture)
 
         self._page.do(change)
 
@@ -171,7 +171,7 @@ class PicturePart:
         fov_hint = "Of a camera set by hand, across; a phone's is about 65"
         self._fov = gui.add_slider("Field of view [°]", MIN_FOV_DEG, MAX_FOV_DEG, 1.0, 50.0, hint=fov_hint)
         self._fov.on_update(self._set_fov)
-        solve_hint = "From six or more clicked joints, for the pose as it stands; four where the lens is kept"
+        solve_hint = "And the pose, from eight clicked joints or more; if the body does not follow, for the pose as it stands"
         add_button(gui, "Solve the camera", self.solve, solve_hint, viser.Icon.FOCUS_2)
         self._keep = gui.add_checkbox("Keep its lens", False, hint="Solve its place only: the field of view is right")
         self._switch(self._keep, lambda on: setattr(self, "_keeps_lens", on))
@@ -195,6 +195,21 @@ class PicturePart:
             set_values(self._fov, value=float(np.clip(round(fov_deg(camera)), MIN_FOV_DEG, MAX_FOV_DEG)))
             set_values(self._camera, options=tuple(dict.fromkeys((BY_HAND, *self._rig, camera.name))))
             set_values(self._camera, value=camera.name)
+
+    def _solve_posed(self, session: PosingSession, picture: PictureView) -> None:
+        """Find the camera for the pose as it stands. Raises PosingError."""
+        solved = solve_camera(picture, session.document.image_points, session.joints_m(), self._keeps_lens)
+        session.set_camera(solved.camera, posed=False)
+        width = "" if self._keeps_lens else f" give or take {100 * solved.focal_sigma:.0f} %"
+        miss = f"joints are off by {solved.error_px:.0f} px, {solved.worst} most, by {solved.worst_px:.0f} px"
+        self._page.say("The camera is solved", f"{fov_deg(solved.camera):.0f}° wide{width}; {miss}.")
+
+    def _solve_unposed(self, session: PosingSession, picture: PictureView) -> None:
+        """Find camera and pose. Raises PosingError."""
+        poses_m = standing_m(self._known(), session.skeleton, TRIED_POSES)
+        cameras = cameras_of_poses(picture, session.document.image_points, poses_m, self._keeps_lens)
+        session.set_best_camera(cameras)
+        self._page.say("Camera and pose are solved", f"{fov_deg(picture_camera(session.document.picture or picture)):.0f}° wide.")
 
     def _switch(self, box: viser.GuiCheckboxHandle, switch: Callable[[bool], None]) -> None:
         """Have a checkbox switch something when it is pressed."""

@@ -18,12 +18,12 @@ from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
-from stream.posing.camera import solve_camera
+from stream.posing.camera import cameras_of_poses, solve_camera
 from stream.posing.document import Document, PictureView, PosingError, StoredPose, first_document, joint_positions_m, with_key
 from stream.posing.latent import plane_of, plane_picture, start_at
 from stream.posing.model import PosingModel
 from stream.posing.motion import motion_of
-from stream.posing.near import known_poses, near_poses
+from stream.posing.near import known_poses, near_poses, standing_m
 from stream.posing.page.picture import IN_TURN
 from stream.posing.picture import in_picture, kept_file, kept_picture, picture_from_bytes, shown_picture
 from stream.posing.session import PosingSession
@@ -203,6 +203,33 @@ def test_clicks_leave_the_pose_while_the_camera_is_solved(session: PosingSession
     session.set_picture(None)
     with pytest.raises(PosingError, match="no picture that a camera is for"):
         session.set_camera(solved.camera, posed=True)
+
+
+def test_camera_and_pose_are_found_together_from_known_poses(session: PosingSession) -> None:
+    clip, size = builtin_clip("wave", fps=30.0), (1280, 960)
+    true_m = joint_positions_m(clip.skeleton, StoredPose(clip.rotvec[40].astype(float), clip.root_m[40].astype(float)))
+    true = looking_at("true", size, intrinsics_from_fov(size, 68.0), (1.0, 2.4, 2.2), (0.0, 0.9, 0.0))
+    seen_px = true.project(true_m) + np.random.default_rng(3).normal(0.0, 3.0, (len(true_m), 2))
+    session.set_picture(PictureView(size))
+    for name in IN_TURN:
+        session.drag_in_picture(name, seen_px[JOINT_INDEX[name]])
+        session.release()
+    by_hand_m = off_m(session.joints_m(), true_m)
+    picture, points = session.document.picture, session.document.image_points
+    poses_m = standing_m(known_poses([builtin_clip("squat", fps=10.0), clip]), session.skeleton, 60)
+    assert poses_m.shape[0] <= 60 and np.allclose(poses_m[..., 1].min(axis=1), 0.05)
+    assert picture is not None
+    session.set_best_camera(cameras_of_poses(picture, points, poses_m))
+    assert off_m(session.joints_m(), true_m) < 0.05 < by_hand_m and not session.unmet()
+    with pytest.raises(PosingError, match="7 joints are clicked in the picture; a camera needs 8 or more"):
+        cameras_of_poses(picture, dict(list(points.items())[:7]), poses_m)
+
+
+def off_m(joint_m: np.ndarray, true_m: np.ndarray) -> float:
+    """Return the mean distance of joints whose hips and headings are aligned."""
+    a, b = joint_m - joint_m[0], true_m - true_m[0]
+    turn = np.arctan2((b[:, 0] * a[:, 2] - b[:, 2] * a[:, 0]).sum(), (b[:, 0] * a[:, 0] + b[:, 2] * a[:, 2]).sum())
+    return float(np.linalg.norm(a @ Rotation.from_rotvec((0.0, turn, 0.0)).as_matrix().T - b, axis=1).mean())
 
 
 def test_a_known_pose_is_found_from_any_side_and_taken(session: PosingSession) -> None:
