@@ -37,6 +37,8 @@ MIN_DEPTH_M = 0.3
 MAX_MISS = 0.12  # of the clicks' extent: beyond, the body is not posed as in the picture
 BEHIND = 1e3  # residual of a point behind the camera
 REFINED, RETURNED = 6, 3  # of the known poses
+BEFORE_FOVS_DEG, BEFORE_HEIGHTS_M = (40.0, 55.0, 72.0), (0.5, 1.3, 2.2)
+RADIUS_M, MIDDLE_M, MAX_RISE = 0.95, 0.9, 0.85  # of a body, of its middle above the floor, and sine of the steepest view
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,25 @@ def cameras_of_poses(
     found = [(search := searches[n], search.refined(search.by_perspective())) for _, n in ranked[:REFINED]]
     found.sort(key=lambda pair: float(pair[1].cost))
     return [search.camera(np.asarray(each.x)) for search, each in found[:RETURNED]]
+
+
+def cameras_before(picture: PictureView, image_points: Mapping[str, ImagePoint], known_lens: bool = False) -> list[Camera]:
+    """Return cameras in front of a body of which joints are clicked, at several heights, and with several fields of view where
+    the lens is not known: so far away that the body is as large as it is clicked.
+    """
+    lens, image_px = picture_camera(picture), np.array(list(image_points.values()), np.float64).reshape(-1, 2)
+    radius_px = float(np.linalg.norm(image_px - image_px.mean(axis=0), axis=1).max())
+    matrices = [lens.matrix] if known_lens else [intrinsics_from_fov(picture.size, angle) for angle in BEFORE_FOVS_DEG]
+    found = []
+    for K in matrices:
+        away_m = RADIUS_M * K[0, 0] / max(radius_px, 1.0)
+        for height_m in BEFORE_HEIGHTS_M:
+            rise = np.clip((height_m - MIDDLE_M) / away_m, -MAX_RISE, MAX_RISE)
+            eye_m = (0.0, MIDDLE_M + rise * away_m, away_m * np.sqrt(1.0 - rise**2))
+            found.append(
+                looking_at("solved", picture.size, K, eye_m, (0.0, MIDDLE_M, 0.0), lens.distortions if known_lens else None)
+            )
+    return found
 
 
 def camera_for(picture: PictureView, camera: Camera, floor_known: bool) -> Camera:

@@ -38,11 +38,12 @@ from stream.posing.document import (
 from stream.posing.history import History
 from stream.posing.model import PosingModel
 from stream.posing.picture import in_picture
-from stream.posing.targets import Unmet, constraints_of, unmet_handles
+from stream.posing.targets import IMAGE_SIGMA, Unmet, constraints_of, unmet_handles
 
 log = logging.getLogger(__name__)
 
 MAX_SETTLING = 8
+UNKNOWN = 200.0  # misfit of a pose far from all that the model knows, where cameras are compared
 START = "(start)"  # is dragged in place of a joint
 Save = Callable[[Document], None]
 
@@ -224,13 +225,14 @@ class PosingSession:
             self._push(SessionState(changed))
 
     def set_best_camera(self, cameras: Sequence[Camera]) -> None:
-        """Have that camera of several with which the body, posed anew, misses the clicks least. Raises PosingError."""
+        """Have that camera of several for which the body, posed anew, meets the clicks best and is best known to the model.
+        Raises PosingError.
+        """
         if self.document.picture is None or not cameras:
             raise PosingError("there is no picture that a camera is for; load one first")
         self.release()
         pictures = [replace(self.document.picture, camera=camera) for camera in cameras]
-        states = [self._posed(replace(self.document, picture=picture), None) for picture in pictures]
-        self._push(min(states, key=self._off_px))
+        self._push(min((self._posed(replace(self.document, picture=each), None) for each in pictures), key=self._misfit))
 
     def click(self, joint: str, image_px: ArrayLike) -> None:
         """Say where a joint is in the picture and leave the pose as it is. Raises PosingError."""
@@ -290,13 +292,16 @@ class PosingSession:
         misses = [self._missed(state), self._missed(anew := self._posed(state.document, None))]
         return anew if misses[1] < misses[0] else state
 
-    def _off_px(self, state: SessionState) -> float:
-        """Return by how much a state's joints are off their clicks, as a sum of squares [px^2]."""
-        document, joint_m = state.document, joint_positions_m(self.skeleton, state.document.pose)
-        assert document.picture is not None
-        seen = [in_picture(document.picture, joint_m[JOINT_INDEX[name]]) for name in document.image_points]
-        off = zip(seen, document.image_points.values(), strict=True)
-        return sum(np.inf if at is None else float(((at - image_px) ** 2).sum()) for at, image_px in off)
+    def _misfit(self, state: SessionState) -> float:
+        """Return how badly a state agrees with its clicks and its model: sum |off / sigma|^2 + UNKNOWN * variance."""
+        picture, joint_m = state.document.picture, joint_positions_m(self.skeleton, state.document.pose)
+        if picture is None or state.found is None:
+            return np.inf
+        total = UNKNOWN * state.found.variance
+        for name, image_px in state.document.image_points.items():
+            seen = in_picture(picture, joint_m[JOINT_INDEX[name]])
+            total += np.inf if seen is None else float(((seen - image_px) ** 2).sum()) / (IMAGE_SIGMA * max(picture.size)) ** 2
+        return total
 
     def _missed(self, state: SessionState) -> float:
         """Return by how much the handles of a state are missed in all, a picture's pixel as much as 2 mm."""

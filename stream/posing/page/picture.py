@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ from calibration.camera import Camera, check_camera
 from calibration.formats.rig_file import read_camera_file
 from config.arrays import Floats
 from config.errors import DuocapError
-from stream.posing.camera import camera_for, cameras_of_poses, fov_deg, solve_camera
+from stream.posing.camera import camera_for, cameras_before, cameras_of_poses, fov_deg, solve_camera
 from stream.posing.document import PictureView, PosingError
 from stream.posing.near import KnownPoses, standing_m
 from stream.posing.page.controls import PosingPage, PosingSnapshot
@@ -207,8 +208,10 @@ class PicturePart:
     def _solve_unposed(self, session: PosingSession, picture: PictureView) -> None:
         """Find camera and pose. Raises PosingError."""
         poses_m = standing_m(self._known(), session.skeleton, TRIED_POSES)
-        cameras = cameras_of_poses(picture, session.document.image_points, poses_m, self._keeps_lens)
-        session.set_best_camera(cameras)
+        clicks = session.document.image_points
+        by_poses = cameras_of_poses(picture, clicks, poses_m, self._keeps_lens)
+        now = replace(picture_camera(picture), name="solved")
+        session.set_best_camera([now, *by_poses, *cameras_before(picture, clicks, self._keeps_lens)])
         self._page.say("Camera and pose are solved", f"{fov_deg(picture_camera(session.document.picture or picture)):.0f}° wide.")
 
     def _switch(self, box: viser.GuiCheckboxHandle, switch: Callable[[bool], None]) -> None:

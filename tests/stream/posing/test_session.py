@@ -18,7 +18,7 @@ from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
-from stream.posing.camera import cameras_of_poses, solve_camera
+from stream.posing.camera import cameras_before, cameras_of_poses, solve_camera
 from stream.posing.document import Document, PictureView, PosingError, StoredPose, first_document, joint_positions_m, with_key
 from stream.posing.latent import plane_of, plane_picture, start_at
 from stream.posing.model import PosingModel
@@ -219,7 +219,7 @@ def test_camera_and_pose_are_found_together_from_known_poses(session: PosingSess
     poses_m = standing_m(known_poses([builtin_clip("squat", fps=10.0), clip]), session.skeleton, 60)
     assert poses_m.shape[0] <= 60 and np.allclose(poses_m[..., 1].min(axis=1), 0.05)
     assert picture is not None
-    session.set_best_camera(cameras_of_poses(picture, points, poses_m))
+    session.set_best_camera([*cameras_of_poses(picture, points, poses_m), *cameras_before(picture, points)])
     assert off_m(session.joints_m(), true_m) < 0.05 < by_hand_m and not session.unmet()
     with pytest.raises(PosingError, match="7 joints are clicked in the picture; a camera needs 8 or more"):
         cameras_of_poses(picture, dict(list(points.items())[:7]), poses_m)
