@@ -130,11 +130,12 @@ class PicturePart:
                 file.write_bytes(content)
                 try:
                     found = read_camera_file(file)
-                    for camera in found.cameras:
+                    cameras = [one.read() for one in found.cameras]
+                    for camera in cameras:
                         check_camera(f"camera {camera.name}", camera)
                 except DuocapError as error:
                     raise PosingError(str(error).replace(str(file), name)) from error
-            self._rig, self._floor_known = {camera.name: camera for camera in found.cameras}, found.floor_known
+            self._rig, self._floor_known = {camera.name: camera for camera in cameras}, found.floor_known
             place = "with their places" if found.floor_known else "their lenses only, for its floor is not known: solve the place"
             self._page.say("Cameras of the rig", f"{', '.join(self._rig)}: choose one, {place}.")
 
