@@ -130,7 +130,7 @@ class PicturePart:
                 file.write_bytes(content)
                 try:
                     found = read_camera_file(file)
-                    cameras = [each.read() for each in found.cameras]
+                    cameras = [one.read() for one in found.cameras]
                     for camera in cameras:
                         check_camera(f"camera {camera.name}", camera)
                 except DuocapError as error:
