@@ -2,10 +2,12 @@
 
 import typer
 
+from tools.commands.physics.clean import clean
 from tools.commands.physics.forces import forces
 
 app = typer.Typer()
 app.command("forces")(forces)
+app.command("clean")(clean)
 
 
 @app.callback()
