@@ -12,7 +12,7 @@ import numpy as np
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from database.clips import runs
-from database.contacts import FLOOR_PERCENTILE, LOW_M, MIN_STILL, SLOW_M_S, STILL_M_S, contacts_of, floor_levels_m, speeds_m_s
+from database.contacts import FLOOR_PERCENTILE, LOW_M, MIN_STILL, STILL_M_S, contacts_of, floor_levels_m, speeds_m_s
 from reconstruct.models.physics.body import ContactPoints, FootPart
 
 NEAR_M = LOW_M / 2  # over its height when standing: a part next to a contact in time carries weight already, or still
@@ -24,6 +24,7 @@ GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane
 SLOPE_SIGMA = 0.03  # of what a recording calls level
 ROUNDS = 10
 OFF_GROUND_M = 0.03
+STANDS_M_S = 0.2  # slower parts must not move at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +106,16 @@ def contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: B
     middle = part_positions(points, point_m)
     ground = ground_under(middle, fps)
     speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(carrying.shape)
-    standing = carrying & (speed < SLOW_M_S)
+    standing = carrying & (speed < STANDS_M_S)
     over = ground.height_over(middle)
-    level = middle[..., 1] - over + ground.level_m
+    level = middle[..., 1] - over
     for foot in range(N_FEET):
         for part in FootPart:
+            stands = over[standing[:, foot, part], foot, part]
+            usual = float(np.median(stands)) if len(stands) else float(ground.level_m[foot, part])
+            level[:, foot, part] += usual
             for first, stop in runs(standing[:, foot, part]):
-                off = float(np.median(over[first:stop, foot, part])) - float(ground.level_m[foot, part])
+                off = float(np.median(over[first:stop, foot, part])) - usual
                 if abs(off) > OFF_GROUND_M:
                     level[first:stop, foot, part] += off
     return ContactPlan(carrying, standing, _point_levels(points, point_m, standing, level), np.ones(len(carrying), bool))

@@ -41,15 +41,15 @@ class SpacetimeSigmas:
     height; below_m: of a point below the ground.
     """
 
-    joint_m: float = 0.015
+    joint_m: float = 0.01
     rotation_rad: float = 0.15
     root_m_s2: float = 2.0
     joint_rad_s2: float = 15.0
     force: float = 0.005
     torque: float = 0.002
     muscle: float = 0.15
-    slide_m: float = 0.0002
-    height_m: float = 0.002
+    slide_m: float = 0.0005
+    height_m: float = 0.004
     below_m: float = 0.0015
 
 
