@@ -78,8 +78,8 @@ def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None
             q = earlier
             if len(earlier) < n:
                 for q in cleaned(task, earlier):
-                    progress(before + len(q), total)
                     _keep(part, key, np.concatenate([finished, q]))
+                    progress(before + len(q), total)
             finished = np.concatenate([finished, q])
             found.append(CleanedRange(rows, task, q))
     except KeyboardInterrupt as stop:

@@ -7,6 +7,7 @@ import numpy as np
 
 from config.arrays import Floats
 from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.clean import CleanOptions, cleaned, prepared
 from reconstruct.models.physics.contacts import part_positions
 from reconstruct.models.physics.dynamics import Dynamics, configurations
 from reconstruct.models.physics.forces import ContactForces, ForceOptions, contact_forces, root_wrench
@@ -71,8 +72,10 @@ def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState)
     chosen = contact_forces(dynamics, q, clip.fps)
     found = []
     options = (("residual analysis", None), ("6 Hz, usual of gait", GAIT_HZ), ("not filtered", np.inf))
-    for name, cutoff in options:
-        forces = contact_forces(dynamics, q, clip.fps, ForceOptions(cutoff_hz=cutoff, parts=chosen.parts))
+    *_, clean = cleaned(prepared(dynamics, q, clip.fps, CleanOptions(parts=chosen.parts)))
+    motions = [(name, q, cutoff) for name, cutoff in options] + [("cleaned", clean, np.inf)]
+    for name, motion, cutoff in motions:
+        forces = contact_forces(dynamics, motion, clip.fps, ForceOptions(cutoff_hz=cutoff, parts=chosen.parts))
         points = dynamics.points
         plain = FootForces(*split_by_position(dynamics, forces))
         ours = FootForces(forces.foot_forces(points.foot), forces.pressure_centers(points.foot)[0])
