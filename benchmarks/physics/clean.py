@@ -4,7 +4,8 @@
 
 Clips of the evaluation's protocol go through the estimator with nine markers and 5 mm of noise, or with --rendered through the
 whole chain of two simulated cameras, calibrated from a T-pose. The poses found, not filtered and feet not locked, are cleaned.
-Before and after: slide of the feet where the true motion has them in contact, error of all joints, of the feet, and of the joints
+Before and after: slide of ankles and balls of the feet where the true motion has them in contact (which slide there themselves),
+slide of soles that stand, error of all joints, of the feet, and of the joints
 relative to the hips, jitter of the joints as RMS jerk error, and what no contact gives.
 """
 
@@ -53,7 +54,9 @@ class CleanFigures:
     frames: int
     seconds: float
     moved_mm: float
+    true_slide_mm: float
     slide_mm: tuple[float, float]
+    standing_mm: tuple[float, float]
     joint_mm: tuple[float, float]
     foot_mm: tuple[float, float]
     local_mm: tuple[float, float]
@@ -105,6 +108,9 @@ def measured(known: KnownMotion) -> CleanFigures:
     def error(joints: Floats, truth: Floats) -> float:
         return 1e3 * float(np.linalg.norm(joints - truth, axis=2).mean())
 
+    def slide(joints: Floats) -> float:
+        return 1e3 * float(np.linalg.norm(np.diff(joints[:, CONTACT_INDEX], axis=0), axis=2)[still].mean())
+
     def jerk(joints: Floats) -> float:
         return float(np.sqrt(((np.diff(joints - true, n=3, axis=0) * known.fps**3) ** 2).sum(axis=2).mean()))
 
@@ -113,7 +119,9 @@ def measured(known: KnownMotion) -> CleanFigures:
         frames=len(q),
         seconds=spent,
         moved_mm=error(after, before),
-        slide_mm=_pair(1e3 * float(np.linalg.norm(np.diff(p[:, CONTACT_INDEX], axis=0), axis=2)[still].mean()) for p in both),
+        true_slide_mm=slide(true),
+        slide_mm=_pair(slide(p) for p in both),
+        standing_mm=_pair(each.slide_mm for each in found),
         joint_mm=_pair(error(p, true) for p in both),
         foot_mm=_pair(error(p[:, CONTACT_INDEX], true[:, CONTACT_INDEX]) for p in both),
         local_mm=_pair(error(p - p[:, :1], true - true[:, :1]) for p in both),
@@ -130,7 +138,8 @@ def _pair(values: Iterable[float]) -> tuple[float, float]:
 
 
 COLUMNS = (
-    ("slide_mm", "slide mm/frame", 1.0, 2),
+    ("slide_mm", "slide mm/frame", 1.0, 1),
+    ("standing_mm", "of soles", 1.0, 2),
     ("joint_mm", "joints mm", 1.0, 1),
     ("foot_mm", "feet mm", 1.0, 1),
     ("local_mm", "relative mm", 1.0, 1),
@@ -150,12 +159,15 @@ def main() -> None:
     given = parser.parse_args()
     database = protocol_database(given.motion, None)
     find = rendered if given.rendered else estimated
-    print(f"{'clip':<8}{'frames':>7}{'s':>7}{'moved mm':>10}" + "".join(f"{title:>18}" for _, title, _, _ in COLUMNS))
+    print(
+        f"{'clip':<8}{'frames':>7}{'s':>7}{'moved mm':>10}{'true slide':>12}"
+        + "".join(f"{title:>18}" for _, title, _, _ in COLUMNS)
+    )
     runs = []
     for stem in given.clip:
         run = measured(find(stem, given.motion, database, given.seconds))
         runs.append(run)
-        line = f"{run.clip:<8}{run.frames:>7}{run.seconds:>7.1f}{run.moved_mm:>10.1f}"
+        line = f"{run.clip:<8}{run.frames:>7}{run.seconds:>7.1f}{run.moved_mm:>10.1f}{run.true_slide_mm:>12.1f}"
         for name, _, scale, digits in COLUMNS:
             first, second = getattr(run, name)
             line += f"{f'{scale * first:.{digits}f} > {scale * second:.{digits}f}':>18}"

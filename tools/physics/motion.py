@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ from calibration.subject.subject import read_subject
 from config.arrays import Floats
 from config.errors import DuocapError
 from database.clips import Clip, runs
+from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean
 from database.files.read import SUFFIXES, read_clip
 from database.files.trc import read_trc
+from database.geometry.rotations import geodesic_rad
 from reconstruct.models.physics.contacts import MIN_FRAMES
 from reconstruct.models.physics.dynamics import configurations
 from reconstruct.pose import TrackingState
@@ -63,7 +66,7 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
     else:
-        motion = motion_of_clip(read_clip(file), file.name)
+        motion = motion_of_clip(clean(read_clip(file))[0], file.name)
     if not motion.ranges:
         raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
@@ -75,20 +78,37 @@ def motion_of_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> Physic
     info = TakeInfo(subject=clip.skeleton.name, source=name)
     tracked = (TrackingState.TRACKING,) * n
     take = Take(clip.skeleton, np.arange(n) / clip.fps, tracked, clip.rotvec.copy(), clip.root_m.copy(), info=info)
-    return PhysicalMotion(name, take, clip.fps, _tracked(take), notes)
+    ranges = _tracked(take, clip.fps)
+    return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_left_out(take, ranges)))
 
 
 def motion_of_take(take: Take, up: ArrayLike | None, name: str) -> PhysicalMotion:
     """Return a take as a motion, at its own mean rate; made level by `up` where its floor is not known."""
     level = take if take.info.floor_known else upright(take, up)
     even = evenly_timed(level)
-    return PhysicalMotion(name, even, 1.0 / frame_period_s(even.seconds), _tracked(even))
+    fps = 1.0 / frame_period_s(even.seconds)
+    ranges = _tracked(even, fps)
+    return PhysicalMotion(name, even, fps, ranges, _left_out(even, ranges))
 
 
-def _tracked(take: Take) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of frames that have a pose, those too short for accelerations left out."""
+def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
     usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
-    return tuple((first, stop) for first, stop in runs(usable) if stop - first >= MIN_FRAMES)
+    local = take.local_rotations()
+    turned = geodesic_rad(local[:-1], local[1:]).max(axis=1, initial=0.0) * fps
+    moved = np.linalg.norm(np.diff(take.root_m, axis=0), axis=1) * fps
+    cuts = 1 + np.flatnonzero((turned > FLIP_RAD_PER_S) | (moved > ROOT_SPIKE_M_PER_S))
+    ranges = []
+    for first, stop in runs(usable):
+        edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
+        ranges += [(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
+    return tuple(ranges)
+
+
+def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+    """Say how many frames are in no range, if any."""
+    n = len(take) - sum(stop - first for first, stop in ranges)
+    return (f"{n} frames left out: nobody is tracked in them, or the motion jumps there",) if n else ()
 
 
 def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:

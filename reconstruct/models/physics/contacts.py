@@ -24,6 +24,7 @@ GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane
 SLOPE_SIGMA = 0.03  # of what a recording calls level
 ROUNDS = 10
 OFF_GROUND_M = 0.03
+DEEP_M = 0.06  # a point so far below the ground shows that the ground is not there, as on a ladder
 STANDS_M_S = 0.2  # slower parts must not move at all
 
 
@@ -118,7 +119,9 @@ def contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: B
                 off = float(np.median(over[first:stop, foot, part])) - usual
                 if abs(off) > OFF_GROUND_M:
                     level[first:stop, foot, part] += off
-    return ContactPlan(carrying, standing, _point_levels(points, point_m, standing, level), np.ones(len(carrying), bool))
+    levels = _point_levels(points, point_m, standing, level)
+    levels = np.where(point_m[..., 1] < levels - DEEP_M, point_m[..., 1], levels)
+    return ContactPlan(carrying, standing, levels, np.ones(len(carrying), bool))
 
 
 def _point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level_m: Floats) -> Floats:
