@@ -13,13 +13,14 @@ from config.files import atomic_write
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
 from reconstruct.models.physics.body import Body, body_of, stature_m
-from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES
+from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, ground_under, part_positions
 from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
 from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, contact_forces
 from tools.physics.motion import PhysicalMotion, Progress, read_motion
 
 AXES = "xyz"
 FEET = ("left", "right")
+IN_THE_AIR_M = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
     out = []
     for each in found:
         forces = each.forces
+        out += _contacts_in_the_air(each)
         floating = np.linalg.norm(forces.residual[:, :3], axis=1) > 0.5 * forces.weight_n
         if floating.mean() > 0.1:
             out.append(
@@ -155,6 +157,20 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
                 "no contact that bears it: the feet float, or stand on something else; clean the motion, or give contacts"
             )
     return out
+
+
+def _contacts_in_the_air(found: StretchForces) -> list[str]:
+    """Say which parts of the feet carry weight far above the ground."""
+    forces = found.forces
+    middle = part_positions(found.body.contacts, forces.point_m)
+    ground = ground_under(middle, forces.fps)
+    high = np.where(forces.parts, ground.height_over(middle) - ground.level_m, 0.0).reshape(len(forces.parts), -1)
+    worst = int(np.argmax(high.max(axis=0)))
+    n = int((high.max(axis=1) > IN_THE_AIR_M).sum())
+    if n == 0:
+        return []
+    most = f"{PART_NAMES[worst]} up to {1e2 * high[:, worst].max():.0f} cm"
+    return [f"in {n} frames a contact is in the air ({most} above the ground); its force is as asked, not as it can be"]
 
 
 def _rms(values: Floats) -> float:

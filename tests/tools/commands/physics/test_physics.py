@@ -13,6 +13,7 @@ from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.take import Take
 from tests.support.commands import duocap
+from tests.tools.commands.walked import Walked
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
@@ -53,6 +54,13 @@ def test_forces_are_written_and_their_contacts_can_be_given_back(
         assert u == pytest.approx(torque, abs=1e-3)  # nothing touches the head
     assert duocap(capsys, "physics", "forces", walk, "--out", again, "--mass", 70, "--contacts", out).status == 0
     assert again.read_text() == out.read_text()
+    header, *lines = out.read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    for row in cells:
+        row[header.split(",").index("leftHeel")] = "1"  # through the swing as well
+    again.write_text("\n".join([header, *(",".join(row) for row in cells)]) + "\n")
+    done = duocap(capsys, "physics", "forces", walk, "--out", tmp_path / "h.csv", "--contacts", again)
+    assert done.status == 0 and "a contact is in the air (leftHeel up to" in done.err
 
 
 def test_a_clean_take_is_told_and_played(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,3 +140,14 @@ def test_without_the_library_one_line_says_what_to_install(
     done = duocap(capsys, "physics", "clean", walk, "--out", tmp_path / "c.bvh")
     library.pinocchio.cache_clear()
     assert done.status == 1 and 'pip install "duocap[physics]"' in done.last and "conda-forge" in done.last
+
+
+@pytest.mark.slow
+def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [word for name in ("clean.bvh", "clean.c3d") for word in ("--out", tmp_path / name)]
+    done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
+    assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
+    assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
+    for words, said in ((("--mass", 70), "add --physics"), (("--physics",), "name a file by --out")):
+        refused = duocap(capsys, *walked.replay_words("--no-publish", *words))
+        assert refused.status != 0 and said in refused.err
