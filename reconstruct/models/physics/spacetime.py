@@ -81,15 +81,17 @@ class SpacetimeProblem:
 
 
 class SpacetimeState(NamedTuple):
-    """A motion q (N, 95), the weights of its forces, (N, P, 4) by weight, and the cost."""
+    """A motion q (N, 95), the weights of its forces, (N, P, 4) by weight, and the cost; residuals by term, and its forces."""
 
     q: Floats
     weights: Floats
     cost: float
+    terms: dict[str, Floats]
+    forces: "InnerForces"
 
 
-class _Forces(NamedTuple):
-    """Of inner frames: root wrench (n, 6) less contacts and its parts A (n, 6, 4 P), by weight; x (n, 4 P); contact forces."""
+class InnerForces(NamedTuple):
+    """Of inner frames, n: root wrench (n, 6) less contacts and its parts A (n, 6, 4 P), by weight; x (n, 4 P); contact forces."""
 
     motion: Motion
     u: Floats
@@ -104,12 +106,13 @@ def start_state(problem: SpacetimeProblem, q: Floats) -> SpacetimeState:
     found = _forces(problem, q)
     weights = np.zeros((len(q), len(problem.dynamics.points), N_EDGES))
     weights[1:-1] = found.x.reshape(len(q) - 2, -1, N_EDGES)
-    return SpacetimeState(q, weights, _cost(problem, q, found))
+    terms = _residual_terms(problem, q)
+    return SpacetimeState(q, weights, _cost(problem, terms, found), terms, found)
 
 
 def step(problem: SpacetimeProblem, state: SpacetimeState, damping: float) -> SpacetimeState | None:
     """Return the state after one damped step, None where the equations are singular or the cost is not finite."""
-    change = _blocks(problem, state.q).solve(damping, problem.n_fixed)
+    change = _blocks(problem, state).solve(damping, problem.n_fixed)
     if change is None or not np.isfinite(change).all():
         return None
     moved = start_state(problem, problem.dynamics.integrate(state.q, change))
@@ -133,11 +136,11 @@ def minimised(problem: SpacetimeProblem, q: Floats, max_steps: int = MAX_STEPS, 
     return state
 
 
-def _forces(problem: SpacetimeProblem, q: Floats) -> _Forces:
+def _forces(problem: SpacetimeProblem, q: Floats) -> InnerForces:
     """Return the best forces of a motion at its inner frames."""
     d = problem.dynamics
     inner = q[1:-1]
-    motion = Motion(inner, *velocities(steps_of(d, q), 1.0 / problem.fps))
+    motion = Motion(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
     u = d.generalized_forces(motion)
     wrench = root_wrench(d, inner, u) / problem.weight_n
     B = cone_basis(problem.friction)
@@ -151,7 +154,7 @@ def _forces(problem: SpacetimeProblem, q: Floats) -> _Forces:
     rate = np.full(max(len(inner) - 1, 0), _rate(problem))
     x = minimise_nonnegative(CoupledSquares(H, g, rate, free))
     force_n = problem.weight_n * np.einsum("ik,npk->npi", B, x.reshape(len(inner), -1, N_EDGES))
-    return _Forces(motion, u, A, wrench, x, force_n)
+    return InnerForces(motion, u, A, wrench, x, force_n)
 
 
 def _wrench_sigma(problem: SpacetimeProblem) -> Floats:
@@ -173,8 +176,7 @@ def _residual_terms(problem: SpacetimeProblem, q: Floats) -> dict[str, Floats]:
     """Return the residuals of a motion that its forces have no part in, by term, over their standard deviations."""
     s, d = problem.sigmas, problem.dynamics
     change = d.difference(problem.given, q)
-    a = velocities(steps_of(d, q), 1.0 / problem.fps)[1]
-    wanted = velocities(steps_of(d, problem.smooth), 1.0 / problem.fps)[1]
+    a, wanted = (velocities(d.difference(x[:-1], x[1:]), 1.0 / problem.fps)[1] for x in (q, problem.smooth))
     point_m = d.contact_positions(q)
     middle = part_positions(d.points, point_m)
     still = problem.plan.standing[1:] & problem.plan.standing[:-1]
@@ -199,9 +201,9 @@ def _acceleration_sigma(problem: SpacetimeProblem) -> Floats:
     return np.concatenate([np.full(3, problem.sigmas.root_m_s2), np.full(N_TANGENT - 3, problem.sigmas.joint_rad_s2)])
 
 
-def _cost(problem: SpacetimeProblem, q: Floats, found: _Forces) -> float:
+def _cost(problem: SpacetimeProblem, terms: dict[str, Floats], found: InnerForces) -> float:
     """Return the sum of squares of all terms."""
-    total = sum(float((e**2).sum()) for e in _residual_terms(problem, q).values())
+    total = sum(float((e**2).sum()) for e in terms.values())
     residual = (found.wrench - np.einsum("nij,nj->ni", found.A, found.x)) / _wrench_sigma(problem)
     torque = problem.dynamics.generalized_forces(found.motion, found.force_n)[:, N_ROOT:] / _muscle_sigma(problem)
     total += float((residual**2).sum() + (torque**2).sum() + (found.x**2).sum() / EVEN_SIGMA**2)
@@ -215,22 +217,21 @@ def _muscle_sigma(problem: SpacetimeProblem) -> float:
     return problem.sigmas.muscle * problem.weight_n * problem.dynamics.body.skeleton.height_m
 
 
-def _blocks(problem: SpacetimeProblem, q: Floats) -> FrameBlocks:
+def _blocks(problem: SpacetimeProblem, state: SpacetimeState) -> FrameBlocks:
     """Return the normal equations of a motion."""
-    blocks = FrameBlocks.zero(len(q), N_TANGENT)
-    _add_pose(problem, q, blocks)
-    _add_dynamics(problem, q, blocks)
+    blocks = FrameBlocks.zero(len(state.q), N_TANGENT)
+    _add_pose(problem, state, blocks)
+    _add_dynamics(problem, state, blocks)
     return blocks
 
 
-def _add_pose(problem: SpacetimeProblem, q: Floats, blocks: FrameBlocks) -> None:
+def _add_pose(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlocks) -> None:
     """Add the terms of single frames and neighbouring pairs: joints, rotations, feet."""
     s, d = problem.sigmas, problem.dynamics
-    n = len(q)
-    e = _residual_terms(problem, q)
+    n, e = len(state.q), state.terms
     joints, points = np.empty((n, 3 * N_JOINTS, N_TANGENT)), np.empty((n, len(d.points), 3, N_TANGENT))
     every, zero = np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))
-    for t, row in enumerate(q):
+    for t, row in enumerate(state.q):
         joints[t] = d.point_jacobian(row, every, zero).reshape(-1, N_TANGENT)
         points[t] = d.contact_jacobian(row)
     blocks.add_frames(joints / s.joint_m, e["joints"].reshape(n, -1))
@@ -251,14 +252,12 @@ def _add_pose(problem: SpacetimeProblem, q: Floats, blocks: FrameBlocks) -> None
     blocks.add_frames(np.where(low, points[:, :, 1], 0.0) / s.below_m, e["below"])
 
 
-def _add_dynamics(problem: SpacetimeProblem, q: Floats, blocks: FrameBlocks) -> None:
+def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, blocks: FrameBlocks) -> None:
     """Add accelerations, the root's residual with the weights eliminated, and joint torques."""
-    d = problem.dynamics
-    rates = rates_of(steps_of(d, q), 1.0 / problem.fps)
+    d, found = problem.dynamics, state.forces
+    rates = rates_of(steps_of(d, state.q), 1.0 / problem.fps)
     sigma = _acceleration_sigma(problem)[:, None]
-    e = _residual_terms(problem, q)["accelerations"]
-    blocks.add_triples(rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, e)
-    found = _forces(problem, q)
+    blocks.add_triples(rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
     n = len(found.u)
     by_q, by_v, by_a = (np.empty((n, N_TANGENT, N_TANGENT)) for _ in range(3))
     u = np.empty((n, N_TANGENT))
@@ -274,7 +273,7 @@ def _add_dynamics(problem: SpacetimeProblem, q: Floats, blocks: FrameBlocks) -> 
     blocks.add_triples(whiten @ before, whiten @ at, whiten @ after, (whiten @ u[..., None])[..., 0])
 
 
-def _root_whitening(problem: SpacetimeProblem, found: _Forces, t: int, R: Floats) -> Floats:
+def _root_whitening(problem: SpacetimeProblem, found: InnerForces, t: int, R: Floats) -> Floats:
     """Return the root of the information of the root's residual in the hips' axes, (6, 6), with lambda free to follow.
 
     A weight x = exp(lambda) changes by x dlambda; each edge that does adds its wrench to what the residual may be.

@@ -54,9 +54,8 @@ def rates_of(steps: Steps, dt_s: float) -> Rates:
     )
 
 
-def velocities(steps: Steps, dt_s: float) -> tuple[Floats, Floats]:
-    """Return velocities and accelerations of the inner frames, (N - 2, 72) each."""
-    d = steps.d
+def velocities(d: Floats, dt_s: float) -> tuple[Floats, Floats]:
+    """Return velocities and accelerations of the inner frames, (N - 2, 72) each, from the steps, (N - 1, 72)."""
     return 0.5 * (d[1:] + d[:-1]) / dt_s, (d[1:] - d[:-1]) / dt_s**2
 
 

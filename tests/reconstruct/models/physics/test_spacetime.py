@@ -27,7 +27,7 @@ def test_derivatives_of_steps_are_those_of_central_differences() -> None:
     blocks = {"v": (rates.v_before, rates.v_at, rates.v_after), "a": (rates.a_before, rates.a_at, rates.a_after)}
     for frame in range(3):
         direction = rng.normal(size=(3, N_TANGENT)) * (np.arange(3) == frame)[:, None]
-        ends = [velocities(steps_of(d, d.integrate(q, s * direction)), 0.1) for s in (1e-6, -1e-6)]
+        ends = [velocities(steps_of(d, d.integrate(q, s * direction)).d, 0.1) for s in (1e-6, -1e-6)]
         for k, name in enumerate("va"):
             numeric = (ends[0][k] - ends[1][k])[0] / 2e-6
             np.testing.assert_allclose(blocks[name][frame][0] @ direction[frame], numeric, atol=1e-5 * np.abs(numeric).max())
