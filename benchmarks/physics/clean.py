@@ -1,6 +1,6 @@
 """`duocap physics clean` on reconstructed walks, against the truth.
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.physics.clean --motion DIR [--clip 07_08 ...] [--seconds 6] [--rendered] [--json F]
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.physics.clean --motion DIR [--clip 07_08 ...] [--seconds 6] [--rendered]
 
 Clips of the evaluation's protocol go through the estimator with nine markers and 5 mm of noise, or with --rendered through the
 whole chain of two simulated cameras, calibrated from a T-pose. The poses found, not filtered and feet not locked, are cleaned.

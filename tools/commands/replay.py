@@ -32,6 +32,7 @@ from tools.export import FORMATS, ExportFile, check_apart, format_of, write_take
 from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
+    from calibration.camera import Rig
     from calibration.subject.subject import Subject
     from config.arrays import Floats
     from stream.export.take import Take, TakeInfo
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 LEFT_OR_SESSION = Annotated[
     str,
     typer.Argument(
-        metavar="LEFT", help="Left camera: a video file or a folder of images; or a session's folder, alone.", show_default=False
+        metavar="LEFT",
+        help="Left camera: a video file or a folder of images; or, alone, the folder of a session, or of a project of caliscope, "
+        "FreeMoCap, Pose2Sim or EasyMocap.",
+        show_default=False,
     ),
 ]
 RigFile = Annotated[Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
@@ -78,6 +82,12 @@ Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of 
 
 Physics = Annotated[bool, typer.Option("--physics", help="Make what is exported obey physics (duocap physics clean).")]
 Mass = Annotated[float | None, typer.Option("--mass", metavar="KG", help="With --physics: of the performer.", show_default=False)]
+Cameras = Annotated[
+    str | None,
+    typer.Option(
+        "--cameras", metavar="LEFT,RIGHT", help="Of a project of another program: which of its cameras.", show_default=False
+    ),
+]
 Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
 
 
@@ -110,6 +120,7 @@ def replay(
     subject: SubjectFile = None,
     right: RIGHT = None,
     camera: Camera = "left",
+    cameras: Cameras = None,
     database: DATABASE = None,
     background: BACKGROUND = None,
     timestamps: TIMESTAMPS = None,
@@ -174,23 +185,41 @@ def replay(
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
             raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
-    for option, file in {"--rig": rig, "--subject": subject}.items():
+    pair, given = (left, right), None
+    if right is None and Path(left).is_dir() and (found := _of_project(Path(left), cameras)) is not None:
+        pair, given = found
+    if cameras and given is None:
+        raise typer.BadParameter(f"{left} is no folder of a project of another program", param_hint="--cameras")
+    for option, file in {"--rig": rig or given, "--subject": subject}.items():
         if file is None:
             raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
-    assert rig is not None and subject is not None
-    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
-    _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)
+    known = rig or given
+    assert known is not None and subject is not None
+    spec = (*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
+    _replay_videos(with_model(settings, model), spec, (known, subject, database), wishes, hide or (), overlay)
+
+
+def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig] | None":
+    """Return two videos of another program's project and their rig, None where there is none. Raises DuocapError."""
+    from tools.replay.project import open_project, project_pair
+
+    project = open_project(folder)
+    if project is None:
+        return None
+    left, right = project_pair(project, cameras)
+    typer.echo(f"{project.calibration.name}: {left} ({project.videos[left].name}), {right} ({project.videos[right].name})")
+    return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right))
 
 
 def _replay_videos(
     settings: Settings,
     videos: tuple[str, str | None, Path | None, float | None, tuple[float, float] | None, int],
-    made_for: tuple[Path, Path, Path | None],
+    made_for: "tuple[Path | Rig, Path, Path | None]",
     wishes: ReplayTask,
     hide: Sequence[str],
     overlay: Path | None,
 ) -> None:
-    """Replay videos as RecordingSpec names them, with the rig, the subject and the database of `made_for`."""
+    """Replay videos as RecordingSpec names them, with the rig (or its file), the subject and the database of `made_for`."""
     from calibration.formats.rig_file import read_one_camera, read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import CaptureRecording, RecordingSpec
@@ -205,19 +234,20 @@ def _replay_videos(
 
     spec, (rig, subject, database) = RecordingSpec(*videos), made_for
     settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
-    cameras = read_one_camera(rig, spec.column) if lone else read_rig(rig)
+    if isinstance(rig, Path):
+        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
     performer = read_subject(subject)
     poses = open_or_default(database)
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(settings, performer, rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime) as sink,
             replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
             progress_bar("replay") as progress,
         ):
             result = run_replay(
                 recording,
-                cameras,
+                rig,
                 performer,
                 poses,
                 settings,
@@ -228,11 +258,11 @@ def _replay_videos(
                 progress=progress,
                 style=wishes.style,
             )
-        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=cameras.floor_known)
+        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
         result = _finish(result, performer, info, wishes)
         if overlay is not None:
             with progress_bar("overlay") as progress:
-                write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
+                write_overlay(overlay, recording, rig, performer, result.poses, result.markers, progress)
 
 
 def _replay_session(
@@ -263,7 +293,9 @@ def _replay_session(
     session = replace(session, settings=settings)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(
+                settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime
+            ) as sink,
             progress_bar("replay") as progress,
         ):
             parts = video_parts(session) if video else journal_parts(session)
