@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from calibration.subject.poses import poses_of_markers
 from calibration.subject.subject import read_subject
+from capture.rate import frame_period_s
 from config.arrays import Floats
 from config.errors import DuocapError
 from database.clips import Clip, runs
@@ -22,7 +23,7 @@ from reconstruct.models.physics.dynamics import configurations
 from reconstruct.pose import TrackingState
 from stream.export.from_recording import motion_from_recording
 from stream.export.resampling import evenly_timed
-from stream.export.take import Take, TakeInfo, frame_period_s
+from stream.export.take import Take, TakeInfo
 from stream.export.upright import upright
 from stream.recording.folders import take_of
 from stream.recording.recording import open_recording
