@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.files import atomic_write
 from config.joints import JOINTS
@@ -55,8 +55,13 @@ class CleanInterruptedError(DuocapError):
     """Cleaning was stopped; what is done is kept."""
 
 
-def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress) -> SoundTake:
-    """Clean all ranges of a motion. part: keeps what is done after each window, and is gone on from; None: nothing is kept.
+def clean_motion(
+    motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress, parts: Bools | None = None
+) -> SoundTake:
+    """Clean all ranges of a motion.
+
+    part: keeps what is done after each window, and is gone on from; None: nothing is kept; parts: contacts that are given, (N, 2,
+    3), None to detect them.
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
@@ -66,14 +71,19 @@ def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None
     if not ranges:
         raise DuocapError(f"{motion.name}: no {LEAST_FRAMES} frames in a row in which somebody is tracked; give a longer motion")
     total = sum(stop - first for first, stop in ranges)
-    key = _key(motion, options)
+    key = _key(motion, options, parts)
     done = _kept(part, key, total)
     found: list[CleanedRange] = []
     finished = np.empty((0, N_CONFIGURATION))
     try:
         for rows in ranges:
             n = rows[1] - rows[0]
-            task = prepared(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction))
+            task = prepared(
+                dynamics,
+                motion.configurations(rows),
+                motion.fps,
+                CleanOptions(options.friction, None if parts is None else parts[slice(*rows)]),
+            )
             before, earlier = len(finished), done[len(finished) : len(finished) + n]
             q = earlier
             if len(earlier) < n:
@@ -92,12 +102,13 @@ def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None
     return SoundTake(take, tuple(_lines(motion, take, body, found)), tuple(_warnings(motion, found)))
 
 
-def _key(motion: PhysicalMotion, options: BodyOptions) -> bytes:
+def _key(motion: PhysicalMotion, options: BodyOptions, parts: Bools | None) -> bytes:
     """Return what a kept part belongs to: motion, body and options."""
     digest = hashlib.sha256(VERSION)
     skeleton = motion.take.skeleton
     for array in (motion.take.rotvec, motion.take.root_m, skeleton.offsets_m, skeleton.tails_m):
         digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(b"" if parts is None else parts.tobytes())
     digest.update(repr((motion.fps, motion.ranges, options)).encode())
     return digest.digest()
 

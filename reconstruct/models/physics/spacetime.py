@@ -257,7 +257,8 @@ def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, blocks: Fram
     d, found = problem.dynamics, state.forces
     rates = rates_of(steps_of(d, state.q), 1.0 / problem.fps)
     sigma = _acceleration_sigma(problem)[:, None]
-    blocks.add_triples(rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
+    accelerations = (rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
+    blocks.add_diagonal_triples(*accelerations, N_ROOT)
     n = len(found.u)
     by_q, by_v, by_a = (np.empty((n, N_TANGENT, N_TANGENT)) for _ in range(3))
     u = np.empty((n, N_TANGENT))

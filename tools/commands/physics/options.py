@@ -24,3 +24,7 @@ Friction = Annotated[float, typer.Option("--friction", metavar="MU", help="Coeff
 Subject = Annotated[
     Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
 ]
+Contacts = Annotated[
+    Path | None,
+    typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
+]
