@@ -43,8 +43,8 @@ class SpacetimeSigmas:
 
     joint_m: float = 0.01
     rotation_rad: float = 0.15
-    root_m_s2: float = 2.0
-    joint_rad_s2: float = 15.0
+    root_m_s2: float = 1.0
+    joint_rad_s2: float = 10.0
     force: float = 0.005
     torque: float = 0.002
     muscle: float = 0.15

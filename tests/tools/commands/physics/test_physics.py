@@ -70,6 +70,7 @@ def test_a_clean_take_is_told_and_played(walk: Path, tmp_path: Path, capsys: pyt
     assert read_clip(out).n_frames == 60 and not list(tmp_path.glob(".*.part"))
 
 
+@pytest.mark.slow
 def test_what_is_clean_is_kept_when_stopped_and_gone_on_from(tmp_path: Path) -> None:
     motion = motion_of_clip(clip_slice(WALK, 20, 180), "walk")
     part, options, frames = tmp_path / "part", BodyOptions(70.0), list[int]()
