@@ -19,7 +19,7 @@ from reconstruct.models.physics.contacts import (
     contact_parts,
     point_contacts,
 )
-from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, Motion
+from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, MotionRates
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
 from reconstruct.models.physics.smoothing import smoothed
@@ -42,7 +42,7 @@ class ContactForces:
     torque about the hips in the world's axes, (N, 6) [N, Nm]; weight_n: of the body.
     """
 
-    motion: Motion
+    motion: MotionRates
     fps: float
     parts: Bools
     point_m: Floats
@@ -89,7 +89,9 @@ def contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOpti
     return replace(forces_of_motion(dynamics, motion, fps, parts, options.friction), cutoff_hz=smooth.cutoff_hz)
 
 
-def forces_of_motion(dynamics: Dynamics, motion: Motion, fps: float, parts: Bools, friction: float = FRICTION) -> ContactForces:
+def forces_of_motion(
+    dynamics: Dynamics, motion: MotionRates, fps: float, parts: Bools, friction: float = FRICTION
+) -> ContactForces:
     """Return the forces of a motion whose velocities and accelerations are known. parts: in contact, (N, 2, 3)."""
     u = dynamics.generalized_forces(motion)
     wrench = root_wrench(dynamics, motion.q, u)

@@ -19,7 +19,7 @@ from config.joints import N_JOINTS
 from reconstruct.models.physics.banded import FrameBlocks
 from reconstruct.models.physics.body import FootPart
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, ContactPlan, part_positions, point_contacts
-from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, Motion
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, MotionRates
 from reconstruct.models.physics.forces import EVEN_SIGMA, RATE_S, root_wrench, wrench_of_edges
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
@@ -93,7 +93,7 @@ class SpacetimeState(NamedTuple):
 class InnerForces(NamedTuple):
     """Of inner frames, n: root wrench (n, 6) less contacts and its parts A (n, 6, 4 P), by weight; x (n, 4 P); contact forces."""
 
-    motion: Motion
+    motion: MotionRates
     u: Floats
     A: Floats
     wrench: Floats
@@ -140,7 +140,7 @@ def _forces(problem: SpacetimeProblem, q: Floats) -> InnerForces:
     """Return the best forces of a motion at its inner frames."""
     d = problem.dynamics
     inner = q[1:-1]
-    motion = Motion(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
+    motion = MotionRates(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
     u = d.generalized_forces(motion)
     wrench = root_wrench(d, inner, u) / problem.weight_n
     B = cone_basis(problem.friction)
