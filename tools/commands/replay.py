@@ -34,7 +34,8 @@ from tools.outputs import VMC, vmc_outputs
 if TYPE_CHECKING:
     from calibration.camera import Rig
     from calibration.subject.subject import Subject
-    from stream.export.take import TakeInfo
+    from config.arrays import Floats
+    from stream.export.take import Take, TakeInfo
     from stream.publish.fanout import OutputFactory
     from tools.replay.replay import ReplayResult
 
@@ -79,6 +80,8 @@ Smooth = Annotated[
 Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
+Physics = Annotated[bool, typer.Option("--physics", help="Make what is exported obey physics (duocap physics clean).")]
+Mass = Annotated[float | None, typer.Option("--mass", metavar="KG", help="With --physics: of the performer.", show_default=False)]
 Cameras = Annotated[
     str | None,
     typer.Option(
@@ -105,6 +108,8 @@ class ReplayTask:
     record: Path | None
     style: Path | None
     save_style: Path | None
+    physics: bool
+    mass: float | None
 
 
 @with_settings
@@ -142,6 +147,8 @@ def replay(
     style: STYLE = None,
     save_style: SAVE_STYLE = None,
     no_style: NO_STYLE = False,
+    physics: Physics = False,
+    mass: Mass = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
     from capture.recording.session import is_session
@@ -158,7 +165,10 @@ def replay(
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
     outputs, record = vmc_outputs(vmc), checked_recording(record)
     settings = with_styles(settings, style, save_style, no_style)
-    wishes = ReplayTask(files, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
+    if physics or mass is not None:
+        _check_physics(files, physics)
+    publishes = publish and not verify
+    wishes = ReplayTask(files, report, smooth, publishes, view, realtime, outputs, record, style, save_style, physics, mass)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -305,15 +315,44 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
 
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, wishes.smooth)
-    take = result.take(performer, info)
+    take, up = result.take(performer, info), performer.up
+    if wishes.physics:
+        take, up = _sound(take, up, wishes)
     for wanted in wishes.files:
-        write_take(wanted, take, performer.up)
+        write_take(wanted, take, up)
     if wishes.report is not None:
         write_report(wishes.report, summary)
     if wishes.save_style is not None:
         _save_style(result, wishes.save_style)
     typer.echo("\n".join(report_lines(summary)))
     return result
+
+
+def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
+    """Raise what is wrong with --physics and --mass before anything is replayed."""
+    from reconstruct.models.physics.library import pinocchio
+
+    if not physics:
+        raise typer.BadParameter("is of the body that physics needs; add --physics", param_hint="--mass")
+    if not files:
+        raise typer.BadParameter("cleans what is written; name a file by --out", param_hint="--physics")
+    pinocchio()
+
+
+def _sound(take: "Take", up: "Floats", wishes: ReplayTask) -> "tuple[Take, Floats]":
+    """Return a take made physically sound, and its up direction."""
+    from tools.physics.clean import BodyOptions, clean_motion
+    from tools.physics.motion import UP, motion_of_take
+    from tools.progress import progress_bar
+
+    motion = motion_of_take(take, up, take.info.source)
+    with progress_bar("cleaning") as progress:
+        result = clean_motion(motion, BodyOptions(wishes.mass), None, progress)
+    for line in result.lines:
+        typer.echo(line)
+    for words in result.warnings:
+        typer.echo(f"duocap: warning: {words}", err=True)
+    return result.take, UP
 
 
 def _save_style(result: "ReplayResult", file: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
+from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.options import (
     C3d,
     Cameras,
@@ -33,6 +34,7 @@ from tools.commands.evaluate.poses import poses
 
 app = typer.Typer()
 app.command()(poses)
+app.command()(forces)
 
 
 @app.command()

@@ -1,0 +1,139 @@
+"""Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times and level."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.subject.poses import poses_of_markers
+from calibration.subject.subject import read_subject
+from capture.rate import frame_period_s
+from config.arrays import Floats
+from config.errors import DuocapError
+from database.clips import Clip, runs
+from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean
+from database.files.read import SUFFIXES, read_clip
+from database.files.trc import read_trc
+from database.geometry.rotations import geodesic_rad
+from reconstruct.models.physics.contacts import MIN_FRAMES
+from reconstruct.models.physics.dynamics import configurations
+from reconstruct.pose import TrackingState
+from stream.export.from_recording import motion_from_recording
+from stream.export.resampling import evenly_timed
+from stream.export.take import Take, TakeInfo
+from stream.export.upright import upright
+from stream.recording.folders import take_of
+from stream.recording.recording import open_recording
+
+RECORDING, TRC = ".mcap", ".trc"
+UP = np.array([0.0, 1.0, 0.0])
+N_TORSO = 3  # torso markers that place a body
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalMotion:
+    """A motion. take: at equal times, level; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
+    what was found or left out, for the user."""
+
+    name: str
+    take: Take
+    fps: float
+    ranges: tuple[tuple[int, int], ...]
+    notes: tuple[str, ...] = ()
+
+    def configurations(self, rows: tuple[int, int]) -> Floats:
+        """Return the configurations of a range of frames, (n, 95)."""
+        return configurations(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
+
+
+def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
+    """Read BVH, AMC, a recording, or the markers of a subject in TRC.
+
+    Raises DuocapError: it cannot be read, or holds nothing that has accelerations.
+    """
+    suffix = file.suffix.lower()
+    if not file.exists():
+        raise DuocapError(
+            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), recording ({RECORDING}) or markers ({TRC})"
+        )
+    if suffix == TRC:
+        motion = _of_markers(file, subject, progress)
+    elif subject is not None:
+        raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
+    elif file.is_dir() or suffix == RECORDING:
+        recorded = motion_from_recording(open_recording(take_of(file)))
+        motion = motion_of_take(recorded.take(), recorded.up, file.name)
+    elif suffix not in SUFFIXES:
+        kinds = ", ".join(SUFFIXES)
+        raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
+    else:
+        motion = motion_of_clip(clean(read_clip(file))[0], file.name)
+    if not motion.ranges:
+        raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
+    return motion
+
+
+def motion_of_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
+    """Return a clip as a motion."""
+    n = clip.n_frames
+    info = TakeInfo(subject=clip.skeleton.name, source=name)
+    tracked = (TrackingState.TRACKING,) * n
+    take = Take(clip.skeleton, np.arange(n) / clip.fps, tracked, clip.rotvec.copy(), clip.root_m.copy(), info=info)
+    ranges = _tracked(take, clip.fps)
+    return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_left_out(take, ranges)))
+
+
+def motion_of_take(take: Take, up: ArrayLike | None, name: str) -> PhysicalMotion:
+    """Return a take as a motion, at its own mean rate; made level by `up` where its floor is not known."""
+    level = take if take.info.floor_known else upright(take, up)
+    even = evenly_timed(level)
+    fps = 1.0 / frame_period_s(even.seconds)
+    ranges = _tracked(even, fps)
+    return PhysicalMotion(name, even, fps, ranges, _left_out(even, ranges))
+
+
+def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
+    usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
+    local = take.local_rotations()
+    turned = geodesic_rad(local[:-1], local[1:]).max(axis=1, initial=0.0) * fps
+    moved = np.linalg.norm(np.diff(take.root_m, axis=0), axis=1) * fps
+    cuts = 1 + np.flatnonzero((turned > FLIP_RAD_PER_S) | (moved > ROOT_SPIKE_M_PER_S))
+    ranges = []
+    for first, stop in runs(usable):
+        edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
+        ranges += [(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
+    return tuple(ranges)
+
+
+def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+    """Say how many frames are in no range, if any."""
+    n = len(take) - sum(stop - first for first, stop in ranges)
+    return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
+
+
+def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
+    """Pose a subject by the markers of a TRC. Raises DuocapError: no subject, or its markers are not in the file."""
+    if subject_file is None:
+        raise DuocapError(f"{file}: markers need the body that wears them; give it by --subject subject.toml")
+    points, subject = read_trc(file), read_subject(subject_file)
+    column = {label.removesuffix("_marker"): k for k, label in enumerate(points.labels)}
+    known = [m for m, name in enumerate(subject.markers.names) if name in column]
+    torso = subject.markers.torso[known]
+    if int(torso.sum()) < N_TORSO:
+        raise DuocapError(
+            f"{file}: of the markers of {subject_file.name} it has {len(known)}, {int(torso.sum())} of the torso; expected at "
+            f"least {N_TORSO} of the torso, called {', '.join(subject.markers.names[:3])}, ..."
+        )
+    columns = [column[subject.markers.names[m]] for m in known]
+    seen = points.valid[:, columns]
+    worn = (subject.joint[known], np.ascontiguousarray(subject.offset_m[known]), torso)
+    found = poses_of_markers(subject.skeleton, worn, points.point_m[:, columns], seen, progress)
+    fps = (len(points.seconds) - 1) / float(points.seconds[-1] - points.seconds[0]) if len(points.seconds) > 1 else 100.0
+    clip = Clip(file.stem, subject.skeleton, fps, found.rotvec, found.root_m)
+    posed = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"
+    return motion_of_clip(clip, file.name, (posed,))
