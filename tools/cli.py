@@ -67,6 +67,7 @@ COMMANDS = {
     "relay": CommandEntry("tools.commands.relay", False, "Hand the stream on to pages in a browser."),
     "view": CommandEntry("tools.commands.view", False, "Show the stream or recordings in the browser."),
     "style": CommandEntry("tools.commands.style.group", True, "Learn how somebody moves; pose bodies in that style."),
+    "physics": CommandEntry("tools.commands.physics.group", True, "Forces of motions, and motions that obey them."),
     "sparse": CommandEntry("tools.commands.sparse.group", True, "Train pose dictionaries; complete and clean poses by them."),
     "sync": CommandEntry("tools.commands.sync", False, "Find the time offset of two cameras in a recording."),
     "simulate": CommandEntry("tools.commands.simulate", False, "Render a motion as two videos with markers."),

@@ -8,7 +8,8 @@ lie in it, by a density over its length that has the segment's centre and spread
     foot (heel to tip): Foot, Toes                                 cut at the heights of the joints
 
 So the mass, centre and inertia of each segment in the rest pose are the table's, whichever joints a skeleton has. A joint that is
-left without mass (one that a file lacks lies on another), and the shoulders, take a small ball from the joint above.
+left without mass (one that a file lacks lies on another), and the shoulders, then take the mass of a small ball from the joint
+above, which moves the whole by a millimetre or two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ from reconstruct.models.physics.anthropometry import (
 
 SHOULDER_SHARE = 0.01  # of the body's mass, taken from the trunk
 LEAST_SHARE = 0.001  # of the body's mass, of any joint
+LEGS_OF_STATURE = 0.491  # hip to ankle (Drillis & Contini 1966, after Winter 2009, fig. 4.1)
 BALL_M = 0.04  # radius of gyration of what is taken
 SHORTEST_M = 1e-3
 HEEL_BEHIND = 0.25  # from the ankle, share of the way from ankle to tip of the toes, level
@@ -116,20 +118,26 @@ class Body(ReadOnlyArrays):
 
 
 def body_of(skeleton: Skeleton, mass_kg: float | None = None, table: Anthropometry = Anthropometry.MEAN) -> Body:
-    """Return a skeleton with the masses of a table; mass_kg None: usual for its height. Raises DuocapError."""
-    total_kg = usual_mass_kg(skeleton.height_m, table) if mass_kg is None else checked_mass_kg(mass_kg)
+    """Return a skeleton with the masses of a table; mass_kg None: usual for its stature. Raises DuocapError."""
+    total_kg = usual_mass_kg(stature_m(skeleton), table) if mass_kg is None else checked_mass_kg(mass_kg)
     rest = skeleton.rest_positions_m()
     lumps: dict[int, _Lump] = {}
     for segment in _segments(skeleton, rest, table):
         for joint, lump in _pieces(segment, rest):
             lumps[joint] = lump if joint not in lumps else lumps[joint].joined(lump)
     scale = total_kg / sum(lump.mass_kg for lump in lumps.values())
-    lumps = {joint: _Lump(scale * each.mass_kg, each.center_m, scale * each.inertia_kg_m2) for joint, each in lumps.items()}
+    lumps = {joint: each.scaled(scale) for joint, each in lumps.items()}
     _give_to_light_joints(lumps, skeleton, rest, total_kg)
     rows = [lumps[joint] for joint in range(N_JOINTS)]
     center_m = np.array([each.center_m for each in rows]) - rest
     inertia = np.array([each.inertia_kg_m2 for each in rows])
     return Body(skeleton, np.array([each.mass_kg for each in rows]), center_m, inertia, contact_points(skeleton))
+
+
+def stature_m(skeleton: Skeleton) -> float:
+    """Return a person's height: the skeleton's, or the one its legs tell where that is more, as files end short of the crown."""
+    legs = np.linalg.norm(skeleton.offsets_m[[JOINT_INDEX["leftLowerLeg"], JOINT_INDEX["leftFoot"]]], axis=1).sum()
+    return max(skeleton.height_m, float(legs) / LEGS_OF_STATURE)
 
 
 def contact_points(skeleton: Skeleton) -> ContactPoints:
@@ -169,12 +177,15 @@ class _Lump:
     center_m: Floats
     inertia_kg_m2: Floats
 
-    def joined(self, other: "_Lump", sign: float = 1.0) -> "_Lump":
-        """Return both as one; sign -1: without the other, which is a part."""
-        mass = self.mass_kg + sign * other.mass_kg
-        center = (self.mass_kg * self.center_m + sign * other.mass_kg * other.center_m) / mass
-        inertia = _about(self, center) + sign * _about(other, center)
-        return _Lump(mass, center, inertia)
+    def joined(self, other: "_Lump") -> "_Lump":
+        """Return both as one."""
+        mass = self.mass_kg + other.mass_kg
+        center = (self.mass_kg * self.center_m + other.mass_kg * other.center_m) / mass
+        return _Lump(mass, center, _about(self, center) + _about(other, center))
+
+    def scaled(self, factor: float) -> "_Lump":
+        """Return it with another density."""
+        return _Lump(factor * self.mass_kg, self.center_m, factor * self.inertia_kg_m2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +330,7 @@ def _axes(along: Floats, front: Floats) -> Floats:
 
 
 def _give_to_light_joints(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Floats, total_kg: float) -> None:
-    """Give the shoulders, and every joint with hardly any mass, a ball from the nearest heavy joint; the whole stays the same."""
+    """Give the shoulders, and every joint with hardly any mass, a ball's mass from the nearest heavy joint."""
     wanted = {JOINT_INDEX[side + "Shoulder"]: SHOULDER_SHARE * total_kg for side in ("left", "right")}
     for joint in range(N_JOINTS):
         least = wanted.get(joint, LEAST_SHARE * total_kg)
@@ -329,7 +340,7 @@ def _give_to_light_joints(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Flo
         giver = _heavy(joint, lumps, 4.0 * least)
         at = rest[joint] + (0.5 * skeleton.tails_m[joint] if joint in wanted else 0.0)
         ball = _ball(least - have, at)
-        lumps[giver] = lumps[giver].joined(ball, -1.0)
+        lumps[giver] = lumps[giver].scaled(1.0 - ball.mass_kg / lumps[giver].mass_kg)
         lumps[joint] = ball if joint not in lumps else lumps[joint].joined(ball)
 
 

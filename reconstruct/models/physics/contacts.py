@@ -1,0 +1,141 @@
+"""Which contact points carry weight, frame by frame.
+
+The parts of a foot are down where they are low and slow (`database.contacts`), and just before and after, while they are as near
+to the ground as the sole gives way: a heel carries weight before it has come to rest. The ground is the plane under the parts
+that are still: recordings are calibrated to some millimetres a metre only, and a foot that stands is where it stands.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from config.errors import DuocapError
+from database.clips import runs
+from database.contacts import FLOOR_PERCENTILE, LOW_M, MIN_STILL, STILL_M_S, contacts_of, floor_levels_m, speeds_m_s
+from reconstruct.models.physics.body import ContactPoints, FootPart
+
+NEAR_M = LOW_M / 2  # over its height when standing: a part next to a contact in time carries weight already, or still
+FAST_M_S = 2.5  # but not while it swings past the ground
+N_FEET, N_PARTS = 2, len(FootPart)
+PART_NAMES = tuple(f"{side}{part.name.title()}" for side in ("left", "right") for part in FootPart)
+MIN_FRAMES = 3
+GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane
+SLOPE_SIGMA = 0.03  # of what a recording calls level
+ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The plane y = height_m + slope[0] x + slope[1] z under a motion; level_m: of each part when it stands, over it, (2, 3)."""
+
+    height_m: float
+    slope: Floats
+    level_m: Floats
+
+    @property
+    def normal(self) -> Floats:
+        """The unit normal, (3,)."""
+        n = np.array([-self.slope[0], 1.0, -self.slope[1]])
+        return np.asarray(n / np.linalg.norm(n))
+
+    def height_over(self, point_m: Floats) -> Floats:
+        """Return heights of points over the plane, (..., 3) -> (...) [m]."""
+        return np.asarray(point_m[..., 1] - self.height_m - point_m[..., [0, 2]] @ self.slope)
+
+
+def contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
+    """Return which parts of the feet carry weight, (N, 2, 3), left and right by heel, ball and tip.
+
+    point_m: the contact points in the world, (N, P, 3) [m], Y up. The ground is where the parts are when they hardly move.
+    """
+    middle = part_positions(points, point_m)
+    down = np.zeros(middle.shape[:3], bool)
+    if len(middle) < MIN_FRAMES:
+        return down
+    ground = ground_under(middle, fps)
+    over = middle.copy()
+    over[..., 1] = ground.height_over(middle)
+    for pair in ((0, 1), (1, 2)):
+        found = contacts_of(_two_of(over, pair), fps).reshape(-1, N_FEET, 2).astype(bool)
+        down[:, :, list(pair)] |= found
+    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(down.shape)
+    for foot in range(N_FEET):
+        for part in FootPart:
+            height = over[:, foot, part, 1]
+            _extend(down[:, foot, part], height, speed[:, foot, part])
+    return down
+
+
+def ground_under(middle: Floats, fps: float) -> Ground:
+    """Return the plane under parts of feet, (N, 2, 3, 3) [m], by those that hardly move, the lowest of each frame."""
+    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(middle.shape[:3])
+    lowest = middle[..., 1] < middle[..., 1].min(axis=(1, 2), keepdims=True) + LOW_M
+    chosen = middle[(speed < STILL_M_S) & lowest]
+    slope, height = np.zeros(2), float(np.percentile(middle[..., 1], FLOOR_PERCENTILE))
+    if len(chosen) >= MIN_STILL:
+        center = np.median(chosen, axis=0)
+        rows = np.column_stack([chosen[:, [0, 2]] - center[[0, 2]], np.ones(len(chosen))])
+        prior = np.diag([(GROUND_SIGMA_M / SLOPE_SIGMA) ** 2] * 2 + [0.0])
+        found = np.array([0.0, 0.0, center[1]])
+        for _ in range(ROUNDS):
+            e = chosen[:, 1] - rows @ found
+            weight = 1.0 / (1.0 + (e / GROUND_SIGMA_M) ** 2)
+            found = np.linalg.solve(rows.T @ (weight[:, None] * rows) + prior, rows.T @ (weight * chosen[:, 1]))
+        slope = found[:2]
+        height = float(found[2] - slope @ center[[0, 2]])
+    flat = Ground(height, slope, np.zeros((N_FEET, len(FootPart))))
+    over = middle.copy()
+    over[..., 1] = flat.height_over(middle)
+    return Ground(height, slope, part_levels_m(over, fps))
+
+
+def _extend(down: Bools, height_m: Floats, speed_m_s: Floats) -> None:
+    """Extend contacts of one part, in place, to where it is as near the ground as the sole gives way. All (N,)."""
+    for first, stop in runs(down):
+        top = float(np.median(height_m[first:stop])) + NEAR_M
+        near = (height_m < top) & (speed_m_s < FAST_M_S)
+        n = first - 1
+        while n >= 0 and near[n] and not down[n]:
+            down[n] = True
+            n -= 1
+        n = stop
+        while n < len(down) and near[n] and not down[n]:
+            down[n] = True
+            n += 1
+
+
+def part_positions(points: ContactPoints, point_m: Floats) -> Floats:
+    """Return the middle of each part of each foot: (N, P, 3) -> (N, 2, 3, 3) [m]."""
+    out = np.empty((len(point_m), N_FEET, N_PARTS, 3))
+    for foot in range(N_FEET):
+        for part in FootPart:
+            out[:, foot, part] = point_m[:, (points.foot == foot) & (points.part == part)].mean(axis=1)
+    return out
+
+
+def part_levels_m(middle: Floats, fps: float) -> Floats:
+    """Return the height of each part when it stands, (2, 3) [m]: (N, 2, 3, 3) [m] world -> lowest still heights."""
+    level = np.empty((N_FEET, N_PARTS))
+    for pair in ((1, 2), (0, 1)):
+        four = _two_of(middle, pair)
+        found = floor_levels_m(np.ascontiguousarray(four[..., 1]), speeds_m_s(four, fps))
+        level[:, list(pair)] = found.reshape(N_FEET, 2)
+    return level
+
+
+def point_contacts(points: ContactPoints, parts: Bools) -> Bools:
+    """Return the contacts of points from those of the parts they belong to: (N, 2, 3) -> (N, P)."""
+    return np.asarray(parts[:, points.foot, points.part])
+
+
+def checked_parts(parts: Bools, n_frames: int) -> Bools:
+    """Return given contacts, (N, 2, 3). Raises DuocapError: they are of another number of frames."""
+    if parts.shape != (n_frames, N_FEET, N_PARTS):
+        raise DuocapError(f"contacts of {len(parts)} frames for a motion of {n_frames}; give one row for every frame")
+    return parts
+
+
+def _two_of(middle: Floats, pair: tuple[int, int]) -> Floats:
+    """Return two parts of both feet as `database.contacts` takes them, (N, 4, 3)."""
+    return np.ascontiguousarray(middle[:, :, list(pair)].reshape(len(middle), 2 * N_FEET, 3))

@@ -1,0 +1,137 @@
+"""Contact forces and joint torques of a motion: eq. 1 of Wei et al. 2011 solved for what moves the body.
+
+The generalized forces u = M q'' + C + h follow from the motion (eq. 3). Their first six rows, force and torque on the root, come
+from the ground alone; contact forces f = B w with weights w >= 0 (eq. 2, w = exp(lambda)) at the points in contact are sought
+that give them. There are more weights than equations, and between two feet any split is possible: forces that change less from
+frame to frame are preferred, and even ones. What the contacts cannot give is the residual, which is told.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from config.errors import DuocapError
+from reconstruct.models.physics.contacts import (
+    MIN_FRAMES,
+    N_FEET,
+    checked_parts,
+    contact_parts,
+    point_contacts,
+)
+from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, Motion
+from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
+from reconstruct.models.physics.smoothing import smoothed
+
+FRICTION = 0.8  # of shoes on a floor
+FORCE_SIGMA = 0.05  # residual force that is expected, share of the weight (Hicks et al. 2015)
+TORQUE_SIGMA = 0.01  # residual torque, share of the weight times the body's height (the same)
+RATE_S = 10.0  # how fast the weight on an edge of a cone changes, in body weights a second
+EVEN_SIGMA = 1.0  # how large it is, in body weights
+LEAST_LOAD = 0.05  # of the weight: with less on a foot its centre of pressure is not defined
+
+
+@dataclass(frozen=True, slots=True)
+class ContactForces:
+    """What moves a body, frame by frame.
+
+    motion: as the forces were computed of it; parts: which parts of the feet carry weight, (N, 2, 3); point_m: contact points,
+    (N, P, 3) [m] world; force_n: on each of them, (N, P, 3) [N] world; u: generalized forces (N, 72); torque: u less those of the
+    contacts, (N, 72) [N, Nm], its first six rows the residual in the hips' axes; residual: what no contact gives, force and
+    torque about the hips in the world's axes, (N, 6) [N, Nm]; weight_n: of the body.
+    """
+
+    motion: Motion
+    fps: float
+    parts: Bools
+    point_m: Floats
+    force_n: Floats
+    u: Floats
+    torque: Floats
+    residual: Floats
+    weight_n: float
+    cutoff_hz: float | None
+
+    def foot_forces(self, feet: np.ndarray) -> Floats:
+        """Return the force on each foot, (N, 2, 3) [N] world; feet: of each point, (P,)."""
+        return np.stack([self.force_n[:, feet == foot].sum(axis=1) for foot in range(N_FEET)], axis=1)
+
+    def pressure_centers(self, feet: np.ndarray) -> tuple[Floats, Bools]:
+        """Return the centre of pressure of each foot, (N, 2, 3) [m] world, and where it is defined, (N, 2)."""
+        load = self.force_n[..., 1:2]
+        total = np.stack([load[:, feet == foot].sum(axis=1) for foot in range(N_FEET)], axis=1)
+        sums = [(load * self.point_m)[:, feet == foot].sum(axis=1) for foot in range(N_FEET)]
+        defined = total[..., 0] > LEAST_LOAD * self.weight_n
+        return np.where(defined[..., None], np.stack(sums, axis=1) / np.where(defined[..., None], total, 1.0), 0.0), defined
+
+
+@dataclass(frozen=True, slots=True)
+class ForceOptions:
+    """How forces are found. friction: of the ground; cutoff_hz: of the motion before it is differentiated, None by its own
+    residuals, inf: not filtered; parts: contacts that are given, (N, 2, 3), None to detect them."""
+
+    friction: float = FRICTION
+    cutoff_hz: float | None = None
+    parts: Bools | None = None
+
+
+def contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOptions = ForceOptions()) -> ContactForces:
+    """Return the forces of a motion at equal times, (N >= 3, 95). Raises DuocapError: too short, or not finite."""
+    if len(q) < MIN_FRAMES:
+        raise DuocapError(f"a motion of {len(q)} frames has no accelerations; give at least {MIN_FRAMES} frames")
+    if not np.isfinite(q).all():
+        raise DuocapError("the motion holds numbers that are not finite; give one without gaps")
+    smooth = smoothed(dynamics.body.skeleton, q, fps, options.cutoff_hz)
+    point_m = dynamics.contact_positions(smooth.q)
+    parts = contact_parts(dynamics.points, point_m, fps) if options.parts is None else checked_parts(options.parts, len(q))
+    motion = dynamics.motion(smooth.q, 1.0 / fps)
+    return replace(forces_of_motion(dynamics, motion, fps, parts, options.friction), cutoff_hz=smooth.cutoff_hz)
+
+
+def forces_of_motion(dynamics: Dynamics, motion: Motion, fps: float, parts: Bools, friction: float = FRICTION) -> ContactForces:
+    """Return the forces of a motion whose velocities and accelerations are known. parts: in contact, (N, 2, 3)."""
+    u = dynamics.generalized_forces(motion)
+    wrench = root_wrench(dynamics, motion.q, u)
+    point_m = dynamics.contact_positions(motion.q)
+    carrying = point_contacts(dynamics.points, parts)
+    weight_n = dynamics.body.total_kg * float(np.linalg.norm(dynamics.gravity_m_s2))
+    if not weight_n > 0.0:
+        weight_n = dynamics.body.total_kg * 9.81  # without gravity: the unit that forces are compared with
+    B = cone_basis(friction)
+    A = wrench_of_edges(point_m - motion.q[:, None, :3], B)
+    weights = _weights(A, wrench, carrying, fps, weight_n, dynamics.body.skeleton.height_m)
+    force_n = np.einsum("ik,npk->npi", B, weights)
+    residual = wrench - np.einsum("nijk,njk->ni", A, weights)
+    torque = dynamics.generalized_forces(motion, force_n)
+    return ContactForces(motion, fps, parts, point_m, force_n, u, torque, residual, weight_n, None)
+
+
+def root_wrench(dynamics: Dynamics, q: Floats, u: Floats) -> Floats:
+    """Return force and torque about the hips on the root in the world's axes: (N, 72) -> (N, 6) [N, Nm]."""
+    out = np.empty((len(q), N_ROOT))
+    for n, row in enumerate(q):
+        R = dynamics.placements(row)[0][0]
+        out[n, :3], out[n, 3:] = R @ u[n, :3], R @ u[n, 3:6]
+    return out
+
+
+def wrench_of_edges(arm_m: Floats, B: Floats) -> Floats:
+    """Return force and torque about the hips of a weight of 1 on each edge: arm_m (N, P, 3) [m] from the hips -> (N, 6, P, 4)."""
+    out = np.empty((len(arm_m), N_ROOT, arm_m.shape[1], N_EDGES))
+    out[:, :3] = B[None, :, None, :]
+    out[:, 3:] = np.moveaxis(np.cross(arm_m[:, :, None, :], B.T[None, None]), 3, 1)
+    return out
+
+
+def _weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, weight_n: float, height_m: float) -> Floats:
+    """Return the weights of the edges, (N, P, 4) [N], zero for points that carry nothing."""
+    n, _, n_points, _ = A.shape
+    sigma = np.concatenate([np.full(3, FORCE_SIGMA), np.full(3, TORQUE_SIGMA * height_m)])
+    rows = A.reshape(n, N_ROOT, -1) / sigma[None, :, None]
+    free = np.repeat(carrying, N_EDGES, axis=1)
+    H = np.einsum("nki,nkj->nij", rows, rows) + np.eye(rows.shape[2]) / EVEN_SIGMA**2
+    g = np.einsum("nki,nk->ni", rows, wrench / weight_n / sigma)
+    rate = np.full(max(n - 1, 0), (fps / RATE_S) ** 2 / N_EDGES)
+    weights = minimise_nonnegative(CoupledSquares(H, g, rate, free))
+    return np.asarray(weight_n * weights.reshape(n, n_points, N_EDGES))

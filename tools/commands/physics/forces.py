@@ -1,0 +1,79 @@
+"""`duocap physics forces`: contact forces and joint torques of a motion."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.commands.physics.options import Friction, Mass, Sex, Table
+from tools.progress import progress_bar
+
+MotionFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc).", show_default=False
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
+Subject = Annotated[
+    Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
+]
+Contacts = Annotated[
+    Path | None,
+    typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
+]
+Cutoff = Annotated[
+    float | None,
+    typer.Option(
+        "--cutoff", metavar="HZ", help="Low-pass filter of the motion; 0: none; default by its own noise.", show_default=False
+    ),
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the forces: .png, .svg or .pdf.", show_default=False)
+]
+
+
+@with_settings
+def forces(
+    settings: Settings,
+    motion: MotionFile,
+    out: Out,
+    mass: Mass = None,
+    table: Table = Sex.MEAN,
+    subject: Subject = None,
+    contacts: Contacts = None,
+    friction: Friction = 0.8,
+    cutoff: Cutoff = None,
+    plot: Plot = None,
+) -> None:
+    """Forces of a motion: on the feet, in the joints, and what no contact explains."""
+    from config.errors import DuocapError
+    from reconstruct.models.physics.anthropometry import Anthropometry
+    from reconstruct.models.physics.library import pinocchio
+    from tools.physics.forces import ForcesTask, force_lines, force_warnings, forces_of_file, write_forces
+
+    check_folders(out, plot)
+    if out.suffix.lower() != ".csv":
+        raise DuocapError(f"--out {out}: forces are written as a table; give a name that ends with .csv")
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise DuocapError(f"--plot {plot}: expected a name that ends with .png, .svg or .pdf")
+    if cutoff is not None and not cutoff >= 0.0:
+        raise DuocapError(f"--cutoff {cutoff:g}: expected a frequency in Hz, or 0 for no filter")
+    pinocchio()
+    limit = float("inf") if cutoff == 0.0 else cutoff
+    task = ForcesTask(motion, subject, mass, Anthropometry(table), friction, limit, contacts)
+    with progress_bar("forces") as show:
+        read, found = forces_of_file(task, show)
+    for line in force_lines(read, found):
+        typer.echo(line)
+    for words in force_warnings(found):
+        typer.echo(f"duocap: warning: {words}", err=True)
+    write_forces(out, found)
+    typer.echo(f"{out}: {sum(len(each.forces.parts) for each in found)} rows")
+    if plot is not None:
+        from tools.physics.plot import plot_forces
+
+        plot_forces(plot, found, read.name)
+        typer.echo(f"{plot}: drawn")

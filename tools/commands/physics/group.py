@@ -1,0 +1,13 @@
+"""`duocap physics`: forces, and motion that obeys them (Wei et al. 2011)."""
+
+import typer
+
+from tools.commands.physics.forces import forces
+
+app = typer.Typer()
+app.command("forces")(forces)
+
+
+@app.callback()
+def physics() -> None:
+    """Forces of motions, and motions that obey them."""

@@ -1,0 +1,22 @@
+"""Options that the commands of `duocap physics` share."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Sex(StrEnum):
+    """Whose table of segments a body is made by."""
+
+    FEMALE = "female"
+    MALE = "male"
+    MEAN = "mean"
+
+
+Mass = Annotated[
+    float | None,
+    typer.Option("--mass", metavar="KG", help="Of the whole body; default usual for its height.", show_default=False),
+]
+Table = Annotated[Sex, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")]
+Friction = Annotated[float, typer.Option("--friction", metavar="MU", help="Coefficient of the ground's friction.")]

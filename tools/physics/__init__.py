@@ -1,0 +1,1 @@
+"""Forces of motions, and motions made physically sound: what `duocap physics` does with files."""

@@ -1,0 +1,166 @@
+"""The forces of a motion as a table, and what is said of them."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from config.errors import FileFormatError, reason
+from config.files import atomic_write
+from config.joints import JOINTS
+from reconstruct.models.physics.anthropometry import Anthropometry
+from reconstruct.models.physics.body import Body, body_of
+from reconstruct.models.physics.contacts import MIN_FRAMES, N_FEET, N_PARTS, PART_NAMES
+from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, configurations
+from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, contact_forces
+from tools.physics.motion import MotionStretch, PhysicalMotion, Progress, read_motion
+
+AXES = "xyz"
+FEET = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class ForcesTask:
+    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them."""
+
+    motion: Path
+    subject: Path | None = None
+    mass_kg: float | None = None
+    table: Anthropometry = Anthropometry.MEAN
+    friction: float = FRICTION
+    cutoff_hz: float | None = None
+    contacts: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StretchForces:
+    """Forces of one stretch of a motion, its body, and the time of its first frame [s]."""
+
+    start_s: float
+    body: Body
+    forces: ContactForces
+
+    @property
+    def seconds(self) -> Floats:
+        """Times of the frames since the first of the motion, (N,)."""
+        return self.start_s + np.arange(len(self.forces.parts)) / self.forces.fps
+
+
+def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: None) -> tuple[PhysicalMotion, list[StretchForces]]:
+    """Read a motion and find its forces, stretch by stretch. Raises DuocapError."""
+    motion = read_motion(task.motion, task.subject, progress)
+    given = None if task.contacts is None else read_contacts(task.contacts, motion)
+    found = []
+    for k, stretch in enumerate(motion.stretches):
+        if stretch.clip.n_frames >= MIN_FRAMES:
+            found.append(forces_of_stretch(stretch, task, None if given is None else given[k]))
+        progress(k + 1, len(motion.stretches))
+    return motion, found
+
+
+def forces_of_stretch(stretch: MotionStretch, task: ForcesTask, parts: Bools | None) -> StretchForces:
+    """Find the forces of one stretch."""
+    clip = stretch.clip
+    body = body_of(clip.skeleton, task.mass_kg, task.table)
+    q = configurations(clip.rotvec, clip.root_m)
+    options = ForceOptions(task.friction, task.cutoff_hz, parts)
+    return StretchForces(stretch.start_s, body, contact_forces(Dynamics(body), q, clip.fps, options))
+
+
+def read_contacts(file: Path, motion: PhysicalMotion) -> list[Bools]:
+    """Read the contacts of each stretch, (N, 2, 3), from the columns of such names: a table as `write_forces` writes it.
+
+    Raises FileFormatError: not such a table, or of another number of frames.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(f"{file}: cannot be read as a table ({reason(error)})") from error
+    missing = [name for name in PART_NAMES if not rows or name not in rows[0]]
+    if missing:
+        raise FileFormatError(f"{file}: no column {missing[0]}; expected {', '.join(PART_NAMES)}, 0 or 1 for every frame")
+    if len(rows) != motion.n_frames:
+        raise FileFormatError(f"{file}: {len(rows)} rows for a motion of {motion.n_frames} frames; give one row for every frame")
+    try:
+        flags = np.array([[float(row[name]) > 0.5 for name in PART_NAMES] for row in rows])
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(f"{file}: {error}; expected 0 or 1 in the columns of contacts") from error
+    stops = np.cumsum([stretch.clip.n_frames for stretch in motion.stretches])[:-1]
+    return [np.ascontiguousarray(part) for part in np.split(flags.reshape(-1, N_FEET, N_PARTS), stops)]
+
+
+def write_forces(file: Path, found: list[StretchForces]) -> None:
+    """Write a table, one row a frame; docs/physics.md describes the columns."""
+    blocks = [_block(each) for each in found]
+    lines = [",".join(blocks[0][0])]
+    lines += [",".join(f"{value:.6g}" for value in row) for _, block in blocks for row in block]
+    atomic_write(file, "\n".join(lines) + "\n")
+
+
+def _block(found: StretchForces) -> tuple[list[str], Floats]:
+    """Return names and values of the columns, (N, C)."""
+    forces, points = found.forces, found.body.contacts
+    n = len(forces.parts)
+    centers, defined = forces.pressure_centers(points.foot)
+    centers = np.where(defined[..., None], centers, np.nan)
+    columns: list[tuple[list[str], Floats]] = [
+        (["seconds"], found.seconds[:, None]),
+        (list(PART_NAMES), forces.parts.reshape(n, -1).astype(float)),
+    ]
+    for foot, side in enumerate(FEET):
+        columns.append(([f"{side}.force.{a}_N" for a in AXES], forces.foot_forces(points.foot)[:, foot]))
+        columns.append(([f"{side}.pressure.{a}_m" for a in AXES], centers[:, foot]))
+    columns.append(([f"residual.force.{a}_N" for a in AXES], forces.residual[:, :3]))
+    columns.append(([f"residual.torque.{a}_Nm" for a in AXES], forces.residual[:, 3:]))
+    names = [f"{joint}.{a}_Nm" for joint in JOINTS[1:] for a in AXES]
+    columns.append(([f"torque.{name}" for name in names], forces.torque[:, N_ROOT:]))
+    root = [f"hips.force.{a}_N" for a in AXES] + [f"hips.{a}_Nm" for a in AXES]
+    columns.append(([f"generalized.{name}" for name in root + names], forces.u))
+    columns.append(([f"contact.{name}.{a}_N" for name in points.names for a in AXES], forces.force_n.reshape(n, -1)))
+    return [name for names, _ in columns for name in names], np.concatenate([values for _, values in columns], axis=1)
+
+
+def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:
+    """Return what is said of the forces of a motion."""
+    body, weight_n = found[0].body, found[0].forces.weight_n
+    frames = sum(len(each.forces.parts) for each in found)
+    lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {body.skeleton.height_m:.2f} m"]
+    cutoffs = [each.forces.cutoff_hz for each in found if each.forces.cutoff_hz is not None]
+    if cutoffs:
+        lines.append(f"motion filtered at {np.mean(cutoffs):.1f} Hz before its accelerations were taken")
+    load = np.concatenate([each.forces.foot_forces(each.body.contacts.foot)[..., 1] for each in found]) / weight_n
+    grounded = np.concatenate([each.forces.parts.any(axis=(1, 2)) for each in found])
+    peaks = ", ".join(f"{side} at most {100 * load[:, foot].max():.0f}%" for foot, side in enumerate(FEET))
+    lines.append(f"vertical force, of body weight: {peaks}; on the ground in {100 * grounded.mean():.0f}% of the frames")
+    residual = np.concatenate([each.forces.residual for each in found])
+    force, torque = np.linalg.norm(residual[:, :3], axis=1), np.linalg.norm(residual[:, 3:], axis=1)
+    share = 100 * _rms(force) / weight_n
+    lines.append(f"residual that no contact gives: {_rms(force):.0f} N ({share:.1f}% of weight), {_rms(torque):.0f} Nm")
+    worst = np.concatenate(
+        [np.linalg.norm(each.forces.torque[:, N_ROOT:].reshape(len(each.forces.u), -1, 3), axis=2) for each in found]
+    )
+    most = np.argsort(-worst.max(axis=0), kind="stable")[:3]
+    lines.append("largest joint torques: " + ", ".join(f"{JOINTS[j + 1]} {worst[:, j].max():.0f} Nm" for j in most.tolist()))
+    return lines
+
+
+def force_warnings(found: list[StretchForces]) -> list[str]:
+    """Return what of the forces is not to be believed."""
+    out = []
+    for each in found:
+        forces = each.forces
+        floating = np.linalg.norm(forces.residual[:, :3], axis=1) > 0.5 * forces.weight_n
+        if floating.mean() > 0.1:
+            out.append(
+                f"in {100 * floating.mean():.0f}% of the frames from {each.start_s:.1f} s on, more than half of the weight has "
+                "no contact that bears it: the feet float, or stand on something else; clean the motion, or give contacts"
+            )
+    return out
+
+
+def _rms(values: Floats) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt((values**2).mean()))
