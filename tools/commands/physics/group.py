@@ -3,9 +3,11 @@
 import typer
 
 from tools.commands.physics.forces import forces
+from tools.commands.physics.train import train
 
 app = typer.Typer()
 app.command("forces")(forces)
+app.command("train")(train)
 
 
 @app.callback()

@@ -1,17 +1,18 @@
 """Sparse Gaussian process regression (Wei et al. 2011, eqs. 12 to 17), all outputs with one kernel.
 
-z_k = f_k(y) + noise, k(y, y') = exp(-sum_d (y_d - y'_d)^2 / (2 l_d^2)) (eq. 17), each output k with a variance c_k of its own, and
-the noise a share of it. The process is made sparse by M inducing inputs that are given: FITC, of Quinonero-Candela & Rasmussen
-2005, whom the paper follows. With Q = K_fu K_uu^-1 K_uf and L = diag(K_ff - Q) + noise I, the outputs have covariance
+z_k = f_k(y) + noise, k(y, y') = exp(-sum_d (y_d - y'_d)^2 / (2 l_d^2)) (eq. 17), each output k with a variance c_k of its own,
+and the noise a share of it. The process is made sparse by M inducing inputs that are given: FITC, of Quinonero-Candela &
+Rasmussen 2005, whom the paper follows. With Q = K_fu K_uu^-1 K_uf and L = diag(K_ff - Q) + noise I, the outputs have covariance
 c_k (Q + L). c_k has a closed form and is eliminated; length scales and noise maximise what is left of the likelihood.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from config.arrays import Floats, ReadOnlyArrays
 
@@ -75,19 +76,19 @@ def learn_process(
     """
     steps = 0
 
-    def one(_: Floats) -> None:
+    def one(intermediate_result: OptimizeResult) -> None:
         nonlocal steps
         steps += 1
         report(steps)
 
-    bounds = [(np.log(SHORTEST), np.log(LONGEST))] * len(start) + [(np.log(LEAST_NOISE), np.log(MOST_NOISE))]
+    low = [np.log(SHORTEST)] * len(start) + [np.log(LEAST_NOISE)]
+    high = [np.log(LONGEST)] * len(start) + [np.log(MOST_NOISE)]
     found = minimize(
-        negative_log_likelihood,
-        np.append(np.log(start), np.log(START_NOISE)),
-        args=(Y, outputs, inducing),
+        partial(negative_log_likelihood, Y=Y, outputs=outputs, inducing=inducing),
+        np.clip(np.append(np.log(start), np.log(START_NOISE)), low, high),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=Bounds(low, high),
         callback=one,
         options={"maxiter": max_steps},
     )

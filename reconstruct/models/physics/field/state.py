@@ -1,10 +1,11 @@
 """The kinematic state s of a body and its generalized forces u as the force field sees them, with derivatives.
 
-s (142,): height of the hips over the ground, the world's up direction in the hips' axes, the charted rotation vectors of the other
-joints; then all velocities, of which the hips' are in the hips' own axes: place and heading, and the root relative to the frame
-before, as section 5.2 of Wei et al. 2011 wants them. Lengths are shares of the hips' height when standing, velocities are times
-`VELOCITY_S`, which makes them as large as angles; u (72,) has forces in body weights and torques in `LEVER` times weight and height,
-so that principal components weigh what is comparable.
+s (142,): height of the hips over the ground, the world's up direction in the hips' axes, the charted rotation vectors of the
+other joints; then all velocities, of which the hips' are in the hips' own axes: place and heading, and the root relative to the
+frame before, as section 5.2 of Wei et al. 2011 wants them. Lengths are shares of the hips' height when standing, velocities are
+times `VELOCITY_S`, which makes them as large as angles. Forces u (72,) are in body weights, torques in body weights times the
+radius of gyration of what the joint carries in the rest pose: equal components mean equal accelerations, whether of a leg or of a
+hand, so that principal components keep what moves the body.
 """
 
 from dataclasses import dataclass
@@ -16,10 +17,9 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import charted
 from database.geometry.rotations import matrix_from_quaternion, skew
 from reconstruct.models.physics.body import Body
-from reconstruct.models.physics.dynamics import N_TANGENT, right_jacobian
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, configurations, right_jacobian
 
 VELOCITY_S = 0.15  # about 1 / (2 pi 1 Hz): a joint that swings once a second has rates and angles of one size
-LEVER = 0.1  # of the body's height
 STANDARD_GRAVITY = 9.81
 N_POSE = 4 + 3 * (N_JOINTS - 1)
 N_STATE = N_POSE + N_TANGENT
@@ -37,20 +37,19 @@ class Units:
 def units_of(body: Body) -> Units:
     """Return the units of a body, those of its weight on earth."""
     rest = body.skeleton.rest_positions_m()
-    weight_n = body.total_kg * STANDARD_GRAVITY
-    force = np.full(N_TANGENT, LEVER * body.skeleton.height_m * weight_n)
-    force[:3] = weight_n
+    standing = configurations(charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3))), np.zeros((1, 3)))[0]
+    force = STANDARD_GRAVITY * np.sqrt(body.total_kg * np.diagonal(Dynamics(body).mass_matrix(standing)))
     return Units(float(-(rest + body.skeleton.tails_m)[:, 1].min()), force)
 
 
 def states_of(q: Floats, v: Floats, ground_m: Floats | float, units: Units) -> Floats:
-    """Return states (N, 142) of configurations (N, 95) and velocities (N, 72); ground_m: height of the ground, (N,) or for all."""
+    """Return states (N, 142) of configurations (N, 95) and velocities (N, 72); ground_m: height, (N,) or of all."""
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     out = np.empty((len(q), N_STATE))
     out[:, 0] = (q[:, 1] - ground_m) / units.length_m
     out[:, INCLINATION] = local[:, 0, 1]
     out[:, ANGLES] = charted(local)[:, 1:].reshape(len(q), -1)
-    out[:, RATES] = v * _rate_units(units)
+    out[:, RATES] = v * rate_units(units)
     return out
 
 
@@ -82,11 +81,11 @@ def state_derivatives(q: Floats, units: Units) -> StateDerivatives:
     """Return the derivatives of states by changes of configurations (N, 95) in their tangent spaces, and by velocities."""
     local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
     up = local[:, 0, 1]
-    angles = np.linalg.inv(right_jacobian(charted(local)[:, 1:]))
-    return StateDerivatives(up / units.length_m, skew(up), angles, _rate_units(units))
+    angles: Floats = np.asarray(np.linalg.inv(right_jacobian(charted(local)[:, 1:])), np.float64)
+    return StateDerivatives(up / units.length_m, skew(up), angles, rate_units(units))
 
 
-def _rate_units(units: Units) -> Floats:
+def rate_units(units: Units) -> Floats:
     """Return by what velocities are multiplied, (72,)."""
     out = np.full(N_TANGENT, VELOCITY_S)
     out[:3] /= units.length_m
