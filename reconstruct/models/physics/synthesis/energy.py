@@ -1,0 +1,350 @@
+"""The energy of a motion (Wei et al. 2011, eqs. 10 and 11), its gradient and its Gauss-Newton matrix.
+
+Joint torques and contact weights are not among the unknowns: for a given motion the torques that leave the least residual of eq. 1
+leave none in the rows of the joints, and the best weights are those of `loads`, so that the physics term is what the contacts
+cannot give of the six rows of the root. Sums over frames count by `PAPER_FPS` over the rate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints
+from config.joints import N_JOINTS
+from database.geometry.rotations import skew
+from reconstruct.models.physics.contacts import point_contacts
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT
+from reconstruct.models.physics.field.mixture import log_terms
+from reconstruct.models.physics.field.state import ANGLES, RATES, state_derivatives, states_of
+from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.synthesis.kinematics import (
+    MotionJacobians,
+    MotionKinematics,
+    jacobians_of,
+    kinematics_of,
+)
+from reconstruct.models.physics.synthesis.loads import Loads, share_loads
+from reconstruct.models.physics.synthesis.normal import NormalEquations
+from reconstruct.models.physics.synthesis.problem import (
+    HEIGHT_M,
+    KEY_M,
+    KEY_RAD,
+    PAPER_FPS,
+    PHYSICS_FORCE,
+    PHYSICS_TORQUE,
+    SLIDE_M_S,
+    MotionProblem,
+)
+
+EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
+RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
+BARRED = 1e8  # the same for points that are not in contact
+TORQUE_UNIT = 0.1  # of the weight times the height
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A motion and its energy. terms: by their names, weighted; loads: of the inner frames."""
+
+    motion: MotionKinematics
+    terms: dict[str, float]
+    loads: Loads | None
+
+    @property
+    def energy(self) -> float:
+        """The sum of the terms."""
+        return sum(self.terms.values())
+
+
+class MotionEnergy:
+    """The energy of motions of one problem."""
+
+    def __init__(self, problem: MotionProblem) -> None:
+        self.problem = problem
+        self.dynamics = problem.dynamics()
+        self.dt_s = 1.0 / problem.fps
+        self.share = PAPER_FPS / problem.fps
+        points = problem.body.contacts
+        self.n_points = len(points)
+        self.down = point_contacts(points, problem.parts)
+        self.level_m = problem.level_m[points.foot, points.part]
+        self.normal = problem.surroundings.normal
+        self.B = cone_basis(problem.surroundings.friction, self.normal)
+        self.even = _evenness(self.down, problem.fps)[1:-1]
+        height = problem.body.skeleton.height_m
+        self.wrench_unit = np.repeat([PHYSICS_FORCE, PHYSICS_TORQUE * height], 3) * problem.weight_n
+        self.torque_unit = TORQUE_UNIT * height * problem.weight_n
+
+    def evaluate(self, q: Floats) -> Evaluated:
+        """Return the energy of a motion (N, 95)."""
+        return self._evaluated(q, None)[0]
+
+    def linearise(self, q: Floats) -> tuple[Evaluated, NormalEquations]:
+        """Return the energy of a motion with its gradient and Gauss-Newton matrix by frames."""
+        normal = NormalEquations(len(q))
+        return self._evaluated(q, normal)[0], normal
+
+    def _evaluated(self, q: Floats, normal: NormalEquations | None) -> tuple[Evaluated, NormalEquations | None]:
+        motion = kinematics_of(self.dynamics, q, self.dt_s)
+        by = None if normal is None else jacobians_of(self.dynamics, motion, self.dt_s)
+        weights = self.problem.weights
+        terms = {
+            "keys": self._keys(motion, normal),
+            "paths": self._paths(motion, normal),
+            "contacts": self._contacts(motion, by, normal),
+        }
+        loads = None
+        if self.problem.field is not None:
+            terms |= self._statistics(motion, by, normal)
+        if weights.physics > 0.0:
+            terms["physics"], loads = self._physics(motion, by, normal)
+            if weights.torque > 0.0:
+                terms["torque"] = self._torques(motion, loads, normal)
+        return Evaluated(motion, terms, loads), normal
+
+    def _keys(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+        """Key poses: the whole configuration."""
+        total = 0.0
+        unit = np.full(N_TANGENT, KEY_RAD)
+        unit[:3] = KEY_M
+        scale = np.sqrt(self.problem.weights.constraints) / unit
+        for key in self.problem.keys:
+            at = motion.q[key.frame]
+            r = scale * self.dynamics.difference(key.q[None], at[None])[0]
+            total += 0.5 * float(r @ r)
+            if normal is not None:
+                J = scale[:, None] * self.dynamics.difference_derivatives(key.q, at)[1]
+                normal.add_single(np.array([key.frame]), J[None], r[None])
+        return total
+
+    def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+        """Key trajectories: places of joints."""
+        total = 0.0
+        scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
+        for path in self.problem.paths:
+            for frame, wanted in zip(path.frames.tolist(), path.position_m, strict=True):
+                r = scale * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
+                total += 0.5 * float(r @ r)
+                if normal is not None:
+                    J = self.dynamics.point_jacobian(motion.q[frame], [path.joint], np.zeros((1, 3)))
+                    normal.add_single(np.array([frame]), scale * J, r[None])
+        return total
+
+    def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:
+        """Contacts: points that carry weight are on the ground and do not move; no point is below it."""
+        p = motion.point_m[:, : self.n_points]
+        over = p @ self.normal - self.level_m
+        pressed = self.down | (over < 0.0)
+        weight = np.sqrt(self.problem.weights.constraints * self.share)
+        height = weight / HEIGHT_M * np.where(pressed, over, 0.0)
+        both = self.down[1:] & self.down[:-1]
+        slide = weight * self.problem.fps / SLIDE_M_S * both[..., None] * np.diff(p, axis=0)
+        if normal is not None and by is not None:
+            J = by.point[:, : self.n_points]
+            normal.add_single(
+                np.arange(len(p)), weight / HEIGHT_M * pressed[..., None] * np.einsum("i,npij->npj", self.normal, J), height
+            )
+            scaled = (weight * self.problem.fps / SLIDE_M_S * both)[:, :, None, None]
+            n = len(p) - 1
+            first, second = -(scaled * J[:-1]).reshape(n, -1, N_TANGENT), (scaled * J[1:]).reshape(n, -1, N_TANGENT)
+            normal.add_pairs(first, second, slide.reshape(n, -1))
+        return 0.5 * float((height**2).sum() + (slide**2).sum())
+
+    def _statistics(
+        self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
+    ) -> dict[str, float]:
+        """First state (eq. 5), force field and soft subspaces (eq. 11)."""
+        field, weights, units = self.problem.field, self.problem.weights, self.problem.units
+        assert field is not None
+        inner = motion.q[1:-1]
+        ground = self.problem.surroundings.height_m(inner[:, 0], inner[:, 2])
+        s = states_of(inner, motion.v, ground, units)
+        got, process = field.predicted(s), field.process
+        z = field.force.coordinates(motion.u / units.force)
+        sigma = np.sqrt(process.variance * got.share[:, None])
+        e = (z - got.mean) / sigma
+        K = z.shape[1]
+        alpha = weights.field * self.share
+        floor = np.log(process.noise)
+        log_terms_ = 0.5 * K * (np.log(got.share) - floor)
+        state_out, force_out = field.state.outside(s), field.force.outside(motion.u / units.force)
+        state_weight = weights.field * self.share * weights.state_subspace / (field.state.spread**2).sum()
+        force_weight = weights.field * self.share * weights.force_subspace / (field.force.spread**2).sum()
+        y = field.state.coordinates(s[:1])
+        first = log_terms(field.first, y)[0]
+        terms = {
+            "field": alpha * float(0.5 * (e**2).sum() + log_terms_.sum()),
+            "subspaces": 0.5 * float(state_weight * (state_out**2).sum() + force_weight * (force_out**2).sum()),
+            "first": -weights.first * float(np.logaddexp.reduce(first)),
+        }
+        if normal is None or by is None:
+            return terms
+        ds = state_derivatives(inner, units)
+        n, T = len(inner), N_TANGENT
+        rows = np.broadcast_to((field.state.basis / field.state.spread).T, (n, len(field.state.spread), s.shape[1]))
+        rows = np.ascontiguousarray(rows)
+        Jy = ds.by_v(rows) @ by.v
+        Jy[:, :, T : 2 * T] += ds.by_q(rows)
+        Ju = by.u / units.force[:, None]
+        Jz = (field.force.basis / field.force.spread).T @ Ju
+        share_by = np.einsum("nd,ndi->ni", got.share_by, Jy) / got.share[:, None]
+        Je = (Jz - got.mean_by @ Jy) / sigma[:, :, None] - 0.5 * e[:, :, None] * share_by[:, None, :]
+        H = alpha * (np.swapaxes(Je, 1, 2) @ Je)
+        g = alpha * (np.einsum("nki,nk->ni", Je, e) + 0.5 * K * share_by)
+        # soft subspaces: |x - B B'x|^2 has the form J'J - (B'J)'(B'J)
+        By = Jy * field.state.spread[:, None]
+        pose_q = np.zeros((n, ANGLES.stop, T))
+        pose_q[:, 0, :3], pose_q[:, 1:4, 3:6] = ds.height, ds.inclination
+        pose = np.zeros((n, N_JOINTS - 1, 3, N_JOINTS - 1, 3))
+        index = np.arange(N_JOINTS - 1)
+        pose[:, index, :, index, :] = np.moveaxis(ds.angles, 1, 0)
+        pose_q[:, 4:, 6:] = pose.reshape(n, 3 * (N_JOINTS - 1), -1)
+        Jrates = by.v * ds.rates[:, None]
+        Hs = np.swapaxes(Jrates, 1, 2) @ Jrates - np.swapaxes(By, 1, 2) @ By
+        Hs[:, T : 2 * T, T : 2 * T] += np.swapaxes(pose_q, 1, 2) @ pose_q
+        gs = np.einsum("nri,nr->ni", Jrates, state_out[:, RATES])
+        gs[:, T : 2 * T] += np.einsum("nri,nr->ni", pose_q, state_out[:, : ANGLES.stop])
+        Bz = Jz * field.force.spread[:, None]
+        Hu = np.swapaxes(Ju, 1, 2) @ Ju - np.swapaxes(Bz, 1, 2) @ Bz
+        gu = np.einsum("nri,nr->ni", Ju, force_out)
+        H += state_weight * Hs + force_weight * Hu
+        g += state_weight * gs + force_weight * gu
+        # first state: the mixture's components by their shares
+        share = np.exp(first - np.logaddexp.reduce(first))
+        for c, part in enumerate(share):
+            J = field.first.root[c].T @ Jy[0]
+            white = field.first.root[c].T @ (y[0] - field.first.mean[c])
+            H[0] += weights.first * part * J.T @ J
+            g[0] += weights.first * part * J.T @ white
+        normal.add_triple_forms(H, g)
+        return terms
+
+    def wrench(self, motion: MotionKinematics) -> tuple[Floats, Floats, Floats]:
+        """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2, E, 3)."""
+        inner = slice(1, -1)
+        root = motion.root[inner]
+        arm = motion.point_m[inner] - motion.q[inner, None, :3]
+        edges = np.einsum("nji,jk->nik", root, self.B)  # in the hips' axes
+        local = np.einsum("npj,nji->npi", arm[:, : self.n_points], root)
+        n = len(root)
+        A = np.empty((n, N_ROOT, self.n_points, N_EDGES))
+        A[:, :3] = edges[:, :, None, :]
+        A[:, 3:] = np.moveaxis(np.cross(local[:, :, None, :], np.swapaxes(edges, 1, 2)[:, None]), 3, 1)
+        external = self._external(motion)
+        need = motion.u[:, :N_ROOT].copy()
+        if external.shape[1]:
+            need[:, :3] -= np.einsum("nei,nij->nj", external, root)
+            torque = np.cross(arm[:, self.n_points :], external).sum(axis=1)
+            need[:, 3:] -= np.einsum("ni,nij->nj", torque, root)
+        return need, A.reshape(n, N_ROOT, -1), external
+
+    def _external(self, motion: MotionKinematics) -> Floats:
+        """Return the external forces of the inner frames, (N - 2, E, 3) [N] world."""
+        external = self.problem.external
+        out = np.zeros((len(motion.v), len(external), 3))
+        for k, force in enumerate(external):
+            rows = np.arange(1, len(motion.v) + 1)
+            on = (rows >= force.first) & (rows < force.stop)
+            spring = force.stiffness * (force.anchor_m - motion.point_m[1:-1, self.n_points + k])
+            out[:, k] = on[:, None] * (force.force_n + spring)
+        return out
+
+    def _physics(
+        self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
+    ) -> tuple[float, Loads]:
+        """Physics (eq. 7): the rows of the root that contacts cannot give."""
+        need, A, external = self.wrench(motion)
+        weight = np.sqrt(self.problem.weights.physics * self.share)
+        unit = self.wrench_unit / weight
+        scaled = A * self.problem.weight_n / unit[:, None]
+        even = self.even * self.share
+        loads = share_loads(scaled, need / unit, even)
+        value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2)[self.even < BARRED].sum())
+        if normal is not None and by is not None:
+            J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
+            inner = np.einsum("nik,njk->nij", scaled / loads.slack[:, None, :], scaled)
+            P = np.linalg.inv(np.eye(N_ROOT) + inner)
+            normal.add_triple_forms(np.swapaxes(J, 1, 2) @ (P @ J), np.einsum("nri,nr->ni", J, loads.residual))
+        return value, loads
+
+    def forces_n(self, loads: Loads) -> Floats:
+        """Return the forces on the contact points of the inner frames, (N - 2, P, 3) [N] world."""
+        weights = loads.weight.reshape(len(loads.weight), self.n_points, N_EDGES)
+        barred = ~self.down[1:-1]
+        return np.asarray(self.problem.weight_n * np.einsum("ik,npk->npi", self.B, np.where(barred[..., None], 0.0, weights)))
+
+    def _wrench_jacobian(
+        self, motion: MotionKinematics, by: MotionJacobians, need: Floats, loads: Loads, external: Floats
+    ) -> Floats:
+        """Return the derivatives of the root's rows less contacts and external forces, weights fixed: (N - 2, 6, 216)."""
+        T = N_TANGENT
+        root, arm = motion.root[1:-1], motion.point_m[1:-1] - motion.q[1:-1, None, :3]
+        force = np.concatenate([self.forces_n(loads), external], axis=1)
+        J = by.u[:, :N_ROOT].copy()
+        total, torque = force.sum(axis=1), np.cross(arm, force).sum(axis=1)
+        turned = np.swapaxes(root, 1, 2)
+        F, M = np.einsum("nij,nj->ni", turned, total), np.einsum("nij,nj->ni", turned, torque)
+        points = by.point[1:-1].copy()
+        points[:, :, :, :3] -= root[:, None]  # arms: the hips move by root @ change
+        own = -np.einsum("npij,npjk->nik", skew(force), points)
+        change = np.zeros((len(root), N_ROOT, T))
+        change[:, :3, 3:6], change[:, 3:, 3:6] = skew(F), skew(M)
+        change[:, 3:] += turned @ own
+        for k, spring in enumerate(self.problem.external):
+            if spring.stiffness > 0.0:
+                rows = np.arange(1, len(root) + 1)
+                on = ((rows >= spring.first) & (rows < spring.stop)).astype(float)
+                moved = -spring.stiffness * on[:, None, None] * by.point[1:-1, self.n_points + k]
+                change[:, :3] += turned @ moved
+                change[:, 3:] += turned @ (skew(arm[:, self.n_points + k]) @ moved)
+        J[:, :, T : 2 * T] -= change
+        return J
+
+    def torques(self, motion: MotionKinematics, loads: Loads) -> Floats:
+        """Return u less contacts and external forces of the inner frames, (N - 2, 72)."""
+        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
+        pin, model, data = self.dynamics._pin, self.dynamics.model, self.dynamics.data
+        rows = zip(motion.q[1:-1], motion.v, motion.a, force, strict=True)
+        return np.array([pin.rnea(model, data, q, v, a, self.dynamics._external(q, f)) for q, v, a, f in rows])
+
+    def _torques(self, motion: MotionKinematics, loads: Loads, normal: NormalEquations | None) -> float:
+        """The squared joint torques, weights of contacts fixed in the derivatives."""
+        scale = np.sqrt(self.problem.weights.torque * self.share) / self.torque_unit
+        if normal is None:
+            return 0.5 * float(((scale * self.torques(motion, loads)[:, N_ROOT:]) ** 2).sum())
+        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
+        T, total = N_TANGENT, 0.0
+        J, r = np.empty((len(force), T - N_ROOT, 3 * T)), np.empty((len(force), T - N_ROOT))
+        for t, f in enumerate(force):
+            before, at, after = motion.q[t], motion.q[t + 1], motion.q[t + 2]
+            A, B = self.dynamics.difference_derivatives(at, after)
+            C, D = self.dynamics.difference_derivatives(at, before)
+            by = self.dynamics.force_derivatives(at, motion.v[t], motion.a[t], f)
+            h = self.dt_s
+            blocks = (
+                by.by_v @ (-D / (2.0 * h)) + by.by_a @ (D / h**2),
+                by.by_q + by.by_v @ ((A - C) / (2.0 * h)) + by.by_a @ ((A + C) / h**2),
+                by.by_v @ (B / (2.0 * h)) + by.by_a @ (B / h**2),
+            )
+            J[t] = scale * np.concatenate(blocks, axis=1)[N_ROOT:]
+            r[t] = scale * by.u[N_ROOT:]
+        normal.add_triples(J, r)
+        total = 0.5 * float((r**2).sum())
+        return total
+
+
+def _evenness(down: Bools, fps: float) -> Floats:
+    """Return the weights e_k of the squared weights, (N, 4 P): large next to the beginning and end of a contact."""
+    n = len(down)
+    since, until = np.zeros(down.shape), np.zeros(down.shape)
+    for t in range(n):
+        since[t] = np.where(down[t], (since[t - 1] + 1.0) if t else RAMP_S * fps + 1.0, 0.0)
+    for t in range(n - 1, -1, -1):
+        until[t] = np.where(down[t], (until[t + 1] + 1.0) if t < n - 1 else RAMP_S * fps + 1.0, 0.0)
+    share = np.clip(np.minimum(since, until) / (RAMP_S * fps + 1.0), 1e-3, 1.0)
+    return np.repeat(np.where(down, EVEN / share**2, BARRED), N_EDGES, axis=1)
+
+
+def frames_of(flags: Bools) -> Ints:
+    """Return the rows where flags are set."""
+    return np.flatnonzero(flags).astype(np.int64)
