@@ -38,7 +38,6 @@ from reconstruct.models.physics.synthesis.problem import (
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
 RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
-BARRED = 1e8  # the same for points that are not in contact
 TORQUE_UNIT = 0.1  # of the weight times the height
 
 
@@ -71,6 +70,7 @@ class MotionEnergy:
         self.normal = problem.surroundings.normal
         self.B = cone_basis(problem.surroundings.friction, self.normal)
         self.even = _evenness(self.down, problem.fps)[1:-1]
+        self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
         height = problem.body.skeleton.height_m
         self.wrench_unit = np.repeat([PHYSICS_FORCE, PHYSICS_TORQUE * height], 3) * problem.weight_n
         self.torque_unit = TORQUE_UNIT * height * problem.weight_n
@@ -256,10 +256,10 @@ class MotionEnergy:
         need, A, external = self.wrench(motion)
         weight = np.sqrt(self.problem.weights.physics * self.share)
         unit = self.wrench_unit / weight
-        scaled = A * self.problem.weight_n / unit[:, None]
+        scaled = A * self.problem.weight_n / unit[:, None] * self.carrying[:, None, :]
         even = self.even * self.share
         loads = share_loads(scaled, need / unit, even)
-        value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2)[self.even < BARRED].sum())
+        value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2).sum())
         if normal is not None and by is not None:
             J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
             inner = np.einsum("nik,njk->nij", scaled / loads.slack[:, None, :], scaled)
@@ -334,7 +334,7 @@ class MotionEnergy:
 
 
 def _evenness(down: Bools, fps: float) -> Floats:
-    """Return the weights e_k of the squared weights, (N, 4 P): large next to the beginning and end of a contact."""
+    """Return the weights e_k of the squared weights, (N, 4 P), EVEN where there is no contact: large next to the beginning and end of a contact."""
     n = len(down)
     since, until = np.zeros(down.shape), np.zeros(down.shape)
     for t in range(n):
@@ -342,7 +342,7 @@ def _evenness(down: Bools, fps: float) -> Floats:
     for t in range(n - 1, -1, -1):
         until[t] = np.where(down[t], (until[t + 1] + 1.0) if t < n - 1 else RAMP_S * fps + 1.0, 0.0)
     share = np.clip(np.minimum(since, until) / (RAMP_S * fps + 1.0), 1e-3, 1.0)
-    return np.repeat(np.where(down, EVEN / share**2, BARRED), N_EDGES, axis=1)
+    return np.repeat(np.where(down, EVEN / share**2, EVEN), N_EDGES, axis=1)
 
 
 def frames_of(flags: Bools) -> Ints:
