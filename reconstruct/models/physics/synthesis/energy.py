@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Floats
 from config.joints import N_JOINTS
 from database.geometry.rotations import skew
 from reconstruct.models.physics.contacts import point_contacts
@@ -37,6 +37,7 @@ from reconstruct.models.physics.synthesis.problem import (
 )
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
+EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
 RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
 TORQUE_UNIT = 0.1  # of the weight times the height
 
@@ -66,6 +67,7 @@ class MotionEnergy:
         points = problem.body.contacts
         self.n_points = len(points)
         self.down = point_contacts(points, problem.parts)
+        self.still = _inner(self.down, max(1, round(EDGE_S * problem.fps)))
         self.level_m = problem.level_m[points.foot, points.part]
         self.normal = problem.surroundings.normal
         self.B = cone_basis(problem.surroundings.friction, self.normal)
@@ -131,13 +133,13 @@ class MotionEnergy:
         return total
 
     def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:
-        """Contacts: points that carry weight are on the ground and do not move; no point is below it."""
+        """Contacts: points that carry weight are on the ground and do not move, while they roll excepted; none is below it."""
         p = motion.point_m[:, : self.n_points]
         over = p @ self.normal - self.level_m
-        pressed = self.down | (over < 0.0)
+        pressed = self.still | (over < 0.0)
         weight = np.sqrt(self.problem.weights.constraints * self.share)
         height = weight / HEIGHT_M * np.where(pressed, over, 0.0)
-        both = self.down[1:] & self.down[:-1]
+        both = self.still[1:] & self.still[:-1]
         slide = weight * self.problem.fps / SLIDE_M_S * both[..., None] * np.diff(p, axis=0)
         if normal is not None and by is not None:
             J = by.point[:, : self.n_points]
@@ -345,6 +347,10 @@ def _evenness(down: Bools, fps: float) -> Floats:
     return np.repeat(np.where(down, EVEN / share**2, EVEN), N_EDGES, axis=1)
 
 
-def frames_of(flags: Bools) -> Ints:
-    """Return the rows where flags are set."""
-    return np.flatnonzero(flags).astype(np.int64)
+def _inner(down: Bools, edge: int) -> Bools:
+    """Return contacts without their first and last frames, but for those of the motion: (N, P) -> (N, P)."""
+    padded = np.pad(down, ((edge, edge), (0, 0)), mode="edge")
+    out = down.copy()
+    for k in range(2 * edge + 1):
+        out &= padded[k : k + len(down)]
+    return out
