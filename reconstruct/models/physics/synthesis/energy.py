@@ -10,12 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.joints import N_JOINTS
 from database.geometry.rotations import skew
 from reconstruct.models.physics.contacts import point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT
-from reconstruct.models.physics.field.mixture import log_terms
-from reconstruct.models.physics.field.state import ANGLES, RATES, state_derivatives, states_of
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -35,6 +32,7 @@ from reconstruct.models.physics.synthesis.problem import (
     SLIDE_M_S,
     MotionProblem,
 )
+from reconstruct.models.physics.synthesis.statistics import statistics_terms
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
 EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
@@ -97,7 +95,7 @@ class MotionEnergy:
         }
         loads = None
         if self.problem.field is not None:
-            terms |= self._statistics(motion, by, normal)
+            terms |= statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
             terms["physics"], loads = self._physics(motion, by, normal)
             if weights.torque > 0.0:
@@ -152,75 +150,6 @@ class MotionEnergy:
             normal.add_pairs(first, second, slide.reshape(n, -1))
         return 0.5 * float((height**2).sum() + (slide**2).sum())
 
-    def _statistics(
-        self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
-    ) -> dict[str, float]:
-        """First state (eq. 5), force field and soft subspaces (eq. 11)."""
-        field, weights, units = self.problem.field, self.problem.weights, self.problem.units
-        assert field is not None
-        inner = motion.q[1:-1]
-        ground = self.problem.surroundings.height_m(inner[:, 0], inner[:, 2])
-        s = states_of(inner, motion.v, ground, units)
-        got, process = field.predicted(s), field.process
-        z = field.force.coordinates(motion.u / units.force)
-        sigma = np.sqrt(process.variance * got.share[:, None])
-        e = (z - got.mean) / sigma
-        K = z.shape[1]
-        alpha = weights.field * self.share
-        floor = np.log(process.noise)
-        log_terms_ = 0.5 * K * (np.log(got.share) - floor)
-        state_out, force_out = field.state.outside(s), field.force.outside(motion.u / units.force)
-        state_weight = weights.field * self.share * weights.state_subspace / (field.state.spread**2).sum()
-        force_weight = weights.field * self.share * weights.force_subspace / (field.force.spread**2).sum()
-        y = field.state.coordinates(s[:1])
-        first = log_terms(field.first, y)[0]
-        terms = {
-            "field": alpha * float(0.5 * (e**2).sum() + log_terms_.sum()),
-            "subspaces": 0.5 * float(state_weight * (state_out**2).sum() + force_weight * (force_out**2).sum()),
-            "first": -weights.first * float(np.logaddexp.reduce(first)),
-        }
-        if normal is None or by is None:
-            return terms
-        ds = state_derivatives(inner, units)
-        n, T = len(inner), N_TANGENT
-        rows = np.broadcast_to((field.state.basis / field.state.spread).T, (n, len(field.state.spread), s.shape[1]))
-        rows = np.ascontiguousarray(rows)
-        Jy = ds.by_v(rows) @ by.v
-        Jy[:, :, T : 2 * T] += ds.by_q(rows)
-        Ju = by.u / units.force[:, None]
-        Jz = (field.force.basis / field.force.spread).T @ Ju
-        share_by = np.einsum("nd,ndi->ni", got.share_by, Jy) / got.share[:, None]
-        Je = (Jz - got.mean_by @ Jy) / sigma[:, :, None] - 0.5 * e[:, :, None] * share_by[:, None, :]
-        H = alpha * (np.swapaxes(Je, 1, 2) @ Je)
-        g = alpha * (np.einsum("nki,nk->ni", Je, e) + 0.5 * K * share_by)
-        # soft subspaces: |x - B B'x|^2 has the form J'J - (B'J)'(B'J)
-        By = Jy * field.state.spread[:, None]
-        pose_q = np.zeros((n, ANGLES.stop, T))
-        pose_q[:, 0, :3], pose_q[:, 1:4, 3:6] = ds.height, ds.inclination
-        pose = np.zeros((n, N_JOINTS - 1, 3, N_JOINTS - 1, 3))
-        index = np.arange(N_JOINTS - 1)
-        pose[:, index, :, index, :] = np.moveaxis(ds.angles, 1, 0)
-        pose_q[:, 4:, 6:] = pose.reshape(n, 3 * (N_JOINTS - 1), -1)
-        Jrates = by.v * ds.rates[:, None]
-        Hs = np.swapaxes(Jrates, 1, 2) @ Jrates - np.swapaxes(By, 1, 2) @ By
-        Hs[:, T : 2 * T, T : 2 * T] += np.swapaxes(pose_q, 1, 2) @ pose_q
-        gs = np.einsum("nri,nr->ni", Jrates, state_out[:, RATES])
-        gs[:, T : 2 * T] += np.einsum("nri,nr->ni", pose_q, state_out[:, : ANGLES.stop])
-        Bz = Jz * field.force.spread[:, None]
-        Hu = np.swapaxes(Ju, 1, 2) @ Ju - np.swapaxes(Bz, 1, 2) @ Bz
-        gu = np.einsum("nri,nr->ni", Ju, force_out)
-        H += state_weight * Hs + force_weight * Hu
-        g += state_weight * gs + force_weight * gu
-        # first state: the mixture's components by their shares
-        share = np.exp(first - np.logaddexp.reduce(first))
-        for c, part in enumerate(share):
-            J = field.first.root[c].T @ Jy[0]
-            white = field.first.root[c].T @ (y[0] - field.first.mean[c])
-            H[0] += weights.first * part * J.T @ J
-            g[0] += weights.first * part * J.T @ white
-        normal.add_triple_forms(H, g)
-        return terms
-
     def wrench(self, motion: MotionKinematics) -> tuple[Floats, Floats, Floats]:
         """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2, E, 3)."""
         inner = slice(1, -1)
@@ -255,12 +184,8 @@ class MotionEnergy:
         self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
     ) -> tuple[float, Loads]:
         """Physics (eq. 7): the rows of the root that contacts cannot give."""
-        need, A, external = self.wrench(motion)
-        weight = np.sqrt(self.problem.weights.physics * self.share)
-        unit = self.wrench_unit / weight
-        scaled = A * self.problem.weight_n / unit[:, None] * self.carrying[:, None, :]
-        even = self.even * self.share
-        loads = share_loads(scaled, need / unit, even)
+        need, external, shared = self._shared(motion)
+        loads, scaled, unit, even = shared
         value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2).sum())
         if normal is not None and by is not None:
             J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
@@ -268,6 +193,23 @@ class MotionEnergy:
             P = np.linalg.inv(np.eye(N_ROOT) + inner)
             normal.add_triple_forms(np.swapaxes(J, 1, 2) @ (P @ J), np.einsum("nri,nr->ni", J, loads.residual))
         return value, loads
+
+    def kinematics(self, q: Floats) -> MotionKinematics:
+        """Return what follows from configurations (N, 95)."""
+        return kinematics_of(self.dynamics, q, self.dt_s)
+
+    def loads(self, motion: MotionKinematics) -> tuple[Loads, Floats]:
+        """Return the best loads of a motion and the unit of their residual, (6,) [N, Nm]."""
+        _, _, (loads, _, unit, _) = self._shared(motion)
+        return loads, unit
+
+    def _shared(self, motion: MotionKinematics) -> tuple[Floats, Floats, tuple[Loads, Floats, Floats, Floats]]:
+        """Return what contacts have to give, external forces, and the loads with A, its unit, and the evenness."""
+        need, A, external = self.wrench(motion)
+        unit = self.wrench_unit / np.sqrt(max(self.problem.weights.physics, 1e-6) * self.share)
+        scaled = A * self.problem.weight_n / unit[:, None] * self.carrying[:, None, :]
+        even = self.even * self.share
+        return need, external, (share_loads(scaled, need / unit, even), scaled, unit, even)
 
     def forces_n(self, loads: Loads) -> Floats:
         """Return the forces on the contact points of the inner frames, (N - 2, P, 3) [N] world."""

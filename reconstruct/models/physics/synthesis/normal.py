@@ -95,7 +95,11 @@ class KnotSystem:
 
 
 def damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
-    """Return the solution of (H + damping diag(H)) c = -g, as rows of 72. Raises numpy.linalg.LinAlgError."""
+    """Return the solution of (H + damping) c = -g, as rows of 72. Raises numpy.linalg.LinAlgError.
+
+    All coordinates are rad or m, so that damping is the same for all. In proportion to the diagonal of H it would be least for the
+    hands, which weigh nothing, and they would fling about to balance the body.
+    """
     matrix = band.copy()
-    matrix[0] += damping * matrix[0] + 1e-9 * matrix[0].max()
+    matrix[0] += damping
     return np.asarray(solveh_banded(matrix, -gradient, overwrite_ab=True, lower=True, check_finite=False)).reshape(-1, N_TANGENT)

@@ -11,8 +11,7 @@ from reconstruct.models.physics.synthesis.normal import KnotSystem, damped_step
 from reconstruct.models.physics.synthesis.problem import MotionProblem
 
 KNOT_S = 1.0 / 30.0  # between the knots of the spline
-FIRST_DAMPING = 1e-3
-LARGEST_DAMPING = 1e8
+FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1.0, 1e-4, 1e9  # of changes in rad and m
 ENOUGH = 1e-3  # of the energy, gained in `PATIENCE` steps
 PATIENCE = 3
 MAX_CHANGE = 0.5  # rad or m, of a joint in one step
@@ -38,7 +37,7 @@ class SolvedMotion:
     interrupted: bool
 
 
-def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SolvedMotion:  # noqa: B008
+def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOptions()) -> SolvedMotion:
     """Return the motion of least energy near a first one, (N, 95)."""
     energy = MotionEnergy(problem)
     system = KnotSystem(problem.n_frames, max(1, round(KNOT_S * problem.fps)))
@@ -55,11 +54,11 @@ def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOp
                 better = _tried(energy, system, q, (band, gradient, damping))
                 if better is not None and better.energy < found.energy:
                     break
-                damping *= 6.0
+                damping *= 8.0
             else:
                 break
             q, found = better.motion.q, better
-            damping = max(damping / 5.0, 1e-8)
+            damping = max(damping / 8.0, LEAST_DAMPING)
             options.report(step, found.energy)
             if len(history) >= PATIENCE and history[-PATIENCE] - found.energy < options.enough * abs(found.energy):
                 break
