@@ -2,12 +2,14 @@
 
 import typer
 
+from tools.commands.physics.animate import animate
 from tools.commands.physics.forces import forces
 from tools.commands.physics.train import train
 
 app = typer.Typer()
 app.command("forces")(forces)
 app.command("train")(train)
+app.command("animate")(animate)
 
 
 @app.callback()
