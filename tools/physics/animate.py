@@ -1,6 +1,6 @@
 """From a script to a motion: files read, the problem made, solved and judged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,11 +43,11 @@ TALLER = 0.15  # of the height, between the body and that of the field
 
 @dataclass(frozen=True, slots=True)
 class AnimateTask:
-    """A script; where its motions and fields are; field: another than the script's, None for that; weights and steps."""
+    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that; weights and steps."""
 
     script: MotionScript
-    motions: Path
-    field: Path | None = None
+    motions: Sequence[Path]
+    field_file: Path | None = None
     weights: SynthesisWeights = field(default_factory=SynthesisWeights)
     options: AnimateOptions = field(default_factory=AnimateOptions)
 
@@ -77,16 +77,18 @@ class Animation:
 class MotionFiles:
     """The motions that a script names, each read once."""
 
-    def __init__(self, folder: Path, script: Path, mass_kg: float | None) -> None:
-        self.folder, self.script, self.mass_kg = folder, script, mass_kg
+    def __init__(self, folders: Sequence[Path], script: Path, mass_kg: float | None) -> None:
+        self.folders, self.script, self.mass_kg = folders, script, mass_kg
         self.read: dict[str, FieldMotion] = {}
 
     def __getitem__(self, name: str) -> FieldMotion:
         """Return a motion. Raises DuocapError: there is none such, or it has gaps."""
         if name not in self.read:
-            path = self.folder / name
-            if not path.exists():
-                raise DuocapError(f"{self.script}: no motion {name} in {self.folder}; name the folder by --motions")
+            found = [folder / name for folder in self.folders if (folder / name).exists()]
+            if not found:
+                places = ", ".join(map(str, self.folders))
+                raise DuocapError(f"{self.script}: no motion {name} in {places}; name its folder by --motions")
+            path = found[0]
             stretches = read_motion(path).stretches
             clip = max(stretches, key=lambda stretch: stretch.clip.n_frames).clip
             self.read[name] = field_motion(clean(clip)[0], self.mass_kg)
@@ -123,10 +125,10 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
 
 def _field_file(task: AnimateTask) -> Path:
     """Return the file of the force field: beside the script, in the folder of motions, or as it is."""
-    if task.field is not None:
-        return task.field
+    if task.field_file is not None:
+        return task.field_file
     name = task.script.field if task.script.field.endswith(SUFFIX) else task.script.field + SUFFIX
-    for folder in (task.script.file.parent, task.motions, Path()):
+    for folder in (task.script.file.parent, *task.motions, Path()):
         if (folder / name).exists():
             return folder / name
     raise DuocapError(f"{task.script.file}: no force field {name}; train one with `duocap physics train`, or give it by --field")

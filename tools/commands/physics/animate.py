@@ -15,8 +15,8 @@ Out = Annotated[
     typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
 ]
 Motions = Annotated[
-    Path | None,
-    typer.Option("--motions", metavar="FOLDER", help="Where the motions are; default that of the script.", show_default=False),
+    list[Path] | None,
+    typer.Option("--motions", metavar="FOLDER", help="Where motions are; default with the script; repeatable.", show_default=False),
 ]
 Field = Annotated[
     Path | None,
@@ -53,7 +53,7 @@ def animate(
     files = wanted_files(script, out, ())
     others = [] if before is None else wanted_files(script, [before], ())
     pinocchio()
-    task = AnimateTask(read_script(script), motions or script.parent, field, options=AnimateOptions(steps, steps))
+    task = AnimateTask(read_script(script), motions or [script.parent], field, options=AnimateOptions(steps, steps))
     with progress_bar("animating") as show:
         made = animated(task, lambda done, total: show(done, total))
     for line in animation_lines(made):
