@@ -1,12 +1,13 @@
 """The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
 
-    python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER] [NAME...]
+    python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
+    [NAME...]
 
-Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2). Columns:
-frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with physics the
-residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame], frames with a force
-outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [% of weight] and the
-distance from the keys [mm].
+Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
+Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
+physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
+frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
+of weight] and the distance from the keys [mm].
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from reconstruct.models.physics.field.train import FPS
 from tools.export import wanted_files, write_take
-from tools.physics.animate import Animation, AnimateTask, animated
+from tools.physics.animate import AnimateTask, Animation, animated
 from tools.physics.script import read_script
 from tools.physics.train import FieldTask, read_motions, train_file
 
@@ -81,7 +82,11 @@ def main() -> None:
     options = parser.parse_args()
     options.fields.mkdir(parents=True, exist_ok=True)
     head = f"{'example':<14}{'frames':>6}{'keys':>6}{'init':>6}{'solve':>6}"
-    print(head + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk")) + f"{'peak':>7}{'key':>7}")
+    print(
+        head
+        + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk"))
+        + f"{'peak':>7}{'key':>7}"
+    )
     for name in options.names or ORDER:
         script = read_script(EXAMPLES / f"{name}.toml")
         train_missing(script.field, options.fields, options.motions)

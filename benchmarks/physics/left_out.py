@@ -2,9 +2,9 @@
 
     python -m benchmarks.physics.left_out --field locomotion.forces --motions .../cmu/subjects
 
-Prints the RMS distance of all joints from the real motion [mm] for: splines between the two poses; the nearest example bent to them
-(what the search begins with); statistics without physics; physics without statistics (least squared torques, from the splines, as it
-knows no examples); all of it; and the residual of eq. 1, and processor seconds.
+Prints the RMS distance of all joints from the real motion [mm] for: splines between the two poses; the nearest example bent to
+them (what the search begins with); statistics without physics; physics without statistics (least squared torques, from the
+splines, as it knows no examples); all of it; and the residual of eq. 1, and processor seconds.
 """
 
 import argparse
@@ -101,7 +101,9 @@ def main() -> None:
         best += min(got.rms_mm, key=lambda method: got.rms_mm[method]) == "all"
         figures = "".join(f"{value:>12.0f}" for value in every[-1])
         print(f"{name:<8}{figures}{got.residual[0]:>9.2f} {got.residual[1]:>6.2f}{got.seconds:>8.1f}", flush=True)
-    print(f"{'mean':<8}" + "".join(f"{value:>12.0f}" for value in np.mean(every, axis=0)) + f"   all best on {best} of {len(every)}")
+    print(
+        f"{'mean':<8}" + "".join(f"{value:>12.0f}" for value in np.mean(every, axis=0)) + f"   all best on {best} of {len(every)}"
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ TALLER = 0.15  # of the height, between the body and that of the field
 
 @dataclass(frozen=True, slots=True)
 class AnimateTask:
-    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that; weights and steps."""
+    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that; weights
+    and steps.
+    """
 
     script: MotionScript
     motions: Sequence[Path]
@@ -113,7 +115,9 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     given = _parts(script, files, problem.n_frames)
     first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps)
     if first.distance > UNLIKE:
-        notes.append(f"nothing {learned.name} was learned of is like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})")
+        notes.append(
+            f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
+        )
     q = first.q.copy()
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
@@ -147,7 +151,9 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
         body = body.with_load(JOINTS[load.joint], load.kg)
     notes = []
     if abs(skeleton.height_m / learned.skeleton.height_m - 1.0) > TALLER:
-        notes.append(f"the body is {skeleton.height_m:.2f} m tall, {learned.name} was learned of {learned.skeleton.height_m:.2f} m")
+        notes.append(
+            f"the body is {skeleton.height_m:.2f} m tall, {learned.name} was learned of {learned.skeleton.height_m:.2f} m"
+        )
     around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope)
     keys = tuple(_key(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
     dynamics = Dynamics(body)
@@ -166,9 +172,7 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     )
     parts = np.zeros((n, 2, 3), bool)
     return (
-        MotionProblem(
-            body, units, learned, script.fps, parts, np.zeros((2, 3)), keys, paths, external, around, task.weights
-        ),
+        MotionProblem(body, units, learned, script.fps, parts, np.zeros((2, 3)), keys, paths, external, around, task.weights),
         notes,
     )
 
@@ -199,7 +203,7 @@ def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
     if script.contacts is not None:
         name, first_s, last_s = script.contacts
         first, last = files.row(name, first_s), files.row(name, last_s)
-        return files[name].parts[np.rint(np.linspace(first, last, n)).astype(int)]
+        return np.asarray(files[name].parts[np.rint(np.linspace(first, last, n)).astype(int)])
     if not script.parts:
         return None
     parts = np.zeros((n, 2, 3), bool)
@@ -241,7 +245,8 @@ def animation_lines(made: Animation) -> list[str]:
         ("off the key poses, mm", 1e3, "key_m", ".1f"),
     ]
     n, n_keys = made.problem.n_frames, len(made.problem.keys)
-    lines = [f"{n} frames, {n_keys} keys; initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"]
+    spent = f"initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"
+    lines = [f"{n} frames, {n_keys} keys; {spent}"]
     lines.append(f"{'':<38} {'without':>8} {'with physics':>13}")
     for name, scale, key, form in rows:
         values = [scale * getattr(figures, key) for figures in (before, after)]

@@ -28,7 +28,9 @@ MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON = 10.0, 45.0, 1e5
 
 @dataclass(frozen=True, slots=True)
 class KeyAsked:
-    """A key pose: at `at_s` of a motion file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it is."""
+    """A key pose: at `at_s` of a motion file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it
+    is.
+    """
 
     time_s: float
     file: str
@@ -115,9 +117,15 @@ def read_script(file: Path) -> MotionScript:
         raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
     times = sorted(key.time_s for key in keys)
     if len(set(times)) < len(times) or len(times) < 2:
-        raise DuocapError(f"{where}: keys at the times {', '.join(f'{t:g}' for t in times)} s; give two at least, at different times")
+        raise DuocapError(
+            f"{where}: keys at the times {', '.join(f'{t:g}' for t in times)} s; give two at least, at different times"
+        )
     environment = check_keys(f"{where}: [environment]", table.get("environment", {}), ("gravity", "friction", "slope_deg"))
-    rise = numbers(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG) if "slope_deg" in environment else np.zeros(2)
+    rise = (
+        numbers(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)
+        if "slope_deg" in environment
+        else np.zeros(2)
+    )
     body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
     return MotionScript(
         file,

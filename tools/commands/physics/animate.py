@@ -16,7 +16,9 @@ Out = Annotated[
 ]
 Motions = Annotated[
     list[Path] | None,
-    typer.Option("--motions", metavar="FOLDER", help="Where motions are; default with the script; repeatable.", show_default=False),
+    typer.Option(
+        "--motions", metavar="FOLDER", help="Where motions are; default with the script; repeatable.", show_default=False
+    ),
 ]
 Field = Annotated[
     Path | None,

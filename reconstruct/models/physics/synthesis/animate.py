@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -36,7 +37,10 @@ class AnimatedMotion:
 
 
 def animate(
-    problem: MotionProblem, first: Floats, options: AnimateOptions = AnimateOptions(), report: Report = lambda done, total: None  # noqa: B008
+    problem: MotionProblem,
+    first: Floats,
+    options: AnimateOptions = AnimateOptions(),
+    report: Report = lambda done, total: None,
 ) -> AnimatedMotion:
     """Return the motion of a problem near a first one, (N, 95). report: is told steps done and at most to do."""
     windows = windows_of(problem.n_frames, problem.fps)
@@ -56,13 +60,18 @@ def animate(
             part = window(replace(problem, weights=weights), a, b, motion)
             done = k * per_window + stage * options.statistics
             began = time.process_time()
-            told = SolveOptions(steps, report=lambda step, energy, done=done: report(done + step, per_window * len(windows)))
-            got = solve(part, motion[a:b].copy(), told)
+            told = partial(_told, report, done, per_window * len(windows))
+            got = solve(part, motion[a:b].copy(), SolveOptions(steps, report=told))
             spent[stage] += time.process_time() - began
             motion[a:b] = got.q
             if got.interrupted:
                 return AnimatedMotion(start, q if stage else start, (spent[0], spent[1]), True)
     return AnimatedMotion(start, q, (spent[0], spent[1]), False)
+
+
+def _told(report: Report, done: int, total: int, step: int, energy: float) -> None:
+    """Pass on a step of the search."""
+    report(done + step, total)
 
 
 def windows_of(n_frames: int, fps: float) -> list[tuple[int, int]]:
@@ -90,6 +99,4 @@ def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProb
             paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside]))
     external = tuple(replace(force, first=force.first - a, stop=force.stop - a) for force in problem.external)
     weights = problem.weights if a == 0 else replace(problem.weights, first=0.0)
-    return replace(
-        problem, parts=problem.parts[a:b], keys=tuple(keys), paths=tuple(paths), external=external, weights=weights
-    )
+    return replace(problem, parts=problem.parts[a:b], keys=tuple(keys), paths=tuple(paths), external=external, weights=weights)

@@ -1,7 +1,7 @@
 """The energy of a motion (Wei et al. 2011, eqs. 10 and 11), its gradient and its Gauss-Newton matrix.
 
-Joint torques and contact weights are not among the unknowns: for a given motion the torques that leave the least residual of eq. 1
-leave none in the rows of the joints, and the best weights are those of `loads`, so that the physics term is what the contacts
+Joint torques and contact weights are not among the unknowns: for a given motion the torques that leave the least residual of eq.
+1 leave none in the rows of the joints, and the best weights are those of `loads`, so that the physics term is what the contacts
 cannot give of the six rows of the root. Sums over frames count by `PAPER_FPS` over the rate.
 """
 
@@ -151,7 +151,9 @@ class MotionEnergy:
         return 0.5 * float((height**2).sum() + (slide**2).sum())
 
     def wrench(self, motion: MotionKinematics) -> tuple[Floats, Floats, Floats]:
-        """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2, E, 3)."""
+        """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2,
+        E, 3).
+        """
         inner = slice(1, -1)
         root = motion.root[inner]
         arm = motion.point_m[inner] - motion.q[inner, None, :3]
@@ -257,7 +259,7 @@ class MotionEnergy:
         if normal is None:
             return 0.5 * float(((scale * self.torques(motion, loads)[:, N_ROOT:]) ** 2).sum())
         force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
-        T, total = N_TANGENT, 0.0
+        T = N_TANGENT
         J, r = np.empty((len(force), T - N_ROOT, 3 * T)), np.empty((len(force), T - N_ROOT))
         for t, f in enumerate(force):
             before, at, after = motion.q[t], motion.q[t + 1], motion.q[t + 2]
@@ -273,12 +275,13 @@ class MotionEnergy:
             J[t] = scale * np.concatenate(blocks, axis=1)[N_ROOT:]
             r[t] = scale * by.u[N_ROOT:]
         normal.add_triples(J, r)
-        total = 0.5 * float((r**2).sum())
-        return total
+        return 0.5 * float((r**2).sum())
 
 
 def _evenness(down: Bools, fps: float) -> Floats:
-    """Return the weights e_k of the squared weights, (N, 4 P), EVEN where there is no contact: large next to the beginning and end of a contact."""
+    """Return the weights e_k of the squared weights, (N, 4 P), EVEN where there is no contact: large next to the beginning and
+    end of a contact.
+    """
     n = len(down)
     since, until = np.zeros(down.shape), np.zeros(down.shape)
     for t in range(n):

@@ -12,8 +12,8 @@ from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
 
 @dataclass(frozen=True, slots=True)
 class MotionKinematics:
-    """A motion q (N, 95). v, a, u: of the inner frames by central differences, (N - 2, 72); root: the hips' orientation, (N, 3, 3);
-    point_m: contact points, then those of external forces, (N, P, 3) [m]."""
+    """A motion q (N, 95). v, a, u: of the inner frames by central differences, (N - 2, 72); root: the hips' orientation, (N, 3,
+    3); point_m: contact points, then those of external forces, (N, P, 3) [m]."""
 
     q: Floats
     v: Floats

@@ -1,8 +1,8 @@
 """How contacts share what the body needs: weights on the edges of friction cones, w >= 0, frame by frame (eq. 2).
 
-minimise |r - A w|^2 / 2 + sum_k e_k w_k^2 / 2 over w >= 0, with r (6,) force and torque in units of the physics term: a primal-dual
-interior-point method whose systems have the size of r, for all frames at once. The paper keeps w positive as exp(lambda); solved
-for exactly, they need no place among the unknowns of the motion.
+minimise |r - A w|^2 / 2 + sum_k e_k w_k^2 / 2 over w >= 0, with r (6,) force and torque in units of the physics term: a
+primal-dual interior-point method whose systems have the size of r, for all frames at once. The paper keeps w positive as
+exp(lambda); solved for exactly, they need no place among the unknowns of the motion.
 """
 
 from typing import NamedTuple
@@ -36,26 +36,36 @@ def share_loads(A: Floats, r: Floats, even: Floats) -> Loads:
             break
         gradient = even * w - np.einsum("nik,ni->nk", A, r - np.einsum("nik,nk->ni", A, w))
         d = even + z / w
-        # (A'A + D)^-1 b = D^-1 b - D^-1 A' (I + A D^-1 A')^-1 A D^-1 b
         AD = A / d[:, None, :]
         small = np.linalg.inv(np.eye(6) + AD @ np.swapaxes(A, 1, 2))
 
-        def step(centre: Floats, d: Floats = d, AD: Floats = AD, small: Floats = small, gradient: Floats = gradient) -> Floats:
-            right = centre / w - gradient
-            inner = np.einsum("nij,nj->ni", small, np.einsum("nik,nk->ni", AD, right))
-            return np.asarray(right / d - np.einsum("nik,ni->nk", AD, inner))
-
-        dw = step(np.zeros_like(w))
+        system = _System(A, AD, small, d)
+        dw = _solved(system, -gradient)
         dz = -z - z * dw / w
         reach = np.minimum(_reach(w, dw), _reach(z, dz))
         left = ((w + reach * dw) * (z + reach * dz)).mean(axis=1, keepdims=True)
         centre = (left / gap) ** 3 * gap - dw * dz
-        dw = step(centre)
+        dw = _solved(system, centre / w - gradient)
         dz = centre / w - z - z * dw / w
         reach = np.minimum(_reach(w, dw), _reach(z, dz))
         w, z = w + reach * dw, z + reach * dz
     residual = r - np.einsum("nik,nk->ni", A, w)
     return Loads(w, residual, even + z / w)
+
+
+class _System(NamedTuple):
+    """A'A + D by its parts: A and A D^-1 (N, 6, K), (I + A D^-1 A')^-1 (N, 6, 6), diagonal of D (N, K)."""
+
+    A: Floats
+    AD: Floats
+    small: Floats
+    d: Floats
+
+
+def _solved(system: _System, right: Floats) -> Floats:
+    """Return (A'A + D)^-1 right, (N, K), by Woodbury's formula."""
+    inner = np.einsum("nij,nj->ni", system.small, np.einsum("nik,nk->ni", system.AD, right))
+    return np.asarray(right / system.d - np.einsum("nik,ni->nk", system.AD, inner))
 
 
 def _reach(x: Floats, dx: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Normal equations of a motion: blocks by frames, then by the knots of a cubic B-spline, banded.
 
-Residuals depend on the changes d_t (72,) of at most three consecutive frames in their tangent spaces, d_t = sum_k S_tk c_k with the
-coefficients c_k (72,) of a cubic B-spline (Wei et al. 2011, section 7), so that the matrix over c is banded.
+Residuals depend on the changes d_t (72,) of at most three consecutive frames in their tangent spaces, d_t = sum_k S_tk c_k with
+the coefficients c_k (72,) of a cubic B-spline (Wei et al. 2011, section 7), so that the matrix over c is banded.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 from scipy.linalg import solveh_banded
 from scipy.sparse import csr_array
 
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from reconstruct.models.physics.dynamics import N_TANGENT
 
 N3 = 3 * N_TANGENT
@@ -35,7 +35,7 @@ class NormalEquations:
             for b in range(a, 3):
                 self.blocks[b - a][a : a + n] += H[:, rows, b * N_TANGENT : (b + 1) * N_TANGENT]
 
-    def add_single(self, frames: Floats, J: Floats, r: Floats) -> None:
+    def add_single(self, frames: Ints, J: Floats, r: Floats) -> None:
         """Add |r|^2 / 2 of frames (F,), each once: r (F, R), J (F, R, 72)."""
         self.gradient[frames] += np.einsum("nri,nr->ni", J, r)
         self.blocks[0][frames] += np.swapaxes(J, 1, 2) @ J
@@ -97,8 +97,8 @@ class KnotSystem:
 def damped_step(band: Floats, gradient: Floats, damping: float) -> Floats:
     """Return the solution of (H + damping) c = -g, as rows of 72. Raises numpy.linalg.LinAlgError.
 
-    All coordinates are rad or m, so that damping is the same for all. In proportion to the diagonal of H it would be least for the
-    hands, which weigh nothing, and they would fling about to balance the body.
+    All coordinates are rad or m, so that damping is the same for all. In proportion to the diagonal of H it would be least for
+    the hands, which weigh nothing, and they would fling about to balance the body.
     """
     matrix = band.copy()
     matrix[0] += damping

@@ -1,6 +1,7 @@
 """What is asked of a synthesised motion, and the weights and units of what it is judged by."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as made
 
 import numpy as np
 
@@ -19,7 +20,9 @@ PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times 
 
 @dataclass(frozen=True, slots=True)
 class SynthesisWeights:
-    """Weights of eqs. 10 and 11, the paper's by default; torque: of the squared joint torques, for motion without a force field."""
+    """Weights of eqs. 10 and 11, the paper's by default; torque: of the squared joint torques, for motion without a force
+    field.
+    """
 
     constraints: float = 1000.0
     first: float = 1.0
@@ -61,16 +64,16 @@ class ExternalForce(ReadOnlyArrays):
     stop: int
     force_n: Floats
     stiffness: float = 0.0
-    anchor_m: Floats = field(default_factory=lambda: np.zeros(3))
+    anchor_m: Floats = made(default_factory=lambda: np.zeros(3))
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings(ReadOnlyArrays):
     """gravity_m_s2: (3,); friction: of the ground; slope: rise of the ground along x and z, (2,)."""
 
-    gravity_m_s2: Floats = field(default_factory=lambda: np.array([0.0, -STANDARD_GRAVITY, 0.0]))
+    gravity_m_s2: Floats = made(default_factory=lambda: np.array([0.0, -STANDARD_GRAVITY, 0.0]))
     friction: float = 0.8
-    slope: Floats = field(default_factory=lambda: np.zeros(2))
+    slope: Floats = made(default_factory=lambda: np.zeros(2))
 
     @property
     def normal(self) -> Floats:
@@ -100,8 +103,8 @@ class MotionProblem:
     keys: tuple[KeyPose, ...]
     paths: tuple[KeyPath, ...] = ()
     external: tuple[ExternalForce, ...] = ()
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    weights: SynthesisWeights = field(default_factory=SynthesisWeights)
+    surroundings: Surroundings = made(default_factory=Surroundings)
+    weights: SynthesisWeights = made(default_factory=SynthesisWeights)
 
     @property
     def n_frames(self) -> int:

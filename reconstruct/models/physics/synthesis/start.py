@@ -1,9 +1,9 @@
 """First motions for the search: interpolated between key poses, or from the nearest example of a force field.
 
-The objective has many minima (Wei et al. 2011, section 7), and a straight line between two poses of a walk is far from the right one.
-The examples that the field was learned from know better: of all their stretches, that one is taken whose ends are most like two
-key poses, whose hips go as far and turn as much, and whose contacts are most like those that are wanted; its time is stretched and
-the rest of the difference is shared out along it.
+The objective has many minima (Wei et al. 2011, section 7), and a straight line between two poses of a walk is far from the right
+one. The examples that the field was learned from know better: of all their stretches, that one is taken whose ends are most like
+two key poses, whose hips go as far and turn as much, and whose contacts are most like those that are wanted; its time is
+stretched and the rest of the difference is shared out along it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Singles
 from config.joints import N_JOINTS
 from database.geometry.rotations import (
     matrix_from_quaternion,
@@ -43,7 +43,9 @@ class FirstMotion:
 
 
 def interpolated(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:
-    """Return configurations (N, 95) through key poses by splines without overshoot, the same before the first and after the last."""
+    """Return configurations (N, 95) through key poses by splines without overshoot, the same before the first and after the
+    last.
+    """
     order = sorted(keys, key=lambda key: key.frame)
     frames = np.array([key.frame for key in order])
     base = order[len(order) // 2].q
@@ -167,7 +169,7 @@ def _relative(place: Floats, heading: Floats, to_place: Floats, to_heading: Floa
     return np.asarray(to_heading - heading), shift
 
 
-def _sampled(q: Floats, rows: Floats) -> Floats:
+def _sampled(q: Floats | Singles, rows: Floats) -> Floats:
     """Return configurations at rows between the frames, (N, 95)."""
     low = np.minimum(rows.astype(int), len(q) - 2)
     share = rows - low
