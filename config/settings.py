@@ -140,13 +140,20 @@ class SolveSettings:
 class FillSettings:
     """Prediction of what neither camera sees of the performer."""
 
-    style: bool = True  # learn the style of the motion while it is captured, and predict with it
-    dictionary: str = ""  # a pose dictionary (duocap sparse train) that predicts instead; nothing is learned then
+    # auto: limb by limb the style or the dictionary, whichever held-out checks on seen markers favour; local: neither
+    model: Literal["auto", "local", "style", "sparse"] = "auto"
+    style: bool = True  # learn the style of the motion while it is captured
+    dictionary: str = ""  # a pose dictionary (duocap sparse train); it needs no learning in the session
 
     @property
-    def learns(self) -> bool:
+    def uses_style(self) -> bool:
         """Whether styles are learned and used."""
-        return self.style and not self.dictionary
+        return self.style and self.model in ("auto", "style")
+
+    @property
+    def uses_dictionary(self) -> bool:
+        """Whether a dictionary is used."""
+        return bool(self.dictionary) and self.model in ("auto", "sparse")
 
 
 @dataclass(frozen=True, slots=True)

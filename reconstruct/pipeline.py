@@ -25,6 +25,7 @@ from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.missing.fill_in import FillIn
+from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.local.neighbourhood import Neighbourhood
@@ -84,18 +85,19 @@ class Pipeline:
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
-        if self.settings.fill.dictionary and self._fills_in:
-            model = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
-            for estimator in self._estimators:
-                estimator.filler = FillIn(model, self.subject)
+        self._dictionary: SparsePoseModel | None = None
+        if self.settings.fill.uses_dictionary and self._estimator.joins_models:
+            self._dictionary = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
+        self.take_style(None)
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
         pair = tpose_pair(self.rig, self.subject) if pair is None else pair
         clock, self.clock = self.clock, _no_clock
+        fills_in = self._estimator.joins_models and (self.settings.fill.uses_style or self._dictionary is not None)
         for _ in range(3):
             pose = self.step(pair)
-        warm_estimator(self._estimator, self.rig, self._alternatives, self._fills_in)
+        warm_estimator(self._estimator, self.rig, self._alternatives, fills_in)
         self._finish.warm(pose)
         self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
         self.clock = clock
@@ -112,22 +114,18 @@ class Pipeline:
             estimator.forget()
 
     def take_style(self, style: Style | None) -> None:
-        """Fill in by a style from the next step on; None: by the local model alone. Without effect where a dictionary does.
+        """Fill in by a style from the next step on, beside the dictionary if there is one; None: by no style, as at the start.
 
-        Raises StyleError: one of other features.
+        A later style goes on with the record of the one before. Raises StyleError: one of other features.
         """
-        if self.settings.fill.dictionary:
-            return
-        model = StyleModel(style, self.up) if self._fills_in and style is not None else None
+        fills_in = self.settings.fill.uses_style and self._estimator.joins_models
+        model = StyleModel(style, self.up) if fills_in and style is not None else None
         for estimator in self._estimators:
-            record = None if estimator.filler is None else estimator.filler.record
-            estimator.filler = None if model is None else FillIn(model.fresh(), self.subject, record)
-
-    @property
-    def _fills_in(self) -> bool:
-        """Whether a pose model may join the local model: one of a few directions has no room for it."""
-        fill = self.settings.fill
-        return (fill.style or bool(fill.dictionary)) and self._estimator.joins_models
+            models: dict[str, PoseModel] = {} if self._dictionary is None else {"sparse": self._dictionary}
+            if model is not None:
+                models["style"] = model.fresh()
+            records = {} if estimator.filler is None or style is None else estimator.filler.records
+            estimator.filler = FillIn(models, self.subject, records) if models else None
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""

@@ -71,7 +71,7 @@ class _Anything:
 def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) -> None:
     """Solve the T-pose, check a pose model on hidden markers, solve with a marker missing; find a style's x."""
     warm_style_model()
-    filler, estimator.filler = estimator.filler, FillIn(_Anything(), estimator.subject, every_frames=1)
+    filler, estimator.filler = estimator.filler, FillIn({"any": _Anything()}, estimator.subject, every_frames=1)
     estimator.history = MotionHistory()
     shown = np.arange(len(frame.valid)) > 0
     for k, seen in enumerate((shown | True, shown, shown)):

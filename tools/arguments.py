@@ -22,7 +22,7 @@ The database a command works with: the one named, or the built-in one.
 
 import functools
 import inspect
-import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,13 +115,21 @@ NO_STYLE = Annotated[
 
 
 def with_styles(settings: Settings, style: Path | None, save_style: Path | None, no_style: bool) -> Settings:
-    """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written."""
+    """Return the settings, without styles if so asked; raise DuocapError for files that cannot be read or written, and for models
+    of missing markers that are not there."""
     if no_style:
         settings = replace(settings, fill=replace(settings.fill, style=False), given=settings.given | {"fill.style"})
     for option, file in {"--style": style, "--save-style": save_style}.items():
-        if file is not None and not settings.fill.style:
-            raise typer.BadParameter("styles are turned off; leave out --no-style and fill.style=false", param_hint=option)
+        if file is not None and not settings.fill.uses_style:
+            off = "--no-style, fill.style=false and fill.model=local or sparse"
+            raise typer.BadParameter(f"styles are turned off; leave out {off}", param_hint=option)
     check_folders(save_style)
+    if settings.fill.model == "sparse" and not settings.fill.dictionary:
+        raise SettingsError("fill.model is sparse, but there is no dictionary; give one by fill.dictionary (duocap sparse train)")
+    if settings.fill.uses_dictionary:
+        from reconstruct.models.sparse.model import read_dictionary
+
+        read_dictionary(Path(settings.fill.dictionary))
     if style is not None:
         from reconstruct.models.style.file import read_style
 
@@ -143,8 +151,17 @@ def with_model(settings: Settings, model: str | None) -> Settings:
 def check_folders(*files: Path | None) -> None:
     """Raise DuocapError unless every file to be written has a folder to go to: better now than after the work."""
     for file in files:
-        if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+        if file is not None and (file.is_dir() or not _takes_files(file.absolute().parent)):
             raise DuocapError(f"{file}: cannot be written; choose a file name in an existing folder that you may write to")
+
+
+def _takes_files(folder: Path) -> bool:
+    """Return whether a file can be made in a folder; its permissions do not tell, as on a full or read-only disk."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def check_picture(option: str, file: Path | None) -> None:
@@ -192,7 +209,7 @@ def checked_session(name: Path | None) -> Path | None:
     name = name.absolute()
     if name.exists():
         raise DuocapError(f"{name}: exists already, and a recording never replaces anything; choose another name")
-    if not os.access(name.parent, os.W_OK):
+    if not _takes_files(name.parent):
         raise DuocapError(f"{name}: cannot be made; choose a name in an existing folder that you may write to")
     return name
 

@@ -1,4 +1,8 @@
-"""Ends that come from outside: SIGTERM is made to end a command as Ctrl-C does."""
+"""Ends that come from outside: Ctrl-C, and SIGTERM, which ends a command as Ctrl-C does.
+
+A KeyboardInterrupt that is raised while a library's compiled code runs, such as ZeroMQ's, may be printed there and lost. So that
+it was asked for is remembered, and loops look.
+"""
 
 import contextlib
 import signal
@@ -6,19 +10,35 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+_asked = threading.Event()
+
 
 @contextlib.contextmanager
-def interrupt_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C does, so that the processes started within are ended in order."""
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the block by a KeyboardInterrupt, so that what was started within is ended in order.
+
+    A signal that is ignored, as Ctrl-C is by a job in the background, stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        _asked.set()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    _asked.clear()
+    heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _asked.clear()
+
+
+def raise_if_interrupted() -> None:
+    """Raise KeyboardInterrupt where one was asked for in an `interruptible` block; loops in it call this at every turn."""
+    if _asked.is_set():
+        raise KeyboardInterrupt

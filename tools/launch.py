@@ -25,7 +25,6 @@ def main() -> None:
     try:
         run()
     except DuocapError as error:
-        _show_traceback_if_verbose()
         sys.exit(_say(str(error)))
     except BrokenPipeError:
         # Whoever read our output has gone; say nothing more, also not when Python flushes at exit.

@@ -16,6 +16,7 @@ from stream.publish.fanout import OutputFactory, OutputFanout, open_outputs
 from stream.publish.publisher import Publisher
 from stream.recording.playback import DueMessage, PlaybackSpan, played, played_status, steps
 from stream.recording.recording import Recording
+from tools.interrupt import raise_if_interrupted
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,7 @@ def play(
             if left_s > TURN_S:
                 player.serve(now_ns())
             time.sleep(min(left_s, TURN_S))
+            raise_if_interrupted()
         player.publish(step, now_ns())
         progress(player.n_played, None if loop else len(span))
     return player.n_played

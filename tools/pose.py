@@ -16,7 +16,7 @@ from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.export import FORMATS, ExportFile, write_take
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible, raise_if_interrupted
 from tools.progress import progress_bar
 from tools.viewer import prefers_dark
 
@@ -186,7 +186,7 @@ def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
 
     view = task.settings.viewer
     app, file = open_page(task, tell)
-    with interrupt_on_sigterm():
+    with interruptible():
         try:
             url = url_of(view.host, app.server.get_port())
             if view.host not in LOOPBACK:
@@ -198,6 +198,7 @@ def run_page(task: PoseTask, tell: Callable[[str], None]) -> None:
                     webbrowser.open(url)
             while True:
                 app.update()
+                raise_if_interrupted()
         except KeyboardInterrupt:
             tell(f"ended; the session is {file}" if file.is_file() else "ended; nothing was posed")
         finally:

@@ -21,7 +21,7 @@ from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible, raise_if_interrupted
 from tools.run.child import one_thread
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
 def show_viewer(plan: ViewPlan, tell: Callable[[str], None]) -> None:
     """Serve the viewer in this process until Ctrl-C. Raises DuocapError."""
     viewer = _Viewer(plan)
-    with interrupt_on_sigterm():
+    with interruptible():
         _show(viewer, plan, tell)
 
 
@@ -218,6 +218,7 @@ def _show(viewer: "_Viewer", plan: ViewPlan, tell: Callable[[str], None]) -> Non
         viewer.browse()
         while True:
             viewer.app.update()
+            raise_if_interrupted()
     except KeyboardInterrupt:
         tell("viewer ended")
     finally:

@@ -1,0 +1,1 @@
+"""Benchmarks of the physics of motions."""

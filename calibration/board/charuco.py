@@ -20,6 +20,7 @@ MIN_CORNERS = 6
 INLIER = 0.12  # of a square: markers that lie further from where the others put them are not of this board
 WIDE_PX = 2000  # no larger picture is made of pictures as wide as this
 CLEAR = 4  # by which one layout must beat the other, markers counted twice and corners once
+FURTHER_ROWS, FURTHER = 6, 0.5  # of squares below a board that are looked for, and how far off they may be, of a square
 ROUNDS = 4
 NEIGHBOURS = 10
 
@@ -72,6 +73,8 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
     grown = []
     for legacy in (False, True) if board.rows % 2 else (False,):
         points_m, points_px, agree = match_markers(board, legacy, markers)
+        if _goes_on(board, legacy, markers, points_m[agree], points_px[agree]):
+            return None
         if agree.sum() / 4.0 >= max(MIN_MARKERS, MIN_SHARE * len(markers.ids)):
             light = light_squares(board, legacy)
             fit, seen = _grow(grey, board, points_m[agree], points_px[agree], light)
@@ -105,15 +108,36 @@ def match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tupl
 
     Markers whose number the board does not have are left out.
     """
-    x, y = np.arange(board.columns + 1), np.arange(board.rows + 1)
-    starts_light = legacy and board.rows % 2
-    squares = np.argwhere((x[None, :] + y[:, None]) % 2 != int(bool(starts_light)))[:, ::-1] - 1.0  # upper left corners
-    on_board = markers.ids < len(squares)
-    share = board.marker_m / board.square_m
-    within = 0.5 + 0.5 * share * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-    points_m = ((squares[markers.ids[on_board]][:, None] + within) * board.square_m).reshape(-1, 2)
+    corners_m = _marker_corners_m(board, legacy, board.rows + 1)
+    on_board = markers.ids < len(corners_m)
+    points_m = corners_m[markers.ids[on_board]].reshape(-1, 2)
     points_px = markers.corners_px[on_board].reshape(-1, 2)
     return points_m, points_px, _inliers(points_m, points_px, board.square_m)
+
+
+def _marker_corners_m(board: Board, legacy: bool, n_rows: int) -> Floats:
+    """Return the corners of the markers of so many rows of squares in the board's frame, (K, 4, 2) [m]."""
+    x, y = np.arange(board.columns + 1), np.arange(n_rows)
+    starts_light = legacy and board.rows % 2
+    squares = np.argwhere((x[None, :] + y[:, None]) % 2 != int(bool(starts_light)))[:, ::-1] - 1.0  # upper left corners
+    share = board.marker_m / board.square_m
+    within = 0.5 + 0.5 * share * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    return np.asarray((squares[:, None] + within) * board.square_m)
+
+
+def _goes_on(board: Board, legacy: bool, markers: MarkerDetections, points_m: Floats, points_px: Floats) -> bool:
+    """Return whether markers follow below the board's last row, where those of a longer board would be."""
+    n_own = len(_marker_corners_m(board, legacy, board.rows + 1))
+    further_m = _marker_corners_m(board, legacy, board.rows + 1 + FURTHER_ROWS)
+    beyond = (markers.ids >= n_own) & (markers.ids < len(further_m))
+    if not beyond.any() or len(points_m) < 4 * MIN_MARKERS:
+        return False
+    H, _ = cv2.findHomography(points_px, points_m / board.square_m)
+    if H is None:
+        return False
+    found = cv2.perspectiveTransform(markers.corners_px[beyond].reshape(-1, 1, 2), H).reshape(-1, 4, 2)
+    error = np.linalg.norm(found - further_m[markers.ids[beyond]] / board.square_m, axis=2).max(axis=1)
+    return bool((error < FURTHER).any())
 
 
 def _inliers(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ COMMON = (
     *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
 )
 CLEAR = 8  # markers that leave no doubt
+ROWS = "<rows>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +127,18 @@ def why_no_board(images: Sequence[Image], board: Board) -> str:
     if not len(images):
         return "there are no pictures"
     chosen = [images[k] for k in np.unique(np.linspace(0, len(images) - 1, min(MAX_IMAGES, len(images))).astype(int))]
-    reasons = Counter(_reason(grey_picture(image), board) for image in chosen)
-    specific = Counter({reason: n for reason, n in reasons.items() if reason.specific})
-    reason, n = (specific or reasons).most_common(1)[0]
-    return reason.text if n == len(chosen) or not specific else f"in {n} of {len(chosen)} pictures looked at, {reason.text}"
+    found = [_reason(grey_picture(image), board) for image in chosen]
+    reasons = Counter((reason.text, reason.specific) for reason in found)
+    specific = Counter({reason: n for reason, n in reasons.items() if reason[1]})
+    (text, _), n = (specific or reasons).most_common(1)[0]
+    text = _Reason(text, True, max(reason.rows for reason in found if reason.text == text)).words
+    return text if n == len(chosen) or not specific else f"in {n} of {len(chosen)} pictures looked at, {text}"
 
 
 def seen_instead(image: Image, board: Board) -> str:
     """Return what a picture, (H, W) or (H, W, 3), shows instead of the board; empty where nothing like a board is seen."""
     reason = _reason(grey_picture(image), board)
-    return reason.text if reason.specific else ""
+    return reason.words if reason.specific else ""
 
 
 def board_note(board: Board) -> str:
@@ -150,16 +153,24 @@ def board_note(board: Board) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a picture shows no board. specific: something else is seen, rather than nothing at all."""
+    """Why a picture shows no board. specific: something else is seen, rather than nothing at all; rows: of inner corners of the
+    board that is seen, the last of which may be hidden or outside, in place of ROWS in the text."""
 
     text: str
     specific: bool
+    rows: int = 0
+
+    @property
+    def words(self) -> str:
+        """The text with the number of rows."""
+        return self.text.replace(ROWS, f"{self.rows}")
 
 
 def _reason(grey: Image, board: Board) -> _Reason:
     """Return what one picture shows."""
-    if text := _charuco_message(grey, board) if board.kind == "charuco" else _chessboard_message(grey, board):
-        return _Reason(text, True)
+    text, rows = _charuco_message(grey, board) if board.kind == "charuco" else _chessboard_message(grey, board)
+    if text:
+        return _Reason(text, True, rows)
     if text := _light_message(grey):
         return _Reason(text, False)
     if board.kind == "chessboard" and (text := _blur_message(grey, board)):
@@ -178,38 +189,38 @@ def _light_message(grey: Image) -> str:
     return ""
 
 
-def _chessboard_message(grey: Image, board: Board) -> str:
-    """Return what is seen where a chessboard was expected; empty if nothing."""
+def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
+    """Return what is seen where a chessboard was expected, empty if nothing, and its rows of inner corners if it has markers."""
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS:
-        seen_name = _charuco_name(name, markers)
-        return (
-            f"a board with markers ({seen_name}) is seen where a plain chessboard was expected: {_option(name, markers, board)}"
-        )
+        layout = charuco_layout(markers)
+        seen_name = f"{name}, {layout[0]}x{ROWS} inner corners or more" if layout else name
+        text = f"a board with markers ({seen_name}) is seen where a plain chessboard was expected: "
+        return text + _option(name, layout, board), layout[1] if layout else 0
     found = find_chessboard(grey, board)
     if found is not None:
         another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
-        return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else ""
+        return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else "", 0
     seen = detect_chessboard(grey)
     if seen is None:
-        return ""
+        return "", 0
     columns, rows = seen.columns, seen.rows
     if {columns, rows} == {board.columns - 1, board.rows - 1}:
         return (
             f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: count where "
             f"four squares meet, not the squares, and give --board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}"
-        )
+        ), 0
     if seen.blur_px > 3.5:
-        return f"the board is too blurred, its edges are {seen.blur_px:.0f} px wide: hold it still, focus, more light"
+        return f"the board is too blurred, its edges are {seen.blur_px:.0f} px wide: hold it still, focus, more light", 0
     fits = min(columns, rows) <= min(board.columns, board.rows) and max(columns, rows) <= max(board.columns, board.rows)
     if seen.at_edge and fits:
         size = f"{board.columns}x{board.rows}"
-        return f"only {columns}x{rows} of the board's {size} inner corners are in view: keep the whole board in the picture"
+        return f"only {columns}x{rows} of the board's {size} inner corners are in view: keep the whole board in the picture", 0
     part = ", or show the whole board if a part of it is covered" if fits else ""
     return (
         f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: give "
         f"--board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}{part}"
-    )
+    ), 0
 
 
 def _blur_message(grey: Image, board: Board) -> str:
@@ -221,45 +232,51 @@ def _blur_message(grey: Image, board: Board) -> str:
     return ""
 
 
-def _charuco_message(grey: Image, board: Board) -> str:
-    """Return what is seen where a ChArUco board was expected; empty if nothing."""
+def _charuco_message(grey: Image, board: Board) -> tuple[str, int]:
+    """Return what is seen where a ChArUco board was expected, empty if nothing, and its rows of inner corners."""
     expected = find_markers(grey, board_dictionary(board), sharpen=True)
     mirrored = find_markers(np.ascontiguousarray(grey[:, ::-1]), board_dictionary(board))
     if len(mirrored.ids) >= MIN_MARKERS and len(mirrored.ids) > 2 * len(expected.ids):
-        return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off"
+        return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off", 0
     if len(expected.ids) >= MIN_MARKERS:
-        return _layout_message(grey, board, expected)
+        layout = charuco_layout(expected)
+        return _layout_message(grey, board, expected, layout), layout[1] if layout else 0
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS and name != board.dictionary:
-        return f"markers of {name} are seen where {board.dictionary} was expected: {_option(name, markers, board)}"
+        layout = charuco_layout(markers)
+        text = f"markers of {name} are seen where {board.dictionary} was expected: {_option(name, layout, board)}"
+        return text, layout[1] if layout else 0
+    return _few_markers_message(grey, board, len(expected.ids)), 0
+
+
+def _few_markers_message(grey: Image, board: Board, n_markers: int) -> str:
+    """Return what is seen where hardly any marker of a ChArUco board is; empty if nothing."""
     seen = detect_chessboard(grey)
-    if seen is not None and not len(expected.ids):
+    if seen is not None and not n_markers:
         if seen.blur_px > 1.5:
             return f"squares are seen but no markers, the edges are {seen.blur_px:.0f} px wide: hold the board still, focus"
         return (
             f"squares are seen ({seen.columns}x{seen.rows} inner corners) but no markers: for a plain chessboard give "
             f"--board chessboard:{seen.columns}x{seen.rows}:{1e3 * board.square_m:g}, else hold the board nearer"
         )
-    if len(expected.ids) and not _light_message(grey):
-        return f"only {len(expected.ids)} of the board's markers can be read: hold it nearer, flat, and in focus"
+    if n_markers and not _light_message(grey):
+        return f"only {n_markers} of the board's markers can be read: hold it nearer, flat, and in focus"
     return ""
 
 
-def _layout_message(grey: Image, board: Board, markers: MarkerDetections) -> str:
-    """Return why a board whose markers are seen was not found; empty if that is unknown."""
+def _layout_message(grey: Image, board: Board, markers: MarkerDetections, seen: tuple[int, int] | None) -> str:
+    """Return why a board whose markers are seen was not found; empty if that is unknown. seen: what `charuco_layout` says."""
     twice = len(markers.ids) - len(np.unique(markers.ids))
     if twice >= MIN_MARKERS:
         return "two boards with the same markers are in the picture: leave only one in view"
-    seen = charuco_layout(markers)
-    if seen is not None and seen[0] != board.columns:
+    needed = (board.columns + 1) * (board.rows + 1) // 2
+    if seen is not None and (seen[0] != board.columns or seen[1] > board.rows):
         return (
             f"a ChArUco board of {seen[0]} inner corners a row is seen where {board.columns}x{board.rows} were expected: "
             f"give --board {_board_text(board.dictionary, seen, board)}"
         )
-    needed = (board.columns + 1) * (board.rows + 1) // 2
     if markers.ids.max() >= needed:
-        rows = seen[1] if seen else "more"
-        return f"a ChArUco board of {board.columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected"
+        return f"markers beyond the board's {needed} are seen: a larger board was printed than {board.columns}x{board.rows}"
     if find_charuco(grey, board, markers) is not None:
         return ""
     return (
@@ -267,20 +284,14 @@ def _layout_message(grey: Image, board: Board, markers: MarkerDetections) -> str
     )
 
 
-def _charuco_name(name: str, markers: MarkerDetections) -> str:
-    """Return the dictionary and size of a board by its markers."""
-    seen = charuco_layout(markers)
-    return f"{name}, {seen[0]}x{seen[1]} inner corners or more" if seen else name
-
-
-def _option(name: str, markers: MarkerDetections, board: Board) -> str:
-    """Return the option that names the board whose markers are seen."""
-    return f"give --board {_board_text(name, charuco_layout(markers), board)}"
+def _option(name: str, layout: tuple[int, int] | None, board: Board) -> str:
+    """Return the option that names the board whose markers are seen, by its layout."""
+    return f"give --board {_board_text(name, layout, board)}"
 
 
 def _board_text(name: str, seen: tuple[int, int] | None, board: Board) -> str:
     """Return a board's name from what was seen of it, with the sizes that were expected."""
-    columns, rows = seen or (board.columns, board.rows)
+    size = f"{board.columns}x{board.rows}" if seen is None else f"{seen[0]}x{ROWS}"
     square_mm = 1e3 * board.square_m
     marker_mm = 1e3 * board.marker_m or MARKER_SHARE * square_mm
-    return f"charuco:{columns}x{rows}:{square_mm:g}:{marker_mm:g}:{name}"
+    return f"charuco:{size}:{square_mm:g}:{marker_mm:g}:{name}"

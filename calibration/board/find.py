@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.charuco import find_charuco, find_markers
+from calibration.board.charuco import MIN_MARKERS, find_charuco, find_markers
 from calibration.board.chessboard import ChessboardDetection, find_chessboard
 from calibration.board.pattern import Board, board_dictionary
 from calibration.board.views import BoardView
@@ -41,9 +41,18 @@ def without_board(grey: NDArray[np.uint8], corners_px: Floats) -> NDArray[np.uin
 
 
 def _charuco(grey: NDArray[np.uint8], board: Board, name: str, t_ns: int, quick: bool) -> BoardView | None:
-    """Return the corners of a ChArUco board, with a second, slower search if less than half of them are found."""
+    """Return the corners of a ChArUco board, with a second, slower search if less than half of them are found.
+
+    Light may be printed where the board is dark, and dark where it is light.
+    """
     dictionary = board_dictionary(board)
-    found = find_charuco(grey, board, find_markers(grey, dictionary))
+    markers = find_markers(grey, dictionary)
+    if len(markers.ids) < MIN_MARKERS:
+        negative = np.asarray(cv2.bitwise_not(grey))
+        inverted = find_markers(negative, dictionary)
+        if len(inverted.ids) >= MIN_MARKERS:
+            grey, markers = negative, inverted
+    found = find_charuco(grey, board, markers)
     if not quick and (found is None or found.seen.mean() < 0.5):
         again = find_charuco(grey, board, find_markers(grey, dictionary, sharpen=True))
         found = max((each for each in (found, again) if each is not None), key=lambda each: int(each.seen.sum()), default=None)

@@ -1,7 +1,8 @@
 """The contents of a calibration file of any program, and how two of its cameras become a rig."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,13 +15,21 @@ Z_UP_TO_Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 
 
 @dataclass(frozen=True, slots=True)
+class FoundCamera:
+    """A camera of a file by name. read: gives it; raises FileFormatError where it is incomplete."""
+
+    name: str
+    read: Callable[[], Camera]
+
+
+@dataclass(frozen=True, slots=True)
 class CameraFile:
-    """The cameras of a file in its order.
+    """The cameras of a file in its order; only those that are used are read: others may be incomplete.
 
     error_px: reprojection RMS, NaN where unknown; floor_known: Y is up, the floor at 0; grade: as in `Rig`.
     """
 
-    cameras: tuple[Camera, ...]
+    cameras: tuple[FoundCamera, ...]
     error_px: float = float("nan")
     floor_known: bool = False
     grade: str = ""
@@ -39,6 +48,16 @@ class ReadOptions:
     unit_m: float = 1.0
     up: str = ""
     names: tuple[str, ...] = ()
+
+
+def found_camera(camera: Camera) -> FoundCamera:
+    """Return a camera that has been read already."""
+    return FoundCamera(camera.name, partial(_same, camera))
+
+
+def _same(camera: Camera) -> Camera:
+    """Return what is given."""
+    return camera
 
 
 def in_world(camera: Camera, axes: Floats) -> Camera:
@@ -67,7 +86,7 @@ def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     return rig
 
 
-def _select(where: str, cameras: Sequence[Camera], names: Sequence[str]) -> list[Camera]:
+def _select(where: str, cameras: Sequence[FoundCamera], names: Sequence[str]) -> list[Camera]:
     """Return the cameras by name, or the one or two that there are."""
     listed = ", ".join(camera.name for camera in cameras) or "none"
     if not names:
@@ -76,11 +95,15 @@ def _select(where: str, cameras: Sequence[Camera], names: Sequence[str]) -> list
                 f"{where}: {len(cameras)} cameras ({listed}), expected two; choose left and right with "
                 f"`duocap calibrate convert {where} --cameras LEFT,RIGHT --out rig.toml`"
             )
-        return list(cameras)
+        return [camera.read() for camera in cameras]
     by_name = {camera.name: camera for camera in cameras}
     for name in names:
         if name not in by_name:
             raise FileFormatError(f"{where}: no camera {name!r}; it has {listed}")
     if len(names) > 2:
         raise FileFormatError(f"{where}: {len(names)} cameras were named, expected LEFT,RIGHT or one alone")
-    return [by_name[name] for name in names]
+    if len(set(names)) < len(names):
+        raise FileFormatError(
+            f"{where}: camera {names[0]!r} was named twice; expected another one as the right camera, of {listed}"
+        )
+    return [by_name[name].read() for name in names]

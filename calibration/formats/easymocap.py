@@ -1,11 +1,12 @@
 """EasyMocap's calibration: a folder with intri.yml (K_, dist_ by camera) and extri.yml (R_, Rot_, T_), world to camera."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.formats.camera_file import CameraFile, ReadOptions
+from calibration.formats.camera_file import CameraFile, FoundCamera, ReadOptions
 from calibration.formats.storage import StoredValues, Value, stored_text
 from config.arrays import Floats
 from config.errors import FileFormatError
@@ -30,7 +31,7 @@ def read_easymocap(folder: Path, options: ReadOptions) -> CameraFile:
     names = values.texts("names")
     if not names:
         raise FileFormatError(f"{folder / INTRINSICS}: names no cameras; expected a list `names`")
-    return CameraFile(tuple(_camera(values, name, options) for name in names))
+    return CameraFile(tuple(FoundCamera(name, partial(_camera, values, name, options)) for name in names))
 
 
 def _camera(values: StoredValues, name: str, options: ReadOptions) -> Camera:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.formats.camera_file import CameraFile, ReadOptions
+from calibration.formats.camera_file import CameraFile, ReadOptions, found_camera
 from calibration.formats.storage import StoredValues, Value, stored_text
 from config.arrays import Floats
 from config.errors import FileFormatError
@@ -58,11 +58,13 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
     error_px = values.number(ERROR)
     error_px = float("nan") if error_px is None else error_px
     if any(name in values for name in MATRICES[0]):
-        return CameraFile(_two(values, options), error_px, values.number(("floor_known",)) == 1.0)
+        left, right = _two(values, options)
+        return CameraFile((found_camera(left), found_camera(right)), error_px, values.number(("floor_known",)) == 1.0)
     if any(name in values for name in SINGLE_MATRIX):
         matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
-        return CameraFile((Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3)),), error_px)
+        camera = Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3))
+        return CameraFile((found_camera(camera),), error_px)
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
 

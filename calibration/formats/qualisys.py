@@ -6,13 +6,14 @@ coefficients are those of our model; the world's floor is at z = 0, where the L-
 
 import xml.etree.ElementTree as ET
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, in_world
+from calibration.formats.camera_file import Z_UP_TO_Y_UP, CameraFile, FoundCamera, in_world
 from config.arrays import Floats
 from config.errors import FileFormatError, reason
 
@@ -33,16 +34,21 @@ def read_qualisys(path: Path) -> CameraFile:
         raise FileFormatError(f"{path}: not valid XML: {error}") from error
     if root is None or root.tag != "calibration":
         raise FileFormatError(f"{path}: not a calibration of Qualisys; expected XML with <calibration> at its top")
-    cameras = [_camera(path, element) for element in root.findall("cameras/camera") if element.get("calibrated") != "false"]
+    cameras = [element for element in root.findall("cameras/camera") if element.get("calibrated") != "false"]
     if not cameras:
         raise FileFormatError(f"{path}: no calibrated camera in it")
     floor_known = root.get(FLOOR, "true") == "true"
-    return CameraFile(tuple(in_world(camera, Z_UP_TO_Y_UP) for camera in cameras), floor_known=floor_known)
+    return CameraFile(tuple(FoundCamera(_name(each), partial(_camera, path, each)) for each in cameras), floor_known=floor_known)
+
+
+def _name(element: ET.Element) -> str:
+    """Return the name of a camera."""
+    return element.get("serial") or element.get("id") or "camera"
 
 
 def _camera(path: Path, element: ET.Element) -> Camera:
-    """Return one camera in Qualisys' own world, in metres."""
-    name = element.get("serial") or element.get("id") or "camera"
+    """Return one camera, in a world with Y up, in metres."""
+    name = _name(element)
     where = f"{path}: camera {name}"
     inside, pose = _part(where, element, "intrinsic"), _part(where, element, "transform")
     view = element.find("fov_video")
@@ -62,7 +68,8 @@ def _camera(path: Path, element: ET.Element) -> Camera:
     axes = np.array([[_number(where, pose, f"r{i}{j}") for j in (1, 2, 3)] for i in (1, 2, 3)])
     center_m = np.array([float(_decimal(where, pose, key) / 1000) for key in "xyz"])
     rotation = np.ascontiguousarray(BACKWARDS_TO_AHEAD @ axes + 0.0)
-    return Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ center_m)
+    camera = Camera(name, (round(size[0]), round(size[1])), K, lens, rotation, -rotation @ center_m)
+    return in_world(camera, Z_UP_TO_Y_UP)
 
 
 def _part(where: str, element: ET.Element, tag: str) -> ET.Element:

@@ -7,6 +7,7 @@ k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to ca
 
 import math
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import tomli_w
 
 from calibration.camera import MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
-from calibration.formats.camera_file import CameraFile
+from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
 from config.errors import FileFormatError, reason
 from config.files import atomic_write
@@ -173,7 +174,11 @@ def read_camera_tables(path: Path) -> CameraFile:
     if not found:
         raise FileFormatError(f"{path}: no camera in it; expected a table for each, such as [cam_0], with a matrix")
     error_px, floor_known, grade = metadata_of(f"{path}: [metadata]", tables.get(OURS, {}))
-    cameras = tuple(_camera(f"{path}: [{name}]", name, table) for name, table in found.items() if not table.get("ignore"))
+    cameras = tuple(
+        FoundCamera(str(table.get("name") or name), partial(_camera, f"{path}: [{name}]", name, table))
+        for name, table in found.items()
+        if not table.get("ignore")
+    )
     return CameraFile(cameras, error_px, floor_known, grade)
 
 

@@ -23,6 +23,7 @@ TILT_RAD, FAR_NEAR = np.radians(12.0), 2.0  # less than both: focal length and d
 MANY_MISSING = 7
 SIGNIFICANT_SIGMAS, MIN_STRETCH, MIN_BEND_M = 4.0, 0.002, 5e-4  # from which a board's form is reported
 OUTSIDE = 0.5
+WIDER = 1.1  # times as much may the world be wrong, for each rule of thumb that is not kept
 
 
 def dropped_findings(solution: RigSolution) -> list[Finding]:
@@ -57,10 +58,10 @@ def view_findings(solution: RigSolution) -> QualityReport:
     both = solution.used[0] if monocular else solution.used[0] & solution.used[1]
     views, corners = int(both.any(axis=1).sum()), int(both.sum())
     text = f"{views} views, {corners} corners" if monocular else f"{views} views shared by both cameras, {corners} corners"
-    grade = Grade.PASS
-    if views < FEW_VIEWS or corners < FEW_CORNERS:
-        grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.POOR
-    findings = [Finding(grade, text, "" if grade is Grade.PASS else "take about 20, the board tilted otherwise in each")]
+    few = views < FEW_VIEWS or corners < FEW_CORNERS
+    grade = Grade.FAIL if views < MIN_VIEWS or corners < MIN_CORNERS else Grade.PASS
+    fix = "take about 20, the board tilted otherwise in each" if few else ""
+    findings = [Finding(grade, text, fix, WIDER if few else 1.0)]
     findings += dropped_findings(solution)
     return QualityReport(tuple(findings), {"views": float(views), "corners": float(corners)})
 
@@ -80,7 +81,8 @@ def pixel_findings(solution: RigSolution) -> QualityReport:
         figures["held_out_px"] = best = min(held_out)
         if best > HELD_OUT * rms + 0.05:
             text = f"views that were not fitted are {best:.2f} px off, those that were {rms:.2f} px"
-            findings.append(Finding(Grade.POOR, text, "add views: there are too few for what was fitted, or they are too alike"))
+            fix = "add views: there are too few for what was fitted, or they are too alike"
+            findings.append(Finding(Grade.PASS, text, fix, best / rms))  # what noise does not explain there is in the rig, too
     findings += _odd_views(solution)
     return QualityReport(tuple(findings), figures)
 
@@ -173,8 +175,7 @@ def tilt_findings(solution: RigSolution) -> QualityReport:
         text += " as far as the nearest"
         text += f"; its focal length is {focal:.0f} +- {sigma:.1f} px" if sigma > 0 else ""
         fix = "tilt the board by 30 to 45 degrees to all sides, and hold it near and far" if weak else ""
-        grade = Grade.POOR if weak else Grade.PASS
-        findings.append(Finding(grade, text, fix))
+        findings.append(Finding(Grade.PASS, text, fix, WIDER if weak else 1.0))
     return QualityReport(tuple(findings), figures)
 
 
@@ -197,5 +198,6 @@ def coverage_findings(solution: RigSolution, points_m: Floats) -> QualityReport:
         bad = len(coverage.missing) >= MANY_MISSING or outside > OUTSIDE
         if outside > OUTSIDE:
             text += f"; {100.0 * outside:.0f} % of the performer's room lies where no corner was"
-        findings.append(Finding(Grade.POOR if bad else Grade.PASS, text, "hold the board there too" if bad and missing else ""))
+        fix = "hold the board there too" if bad and missing else ""
+        findings.append(Finding(Grade.PASS, text, fix, WIDER if bad else 1.0))
     return QualityReport(tuple(findings), figures)

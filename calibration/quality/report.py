@@ -20,11 +20,15 @@ class Grade(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked: its grade, what was found, and what to do about it."""
+    """One thing that was checked: its grade, what was found, and what to do about it.
+
+    widens: by how much a rule of thumb that is not kept widens what the world may be wrong by; it is no verdict itself.
+    """
 
     grade: Grade
     text: str
     fix: str = ""
+    widens: float = 1.0
 
     @property
     def line(self) -> str:

@@ -1,9 +1,9 @@
 """The quality report on a rig: is the world that it measures right where the performer moves, and if not, why?
 
 A small pixel error proves little: it can come with a world that is 30 % off. What decides is how wrong distances in the
-performer's volume may be (`calibration.quality.world_error`): three sigma of what the views leave open, widened by how much they
-disagree with each other, and the change of the world if a better explanation of the residuals were true
-(`calibration.quality.evidence`).
+performer's volume may be (`calibration.quality.world_error`): two sigma of what the views leave open, widened by how much they
+disagree with each other and by rules of thumb that were not kept, and the change of the world if a better explanation of the
+residuals were true (`calibration.quality.evidence`).
 """
 
 import numpy as np
@@ -18,20 +18,23 @@ from calibration.quality.findings import (
     tilt_findings,
     view_findings,
 )
-from calibration.quality.measures import sanity_findings
+from calibration.quality.measures import sanity_findings, within_reach
 from calibration.quality.report import Finding, Grade, QualityReport, graded, join_reports
 from calibration.quality.suspects import Suspect, suspects_of, unmodelled_directions
 from calibration.quality.world_error import error_derivatives
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 from config.settings import CAMERAS
+from database.geometry.rotations import rotvec_from_matrix
 
-PASS_ERROR, FAIL_ERROR = 0.02, 0.15  # relative error of distances: what a pass promises, and what is of no use
-SIGMAS = 3.0
+PASS_ERROR, FAIL_ERROR = 0.02, 0.10  # relative error of distances: what a pass promises, and what is of no use
+SIGMAS = 2.0
+BODY_M = 1.8  # over which an error is said in millimetres
 MARKER_PX = 0.2  # noise of a marker's centre, to illustrate depth
 NARROW = 0.08  # baseline over the performer's distance, below which any calibration is weak
 DEEP_M = 0.012  # depth noise of one marker at that, beyond which cameras are better moved apart
-TOO_DEEP_M = 0.020  # and beyond which they are too near: more than markers are off their nominal positions on a body
+TOO_DEEP_M = 0.060  # and beyond which they are too near: poses are no better than a guess in depth
+MAX_LOST = 0.1  # of the performer's room that may lie beyond where a lens model holds
 SCATTERED = 1.5  # variances by which views differ, beyond which their own scatter is looked at too
 AGREED = 3.0  # variances by which views may differ without a finding
 REMARK_ERROR = 0.005  # change of distances up to which a suspect is a remark
@@ -42,10 +45,30 @@ def rig_report(solution: RigSolution, distance_m: float | None = None) -> Qualit
     """Judge a calibration. distance_m: of the performer, by default where a body fits into the pictures."""
     distance = performer_distance_m(solution.rig) if distance_m is None else distance_m
     points = volume_points_m(solution.rig, distance)
+    known = points[within_reach(solution, points)]
     sanity = QualityReport(tuple(sanity_findings(solution)), _plain_figures(solution) | {"distance_m": distance})
     views = [judge(solution) for judge in (view_findings, pixel_findings, size_findings, form_findings, tilt_findings)]
-    parts = [sanity, *views, coverage_findings(solution, points)]
-    return join_reports(parts if sanity.grade is Grade.FAIL else [_world(solution, distance, points), *parts])
+    parts = [sanity, *_placement(solution), *views, coverage_findings(solution, points)]
+    if len(known) < (1.0 - MAX_LOST) * len(points):
+        parts.append(_lost(1.0 - len(known) / len(points)))
+    wider = float(np.prod([finding.widens for part in parts for finding in part.findings]))
+    return join_reports(parts if sanity.grade is Grade.FAIL else [_world(solution, distance, known, wider), *parts])
+
+
+def _placement(solution: RigSolution) -> list[QualityReport]:
+    """Say how the cameras stand to each other."""
+    rig = solution.rig
+    if rig.is_monocular:
+        return []
+    angle_deg = float(np.degrees(np.linalg.norm(rotvec_from_matrix(rig.right.rotation @ rig.left.rotation.T))))
+    text = f"the cameras are {1e3 * rig.baseline_m:.0f} mm apart and turned by {angle_deg:.0f} degrees to each other"
+    return [QualityReport((Finding(Grade.PASS, text),), {"angle_deg": angle_deg})]
+
+
+def _lost(share: float) -> QualityReport:
+    """Judge that parts of the performer's room are seen where a lens model folds back."""
+    text = f"{100.0 * share:.0f} % of the performer's room are seen where a lens model folds back"
+    return QualityReport((Finding(Grade.POOR, text, "add views with the board in the corners of the pictures"),))
 
 
 def _plain_figures(solution: RigSolution) -> dict[str, float]:
@@ -56,8 +79,11 @@ def _plain_figures(solution: RigSolution) -> dict[str, float]:
     return figures
 
 
-def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> QualityReport:
-    """Judge how wrong distances in the performer's volume may be, what speaks against the solution, and its depth noise."""
+def _world(solution: RigSolution, distance_m: float, points_m: Floats, wider: float) -> QualityReport:
+    """Judge how wrong distances in the performer's volume may be, what speaks against the solution, and its depth noise.
+
+    wider: by which rules of thumb widen the error.
+    """
     if len(points_m) < 4:
         text = f"the two cameras hardly see the same at {distance_m:.1f} m"
         fix = "turn them towards the performer, or say where one stands with --distance"
@@ -72,7 +98,7 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> Qualit
         sigmas = np.maximum(sigmas, _sigmas(derivatives, clustered_covariance(evidence)[:n, :n]))
     suspects = suspects_of(solution, evidence, derivatives)
     shift = float(np.max([0.0, *(suspect.error for suspect in suspects)]))  # NaN where one of them is
-    error = SIGMAS * float(sigmas.max()) + shift
+    error = wider * SIGMAS * float(sigmas.max()) + shift
     mean = derivatives.mean(axis=0)
     figures = {
         "world_off_percent": 100.0 * error,
@@ -84,7 +110,7 @@ def _world(solution: RigSolution, distance_m: float, points_m: Floats) -> Qualit
     findings = [_world_finding(error, spread, distance_m, suspects, solution), *map(_suspect_finding, suspects)]
     if spread > AGREED and not suspects:
         text = f"the views differ from each other {np.sqrt(spread):.1f} times as much as their noise explains"
-        findings.append(Finding(Grade.POOR if error > 0.5 * PASS_ERROR else Grade.PASS, text, HOLD_STILL))
+        findings.append(Finding(Grade.PASS, text, HOLD_STILL))  # the error is wider by it already
     world = QualityReport(tuple(findings), figures)
     return world if solution.rig.is_monocular else join_reports([world, _depth(solution, distance_m)])
 
@@ -104,6 +130,7 @@ def _world_finding(error: float, spread: float, distance_m: float, suspects: lis
     monocular = solution.rig.is_monocular
     what = "the size of things seen" if monocular else "distances"
     text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_percent(error)}"
+    text += f", {max(1e3 * BODY_M * error, 1.0):.0f} mm over {BODY_M:g} m" if error < 0.995 else ""
     if error <= PASS_ERROR:
         return Finding(Grade.PASS, text)
     if suspects and suspects[0].error > 0.3 * error:

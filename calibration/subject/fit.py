@@ -22,7 +22,7 @@ from calibration.subject.model import SkeletonSpace, fixed_space, skeleton_of, s
 from calibration.subject.subject import Subject
 from config.arrays import Floats
 from config.errors import CalibrationError
-from config.joints import JOINTS, N_JOINTS
+from config.joints import JOINT_INDEX, JOINTS, N_JOINTS
 from config.markers import MarkerSet
 from database.geometry.rigid import rigid_fit
 from database.geometry.rotations import rotvec_from_matrix
@@ -64,13 +64,17 @@ SIGMA_RAD = np.array([by_joint(name, DEVIATION_RAD) for name in JOINTS])
 
 @dataclass(frozen=True, slots=True)
 class TPose:
-    """Labelled markers of the T-pose: point_m (M, 3) world, valid (M,), covariance_m2 (M, 3, 3), scatter_m (M,), frames used."""
+    """Labelled markers of the T-pose: point_m (M, 3) world, valid (M,), covariance_m2 (M, 3, 3), scatter_m (M,), frames used.
+
+    slope_deg: by how much the arms point above level in the pose that was taken for it, 0 in a T-pose.
+    """
 
     point_m: Floats
     valid: np.ndarray
     covariance_m2: Floats
     scatter_m: Floats
     n_frames: int
+    slope_deg: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,8 @@ def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floa
     rest = space.skeleton(np.zeros(space.n_parameters)).rest_positions_m()
     R, t = rigid_fit((rest[markers.joint] + markers.offset_m)[torso], tpose.point_m[torso])
     expected[0] = rotvec_from_matrix(R)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        expected[JOINT_INDEX[side + "UpperArm"], 2] += sign * np.radians(tpose.slope_deg)
     covariance = tpose.covariance_m2 + SWAY_M**2 * np.eye(3)
     return PoseMarkers(tpose.point_m, tpose.valid, covariance, expected, SIGMA_RAD, t)
 
@@ -220,7 +226,7 @@ def _check(markers: MarkerSet, seen: NDArray[np.bool_], offset: Floats) -> None:
     if moved[worst] > MOST_OFF_M:
         raise CalibrationError(
             f"no T-pose fits: marker {markers.names[worst]} came out {moved[worst] * 100:.0f} cm from its nominal place "
-            f"(at most {MOST_OFF_M * 100:.0f} cm); stand with the arms level and check markers.toml"
+            f"(at most {MOST_OFF_M * 100:.0f} cm); check that it is worn there, that the pose was held, and markers.toml"
         )
 
 

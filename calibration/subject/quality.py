@@ -211,12 +211,14 @@ def _depth(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
 
 
 def _pose(fit: SubjectFit) -> list[Finding]:
-    """Judge whether the arms were level, as far as markers are worn on them."""
-    slope, any_seen = np.zeros((len(fit.problem.takes), 2)), False
+    """Judge whether the arms were level, or as oblique as they were taken for, as far as markers are worn on them."""
+    slope, any_seen, level = np.zeros((len(fit.problem.takes), 2)), False, True
     for k, take in enumerate(fit.problem.takes):
         worn = {JOINTS[j] for j in fit.problem.worn.joint[take.valid]}
         seen = [any(side + part in worn for part in ARM) for side in ("left", "right")]
-        slope[k] = np.where(seen, arm_slopes_deg(fit, k), 0.0)
+        wanted_deg = float(np.degrees(take.expected[JOINT_INDEX["leftUpperArm"], 2]))
+        slope[k] = np.where(seen, arm_slopes_deg(fit, k) - wanted_deg, 0.0)
+        level &= wanted_deg == 0.0
         any_seen = any_seen or any(seen)
     if not any_seen:
         return []
@@ -224,7 +226,8 @@ def _pose(fit: SubjectFit) -> list[Finding]:
     side = int(np.argmax(np.abs(slope)))
     grade = graded(float(np.abs(slope[side])), SLOPE_DEG)
     way = "below" if slope[side] < 0 else "above"
-    text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} level"
+    where = "level" if level else "where the pose has it"
+    text = f"the {('left', 'right')[side]} arm pointed {abs(slope[side]):.0f} degrees {way} {where}"
     return [Finding(grade, text, "hold both arms level" if grade else "")]
 
 

@@ -1,5 +1,7 @@
 """Label the markers of a T-pose with no hint but the marker set, in any world frame, and average them over time.
 
+The arms may also be held obliquely (an A-pose) or hang, as somebody stands; which it is, the markers tell where it is not told.
+
 Why no T-pose was found: what the points show instead, tried one by one against bodies that stand or are sized otherwise.
 """
 
@@ -23,6 +25,9 @@ from database.geometry.rigid import rigid_fit
 from database.geometry.skeleton import Skeleton
 
 SLOPES_DEG = (-75.0, -50.0, -30.0, 30.0, 60.0)  # of both arms; T-poses are found up to about 15 degrees off level
+START_SLOPES_DEG = {"t": 0.0, "a": -40.0, "stand": -75.0}  # of both arms
+CLEARLY = 0.8  # of the cost of level arms, for others to be taken
+StartPose = Literal["t", "a", "stand"]
 EXPLAINED_M = 0.10
 BETTER = 0.75  # of the cost of the T-pose, or it explains nothing
 SCALES = (0.75, 1.3)
@@ -118,24 +123,34 @@ def part_of(markers: MarkerSet, chosen: NDArray[np.int64]) -> MarkerSet:
 
 
 def label_tpose(
-    points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None = None
+    points: Floats,
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None = None,
+    slope_deg: float = 0.0,
 ) -> ConstellationPlacement:
     """Label the points of one frame, (P, 3) [m].
 
-    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown.
-    Raises CalibrationError: no placement fits, with what was expected and seen.
+    viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown;
+    slope_deg: of both arms. Raises CalibrationError: no placement fits, with what was expected and seen.
     """
-    model = tpose_model(markers, skeletons)
+    model = tpose_model(markers, skeletons, (slope_deg, slope_deg))
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
     best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
     if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
         fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
-        why = why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M)
-        advice = why or "choose seconds in which the performer stands with level arms and every marker in both views"
+        why = why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M) if slope_deg == 0.0 else ""
+        arms = " with level arms" if has_arms(markers) else ""
+        advice = why or f"choose seconds in which the performer stands{arms} and every marker in both views"
         raise CalibrationError(f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}")
     return best
+
+
+def has_arms(markers: MarkerSet) -> bool:
+    """Return whether any marker of a set tells how the arms are held."""
+    return any(part in JOINTS[joint] for joint in markers.joint for part in ("UpperArm", "LowerArm", "Hand"))
 
 
 def _averted(placement: ConstellationPlacement, viewpoint_m: Floats | None) -> float:
@@ -159,28 +174,54 @@ def average_tpose(
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None = None,
     worn: Worn | None = "all",
+    pose: StartPose | None = "t",
 ) -> TPose:
     """Label and average a T-pose held over several frames.
 
     frames: of each frame the points (P, 3) [m] and covariances (P, 3, 3); the fullest is labelled first, the others by it;
     viewpoint_m: as in `label_tpose`; worn: which limbs' markers are worn; None: all, or those of one
-    side if no T-pose of all fits and no more points are seen.
-    Raises CalibrationError: too few frames, or no T-pose in them.
+    side if no T-pose of all fits and no more points are seen; pose: how the arms are held; None: level, or as they fit best.
+    Raises CalibrationError: too few frames, or no such pose in them.
     """
-    if worn is not None:
-        return _average_part(frames, markers, skeletons, viewpoint_m, worn)[0]
+    if pose is not None:
+        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, START_SLOPES_DEG[pose])[0]
+    others = []
+    for slope_deg in (START_SLOPES_DEG["a"], START_SLOPES_DEG["stand"]) if has_arms(markers) else ():
+        with suppress(CalibrationError):
+            others.append(_average_pose(frames, markers, skeletons, viewpoint_m, worn, slope_deg))
     try:
-        return _average_part(frames, markers, skeletons, viewpoint_m, "all")[0]
+        level, cost_m = _average_pose(frames, markers, skeletons, viewpoint_m, worn, 0.0)
+    except CalibrationError:
+        if not others:
+            raise
+        return min(others, key=lambda result: result[1])[0]
+    best, least_m = min(others, key=lambda result: result[1], default=(level, cost_m))
+    return best if least_m < CLEARLY * cost_m else level
+
+
+def _average_pose(
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None,
+    worn: Worn | None,
+    slope_deg: float,
+) -> tuple[TPose, float]:
+    """Do so with arms of a slope; also how badly the pose fits [m]."""
+    if worn is not None:
+        return _average_part(frames, markers, skeletons, viewpoint_m, worn, slope_deg)
+    try:
+        return _average_part(frames, markers, skeletons, viewpoint_m, "all", slope_deg)
     except CalibrationError:
         typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
         found = []
         for part in PARTS:
             if typical <= len(worn_part(markers, part)) + 1 <= len(markers):
                 with suppress(CalibrationError):
-                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part))
+                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part, slope_deg))
         if not found:
             raise
-        return min(found, key=lambda result: result[1])[0]
+        return min(found, key=lambda result: result[1])
 
 
 def _average_part(
@@ -189,19 +230,25 @@ def _average_part(
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None,
     worn: Worn,
+    slope_deg: float,
 ) -> tuple[TPose, float]:
     """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
     chosen = worn_part(markers, worn)
-    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m)
+    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m, slope_deg)
     n = len(markers)
     point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
     point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
     scatter[chosen], valid[chosen] = tpose.scatter_m, tpose.valid
-    return replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter), cost_m
+    whole = replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter, slope_deg=slope_deg)
+    return whole, cost_m
 
 
 def _average_worn(
-    frames: Sequence[tuple[Floats, Floats]], markers: MarkerSet, skeletons: Sequence[Skeleton], viewpoint_m: Floats | None
+    frames: Sequence[tuple[Floats, Floats]],
+    markers: MarkerSet,
+    skeletons: Sequence[Skeleton],
+    viewpoint_m: Floats | None,
+    slope_deg: float,
 ) -> tuple[TPose, float]:
     """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
     usable = [frame for frame in frames if len(frame[0]) >= 3]
@@ -213,11 +260,13 @@ def _average_worn(
     counts = np.array([len(points) for points, _ in usable])
     typical = int(np.median(counts))
     first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
-    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m)
-    placement = label(usable[first][0])
+    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m, slope_deg=slope_deg)
+    placement, model = label(usable[first][0]), tpose_model(markers, skeletons, (slope_deg, slope_deg))
     taken = placement.point_of_marker
     place = np.where(
-        (taken >= 0)[:, None], usable[first][0][np.maximum(taken, 0)], placement.apply(tpose_model(markers, skeletons))
+        (taken >= 0)[:, None],
+        usable[first][0][np.maximum(taken, 0)],
+        placement.apply(model),
     )
     stack, variance = _followed(usable, place)
     # The frame labelled first is as noisy as any: once more, labels and all, from the median of all frames.

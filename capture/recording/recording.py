@@ -12,7 +12,7 @@ from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
 from capture.packets import Blobs, Frame, PairedBlobs, monocular_pair
 from capture.recording.session import in_order, is_session, session_videos
-from capture.sources.source import Source, open_source
+from capture.sources.source import Source, Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from capture.timing.synchronise import Synchroniser
 from config.arrays import Floats
@@ -67,6 +67,7 @@ class CaptureRecording:
             source.close()
         if self._session is None:
             _check_alike(first, self._stamps)
+        self._own_times = any(source.stamp is Stamp.CONTAINER for source in first)
         self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
@@ -103,6 +104,10 @@ class CaptureRecording:
             return
         sources = self._open()
         try:
+            if self._own_times and len(sources) == 2:  # side by side they would drift apart
+                yield from in_order(sources)
+                _check_whole(sources)
+                return
             while True:
                 frames = tuple(source.read() for source in sources)
                 if all(frame is None for frame in frames):
@@ -148,7 +153,7 @@ class CaptureRecording:
         """
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
-        own_times = self._session is not None or (self._stamps is not None and self._stamps.ndim == 2)
+        own_times = self._session is not None or self._own_times or (self._stamps is not None and self._stamps.ndim == 2)
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
@@ -176,13 +181,14 @@ def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> 
 def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
     """Raise SourceError unless the recordings can be of one session."""
     left, right = sources[0], sources[-1]
-    if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None:
+    timed = Stamp.CONTAINER in (left.stamp, right.stamp)
+    if abs(left.fps - right.fps) > 0.01 * left.fps and stamps is None and not timed:
         raise SourceError(
             f"{left.name} has {left.fps:g} and {right.name} {right.fps:g} frames a second; "
             "give --timestamps with the time of each frame, or --fps"
         )
     counts = (left.n_frames, right.n_frames)
-    if counts[0] is not None and counts[1] is not None and abs(counts[0] - counts[1]) > 2:
+    if counts[0] is not None and counts[1] is not None and abs(counts[0] - counts[1]) > 2 and not timed:
         raise SourceError(
             f"{left.name} has {counts[0]} and {right.name} {counts[1]} frames; "
             "the two must be of one length: cut the longer one to match"
@@ -194,13 +200,18 @@ def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
         )
 
 
-def _check_ended(sources: tuple[Source, ...], last: Frames, stamps: Floats | None) -> None:
-    """Raise SourceError if a source broke off early."""
+def _check_whole(sources: tuple[Source, ...]) -> None:
+    """Raise SourceError if a source has not as many frames as it announced."""
     for source in sources:
         if source.truncated:
             raise SourceError(
                 f"{source.name}: breaks off early: {source.n_frames} frames are announced; copy the file again or cut it there"
             )
+
+
+def _check_ended(sources: tuple[Source, ...], last: Frames, stamps: Floats | None) -> None:
+    """Raise SourceError if a source broke off early."""
+    _check_whole(sources)
     left_over = next((s.name for s, frame in zip(sources, last, strict=True) if frame is not None), None)
     if left_over is not None and stamps is None and not np.allclose(sources[0].n_frames or 0, sources[-1].n_frames or 0, atol=2):
         raise SourceError(

@@ -2,7 +2,7 @@
 
 import heapq
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import av
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from capture.packets import Frame
 from capture.sources.jpeg import pixels, whole_jpeg
-from capture.sources.source import DEFAULT_FPS, Facts, Stamp
+from capture.sources.source import DEFAULT_FPS, Facts, Source, Stamp
 from capture.sources.timestamps import read_video_stamps
 from config.errors import SourceError
 from config.settings import CAMERAS
@@ -137,7 +137,7 @@ def session_videos(folder: Path) -> tuple[SessionVideo, SessionVideo]:
     return left, right
 
 
-def in_order(sources: tuple[SessionVideo, SessionVideo]) -> Iterator[tuple[Frame | None, Frame | None]]:
+def in_order(sources: Sequence[Source]) -> Iterator[tuple[Frame | None, Frame | None]]:
     """Return the frames of both cameras one by one in order of time, as (frame, None) or (None, frame)."""
     frames = (iter(source.read, None) for source in sources)
     for frame in heapq.merge(*frames, key=lambda frame: frame.t_capture_ns):

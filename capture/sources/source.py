@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.packets import Frame
+from capture.rate import frame_period_s
+from capture.sources.timestamps import uneven_times
 from config.arrays import Floats
 from config.errors import SourceError
 
@@ -38,6 +40,7 @@ class Stamp(StrEnum):
     DRIVER = "driver"  # the camera's driver, on this machine's clock
     SENDER = "sender"  # the sender in the network, its clock mapped to ours
     READ = "read"  # when the frame was read
+    CONTAINER = "container"  # the times that a video itself holds, where they are not at a fixed rate
     FILE = "file"  # a list of timestamps or the frame rate of a recording
 
 
@@ -136,6 +139,9 @@ class VideoFile:
         self.n_frames = announced if 0 < announced < 1 << 31 else None
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
+        own = uneven_times(path, self.fps) if fps is None and seconds is None else None
+        if own is not None:
+            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own), own
         self._times = _FrameTimes(self.fps, seconds)
 
     def read(self) -> Frame | None:

@@ -1,13 +1,14 @@
-"""Timestamps of recordings as CSV.
+"""Timestamps of recordings: in the video itself, or as CSV.
 
-Of a recorded session: one line an image (HEADER) in left.csv and right.csv; either may be named, the other is found beside it. A
-file that was cut off is good up to its last line. Of other videos: one a pair (`frame,seconds`) or one a camera
-(`frame,left_seconds,right_seconds`).
+Of a video that has times of its own, as those of phones, whose rate varies: these. Of a recorded session: one line an image
+(HEADER) in left.csv and right.csv; either may be named, the other is found beside it. A file that was cut off is good up to its
+last line. Of other videos: one a pair (`frame,seconds`) or one a camera (`frame,left_seconds,right_seconds`).
 """
 
 import contextlib
 import csv
 import math
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from config.settings import CAMERAS
 HEADER = "index,t_capture_ns,t_read_ns,stamp"
 MAX_DIGITS = 18  # fewer than 64 bits hold
 ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
+TIMED_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".3gp", ".ts", ".mts"})
+MAX_UNEVEN = 0.25  # periods by which a frame may be off the rate of its video
+MAX_REPEATS = 3  # of one stamp by a coarse clock
+MAX_STEP_S = 1e5  # between two frames: more are no seconds
 MAX_MORE_FRAMES = 2  # of one camera than of the other
 
 
@@ -55,6 +60,46 @@ class StampWriter:
         """Close the file."""
         with contextlib.suppress(OSError):
             self._raw.close()
+
+
+def presentation_times(file: Path) -> Floats | None:
+    """Return the time of every frame that a video itself holds, (N,) [s] from 0 on, increasing; None where it holds none.
+
+    They are read from its packets; nothing is decoded.
+    """
+    if file.suffix.lower() not in TIMED_SUFFIXES:
+        return None
+    with contextlib.suppress(OSError):
+        status = file.stat()
+        return _packet_times(file, status.st_mtime_ns, status.st_size)
+    return None
+
+
+@lru_cache(maxsize=8)
+def _packet_times(file: Path, changed_ns: int, size: int) -> Floats | None:
+    """Read the times; changed_ns, size: of the file, so that another of the same name is read anew."""
+    import av
+
+    try:
+        with av.open(str(file)) as container:
+            stream = container.streams.video[0]
+            ticks = sorted(packet.pts for packet in container.demux(stream) if packet.pts is not None)
+            unit_s = float(stream.time_base or 0.0)
+    except (av.FFmpegError, OSError, IndexError, ValueError):
+        return None
+    times_s = unit_s * (np.array(ticks, np.float64) - ticks[0]) if ticks else np.zeros(0)
+    if len(times_s) < 2 or unit_s <= 0.0 or not (np.diff(times_s) > 0.0).all():
+        return None
+    times_s.setflags(write=False)
+    return times_s
+
+
+def uneven_times(file: Path, fps: float) -> Floats | None:
+    """Return the times that a video holds where its frames are not evenly at a rate [Hz]; None: they are, or it holds none."""
+    times_s = presentation_times(file)
+    if times_s is None or np.abs(times_s * fps - np.arange(len(times_s))).max() < MAX_UNEVEN:
+        return None
+    return times_s
 
 
 def is_video_stamps(file: Path) -> bool:
@@ -109,6 +154,7 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
     stamps = np.array([_row_seconds(f"{path}:{line}", row, n, len(header)) for n, (line, row) in enumerate(rows[1:])])
     if not len(stamps):
         raise SourceError(f"{path}: no time stamps below the header; expected one line a frame")
+    stamps = _without_repeats(stamps)
     _check_increasing(path, stamps)
     if n_frames is not None and len(stamps) != n_frames:
         raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
@@ -148,9 +194,28 @@ def _row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list
     return values[1:]
 
 
+def _without_repeats(stamps: Floats) -> Floats:
+    """Return stamps, (N, C) [s], with those that a coarse clock repeats set evenly on the way to the next."""
+    found = stamps.copy()
+    for column in found.T:
+        first = np.flatnonzero(np.append(True, np.diff(column) != 0.0))
+        if len(first) > 1 and np.diff(np.append(first, len(column))).max() <= MAX_REPEATS:
+            step = (column[first[-1]] - column[first[-2]]) / (first[-1] - first[-2])
+            rows, times = (
+                np.append(first, len(column)),
+                np.append(column[first], column[first[-1]] + step * (len(column) - first[-1])),
+            )
+            column[:] = np.interp(np.arange(len(column)), rows, times)
+    return found
+
+
 def _check_increasing(path: str | Path, stamps: Floats) -> None:
     """Raise SourceError unless time increases in every column."""
     steps = np.diff(stamps, axis=0)
+    if len(steps) and np.median(steps) > MAX_STEP_S:
+        raise SourceError(
+            f"{path}: {np.median(steps):.3g} s from frame to frame; expected seconds, are these micro- or nanoseconds?"
+        )
     if np.any(steps <= 0.0):
         frame, column = (int(i) for i in np.argwhere(steps <= 0.0)[0])
         raise SourceError(

@@ -31,7 +31,7 @@ def read_trc(path: Path) -> TrcPoints:
         raise FileFormatError(f"{path}: cannot be read ({reason(error)})") from error
     if len(lines) < N_HEADER or not lines[0].startswith("PathFileType"):
         raise FileFormatError(f"{path}: no TRC file; expected it to begin with PathFileType and {N_HEADER} lines of header")
-    fields = dict(zip(lines[1].split("\t"), lines[2].split("\t"), strict=False))
+    fields = dict(zip(lines[1].split(), lines[2].split(), strict=False))
     units = fields.get("Units", "mm").strip().lower()
     if units not in UNITS_M:
         raise FileFormatError(f"{path}: points are in {units[:20]!r}; expected one of {', '.join(UNITS_M)}")

@@ -1,10 +1,11 @@
-"""Fill-in: where markers are missing, a pose model joins the local model, as far as held-out checks favour it.
+"""Fill-in: where markers are missing, pose models join the local model, as far as held-out checks favour them.
 
 Every half second markers that are seen are hidden, a limb's in turn, and the frame is solved without them and without that limb's
-past, with the pose model at several weights and without it. The weight that came nearest to the hidden markers is used, limb by
-limb: a pose model that does not know the performer, or the motion, fades out.
+past, with every pose model at several weights and without any. The model and weight that came nearest to the hidden markers are
+used, limb by limb: a pose model that does not know the performer, or the motion, fades out.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,7 +68,7 @@ class HeldOutCheck:
 
 @dataclass
 class HeldOutRecord:
-    """Errors of hidden markers: sums of squares by limb and weight, (L + 1, W) [m^2], and how many count, (L + 1,).
+    """Errors of hidden markers with a pose model: sums of squares by limb and weight, (L + 1, W) [m^2]; how many count, (L + 1,).
 
     gain_m2, gain2_m4: sums over all limbs of what every weight gained over none, (W,), and of its square; n_checks: of how many.
     """
@@ -87,13 +88,13 @@ class HeldOutRecord:
         self.gain_m2, self.gain2_m4 = kept * self.gain_m2 + gain, kept * self.gain2_m4 + gain**2
         self.n_checks = kept * self.n_checks + 1.0
 
-    def weights(self) -> Floats:
-        """Return the weight of the pose model for every limb and the trunk, (L + 1,)."""
+    def weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of the model for every limb and the trunk, and the share of the loss it leaves, (L + 1,) each."""
         all_limbs = self.loss_m2.sum(axis=0) / self.count.sum()
         loss = OWN_SHARE * self.loss_m2 / self.count[:, None] + (1.0 - OWN_SHARE) * all_limbs
         best = np.argmin(loss, axis=1)
-        favoured = self._significant()[best] & (loss[np.arange(len(loss)), best] < MAX_LOSS_SHARE * loss[:, 0])
-        return np.where(favoured, WEIGHTS[best], 0.0)
+        share = loss[np.arange(len(loss)), best] / loss[:, 0]
+        return np.where(self._significant()[best] & (share < MAX_LOSS_SHARE), WEIGHTS[best], 0.0), share
 
     def _significant(self) -> Bools:
         """Return which weights have gained by more than chance, (W,)."""
@@ -105,53 +106,73 @@ class HeldOutRecord:
 
 
 class FillIn:
-    """Joins a pose model with the local model of frames that lack markers.
+    """Joins pose models with the local model of frames that lack markers.
 
-    record: the errors of held-out checks so far; every_frames: how often one is made.
+    models: by name; records: the errors of their held-out checks so far, by the same names; every_frames: how often one is made.
     """
 
     def __init__(
-        self, model: PoseModel, subject: Subject, record: HeldOutRecord | None = None, every_frames: int = EVERY_FRAMES
+        self,
+        models: Mapping[str, PoseModel],
+        subject: Subject,
+        records: Mapping[str, HeldOutRecord] | None = None,
+        every_frames: int = EVERY_FRAMES,
     ) -> None:
-        self.model, self.record = model, record or HeldOutRecord()
+        self.models = dict(models)
+        self.records = {name: (records or {}).get(name) or HeldOutRecord() for name in models}
         self._subject, self._every_frames = subject, every_frames
         self._limb = LIMB[subject.joint]
         self._since_check = self._next_limb = self._n_checks = 0
         self._pending: HeldOutCheck | None = None
 
     def lose(self) -> None:
-        """Forget the pose model's past after a loss; the record stays."""
-        self.model.forget()
+        """Forget the pose models' past after a loss; the records stay."""
+        for model in self.models.values():
+            model.forget()
 
     def forget(self) -> None:
-        """Forget all frames; the record stays: it is of the performer, not of the frames."""
-        self.model.forget()
+        """Forget all frames; the records stay: they are of the performer, not of the frames."""
+        self.lose()
         self._since_check = self._next_limb = 0
         self._pending = None
 
     def accept(self, state: BodyState) -> None:
         """Append the pose of the last frame, and evaluate the pending check."""
-        self.model.accept(state)
+        for model in self.models.values():
+            model.accept(state)
         check, self._pending = self._pending, None
         if check is not None:
             self._evaluate(check)
 
+    def weights(self) -> dict[str, Floats]:
+        """Return the weights of the models for every limb and the trunk, (L + 1,): one model for each, the best by its checks."""
+        found = {name: record.weights() for name, record in self.records.items()}
+        best = np.argmin([np.where(weight > 0.0, share, np.inf) for weight, share in found.values()], axis=0)
+        return {name: np.where(best == n, weight, 0.0) for n, (name, (weight, _)) in enumerate(found.items())}
+
     def fill(self, problem: FrameProblem, solution: Solution, t_ns: int) -> FilledModel | None:
-        """Join the prediction with a frame's local model, None where it has no weight; solution: without the pose model."""
-        weight = self.record.weights()
-        if not weight.any():
+        """Join the predictions with a frame's local model, None where none has a weight; solution: without the pose models."""
+        used = {name: weight for name, weight in self.weights().items() if weight.any()}
+        if not used:
             return None
         A = information(problem, solution)
-        prediction = self._prediction(problem, solution, A, t_ns, held_out=False)
-        if prediction is None:
+        partial = _partial_frame(problem, solution, A, t_ns)
+        predictions = []
+        for name, weight in used.items():
+            prediction = _predicted(self.models[name], partial, held_out=False)
+            if prediction is not None:
+                by_joint = np.repeat(weight[LIMB[1:]], 3) / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
+                predictions.append(weighted(prediction, by_joint))
+        if not predictions:
             return None
-        by_joint = np.repeat(weight[LIMB[1:]], 3) / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
-        prediction = weighted(prediction, by_joint)
-        found = _step(A, prediction.precision, _pull(prediction, solution))
+        pull, model = np.zeros(DOFS), problem.model
+        for prediction in predictions:
+            pull += _pull(prediction, solution)
+            model = joined(model, prediction)
+        found = _step(A, np.sum([prediction.precision for prediction in predictions], axis=0), pull)
         if found is None:
             return None
         step, factor = found
-        model = joined(problem.model, prediction)
         start = (solution.joints - model.mean)[1:].ravel() + step[:DOFS]
         return FilledModel(model, start, marker_sigma_m(problem, solution, factor))
 
@@ -180,30 +201,26 @@ class FillIn:
         self._pending = HeldOutCheck(problem, solution, frame, hidden)
 
     def _evaluate(self, check: HeldOutCheck) -> None:
-        """Add a check to the record."""
+        """Add a check to the records."""
         A = information(check.problem, check.solution)
-        prediction = self._prediction(check.problem, check.solution, A, check.frame.t_capture_ns, held_out=True)
-        if prediction is None:
-            return
+        partial = _partial_frame(check.problem, check.solution, A, check.frame.t_capture_ns)
+        for name, model in self.models.items():
+            prediction = _predicted(model, partial, held_out=True)
+            error_m = None if prediction is None else self._errors_m(check, A, prediction)
+            if error_m is not None:
+                self.records[name].add(int(self._limb[check.hidden][0]), error_m)
+
+    def _errors_m(self, check: HeldOutCheck, A: Floats, prediction: PoseGaussian) -> Floats | None:
+        """Return the errors of a check's hidden markers at every weight of a prediction, (H, W) [m]; None: not finite."""
         weights = WEIGHTS / max(prediction.surprise / USUAL_SURPRISE, 1.0) ** 2
         pull = _pull(prediction, check.solution)
         found = [_step(A, weight * prediction.precision, weight * pull) for weight in weights[1:]]
         steps = np.array([np.zeros(DOFS + 6), *(step for step, _ in filter(None, found))])  # no step without the pose model
         if len(steps) < len(WEIGHTS):
-            return
+            return None
         moved = self._moved(check.solution, steps)
         error_m = np.linalg.norm(moved[:, check.hidden] - check.frame.point_m[check.hidden], axis=2).T
-        if np.isfinite(error_m).all():
-            self.record.add(int(self._limb[check.hidden][0]), error_m)
-
-    def _prediction(self, problem: FrameProblem, solution: Solution, A: Floats, t_ns: int, held_out: bool) -> PoseGaussian | None:
-        """Return the pose model's prediction, None where it gives none or no finite one."""
-        L = factored(A)
-        if L is None:
-            return None
-        state = BodyState(t_ns, solution.joints, solution.rotation, solution.position_m)
-        prediction = self.model.predict(PartialFrame(problem.observations, state, variances(L)[:DOFS]), held_out)
-        return prediction if prediction is not None and prediction.is_finite else None
+        return error_m if np.isfinite(error_m).all() else None
 
     def _moved(self, solution: Solution, steps: Floats) -> Floats:
         """Return the markers of a solution after steps in joints, rotation and position, (W, D + 6); world, (W, M, 3) [m]."""
@@ -212,6 +229,21 @@ class FillIn:
         local = local_markers(self._subject.skeleton, joints, self._subject.joint, self._subject.offset_m)
         R = matrix_from_rotvec(steps[:, DOFS : DOFS + 3]) @ solution.rotation
         return np.asarray(local @ np.swapaxes(R, 1, 2) + (solution.position_m + steps[:, DOFS + 3 :])[:, None])
+
+
+def _partial_frame(problem: FrameProblem, solution: Solution, A: Floats, t_ns: int) -> PartialFrame | None:
+    """Return what pose models are told of a frame, None where rounding leaves its information, (D + 6, D + 6), no inverse."""
+    L = factored(A)
+    if L is None:
+        return None
+    state = BodyState(t_ns, solution.joints, solution.rotation, solution.position_m)
+    return PartialFrame(problem.observations, state, variances(L)[:DOFS])
+
+
+def _predicted(model: PoseModel, frame: PartialFrame | None, held_out: bool) -> PoseGaussian | None:
+    """Return a model's prediction, None where it gives none or no finite one."""
+    prediction = None if frame is None else model.predict(frame, held_out)
+    return prediction if prediction is not None and prediction.is_finite else None
 
 
 def _pull(prediction: PoseGaussian, solution: Solution) -> Floats:

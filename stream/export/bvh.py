@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from capture.rate import frame_period_s
 from config.arrays import Floats
 from config.files import atomic_write
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.skeleton import Skeleton
 from stream.export.resampling import evenly_timed, without_gaps
-from stream.export.take import Take, frame_period_s
+from stream.export.take import Take
 
 Triple = tuple[float, float, float]
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from capture.rate import frame_period_s
 from config.arrays import Floats
 from config.files import atomic_write
 from stream.export.points import PointTable, ascii_text, points_of
 from stream.export.resampling import evenly_timed
-from stream.export.take import Take, frame_period_s, software_version
+from stream.export.take import Take, software_version
 
 BLOCK = 512
 INTEL = 84

@@ -1,16 +1,16 @@
-"""A take at equal frame times, for formats with one rate."""
+"""A take at equal frame times, for formats with one rate: that of the camera, as its stamps tell it."""
 
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capture.rate import MIN_GAP, frame_period_s
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
-from stream.export.take import MarkerTracks, Take, frame_period_s
+from stream.export.take import MarkerTracks, Take
 
-MIN_GAP = 1.5  # periods between two frames, from which on one is missing
 AT_FRAME = 0.05  # periods within which a marker's position is that of the frame
 MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
 

@@ -14,8 +14,6 @@ from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.pose import Pose, TrackingState
 
-MAX_GAP = 4.5  # median periods, up to which the number of missing frames follows from the length of a gap
-
 
 @dataclass(frozen=True, slots=True)
 class TakeInfo:
@@ -137,15 +135,6 @@ def _tracks(names: tuple[str, ...], poses: Sequence[Pose]) -> MarkerTracks:
             valid[n] = pose.measured
             point_m[n, pose.measured] = pose.point_m[pose.measured]
     return MarkerTracks(names, point_m, valid)
-
-
-def frame_period_s(seconds: Floats) -> float:
-    """Return the mean time between frames [s]: short gaps count as several periods, long ones are left out."""
-    gaps = np.diff(seconds)
-    if not len(gaps):
-        return 1.0 / 30.0
-    gaps = gaps[gaps < MAX_GAP * np.median(gaps)]
-    return float(gaps.sum() / np.maximum(np.round(gaps / np.median(gaps)), 1.0).sum())
 
 
 def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:

@@ -1,16 +1,18 @@
 """TRC, the marker table of OpenSim: joint centres, then measured markers, in millimetres, world frame, time in seconds.
 
-One row a frame at its own time; the rates in the header are by `frame_period_s`. Unknown values are "nan": blank cells would be
-gaps as well, but OpenSim refuses a row whose last cell is blank.
+Rows are at equal times, at the rate in the header: readers go by either. Unknown values are "nan": blank cells would be gaps as
+well, but OpenSim refuses a row whose last cell is blank.
 """
 
 import re
 from pathlib import Path
 
+from capture.rate import frame_period_s
 from config.arrays import Floats
 from config.files import atomic_write
 from stream.export.points import PointTable, ascii_text, points_of
-from stream.export.take import Take, frame_period_s, software_version
+from stream.export.resampling import evenly_timed
+from stream.export.take import Take, software_version
 
 MM_PER_M = 1000.0
 
@@ -22,8 +24,9 @@ def write_trc(file: Path, take: Take) -> None:
 
 def trc_text(take: Take, name: str) -> str:
     """Return a take as the text of a TRC file called `name`."""
-    points = points_of(take)
-    rate, count = f"{1.0 / frame_period_s(take.seconds):.6g}", len(take)
+    even = evenly_timed(take)
+    points = points_of(even)
+    rate, count = f"{1.0 / frame_period_s(even.seconds):.9g}", len(even)
     fields = {
         "DataRate": rate,
         "CameraRate": rate,
@@ -42,7 +45,7 @@ def trc_text(take: Take, name: str) -> str:
         "\t\t" + "\t".join(f"X{i}\tY{i}\tZ{i}" for i in range(1, len(points.names) + 1)),
         "",
     ]
-    return "\n".join(header + _rows(take.seconds, points)) + "\n"
+    return "\n".join(header + _rows(even.seconds, points)) + "\n"
 
 
 def _origin(take: Take) -> list[str]:

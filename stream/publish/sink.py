@@ -1,7 +1,7 @@
 """The reconstruction's sink: poses, status and events become messages and are published."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class StreamSink:
     ) -> None:
         self.fanout = OutputFanout(Publisher(address, keys=keys), session, outputs)
         self.journal: Journal = NoJournal()  # of what the poses are computed from, if it is recorded
+        self.clock: Callable[[], int] = now_ns  # of the times of publishing
         self._session, self._seq = session, 0
         self._skeleton = skeleton_message(subject)
         self._predictor = Predictor(predict_ms * 1e-3, subject)
@@ -56,10 +57,10 @@ class StreamSink:
 
     def pose(self, pose: Pose) -> None:
         """Publish a pose, predicted if wanted; its `publish` latency is the time of prediction and composition."""
-        t_begin_ns = now_ns()
+        t_begin_ns = self.clock()
         pose, predicted_ns = self._predictor.step(pose)
         message = pose_message(pose, self._skeleton, self._session, self._seq, t_begin_ns, predicted_ns)
-        t_publish_ns = now_ns()
+        t_publish_ns = self.clock()
         latency_ns = {**message.latency_ns, "publish": t_publish_ns - t_begin_ns}
         self.fanout.publish(replace(message, t_publish_ns=t_publish_ns, latency_ns=latency_ns))
         self._seq += 1

@@ -14,7 +14,6 @@ from database.builtin import body
 from database.clips import clip_slice
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
-from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError
 from reconstruct.models.sparse.model import write_dictionary
 from reconstruct.models.sparse.train import TrainOptions, train
@@ -266,7 +265,7 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
     gone = [names.index(name) for name in ("left_knee", "left_ankle", "left_toe")]
     pipeline = session.pipeline()
     pipeline.take_style(style)
-    for record in [pipeline._estimator.filler.record] if pipeline._estimator.filler else []:
+    for record in pipeline._estimator.filler.records.values() if pipeline._estimator.filler else ():
         record.loss_m2[:, 0] = record.gain_m2[-1] = record.gain2_m4[-1] = record.n_checks = 100.0  # as if all checks favoured it
         record.loss_m2[:, -1] = 0.0
     poses = [pipeline.step(pair) for pair in session.pairs({range(20, 40): gone})[:40]]
@@ -282,20 +281,26 @@ def test_a_style_changes_nothing_but_frames_that_lack_markers(session: Session, 
     assert pipeline._estimator.filler is None
 
 
-def test_a_dictionary_of_the_settings_fills_in_and_no_style_takes_its_place(session: Session, tmp_path: Path) -> None:
+def test_the_models_of_the_settings_fill_in(session: Session, tmp_path: Path) -> None:
+    """A dictionary from the start, a style beside it once learned; each alone, or neither, where the settings say so."""
     clip = walk(body(1.8), 11, speed=0.7)
     options = TrainOptions(1, DictionaryOptions(n_atoms=40, n_nonzero=6, iterations=2))
     file = tmp_path / "walk.sparse"
     poses = clip.rotvec[:90].astype(np.float32)
     write_dictionary(file, train(lambda: [poses], clip.skeleton, "walk", tmp_path / "part", options))
+    style = learn(training_poses([clip_slice(clip, 0, 90)]), clip.skeleton, "walk", LearnOptions(active=20, steps=10))
     settings = replace(Settings(), fill=FillSettings(dictionary=str(file)))
-    pipeline = Pipeline(session.rig, session.subject, session.table, settings)
-    filler = pipeline._estimator.filler
-    assert filler is not None and isinstance(filler.model, SparsePoseModel) and not settings.fill.learns
-    pipeline.take_style(None)
-    assert pipeline._estimator.filler is filler
+    for model, names in {"sparse": {"sparse"}, "style": {"style"}, "local": set(), "auto": {"sparse", "style"}}.items():
+        asked = replace(settings, fill=replace(settings.fill, model=model))
+        pipeline = Pipeline(session.rig, session.subject, session.table, asked)
+        at_first = pipeline._estimator.filler
+        assert (at_first is not None) == ("sparse" in names)
+        pipeline.take_style(style)
+        filler = pipeline._estimator.filler
+        assert (set() if filler is None else set(filler.models)) == names
     found = [pipeline.step(pair) for pair in session.pairs({})[:45]]
-    assert filler.record.n_checks > 1.0 and all(pose.state is TrackingState.TRACKING for pose in found)
+    assert filler is not None and all(record.n_checks > 1.0 for record in filler.records.values())
+    assert all(pose.state is TrackingState.TRACKING for pose in found)
     gone = replace(settings, fill=FillSettings(dictionary=str(tmp_path / "gone.sparse")))
     with pytest.raises(SparseError, match="cannot be opened"):
         Pipeline(session.rig, session.subject, session.table, gone)

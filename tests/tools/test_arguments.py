@@ -1,5 +1,6 @@
 """What commands check before they begin to work."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def test_files_of_styles_are_looked_at_first_and_make_no_sense_where_styles_are_
         with pytest.raises(typer.BadParameter, match="styles are turned off") as told:
             with_styles(settings, *files, True)
         assert told.value.param_hint == option
+    for model in ("local", "sparse"):
+        other = replace(settings, fill=replace(settings.fill, model=model))
+        with pytest.raises(typer.BadParameter, match=r"fill\.model=local or sparse"):
+            with_styles(other, tmp_path / "none.style", None, False)
+    with pytest.raises(DuocapError, match="there is no dictionary"):
+        with_styles(other, None, None, False)
+    with pytest.raises(DuocapError, match=r"none\.sparse"):
+        with_styles(replace(settings, fill=replace(settings.fill, dictionary=str(tmp_path / "none.sparse"))), None, None, False)
     with pytest.raises(DuocapError, match=r"none\.style"):
         with_styles(settings, tmp_path / "none.style", None, False)
     with pytest.raises(DuocapError, match="cannot be written"):

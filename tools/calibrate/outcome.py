@@ -31,6 +31,13 @@ def picture_file(out: Path, picture: Path | None, no_picture: bool) -> Path | No
     return drawn
 
 
+def picture_of(report: QualityReport, picture: Path | None, out: Path) -> Path | None:
+    """Return where a report is drawn: a failed one beside the picture of a result that is kept, `rig.failed.png`."""
+    if picture is None or report.grade is not Grade.FAIL or not out.exists():
+        return picture
+    return picture.with_name(f"{picture.stem}.failed{picture.suffix}")
+
+
 def print_report(report: QualityReport, tell: Callable[[str], None] = typer.echo) -> None:
     """Print the verdict, the worst finding first."""
     for line in report.lines:

@@ -21,7 +21,7 @@ from calibration.solve.solution import RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from tools.calibrate.board.found import BoardSearch
-from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.outcome import check_report, picture_of, print_report
 from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
 
 Tell = Callable[[str], None]
@@ -53,10 +53,11 @@ class RigTask:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What came out; error: why nothing was written, where the verdict is fail."""
+    """What came out. picture: where it was drawn; error: why nothing was written, where the verdict is fail."""
 
     solution: RigSolution
     report: QualityReport
+    picture: Path | None = None
     error: CalibrationError | None = None
 
 
@@ -113,18 +114,19 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     ):
         tell(line)
     print_report(report, tell)
-    if task.picture is not None:
+    picture = picture_of(report, task.picture, task.out)
+    if picture is not None:
         from calibration.quality.rig_picture import draw_rig
 
-        draw_rig(solution, report, task.picture)
-        tell(f"picture: {task.picture}")
+        draw_rig(solution, report, picture)
+        tell(f"picture: {picture}")
     try:
         check_report(report, task.out)
     except CalibrationError as error:
-        return Calibrated(solution, report, error)
+        return Calibrated(solution, report, picture, error)
     write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
     tell(f"written to {task.out}")
-    return Calibrated(solution, report)
+    return Calibrated(solution, report, picture)
 
 
 def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:

@@ -10,7 +10,7 @@ from calibration.quality.report import QualityReport
 from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing, fit_body
 from calibration.subject.quality import TposeContext, height_sigma_m, length_lines, marker_lines, subject_report
 from calibration.subject.subject import Subject
-from calibration.subject.tpose import Worn, average_tpose
+from calibration.subject.tpose import StartPose, Worn, average_tpose
 from capture.packets import PairedBlobs
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
@@ -72,13 +72,14 @@ def tpose_from_pairs(
     database: PoseDatabase,
     settings: Settings,
     worn: Worn | None = None,
+    pose: StartPose | None = "t",
 ) -> TPose:
-    """Label and average the markers of one take; worn: as of `average_tpose`. Raises CalibrationError: no T-pose in them."""
+    """Label and average the markers of one take; worn, pose: as of `average_tpose`. Raises CalibrationError: no such pose."""
     frames: list[tuple[Floats, Floats]] = []
     for pair in pairs:
         points = match(with_rig_error(pair, settings.match.rig_sigma_px), rig, settings.match, None)
         frames.append((points.point_m, points.covariance_m2))
-    return average_tpose(frames, markers, database.skeletons, _viewpoint_m(rig), worn)
+    return average_tpose(frames, markers, database.skeletons, _viewpoint_m(rig), worn, pose)
 
 
 def subject_from_tposes(
@@ -156,7 +157,9 @@ def summary_lines(result: SubjectResult) -> list[str]:
         f"{result.subject.name}: skeleton {result.subject.skeleton.height_m:.2f} m high, "
         f"{int(fit.seen.sum())} of {len(fit.seen)} markers, {frames} frames"
     )
-    return [head, *marker_lines(fit), *length_lines(fit)]
+    slopes = {tpose.slope_deg for tpose in result.asked[0]} - {0.0}
+    poses = [f"the arms are taken to point {-slope:.0f} degrees below level" for slope in sorted(slopes)]
+    return [head, *poses, *marker_lines(fit), *length_lines(fit)]
 
 
 def _viewpoint_m(rig: Rig) -> Floats:

@@ -11,14 +11,14 @@ import typer
 from calibration.camera import Rig
 from calibration.subject.fit import TPose
 from calibration.subject.subject import write_subject
-from calibration.subject.tpose import Worn
+from calibration.subject.tpose import StartPose, Worn
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import CalibrationError, DuocapError
 from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
 from tools.arguments import seconds_range
-from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.outcome import check_report, picture_of, print_report
 from tools.calibrate.session import PerformerPrior, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
 from tools.progress import progress_bar
 
@@ -50,7 +50,8 @@ class TakeSource:
 class SubjectTask:
     """What is asked for: who, wearing what, seen by which cameras.
 
-    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None.
+    out, picture: files to write, picture None for none; motion: seconds of free movement to refine over, or None; pose: which is
+    held, None where the markers are to tell.
     """
 
     name: str
@@ -61,6 +62,7 @@ class SubjectTask:
     out: Path
     picture: Path | None
     motion: tuple[float, float] | None = None
+    pose: StartPose | None = None
 
 
 def take_window(text: str, option: str = "--take") -> TakeWindow:
@@ -105,11 +107,12 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
     for line in summary_lines(result):
         tell(line)
     print_report(result.report, tell)
-    if task.picture is not None:
+    picture = picture_of(result.report, task.picture, task.out)
+    if picture is not None:
         from calibration.subject.picture import draw_subject
 
-        draw_subject(result.found, result.report, task.picture)
-        tell(f"picture: {task.picture}")
+        draw_subject(result.found, result.report, picture)
+        tell(f"picture: {picture}")
     check_report(result.report, task.out)
     write_subject(task.out, result.subject)
     tell(f"written to {task.out}")
@@ -147,7 +150,7 @@ def takes_of(task: SubjectTask, sources: Sequence[TakeSource], settings: Setting
             called = window.words + (f" of {source.spec.left}" if len(sources) > 1 else "")
             try:
                 worn = window.worn if several or window.worn is not None else "all"
-                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn))
+                tposes.append(tpose_from_pairs(pairs, task.rig, task.markers, task.database, settings, worn, task.pose))
             except CalibrationError as error:
                 raise CalibrationError(f"{called}: {error}" if several else str(error)) from error
             names.append(called)

@@ -39,7 +39,7 @@ def play(
     from stream.recording.folders import take_of
     from stream.recording.playback import span_of
     from stream.recording.recording import open_recording
-    from tools.interrupt import interrupt_on_sigterm
+    from tools.interrupt import interruptible
     from tools.play import open_outlet
     from tools.play import play as run_play
     from tools.progress import progress_bar
@@ -50,7 +50,7 @@ def play(
     for note in opened.notes:
         logger.warning("%s: %s", recording, note)
     span, session = span_of(opened, from_s, to_s), new_session()
-    with interrupt_on_sigterm(), open_outlet(settings.stream, session, outputs) as outlet, progress_bar("playing") as progress:
+    with interruptible(), open_outlet(settings.stream, session, outputs) as outlet, progress_bar("playing") as progress:
         typer.echo(f"streaming at {outlet.address}", err=True)
         n_played = run_play(opened, span, outlet, session, speed=speed, loop=loop, progress=progress)
     typer.echo(f"{n_played} poses of {opened.skeleton.subject} played")

@@ -32,15 +32,20 @@ from tools.export import FORMATS, ExportFile, check_apart, format_of, write_take
 from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
+    from calibration.camera import Rig
     from calibration.subject.subject import Subject
-    from stream.export.take import TakeInfo
+    from config.arrays import Floats
+    from stream.export.take import Take, TakeInfo
     from stream.publish.fanout import OutputFactory
     from tools.replay.replay import ReplayResult
 
 LEFT_OR_SESSION = Annotated[
     str,
     typer.Argument(
-        metavar="LEFT", help="Left camera: a video file or a folder of images; or a session's folder, alone.", show_default=False
+        metavar="LEFT",
+        help="Left camera: a video file or a folder of images; or, alone, the folder of a session, or of a project of caliscope, "
+        "FreeMoCap, Pose2Sim or EasyMocap.",
+        show_default=False,
     ),
 ]
 RigFile = Annotated[Path | None, typer.Option("--rig", metavar="FILE", help="The cameras: rig.toml.", show_default=False)]
@@ -75,6 +80,14 @@ Smooth = Annotated[
 Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
+Physics = Annotated[bool, typer.Option("--physics", help="Make what is exported obey physics (duocap physics clean).")]
+Mass = Annotated[float | None, typer.Option("--mass", metavar="KG", help="With --physics: of the performer.", show_default=False)]
+Cameras = Annotated[
+    str | None,
+    typer.Option(
+        "--cameras", metavar="LEFT,RIGHT", help="Of a project of another program: which of its cameras.", show_default=False
+    ),
+]
 Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
 
 
@@ -95,6 +108,8 @@ class ReplayTask:
     record: Path | None
     style: Path | None
     save_style: Path | None
+    physics: bool
+    mass: float | None
 
 
 @with_settings
@@ -105,6 +120,7 @@ def replay(
     subject: SubjectFile = None,
     right: RIGHT = None,
     camera: Camera = "left",
+    cameras: Cameras = None,
     database: DATABASE = None,
     background: BACKGROUND = None,
     timestamps: TIMESTAMPS = None,
@@ -131,6 +147,8 @@ def replay(
     style: STYLE = None,
     save_style: SAVE_STYLE = None,
     no_style: NO_STYLE = False,
+    physics: Physics = False,
+    mass: Mass = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
     from capture.recording.session import is_session
@@ -147,7 +165,10 @@ def replay(
         raise typer.BadParameter("what is recorded is the stream; leave out --no-publish", param_hint="--record")
     outputs, record = vmc_outputs(vmc), checked_recording(record)
     settings = with_styles(settings, style, save_style, no_style)
-    wishes = ReplayTask(files, report, smooth, publish and not verify, view, realtime, outputs, record, style, save_style)
+    if physics or mass is not None:
+        _check_physics(files, physics)
+    publishes = publish and not verify
+    wishes = ReplayTask(files, report, smooth, publishes, view, realtime, outputs, record, style, save_style, physics, mass)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -164,23 +185,41 @@ def replay(
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
             raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
-    for option, file in {"--rig": rig, "--subject": subject}.items():
+    pair, given = (left, right), None
+    if right is None and Path(left).is_dir() and (found := _of_project(Path(left), cameras)) is not None:
+        pair, given = found
+    if cameras and given is None:
+        raise typer.BadParameter(f"{left} is no folder of a project of another program", param_hint="--cameras")
+    for option, file in {"--rig": rig or given, "--subject": subject}.items():
         if file is None:
             raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
-    assert rig is not None and subject is not None
-    spec = (left, right, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
-    _replay_videos(with_model(settings, model), spec, (rig, subject, database), wishes, hide or (), overlay)
+    known = rig or given
+    assert known is not None and subject is not None
+    spec = (*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
+    _replay_videos(with_model(settings, model), spec, (known, subject, database), wishes, hide or (), overlay)
+
+
+def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig] | None":
+    """Return two videos of another program's project and their rig, None where there is none. Raises DuocapError."""
+    from tools.replay.project import open_project, project_pair
+
+    project = open_project(folder)
+    if project is None:
+        return None
+    left, right = project_pair(project, cameras)
+    typer.echo(f"{project.calibration.name}: {left} ({project.videos[left].name}), {right} ({project.videos[right].name})")
+    return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right))
 
 
 def _replay_videos(
     settings: Settings,
     videos: tuple[str, str | None, Path | None, float | None, tuple[float, float] | None, int],
-    made_for: tuple[Path, Path, Path | None],
+    made_for: "tuple[Path | Rig, Path, Path | None]",
     wishes: ReplayTask,
     hide: Sequence[str],
     overlay: Path | None,
 ) -> None:
-    """Replay videos as RecordingSpec names them, with the rig, the subject and the database of `made_for`."""
+    """Replay videos as RecordingSpec names them, with the rig (or its file), the subject and the database of `made_for`."""
     from calibration.formats.rig_file import read_one_camera, read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import CaptureRecording, RecordingSpec
@@ -195,19 +234,20 @@ def _replay_videos(
 
     spec, (rig, subject, database) = RecordingSpec(*videos), made_for
     settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
-    cameras = read_one_camera(rig, spec.column) if lone else read_rig(rig)
+    if isinstance(rig, Path):
+        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
     performer = read_subject(subject)
     poses = open_or_default(database)
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, performer, cameras, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(settings, performer, rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime) as sink,
             replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
             progress_bar("replay") as progress,
         ):
             result = run_replay(
                 recording,
-                cameras,
+                rig,
                 performer,
                 poses,
                 settings,
@@ -218,11 +258,11 @@ def _replay_videos(
                 progress=progress,
                 style=wishes.style,
             )
-        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=cameras.floor_known)
+        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
         result = _finish(result, performer, info, wishes)
         if overlay is not None:
             with progress_bar("overlay") as progress:
-                write_overlay(overlay, recording, cameras, performer, result.poses, result.markers, progress)
+                write_overlay(overlay, recording, rig, performer, result.poses, result.markers, progress)
 
 
 def _replay_session(
@@ -253,7 +293,9 @@ def _replay_session(
     session = replace(session, settings=settings)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (
-            replay_sink(settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record) as sink,
+            replay_sink(
+                settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime
+            ) as sink,
             progress_bar("replay") as progress,
         ):
             parts = video_parts(session) if video else journal_parts(session)
@@ -273,15 +315,44 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
 
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, wishes.smooth)
-    take = result.take(performer, info)
+    take, up = result.take(performer, info), performer.up
+    if wishes.physics:
+        take, up = _sound(take, up, wishes)
     for wanted in wishes.files:
-        write_take(wanted, take, performer.up)
+        write_take(wanted, take, up)
     if wishes.report is not None:
         write_report(wishes.report, summary)
     if wishes.save_style is not None:
         _save_style(result, wishes.save_style)
     typer.echo("\n".join(report_lines(summary)))
     return result
+
+
+def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
+    """Raise what is wrong with --physics and --mass before anything is replayed."""
+    from reconstruct.models.physics.library import pinocchio
+
+    if not physics:
+        raise typer.BadParameter("is of the body that physics needs; add --physics", param_hint="--mass")
+    if not files:
+        raise typer.BadParameter("cleans what is written; name a file by --out", param_hint="--physics")
+    pinocchio()
+
+
+def _sound(take: "Take", up: "Floats", wishes: ReplayTask) -> "tuple[Take, Floats]":
+    """Return a take made physically sound, and its up direction."""
+    from tools.physics.clean import BodyOptions, clean_motion
+    from tools.physics.motion import UP, motion_of_take
+    from tools.progress import progress_bar
+
+    motion = motion_of_take(take, up, take.info.source)
+    with progress_bar("cleaning") as progress:
+        result = clean_motion(motion, BodyOptions(wishes.mass), None, progress)
+    for line in result.lines:
+        typer.echo(line)
+    for words in result.warnings:
+        typer.echo(f"duocap: warning: {words}", err=True)
+    return result.take, UP
 
 
 def _save_style(result: "ReplayResult", file: Path) -> None:

@@ -25,7 +25,7 @@ from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from tools.calibrate.session import subject_from_pairs
 from tools.demo.report import DemoReport, demo_report
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 from tools.run.live import open_detector, reconstruction_plan
 from tools.run.parts import RunError
 from tools.run.supervisor import Supervisor, new_session
@@ -111,7 +111,7 @@ def run_demo(
     cameras = [_camera_plan(settings, seconds, camera) for camera in (0, 1)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
-    with interrupt_on_sigterm(), Supervisor(cameras, plan, session, tell) as run:
+    with interruptible(), Supervisor(cameras, plan, session, tell) as run:
         run.wait_ready()
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()

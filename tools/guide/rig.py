@@ -23,7 +23,7 @@ from tools.guide.boards import BoardSession, CollectedViews
 from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
 from tools.guide.show import GuideShow
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 from tools.run.cameras import CameraKind, kind_of
 
 __all__ = ["CollectedViews", "Finish", "GuideOutcome", "Progress", "watch_boards"]
@@ -53,7 +53,7 @@ def watch_boards(
     """
     stills = all(kind_of(source) is CameraKind.RECORDED and Path(source).is_dir() for source in sources)
     plans = checked_plans(sources, settings, fps or (STILLS_FPS if stills else None), tell)
-    with interrupt_on_sigterm(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
+    with interruptible(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
             collected = _collected(plans, sources, board, page, tell, stills)
             words = f"with {len(collected.pairs)} views"
@@ -109,6 +109,6 @@ def calibrate_live(
             tell(line)
 
         done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
-        return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), task.picture, done.error)
+        return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

@@ -22,14 +22,14 @@ from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
-from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.outcome import check_report, picture_of, print_report
 from tools.calibrate.session import subject_from_pairs, summary_lines
 from tools.calibrate.subject import SubjectTask
 from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
 from tools.guide.show import GuideShow
 from tools.guide.tpose import TposeSession
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 
 __all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
 
@@ -63,7 +63,7 @@ def watch_tpose(
     colors = tuple((float(r), float(g), float(b)) for r, g, b in markers.color_rgb[markers.has_color])
     plans = checked_plans(sources, settings, fps, tell, RoomSettings(colors, learn_s))
     make_guide = partial(SubjectGuide, rig, markers, skeletons)
-    with interrupt_on_sigterm(), open_page(settings, "Calibrate the performer", tell, browser) as page:
+    with interruptible(), open_page(settings, "Calibrate the performer", tell, browser) as page:
         while True:
             pairs = _held(plans, sources, rig, make_guide, settings, learn_s, page, tell)
             words = f"with {len(pairs)} views of the T-pose"
@@ -125,19 +125,20 @@ def calibrate_subject_live(
         for line in summary_lines(result):
             tell(line)
         print_report(result.report, tell)
-        if task.picture is not None:
+        picture = picture_of(result.report, task.picture, task.out)
+        if picture is not None:
             from calibration.subject.picture import draw_subject
 
             progress("drawing", None)
-            draw_subject(result.found, result.report, task.picture)
-            tell(f"picture: {task.picture}")
+            draw_subject(result.found, result.report, picture)
+            tell(f"picture: {picture}")
         try:
             check_report(result.report, task.out)
         except CalibrationError as error:
-            return GuideOutcome(result.report, (), task.picture, error)
+            return GuideOutcome(result.report, (), picture, error)
         write_subject(task.out, result.subject)
         tell(f"written to {task.out}")
-        return GuideOutcome(result.report, (f"written to {task.out}",), task.picture)
+        return GuideOutcome(result.report, (f"written to {task.out}",), picture)
 
     skeletons = task.database.skeletons
     watch_tpose(

@@ -12,14 +12,15 @@ from config.errors import FileFormatError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
-from reconstruct.models.physics.body import Body, body_of
-from reconstruct.models.physics.contacts import MIN_FRAMES, N_FEET, N_PARTS, PART_NAMES
-from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, configurations
+from reconstruct.models.physics.body import Body, body_of, stature_m
+from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, ground_under, part_positions
+from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
 from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, contact_forces
-from tools.physics.motion import MotionStretch, PhysicalMotion, Progress, read_motion
+from tools.physics.motion import PhysicalMotion, Progress, read_motion
 
 AXES = "xyz"
 FEET = ("left", "right")
+IN_THE_AIR_M = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +54,19 @@ def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: No
     """Read a motion and find its forces, stretch by stretch. Raises DuocapError."""
     motion = read_motion(task.motion, task.subject, progress)
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
+    body = body_of(motion.take.skeleton, task.mass_kg, task.table)
+    dynamics = Dynamics(body)
     found = []
-    for k, stretch in enumerate(motion.stretches):
-        if stretch.clip.n_frames >= MIN_FRAMES:
-            found.append(forces_of_stretch(stretch, task, None if given is None else given[k]))
-        progress(k + 1, len(motion.stretches))
+    for k, rows in enumerate(motion.ranges):
+        options = ForceOptions(task.friction, task.cutoff_hz, None if given is None else given[slice(*rows)])
+        forces = contact_forces(dynamics, motion.configurations(rows), motion.fps, options)
+        found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
+        progress(k + 1, len(motion.ranges))
     return motion, found
 
 
-def forces_of_stretch(stretch: MotionStretch, task: ForcesTask, parts: Bools | None) -> StretchForces:
-    """Find the forces of one stretch."""
-    clip = stretch.clip
-    body = body_of(clip.skeleton, task.mass_kg, task.table)
-    q = configurations(clip.rotvec, clip.root_m)
-    options = ForceOptions(task.friction, task.cutoff_hz, parts)
-    return StretchForces(stretch.start_s, body, contact_forces(Dynamics(body), q, clip.fps, options))
-
-
-def read_contacts(file: Path, motion: PhysicalMotion) -> list[Bools]:
-    """Read the contacts of each stretch, (N, 2, 3), from the columns of such names: a table as `write_forces` writes it.
+def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
+    """Read the contacts of a motion, (N, 2, 3), from the columns of such names: a table as `write_forces` writes it.
 
     Raises FileFormatError: not such a table, or of another number of frames.
     """
@@ -82,14 +77,16 @@ def read_contacts(file: Path, motion: PhysicalMotion) -> list[Bools]:
     missing = [name for name in PART_NAMES if not rows or name not in rows[0]]
     if missing:
         raise FileFormatError(f"{file}: no column {missing[0]}; expected {', '.join(PART_NAMES)}, 0 or 1 for every frame")
-    if len(rows) != motion.n_frames:
-        raise FileFormatError(f"{file}: {len(rows)} rows for a motion of {motion.n_frames} frames; give one row for every frame")
     try:
         flags = np.array([[float(row[name]) > 0.5 for name in PART_NAMES] for row in rows])
     except (TypeError, ValueError) as error:
         raise FileFormatError(f"{file}: {error}; expected 0 or 1 in the columns of contacts") from error
-    stops = np.cumsum([stretch.clip.n_frames for stretch in motion.stretches])[:-1]
-    return [np.ascontiguousarray(part) for part in np.split(flags.reshape(-1, N_FEET, N_PARTS), stops)]
+    out = np.zeros((len(motion.take), N_FEET, N_PARTS), bool)
+    kept = np.concatenate([np.arange(*rows) for rows in motion.ranges])
+    if len(rows) not in (len(out), len(kept)):
+        raise FileFormatError(f"{file}: {len(rows)} rows for a motion of {len(out)} frames; give one row for every frame")
+    out[kept if len(rows) == len(kept) else slice(None)] = flags.reshape(-1, N_FEET, N_PARTS)
+    return out
 
 
 def write_forces(file: Path, found: list[StretchForces]) -> None:
@@ -127,7 +124,7 @@ def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]
     """Return what is said of the forces of a motion."""
     body, weight_n = found[0].body, found[0].forces.weight_n
     frames = sum(len(each.forces.parts) for each in found)
-    lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {body.skeleton.height_m:.2f} m"]
+    lines = [*motion.notes, f"{frames} frames, {body.total_kg:.1f} kg, {stature_m(body.skeleton):.2f} m"]
     cutoffs = [each.forces.cutoff_hz for each in found if each.forces.cutoff_hz is not None]
     if cutoffs:
         lines.append(f"motion filtered at {np.mean(cutoffs):.1f} Hz before its accelerations were taken")
@@ -152,6 +149,7 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
     out = []
     for each in found:
         forces = each.forces
+        out += _contacts_in_the_air(each)
         floating = np.linalg.norm(forces.residual[:, :3], axis=1) > 0.5 * forces.weight_n
         if floating.mean() > 0.1:
             out.append(
@@ -159,6 +157,20 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
                 "no contact that bears it: the feet float, or stand on something else; clean the motion, or give contacts"
             )
     return out
+
+
+def _contacts_in_the_air(found: StretchForces) -> list[str]:
+    """Say which parts of the feet carry weight far above the ground."""
+    forces = found.forces
+    middle = part_positions(found.body.contacts, forces.point_m)
+    ground = ground_under(middle, forces.fps)
+    high = np.where(forces.parts, ground.height_over(middle) - ground.level_m, 0.0).reshape(len(forces.parts), -1)
+    worst = int(np.argmax(high.max(axis=0)))
+    n = int((high.max(axis=1) > IN_THE_AIR_M).sum())
+    if n == 0:
+        return []
+    most = f"{PART_NAMES[worst]} up to {1e2 * high[:, worst].max():.0f} cm"
+    return [f"in {n} frames a contact is in the air ({most} above the ground); its force is as asked, not as it can be"]
 
 
 def _rms(values: Floats) -> float:

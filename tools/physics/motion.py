@@ -1,52 +1,53 @@
-"""Motions that physics is done with: motion files, recordings, and markers of a subject, each as stretches without gaps."""
+"""Motions that physics is done with: motion files, recordings, and markers of a subject, at equal times and level."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibration.subject.poses import poses_of_markers
 from calibration.subject.subject import read_subject
+from capture.rate import frame_period_s
+from config.arrays import Floats
 from config.errors import DuocapError
 from database.clips import Clip, runs
+from database.files.cleaning import FLIP_RAD_PER_S, ROOT_SPIKE_M_PER_S, clean
 from database.files.read import SUFFIXES, read_clip
 from database.files.trc import read_trc
+from database.geometry.rotations import geodesic_rad
 from reconstruct.models.physics.contacts import MIN_FRAMES
+from reconstruct.models.physics.dynamics import configurations
+from reconstruct.pose import TrackingState
 from stream.export.from_recording import motion_from_recording
 from stream.export.resampling import evenly_timed
-from stream.export.take import Take, frame_period_s
+from stream.export.take import Take, TakeInfo
 from stream.export.upright import upright
 from stream.recording.folders import take_of
 from stream.recording.recording import open_recording
 
 RECORDING, TRC = ".mcap", ".trc"
-MAX_GAP_S = 0.1  # of a recording, that is bridged
+UP = np.array([0.0, 1.0, 0.0])
 N_TORSO = 3  # torso markers that place a body
 Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class MotionStretch:
-    """A part of a motion without gaps, at equal times. start_s: of its first frame since that of the motion; clip: its poses."""
-
-    start_s: float
-    clip: Clip
-
-
-@dataclass(frozen=True, slots=True)
 class PhysicalMotion:
-    """A motion as stretches; notes: what was left out or found, for the user."""
+    """A motion. take: at equal times, level; fps; ranges: half-open, of frames in which somebody is tracked without a gap; notes:
+    what was found or left out, for the user."""
 
     name: str
-    stretches: tuple[MotionStretch, ...]
+    take: Take
+    fps: float
+    ranges: tuple[tuple[int, int], ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def n_frames(self) -> int:
-        """Number of poses."""
-        return sum(stretch.clip.n_frames for stretch in self.stretches)
+    def configurations(self, rows: tuple[int, int]) -> Floats:
+        """Return the configurations of a range of frames, (n, 95)."""
+        return configurations(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
 
 
 def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
@@ -58,48 +59,57 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     if suffix == TRC:
         motion = _of_markers(file, subject, progress)
     elif subject is not None:
-        raise DuocapError(f"--subject is for markers (.trc); {file.name} has a body of its own")
+        raise DuocapError(f"--subject is for markers ({TRC}); {file.name} has a body of its own")
     elif file.is_dir() or suffix == RECORDING:
         recorded = motion_from_recording(open_recording(take_of(file)))
-        take = recorded.take()
-        motion = PhysicalMotion(file.name, stretches_of(take if take.info.floor_known else upright(take, recorded.up)))
+        motion = motion_of_take(recorded.take(), recorded.up, file.name)
     elif not file.exists() or suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
     else:
-        motion = PhysicalMotion(file.name, (MotionStretch(0.0, read_clip(file)),))
-    if not any(stretch.clip.n_frames >= MIN_FRAMES for stretch in motion.stretches):
-        raise DuocapError(f"{file}: {motion.n_frames} frames have no accelerations; give a motion of at least {MIN_FRAMES}")
+        motion = motion_of_clip(clean(read_clip(file))[0], file.name)
+    if not motion.ranges:
+        raise DuocapError(f"{file}: its {len(motion.take)} frames have no accelerations; give at least {MIN_FRAMES} tracked ones")
     return motion
 
 
-def stretches_of(take: Take) -> tuple[MotionStretch, ...]:
-    """Return the stretches of a take in which somebody is tracked, at the take's rate; moments too short are left out."""
-    fps = 1.0 / frame_period_s(take.seconds)
-    out = []
-    for first, stop in runs(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2))):
-        breaks = first + 1 + np.flatnonzero(np.diff(take.seconds[first:stop]) > MAX_GAP_S)
-        for a, b in pairwise([first, *breaks.tolist(), stop]):
-            if b - a < MIN_FRAMES:
-                continue
-            part = evenly_timed(part_of(take, a, b), fps)
-            clip = Clip(
-                f"{take.info.source}+{a}", take.skeleton, fps, *(np.ascontiguousarray(x) for x in (part.rotvec, part.root_m))
-            )
-            out.append(MotionStretch(float(take.seconds[a]), clip))
-    return tuple(out)
+def motion_of_clip(clip: Clip, name: str, notes: tuple[str, ...] = ()) -> PhysicalMotion:
+    """Return a clip as a motion."""
+    n = clip.n_frames
+    info = TakeInfo(subject=clip.skeleton.name, source=name)
+    tracked = (TrackingState.TRACKING,) * n
+    take = Take(clip.skeleton, np.arange(n) / clip.fps, tracked, clip.rotvec.copy(), clip.root_m.copy(), info=info)
+    ranges = _tracked(take, clip.fps)
+    return PhysicalMotion(name, take, clip.fps, ranges, (*notes, *_left_out(take, ranges)))
 
 
-def part_of(take: Take, first: int, stop: int) -> Take:
-    """Return frames first..stop-1 of a take, without markers, its times from 0."""
-    return replace(
-        take,
-        seconds=take.seconds[first:stop] - take.seconds[first],
-        states=take.states[first:stop],
-        rotvec=take.rotvec[first:stop],
-        root_m=take.root_m[first:stop],
-        markers=None,
-    )
+def motion_of_take(take: Take, up: ArrayLike | None, name: str) -> PhysicalMotion:
+    """Return a take as a motion, at its own mean rate; made level by `up` where its floor is not known."""
+    level = take if take.info.floor_known else upright(take, up)
+    even = evenly_timed(level)
+    fps = 1.0 / frame_period_s(even.seconds)
+    ranges = _tracked(even, fps)
+    return PhysicalMotion(name, even, fps, ranges, _left_out(even, ranges))
+
+
+def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of frames that have a pose, divided where no body could get in one frame, without the very short ones."""
+    usable = ~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)) & np.isfinite(take.root_m).all(axis=1)
+    local = take.local_rotations()
+    turned = geodesic_rad(local[:-1], local[1:]).max(axis=1, initial=0.0) * fps
+    moved = np.linalg.norm(np.diff(take.root_m, axis=0), axis=1) * fps
+    cuts = 1 + np.flatnonzero((turned > FLIP_RAD_PER_S) | (moved > ROOT_SPIKE_M_PER_S))
+    ranges = []
+    for first, stop in runs(usable):
+        edges = [first, *cuts[(cuts > first) & (cuts < stop)].tolist(), stop]
+        ranges += [(a, b) for a, b in pairwise(edges) if b - a >= MIN_FRAMES]
+    return tuple(ranges)
+
+
+def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
+    """Say how many frames are in no range, if any."""
+    n = len(take) - sum(stop - first for first, stop in ranges)
+    return (f"{n} frames left out: nobody is tracked in them, or the motion jumps there",) if n else ()
 
 
 def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:
@@ -121,5 +131,5 @@ def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> Ph
     found = poses_of_markers(subject.skeleton, worn, points.point_m[:, columns], seen, progress)
     fps = (len(points.seconds) - 1) / float(points.seconds[-1] - points.seconds[0]) if len(points.seconds) > 1 else 100.0
     clip = Clip(file.stem, subject.skeleton, fps, found.rotvec, found.root_m)
-    note = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"
-    return PhysicalMotion(file.name, (MotionStretch(0.0, clip),), (note,))
+    posed = f"{len(known)} markers posed {subject.name}, {found.error_mm.mean():.1f} mm from where the body has them"
+    return motion_of_clip(clip, file.name, (posed,))

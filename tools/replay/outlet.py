@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +27,58 @@ from tools.run.live import open_sink
 logger = logging.getLogger(__name__)
 
 
+class ReplayClock:
+    """The present of a replay, in which its subscribers live.
+
+    recorded: what is published is written down, and has to have the times of capture: the present is the recording's, moved to
+    now, however fast it is processed; realtime: frames come at those times anyway.
+    """
+
+    def __init__(self, recorded: bool, realtime: bool) -> None:
+        self._recorded, self._in_step = recorded, recorded or realtime
+        self._offset_ns: int | None = None
+        self._now_ns = now_ns()
+
+    def __call__(self) -> int:
+        """Return now [ns]."""
+        return self._now_ns if self._recorded else now_ns()
+
+    def captured_ns(self, t_capture_ns: int, latency_ns: int) -> int:
+        """Return when a frame of the recording counts as captured; it took latency_ns until now."""
+        if not self._in_step:
+            return now_ns() - latency_ns
+        if self._offset_ns is None:
+            self._now_ns = now_ns()
+            self._offset_ns = self._now_ns - latency_ns - t_capture_ns
+        self._now_ns = max(self._now_ns, t_capture_ns + self._offset_ns + latency_ns)  # as live, one is published after the other
+        return t_capture_ns + self._offset_ns
+
+
+class ReplaySink:
+    """The stream's sink, given poses with the times of a recording. clock: gives now."""
+
+    def __init__(self, sink: StreamSink, clock: ReplayClock) -> None:
+        self._sink, self.clock = sink, clock
+        sink.clock = clock
+
+    def pose(self, pose: Pose) -> None:
+        """Publish a pose in the present."""
+        t_ns = self.clock.captured_ns(pose.t_capture_ns, sum(pose.latency_ns.values()))
+        self._sink.pose(replace(pose, t_capture_ns=t_ns))
+
+    def status(self, status: RunStatus) -> None:
+        """Publish the state of the replay."""
+        self._sink.status(status)
+
+    def serve(self, t_ns: int) -> None:
+        """Attend to whoever joins."""
+        self._sink.serve(self.clock())
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._sink.close()
+
+
 @contextmanager
 def replay_sink(
     settings: Settings,
@@ -34,16 +87,18 @@ def replay_sink(
     publish: bool,
     outputs: Sequence[OutputFactory] = (),
     record: Path | None = None,
-) -> Iterator[StreamSink | None]:
+    realtime: bool = False,
+) -> Iterator[ReplaySink | None]:
     """Return the stream's sink, or None when it is not wanted or another run holds the address: a replay goes on without.
 
     outputs: factories of what hears every message beside the subscribers; record: a file to record to, which needs the stream.
     Raises what the outputs raise, RecordingError, and StreamError if it should be recorded.
     """
-    sink: StreamSink | None = None
+    sink: ReplaySink | None = None
     if publish:
         try:
-            sink = open_sink(rig, subject, settings, uuid.uuid4().hex[:12], outputs, record)
+            stream = open_sink(rig, subject, settings, uuid.uuid4().hex[:12], outputs, record)
+            sink = ReplaySink(stream, ReplayClock(record is not None, realtime))
         except StreamError as error:
             if record is not None:
                 raise
@@ -113,9 +168,9 @@ class ReplayWatch:
 
 
 @contextmanager
-def replay_watch(sink: TakesStatus | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
+def replay_watch(sink: ReplaySink | None, n_cameras: int, previews: bool) -> Iterator[ReplayWatch | None]:
     """Return what watches a replay, or None where nothing is published."""
-    watch = None if sink is None else ReplayWatch(sink, n_cameras, previews)
+    watch = None if sink is None else ReplayWatch(sink, n_cameras, previews, sink.clock)
     try:
         yield watch
     finally:

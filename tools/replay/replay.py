@@ -100,15 +100,14 @@ def replay(
     seen = recording.pairs(now_ns, watch.frame if watch is not None else _unseen, synchroniser)
     with open_styles(pipeline, style) as styles:
         for n, (pair, decode_ns, detect_ns) in enumerate(seen):
-            taken_ns = begun_ns + pair.t_capture_ns if realtime else now_ns() - decode_ns - detect_ns
-            _wait_until(taken_ns)
+            if realtime:
+                _wait_until(begun_ns + pair.t_capture_ns)
             pose = pipeline.step(pair)
             synchroniser.learn(pipeline.markers, rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
             note(result, pose, pipeline.markers, subject, rig)
             if sink is not None:
-                # Subscribers live in the present: the frame counts as taken now, not when it was recorded.
-                sink.pose(replace(pose, t_capture_ns=taken_ns))
+                sink.pose(pose)
                 sink.serve(now_ns())
             if watch is not None:
                 watch.pose(pose)

@@ -1,8 +1,7 @@
 """Whether the poses of a replay are the very ones that were published live."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from capture.clock import now_ns
 from capture.process.control import RequestedOrder
 from reconstruct.finish.prediction import Predictor
 from reconstruct.pose import Pose
@@ -58,7 +57,7 @@ class VerifyingSink:
                 self._verdict.first = self._seq
         self._seq += 1
         if self._sink is not None:
-            self._sink.pose(replace(pose, t_capture_ns=now_ns()))  # subscribers live in the present
+            self._sink.pose(pose)
 
     def status(self, status: RunStatus) -> None:
         """Say nothing."""

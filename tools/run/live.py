@@ -40,7 +40,7 @@ def open_session_style(pipeline: PairStepper, style: Path | None = None) -> Sess
 
     style: a file to begin with. Raises StyleError: it cannot be read.
     """
-    if not isinstance(pipeline, Pipeline) or not pipeline.settings.fill.learns:
+    if not isinstance(pipeline, Pipeline) or not pipeline.settings.fill.uses_style:
         return None
     return SessionStyle(pipeline.subject.skeleton, pipeline.up, None if style is None else read_style(style))
 

@@ -13,7 +13,7 @@ from capture.sources.source import Source
 from capture.sources.webcam.webcam import DeviceProvider
 from config.per_camera import settings_of, with_tuned
 from config.settings import CAMERAS, Settings
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible, raise_if_interrupted
 from tools.run.cameras import check_camera, is_recorded, open_camera, stable_name
 from tools.run.live import open_detector
 
@@ -66,11 +66,12 @@ def run_node(settings: Settings, camera: str, source: str, address: str, fps: fl
     """Serve one run after the other until Ctrl-C. Raises DuocapError: a source or an address that cannot be."""
     cv2.setNumThreads(1)
     plan = node_plan(settings, camera, source, address, fps, tell)
-    with interrupt_on_sigterm(), contextlib.suppress(KeyboardInterrupt):
+    with interruptible(), contextlib.suppress(KeyboardInterrupt):
         node = CameraNode(plan, tell)
         try:
             while True:
                 node.turn()
+                raise_if_interrupted()
         finally:
             node.close()
     tell("ended")

@@ -17,7 +17,7 @@ from config.errors import SourceError
 from config.settings import CAMERAS, Settings
 from stream.recording.collector import CollectionPlan
 from stream.recording.session import DETECTIONS
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 from tools.run.cameras import NODE, camera_plan, check_cameras
 from tools.run.parts import NodeEntrance
 from tools.run.record import SessionFolder, with_video
@@ -75,7 +75,7 @@ def record_cameras(
     run: Supervisor | None = None
     begun_ns = now_ns()
     try:
-        with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
+        with interruptible(), Supervisor((left, right), plan, session, tell, entrance) as run:
             await_cameras(run, cameras, tell, "what writes down the detections")
             made.describe(run.cameras, 0)
             run.record(str(folder))

@@ -19,7 +19,7 @@ from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from stream.recording.folders import SUFFIX
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 from tools.run.cameras import NODE, camera_plan, check_cameras, is_recorded
 from tools.run.live import reconstruction_plan
 from tools.run.parts import AwaitedNode, NodeEntrance
@@ -79,7 +79,7 @@ def run_live(settings: Settings, what: LiveRun, tell: Tell, show: Show) -> RunRe
     plan, entrance = planned(settings, what, session)
     subscriber = Subscriber(settings.stream.address, ("pose", "status", "event"), key_settings(settings.stream))
     try:
-        with interrupt_on_sigterm(), Supervisor((left, right), plan, session, tell, entrance) as run:
+        with interruptible(), Supervisor((left, right), plan, session, tell, entrance) as run:
             await_cameras(run, what.cameras, tell)
             check_sizes(what.rig, run.cameras)
             if folder is not None:

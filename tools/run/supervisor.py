@@ -25,6 +25,7 @@ from config.settings import CAMERAS
 from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
+from tools.interrupt import raise_if_interrupted
 from tools.run.child import READY_S, ChildProcess, duration_words
 from tools.run.learner import STYLE, LearnerProcess
 from tools.run.orders import RECONSTRUCTION, RunOrders
@@ -175,6 +176,7 @@ class Supervisor:
 
     def turn(self, timeout_ms: int) -> None:
         """Hear reports, waiting at most timeout_ms for the first, then look after every process; call it often."""
+        raise_if_interrupted()
         if self._router.waiting(timeout_ms):
             self._hear_all()
         if slept_ns := self._naps.turn():

@@ -96,7 +96,8 @@ def _file(file: Path, wanted: StyleSources) -> MotionSource:
         )
     if file.suffix.lower() not in SUFFIXES:
         raise DuocapError(
-            f"{file}: cannot be learned from; give joint angles: {', '.join(SUFFIXES)}, or a recording ({RECORDING})"
+            f"{file}: cannot be learned from; give joint angles: {', '.join(SUFFIXES)}, a recording ({RECORDING}), "
+            "or a database by --database"
         )
     return MotionSource(file.stem, (_part(clean(read_clip(file))[0], wanted),))
 

@@ -23,6 +23,37 @@ MIN_FRAMES = 3
 GROUND_SIGMA_M = 0.015  # how far parts that stand are off the plane
 SLOPE_SIGMA = 0.03  # of what a recording calls level
 ROUNDS = 10
+OFF_GROUND_M = 0.03
+DEEP_M = 0.06  # a point so far below the ground shows that the ground is not there, as on a ladder
+STANDS_M_S = 0.2  # slower parts must not move at all
+
+
+@dataclass(frozen=True, slots=True)
+class ContactPlan:
+    """What touches the ground when.
+
+    carrying: parts of the feet that bear weight, (N, 2, 3); standing: those of them that must not move, (N, 2, 3); level_m:
+    height of each point where it stands, and below which it must not be, (N, P) [m] world; borne: frames in which the feet, or
+    flight, explain all of the motion, (N,).
+    """
+
+    carrying: Bools
+    standing: Bools
+    level_m: Floats
+    borne: Bools
+
+    def part_levels(self, points: ContactPoints) -> Floats:
+        """Return the height at which the middle of each part stands, (N, 2, 3) [m]."""
+        out = np.empty(self.standing.shape)
+        for foot in range(N_FEET):
+            for part in FootPart:
+                out[:, foot, part] = self.level_m[:, (points.foot == foot) & (points.part == part)].mean(axis=1)
+        return out
+
+    def part(self, first: int, stop: int) -> "ContactPlan":
+        """Return the plan of frames first..stop-1."""
+        rows = slice(first, stop)
+        return ContactPlan(self.carrying[rows], self.standing[rows], self.level_m[rows], self.borne[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +96,45 @@ def contact_parts(points: ContactPoints, point_m: Floats, fps: float) -> Bools:
             height = over[:, foot, part, 1]
             _extend(down[:, foot, part], height, speed[:, foot, part])
     return down
+
+
+def contact_plan(points: ContactPoints, point_m: Floats, fps: float, carrying: Bools) -> ContactPlan:
+    """Return the plan of contacts that are known, (N, 2, 3), `borne` throughout.
+
+    A part stands while it carries and is slow. It stands on the ground's plane; one that is off it by more than feet are in a
+    recording stands on something else, where it is.
+    """
+    middle = part_positions(points, point_m)
+    ground = ground_under(middle, fps)
+    speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(carrying.shape)
+    standing = carrying & (speed < STANDS_M_S)
+    over = ground.height_over(middle)
+    level = middle[..., 1] - over
+    for foot in range(N_FEET):
+        for part in FootPart:
+            stands = over[standing[:, foot, part], foot, part]
+            usual = float(np.median(stands)) if len(stands) else float(ground.level_m[foot, part])
+            level[:, foot, part] += usual
+            for first, stop in runs(standing[:, foot, part]):
+                off = float(np.median(over[first:stop, foot, part])) - usual
+                if abs(off) > OFF_GROUND_M:
+                    level[first:stop, foot, part] += off
+    levels = _point_levels(points, point_m, standing, level)
+    levels = np.where(point_m[..., 1] < levels - DEEP_M, point_m[..., 1], levels)
+    return ContactPlan(carrying, standing, levels, np.ones(len(carrying), bool))
+
+
+def _point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level_m: Floats) -> Floats:
+    """Return the level of each point, (N, P) [m], from those of parts, (N, 2, 3): soles need not be level where feet stand."""
+    out = np.empty(point_m.shape[:2])
+    for foot in range(N_FEET):
+        for part in FootPart:
+            rows = np.flatnonzero((points.foot == foot) & (points.part == part))
+            stands = standing[:, foot, part]
+            height = point_m[:, rows, 1]
+            tilt = np.median((height - height.mean(axis=1, keepdims=True))[stands], axis=0) if stands.any() else 0.0
+            out[:, rows] = level_m[:, foot, part, None] + tilt - np.mean(tilt)
+    return out
 
 
 def ground_under(middle: Floats, fps: float) -> Ground:

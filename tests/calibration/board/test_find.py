@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from calibration.board.diagnosis import why_no_board
 from calibration.board.find import find_board
 from calibration.board.pattern import Board, board_from_text
 from tests.support.board_scenes import Look, Placed, render, render_board, scene_views, true_corners, usual_rig
@@ -114,6 +115,27 @@ def test_two_boards_are_not_chosen_between() -> None:
         poses = scene_views(board, RIG, 6, seed=3, share=(0.3, 0.35))
         both = [Placed(board, pose[:3], pose[3:]) for pose in poses[[3, 5]]]
         assert find_board(render(both, RIG.left), board) is None
+
+
+def test_a_charuco_board_may_be_printed_light_on_dark() -> None:
+    pose = scene_views(CHARUCO, RIG, 1, first=4)[0]
+    negative = cv2.bitwise_not(render_board(CHARUCO, RIG.left, pose[:3], pose[3:]))
+    for quick in (False, True):
+        view = find_board(negative, CHARUCO, quick=quick)
+        assert view is not None and view.n_seen == len(CHARUCO)
+        assert np.abs(view.corners_px - true_corners(CHARUCO, RIG.left, pose)).max() < 0.15
+
+
+def test_a_longer_charuco_board_is_not_taken_for_a_part_of_it() -> None:
+    printed, told = board_from_text("charuco:7x10:25"), board_from_text("charuco:7x9:25")
+    pose = scene_views(printed, LARGE, 1, seed=3, first=4)[0]
+    image = render_board(printed, LARGE.left, pose[:3], pose[3:])
+    assert find_board(image, told) is None
+    without_end = image.copy()
+    last_px = true_corners(printed, LARGE.left, pose).reshape(10, 7, 2)[8:].reshape(-1, 2)
+    cv2.fillConvexPoly(without_end, cv2.convexHull(last_px.astype(np.float32)).astype(np.int32), 90.0)
+    for board in (told, board_from_text("charuco:8x11:25"), board_from_text("charuco:6x9:25")):
+        assert "--board charuco:7x10:25" in why_no_board([without_end, image], board)
 
 
 SLOW = [

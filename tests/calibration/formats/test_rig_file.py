@@ -11,6 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -239,6 +240,26 @@ def test_caliscope_holds_what_is_needed(tmp_path: Path) -> None:
     (tmp_path / "turned.toml").write_text(text.replace("rotation_count = 0", "rotation_count = 1", 1), encoding="utf-8")
     with pytest.raises(FileFormatError, match="90 degrees"):
         read_rig(tmp_path / "turned.toml")
+
+
+def test_cameras_that_are_not_chosen_may_be_of_no_use(tmp_path: Path) -> None:
+    """Of caliscope's camera 1 the images are rotated, and 4 is not calibrated; EasyMocap's camera right has no position."""
+    array = tmp_path / "camera_array.toml"
+    write_rig_file(array, a_rig(), "caliscope")
+    tables = tomllib.loads(array.read_text(encoding="utf-8"))
+    left, right = tables["cameras"].values()
+    unknown = {**left, "name": "4", "matrix": "null", "distortions": "null", "rotation": "null", "translation": "null"}
+    cameras = {"0": left, "1": {**right, "name": "1", "rotation_count": 1}, "2": right, "4": unknown}
+    array.write_text(tomli_w.dumps({**tables, "cameras": cameras}), encoding="utf-8")
+    assert read_rig(array, ReadOptions(names=("left", "right"))).right.name == "right"
+    refused = {("left", "1"): "90 degrees", ("left", "4"): r"\[4\] matrix must be", ("left", "left"): "named twice"}
+    for names, told in refused.items():
+        with pytest.raises(FileFormatError, match=told):
+            read_rig(array, ReadOptions(names=names))
+    write_rig_file(tmp_path / "calib", a_rig(), "easymocap")
+    extri = tmp_path / "calib" / "extri.yml"
+    extri.write_text(extri.read_text(encoding="utf-8").replace("T_right", "T_unknown"), encoding="utf-8")
+    assert read_cameras(tmp_path / "calib", ReadOptions(names=("left",))).is_monocular
 
 
 def test_easymocap_without_sizes_asks_for_them(tmp_path: Path) -> None:

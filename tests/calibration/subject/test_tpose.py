@@ -3,9 +3,19 @@
 import numpy as np
 import pytest
 
-from calibration.subject.tpose import average_tpose, label_tpose, tpose_model, why_no_tpose, worn_part
+from calibration.subject.tpose import (
+    START_SLOPES_DEG,
+    StartPose,
+    average_tpose,
+    label_tpose,
+    part_of,
+    tpose_model,
+    why_no_tpose,
+    worn_part,
+)
 from config.arrays import Floats
 from config.errors import CalibrationError
+from config.joints import JOINTS
 from config.markers import MarkerSet, read_marker_set
 from database.builtin import body, builtin_clip
 from database.geometry.rotations import matrix_from_rotvec
@@ -13,7 +23,8 @@ from database.geometry.skeleton import Skeleton
 from tests.support.people import person, random_rotation, t_pose, worn_markers
 
 BODIES = [body(1.55), body(1.7), body(1.85, arm_ratio=1.05), body(1.75, leg_ratio=1.05)]
-DARK = read_marker_set("dark_room")
+DARK, AROUND = read_marker_set("dark_room"), read_marker_set("all_around")
+ARM_PARTS = ("UpperArm", "LowerArm", "Hand")
 
 
 def standing(skeleton: Skeleton, seed: int, markers: str = "dark_room", droop_rad: float = 0.0) -> tuple[Floats, Floats, Floats]:
@@ -53,6 +64,27 @@ def test_labels_are_right_in_any_frame_for_any_body(seed: int) -> None:
     placement = label_tpose(frames[0][0], DARK, BODIES)
     assert placement.point_of_marker.tolist() == truth[0].tolist()
     assert placement.cost_m < 0.1
+
+
+@pytest.mark.parametrize(("pose", "droop_deg"), [("a", 30.0), ("a", 47.0), ("stand", 68.0), ("stand", 80.0)])
+@pytest.mark.parametrize("told", [True, False])
+def test_arms_that_slope_or_hang_are_a_pose_to_begin_with(pose: StartPose, droop_deg: float, told: bool) -> None:
+    """Which it is, the markers tell; the labels are right, elbows bent by a few degrees."""
+    markers, _, _ = standing(body(1.71, arm_ratio=1.04), 4, droop_rad=np.radians(droop_deg), markers="all_around")
+    tpose = average_tpose(frames_of(markers, 20, 4)[0], AROUND, BODIES, pose=pose if told else None)
+    assert tpose.slope_deg == START_SLOPES_DEG[pose] and tpose.valid.all()
+    assert np.linalg.norm(tpose.point_m - markers, axis=1).max() < 0.004
+
+
+def test_a_level_pose_stays_one_and_a_set_without_arms_needs_none() -> None:
+    markers, _, _ = standing(body(1.71), 4)
+    assert average_tpose(frames_of(markers, 20, 4)[0], DARK, BODIES, pose=None).slope_deg == 0.0
+    legs = part_of(AROUND, np.flatnonzero([not any(p in JOINTS[j] for p in ARM_PARTS) for j in AROUND.joint]))
+    hanging, _, _ = standing(body(1.71), 4, droop_rad=np.radians(78.0), markers="all_around")
+    kept = [AROUND.names.index(name) for name in legs.names]
+    assert average_tpose(frames_of(hanging[kept], 20, 4)[0], legs, BODIES, pose=None).valid.all()
+    with pytest.raises(CalibrationError, match="stands and every marker"):
+        label_tpose(hanging[kept][:6] * [1.0, 3.0, 1.0], legs, BODIES)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,9 +178,6 @@ def test_nominal_constellation_faces_ahead() -> None:
     assert place["chest"][1] > place["waist_front"][1] > place["left_knee"][1] > place["left_toe"][1]
     assert place["waist_front"][2] > 0.05
     np.testing.assert_allclose(place["left_toe"] * [-1, 1, 1], place["right_toe"], atol=1e-9)
-
-
-AROUND = read_marker_set("all_around")
 
 
 def refusal(points: np.ndarray, markers: MarkerSet = DARK) -> str:

@@ -1,10 +1,13 @@
 """Time stamps: both layouts, and each fault with its line."""
 
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
+from capture.sources.source import Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from config.errors import SourceError
 
@@ -35,7 +38,8 @@ def test_one_stamp_a_camera_and_windows_line_ends(tmp_path: Path) -> None:
         ("frame,seconds\n0,0.0\n1,nan\n", "stamps.csv:3: expected 2 numbers"),
         ("frame,seconds\n0,0.0\n1\n", "stamps.csv:3: expected 2 numbers"),
         ("frame,seconds\n0,0.0\n2,0.1\n", "stamps.csv:3: frame 2 where 1 was expected"),
-        ("frame,seconds\n0,0.2\n1,0.2\n", "time goes from 0.2 to 0.2 s at frame 1"),
+        ("frame,seconds\n0,0.3\n1,0.2\n", "time goes from 0.3 to 0.2 s at frame 1"),
+        ("frame,seconds\n0,0\n1,33333333\n2,66666667\n", "3.33e[+]07 s from frame to frame; expected seconds"),
         ("frame,left_seconds,right_seconds\n0,0.0,0.4\n1,0.1,0.3\n", "time goes from 0.4 to 0.3 s at frame 1"),
     ],
 )
@@ -43,6 +47,44 @@ def test_each_fault_has_its_line(tmp_path: Path, text: str, expected: str) -> No
     with pytest.raises(SourceError, match=expected) as caught:
         read_timestamps(write(tmp_path, text))
     assert "\n" not in str(caught.value)
+
+
+def test_a_coarse_clock_repeats_stamps(tmp_path: Path) -> None:
+    """Steps of 10 ms at 120 Hz; many alike are a fault."""
+    path = write(tmp_path, "frame,seconds\n0,1.00\n1,1.00\n2,1.01\n3,1.02\n4,1.03\n5,1.03\n")
+    np.testing.assert_allclose(read_timestamps(path), [1.0, 1.005, 1.01, 1.02, 1.03, 1.04])
+    with pytest.raises(SourceError, match=r"time goes from 1 to 1 s at frame 1"):
+        read_timestamps(write(tmp_path, "frame,seconds\n" + "".join(f"{n},1.0\n" for n in range(6)) + "6,2.0\n"))
+
+
+def video(file: Path, times_ms: list[int], announced_hz: int = 30) -> Path:
+    """Write an MP4 of grey frames at times; B-frames, so that packets are not in order of time."""
+    with av.open(str(file), "w") as container:
+        stream = container.add_stream("libx264", rate=announced_hz, options={"bf": "2"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for n, t_ms in enumerate(times_ms):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 3 * n, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = t_ms, Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return file
+
+
+def test_a_video_of_varying_rate_has_times_of_its_own(tmp_path: Path) -> None:
+    """As phones write them; one at a fixed rate is counted, whatever its container announces; --fps is stronger."""
+    times_ms = np.cumsum(np.random.default_rng(1).choice([33, 34, 50, 67], 40)).tolist()
+    source = open_source(video(tmp_path / "phone.mp4", [0, *times_ms]), 0)
+    frames = list(iter(source.read, None))
+    assert source.stamp is Stamp.CONTAINER and [round(frame.t_capture_ns * 1e-6) for frame in frames] == [0, *times_ms]
+    levels = [int(frame.image[24, 32, 0]) for frame in frames]
+    assert levels == sorted(levels)
+    even = open_source(video(tmp_path / "even.mp4", list(range(0, 2000, 40)), 50), 0)
+    assert even.read() is not None and even.fps == pytest.approx(25.0, rel=1e-3)
+    told = open_source(tmp_path / "phone.mp4", 0, 30.0)
+    assert told.stamp is Stamp.FILE and [told.read().t_capture_ns for _ in range(2)] == [0, 33_333_333]  # type: ignore[union-attr]
+    for opened in (source, even, told):
+        opened.close()
 
 
 def test_other_length_than_the_videos(tmp_path: Path) -> None:

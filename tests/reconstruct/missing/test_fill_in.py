@@ -82,41 +82,41 @@ def test_only_frames_that_lack_markers_lean_on_the_past_and_on_what_neighbours_d
 
 
 def test_a_good_guess_is_taken_up_and_helps(estimator: Estimator) -> None:
-    filler = FillIn(Truth(0.0), SUBJECT, every_frames=1)
+    filler = FillIn({"any": Truth(0.0)}, SUBJECT, every_frames=1)
     joints = run(estimator, filler)
-    assert filler.record.weights()[:2].min() > 0.0
+    assert filler.weights()["any"][:2].min() > 0.0
     assert missed_rad(joints) < 0.8 * missed_rad(run(estimator, None))
 
 
 def test_a_bad_guess_is_not_used(estimator: Estimator) -> None:
     """The poses are those of the local model alone, to the bit."""
-    filler = FillIn(Truth(1.0), SUBJECT, every_frames=2)
+    filler = FillIn({"any": Truth(1.0)}, SUBJECT, every_frames=2)
     assert np.array_equal(run(estimator, filler), run(estimator, None))
-    assert not filler.record.weights().any()
+    assert not filler.weights()["any"].any()
 
 
 @pytest.mark.parametrize("error", [np.nan, np.inf])
 def test_a_guess_without_numbers_is_none(estimator: Estimator, error: float) -> None:
-    filler = FillIn(Truth(error), SUBJECT, Trusting(), every_frames=2)
+    filler = FillIn({"any": Truth(error)}, SUBJECT, {"any": Trusting()}, every_frames=2)
     assert np.array_equal(run(estimator, filler), run(estimator, None))
 
 
 class Trusting(HeldOutRecord):
     """A record that trusts whatever comes."""
 
-    def weights(self) -> np.ndarray:
-        return np.full(len(LIMBS) + 1, WEIGHTS[-1])
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(LIMBS) + 1, WEIGHTS[-1]), np.zeros(len(LIMBS) + 1)
 
 
 def test_markers_missing_from_the_second_frame_on_are_filled(estimator: Estimator) -> None:
     told = Truth(0.0)
-    joints = run(estimator, FillIn(told, SUBJECT, Trusting()), first_gap=1)
+    joints = run(estimator, FillIn({"any": told}, SUBJECT, {"any": Trusting()}), first_gap=1)
     assert told.asked >= 25 and np.isfinite(joints).all()
     assert missed_rad(joints) < 0.8 * missed_rad(run(estimator, None, first_gap=1))
 
 
 def test_limbs_are_checked_in_turn_and_enough_markers_stay() -> None:
-    filler = FillIn(Truth(0.0), SUBJECT, every_frames=1)
+    filler = FillIn({"any": Truth(0.0)}, SUBJECT, every_frames=1)
     frame = marker_frame_of(MARKERS[0])
     hidden = [filler.hidden(frame) for _ in range(5)]
     assert sorted(NAMES[m] for h in hidden if h is not None for m in np.flatnonzero(h)) == sorted(
@@ -128,7 +128,7 @@ def test_limbs_are_checked_in_turn_and_enough_markers_stay() -> None:
 
 def test_a_check_is_evaluated_with_the_next_frame(estimator: Estimator) -> None:
     """One frame is solved, the next evaluates it; forgetting drops what is not evaluated yet."""
-    filler = FillIn(Truth(0.0), SUBJECT, every_frames=1)
+    filler = FillIn({"any": Truth(0.0)}, SUBJECT, every_frames=1)
     estimator.forget()
     estimator.filler = filler
     told = []
@@ -139,7 +139,7 @@ def test_a_check_is_evaluated_with_the_next_frame(estimator: Estimator) -> None:
         estimate = estimator.estimate(frame, BodyState(0, CLIP.rotvec[0], np.eye(3), CLIP.root_m[0]) if n == 0 else None)
         assert estimate is not None
         estimator.accept(estimate)
-        told.append(filler.record.n_checks)
+        told.append(filler.records["any"].n_checks)
     estimator.filler = None
     kept = KEPT ** (1.0 / len(LIMBS))
     assert told == [0.0, 1.0, 1.0 + kept, 1.0 + kept]
@@ -150,11 +150,11 @@ def test_the_weight_with_the_least_loss_is_chosen_if_it_is_worth_it() -> None:
     for _ in range(20):
         record.add(0, np.array([[0.10, 0.08, 0.05, 0.02, 0.03]]))
         record.add(1, np.array([[0.05, 0.05, 0.05, 0.05, 0.05]]))
-    assert record.weights()[0] == WEIGHTS[3]
+    assert record.weights()[0][0] == WEIGHTS[3]
     for _ in range(40):
         for limb in (0, 1):
             record.add(limb, np.array([[0.05, 0.1, 0.15, 0.2, 0.25]]))
-    assert not record.weights().any()
+    assert not record.weights()[0].any()
 
 
 def test_a_gain_that_may_be_chance_is_not_trusted() -> None:
@@ -166,8 +166,25 @@ def test_a_gain_that_may_be_chance_is_not_trusted() -> None:
         torn.add(turn % 5, np.array([[0.10, 0.10, 0.10, 0.10, guessed]]))
     for turn in range(2):
         few.add(turn, np.array([[0.10, 0.09, 0.08, 0.07, 0.05]]))
-    assert (steady.weights() == WEIGHTS[-1]).all()
-    assert not few.weights().any() and not torn.weights().any()
+    assert (steady.weights()[0] == WEIGHTS[-1]).all()
+    assert not few.weights()[0].any() and not torn.weights()[0].any()
+
+
+def test_each_limb_takes_the_model_that_its_checks_favour(estimator: Estimator) -> None:
+    """The left leg's checks favour one, the right leg's another, the arms' neither; a model without a weight is not asked."""
+    left, right = HeldOutRecord(), HeldOutRecord()
+    for _ in range(10):
+        for limb, (by_left, by_right) in enumerate([(0.01, 0.03), (0.04, 0.01), (0.1, 0.1), (0.1, 0.1)]):
+            for record, error in ((left, by_left), (right, by_right)):
+                record.add(limb, np.array([[0.1, 0.1, 0.1, error, 0.1]]))
+    models = {"left": Truth(0.0), "right": Truth(0.0), "neither": Truth(1.0)}
+    filler = FillIn(models, SUBJECT, {"left": left, "right": right}, every_frames=1000)
+    weights = filler.weights()
+    assert weights["left"][:2].tolist() == [WEIGHTS[3], 0.0] and weights["right"][:2].tolist() == [0.0, WEIGHTS[3]]
+    assert not weights["neither"].any() and not weights["left"][2:4].any() and not weights["right"][2:4].any()
+    joints = run(estimator, filler)
+    assert models["left"].asked > models["neither"].asked == 2 < models["right"].asked  # twice by checks
+    assert missed_rad(joints) < 0.8 * missed_rad(run(estimator, None))
 
 
 def test_every_joint_belongs_to_a_limb_or_the_trunk() -> None:

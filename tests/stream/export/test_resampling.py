@@ -3,12 +3,44 @@
 import numpy as np
 import pytest
 
+from capture.rate import frame_period_s
 from reconstruct.pose import TrackingState
 from stream.export.resampling import evenly_timed, markers_at, without_gaps
 from stream.export.take import MarkerTracks, Take
 from tests.support.files.takes import take, tracks
 
 T, C, L = TrackingState.TRACKING, TrackingState.COASTING, TrackingState.LOST
+
+
+def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:
+    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
+    assert frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
+    assert frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
+
+
+RATE = 29.2
+GRID = np.arange(444) / RATE
+RANDOM = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "period_s", "tolerance"),
+    [
+        (np.round(GRID, 2), 1 / RATE, 0.001),
+        (GRID + RANDOM.uniform(-0.01, 0.01, len(GRID)), 1 / RATE, 0.002),
+        (np.round(GRID, 2)[RANDOM.random(len(GRID)) > 0.2], 1 / RATE, 0.001),
+        (GRID[RANDOM.random(len(GRID)) > 0.5], 1 / RATE, 1e-6),
+        (np.arange(500) * 1001 / 30000, 1001 / 30000, 1e-9),
+        (np.concatenate([GRID, GRID + GRID[-1] + 3.0]), 1 / RATE, 1e-6),
+        (np.cumsum(RANDOM.uniform(0.02, 0.05, 2000)), 0.035, 0.02),
+    ],
+    ids=["steps of 10 ms", "jitter", "steps, a fifth missing", "half missing", "29.97", "a silence", "no fixed rate"],
+)
+def test_the_rate_is_the_camera_s(stamps: np.ndarray, period_s: float, tolerance: float) -> None:
+    """And the even take is as long as the stamps say, to a frame."""
+    assert frame_period_s(stamps - stamps[0]) == pytest.approx(period_s, rel=tolerance)
+    even = evenly_timed(take(len(stamps), stamps - stamps[0]))
+    assert abs(even.seconds[-1] - (stamps[-1] - stamps[0])) <= period_s
 
 
 def test_markers_between_frames_that_both_have_them() -> None:

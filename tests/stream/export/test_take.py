@@ -1,4 +1,4 @@
-"""Takes: their frame period, parts of them, and the same motion on the spot."""
+"""Takes: parts of them, and the same motion on the spot."""
 
 from dataclasses import replace
 
@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from stream.export.take import between, frame_period_s, in_place
+from stream.export.take import between, in_place
 from tests.support.files.takes import take, tracks
-
-
-def test_frame_period_counts_missing_frames_and_leaves_out_silences() -> None:
-    assert frame_period_s(np.array([0.0, 0.033, 0.067, 0.1, 0.2, 0.233])) == pytest.approx(0.233 / 7)
-    assert frame_period_s(np.array([0.0, 0.02, 0.041, 0.06, 1.071, 1.09])) == pytest.approx((0.06 + 0.019) / 4)
-    assert frame_period_s(np.zeros(1)) == pytest.approx(1 / 30)
 
 
 def test_parts_begin_at_zero_with_their_markers() -> None:

@@ -10,6 +10,7 @@ import pytest
 from config.joints import JOINTS
 from reconstruct.pose import TrackingState
 from stream.export.points import points_of
+from stream.export.resampling import evenly_timed
 from stream.export.take import MarkerTracks, Take, TakeInfo, software_version
 from stream.export.trc import trc_text, write_trc
 from tests.support import judges
@@ -47,7 +48,7 @@ def uneven() -> Take:
 
 
 def test_joints_then_markers_in_millimetres_and_gaps_are_nan() -> None:
-    motion = uneven()
+    motion, even = uneven(), evenly_timed(uneven())
     lines = trc_text(motion, "a walk.trc").splitlines()
     first = ["PathFileType", "4", "(X/Y/Z)", "a_walk.trc", f"duocap={software_version()}"]
     assert lines[0].split("\t") == [
@@ -57,24 +58,29 @@ def test_joints_then_markers_in_millimetres_and_gaps_are_nan() -> None:
     rates = [float(header.pop(name)) for name in ("DataRate", "CameraRate", "OrigDataRate")]
     assert rates == pytest.approx([25.0] * 3, rel=0.01)
     assert header == {
-        "NumFrames": "7", "NumMarkers": "25", "Units": "mm", "OrigDataStartFrame": "1", "OrigNumFrames": "7",
+        "NumFrames": "8", "NumMarkers": "25", "Units": "mm", "OrigDataStartFrame": "1", "OrigNumFrames": "8",
     }  # fmt: skip
     assert lines[3].split("\t")[:2] == ["Frame#", "Time"]
     assert lines[3].split("\t")[2::3] == [*JOINTS, "hips_marker", "left_toe"]
     assert lines[4].split("\t")[2:5] == ["X1", "Y1", "Z1"] and lines[4].endswith("Z25") and lines[5] == ""
     rows = [line.split("\t") for line in lines[6:]]
-    assert {len(row) for row in rows} == {2 + 3 * 25} and [row[0] for row in rows] == [str(n) for n in range(1, 8)]
-    assert [float(row[1]) for row in rows] == motion.seconds.tolist()
-    assert rows[4][2:71] == ["nan"] * 69 and rows[4][71:74] != ["nan"] * 3
-    assert rows[2][74:] == ["nan"] * 3 and rows[3][74:] == [f"{1000 * (np.arange(42.0)[21 + k] / 7 - 3):.4f}" for k in range(3)]
-    got = np.array([row[2:71] for n, row in enumerate(rows) if n != 4], float).reshape(6, 23, 3)
-    np.testing.assert_allclose(got / 1000, np.delete(motion.positions_m(), 4, axis=0), atol=1e-7)
+    assert {len(row) for row in rows} == {2 + 3 * 25} and [row[0] for row in rows] == [str(n) for n in range(1, 9)]
+    assert [float(row[1]) for row in rows] == pytest.approx(even.seconds.tolist(), abs=1e-6)
+    assert float(rows[-1][1]) * rates[0] == pytest.approx(7.0, abs=1e-4)  # the header's rate is that of the rows
+    lost = [n for n, state in enumerate(even.states) if state is TrackingState.LOST]
+    assert [n for n, row in enumerate(rows) if row[2:71] == ["nan"] * 69] == lost == [4, 5]
+    assert even.markers is not None
+    for row, shown, point_m in zip(rows, even.markers.valid, even.markers.point_m, strict=True):
+        assert [cell == "nan" for cell in row[71::3]] == (~shown).tolist()
+        np.testing.assert_allclose(np.array(row[71:], float).reshape(2, 3)[shown], 1000.0 * point_m[shown], atol=1e-4)
+    got = np.array([row[2:71] for n, row in enumerate(rows) if n not in lost], float).reshape(6, 23, 3)
+    np.testing.assert_allclose(got / 1000, np.delete(even.positions_m(), lost, axis=0), atol=1e-7)
 
 
 @pytest.mark.judge
 def test_opensim_agrees(tmp_path: Path) -> None:
     python = judges.python_with("opensim")
-    motion = uneven()
+    motion = evenly_timed(uneven())
     write_trc(tmp_path / "a.trc", motion)
     (tmp_path / "read.py").write_text(OPENSIM, encoding="utf-8")
     command = [python, str(tmp_path / "read.py"), str(tmp_path / "a.trc"), str(tmp_path / "a.json")]
@@ -85,7 +91,7 @@ def test_opensim_agrees(tmp_path: Path) -> None:
     assert (
         found["labels"] == list(points.names) and found["units"] == "mm" and float(found["rate"]) == pytest.approx(25, rel=0.01)
     )
-    assert found["times"] == pytest.approx(motion.seconds.tolist(), abs=1e-9)
+    assert found["times"] == pytest.approx(motion.seconds.tolist(), abs=1e-6)
     place_mm = np.array(found["rows"])
     assert np.array_equal(np.isfinite(place_mm).all(axis=2), points.valid)
     error_mm = np.abs(place_mm - 1000.0 * points.point_m)[points.valid].max()

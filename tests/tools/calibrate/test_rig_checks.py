@@ -13,7 +13,7 @@ from calibration.quality.report import Finding, Grade, QualityReport
 from calibration.solve.solution import RigSolution
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_rig
-from tools.calibrate.outcome import check_report, print_report
+from tools.calibrate.outcome import check_report, picture_of, print_report
 from tools.calibrate.rig_checks import earlier_words, read_intrinsics, refined_sigma, tape_findings
 
 
@@ -99,6 +99,10 @@ def test_a_fail_keeps_what_was_there(tmp_path: Path) -> None:
     check_report(QualityReport((bad,)), tmp_path / "rig.toml")
     with pytest.raises(CalibrationError, match=r"rig.toml is not written: the world is bent: use glass$"):
         check_report(QualityReport((bad, worse)), tmp_path / "rig.toml")
-    (tmp_path / "rig.toml").touch()
+    out, picture = tmp_path / "rig.toml", tmp_path / "rig.png"
+    assert picture_of(QualityReport((worse,)), picture, out) == picture
+    out.touch()
+    assert picture_of(QualityReport((worse,)), picture, out) == tmp_path / "rig.failed.png"
+    assert picture_of(QualityReport((bad,)), picture, out) == picture and picture_of(QualityReport((worse,)), None, out) is None
     with pytest.raises(CalibrationError, match="is as it was"):
         check_report(QualityReport((worse,)), tmp_path / "rig.toml")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
+from calibration.formats.rig_file import read_rig, write_rig_file
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.errors import DuocapError
 from config.joints import JOINTS
@@ -20,6 +22,7 @@ from database.files.c3d import read_c3d
 from database.files.read import read_clip
 from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.subscriber import Subscriber
+from stream.recording.recording import open_recording
 from tests.support.commands import Result, duocap
 from tests.support.ports import free_address
 from tests.tools.commands.walked import CLIP, FPS, SCENE, Walked, ended
@@ -121,6 +124,40 @@ def test_the_overlay_is_a_video_of_both_views(replayed: Replayed) -> None:
     # Skeleton and labels are drawn in colour over dark, colourless images, in either view.
     coloured = np.ptp(image.astype(int), axis=2) > 60
     assert coloured[:, : 2 * SCENE.width_px].sum() > 500 and coloured[:, 2 * SCENE.width_px :].sum() > 500
+
+
+def test_what_is_recorded_has_the_times_of_capture(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However fast it is processed; so that it plays, and is exported, in its own time."""
+    file, csv_file = tmp_path / "again.mcap", tmp_path / "again.csv"
+    streams = ("--set", f"stream.address={free_address()}", "--set", "stream.service=")
+    result = ended(walked.replay_words("--record", file, "--out", csv_file, *streams))
+    assert result.status == 0, result.err
+    recording = open_recording(file)
+    begun_ns = recording.poses[0].t_capture_ns
+    stamps_s = np.array([(pose.t_capture_ns - begun_ns) * 1e-9 for pose in recording.poses])
+    assert stamps_s == pytest.approx([float(row["seconds"]) for row in rows_of(csv_file)], abs=1e-6)
+    assert all(pose.t_publish_ns > pose.t_capture_ns for pose in recording.poses)
+    for ending in ("bvh", "trc", "c3d"):
+        exported = duocap(capsys, "export", file, "--out", tmp_path / f"again.{ending}")
+        assert exported.status == 0, exported.err
+    clip, points = read_clip(tmp_path / "again.bvh"), read_c3d(tmp_path / "again.c3d")
+    for seconds in (clip.n_frames / clip.fps, len(points.valid) / points.fps):
+        assert seconds - 1 / FPS == pytest.approx(stamps_s[-1], abs=1 / FPS)
+
+
+@pytest.mark.slow
+def test_a_project_of_another_program_opens_as_it_is(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a rig file and the names of videos; the walk is the same."""
+    write_rig_file(tmp_path / "camera_array.toml", read_rig(walked.folder / "rig.toml"), "caliscope")
+    (tmp_path / "recordings" / "walk").mkdir(parents=True)
+    for side in ("left", "right"):
+        shutil.copy(walked.folder / f"clip_{side}.avi", tmp_path / "recordings" / "walk" / f"{side}.avi")
+    known = ("--subject", walked.folder / "ann.toml", "--database", walked.folder / "small.db", "--no-publish")
+    result = duocap(capsys, "replay", tmp_path, *known, "--out", tmp_path / "walk.csv")
+    assert result.status == 0 and "camera_array.toml: left (left.avi), right (right.avi)" in result.out
+    assert mean_error_m(walked, rows_of(tmp_path / "walk.csv")) < 0.04
+    told = duocap(capsys, "replay", tmp_path, *known, "--cameras", "left,top")
+    assert told.status == 1 and "no video of a camera 'top'; it has left, right" in told.last
 
 
 def test_poses_are_published_as_if_live(replayed: Replayed) -> None:

@@ -269,10 +269,10 @@ def test_a_stuck_driver_does_not_keep_its_process_from_ending() -> None:
 SCRIPT = """
 import sys, time
 from tests.tools.run import test_supervisor as t
-from tools.interrupt import interrupt_on_sigterm
+from tools.interrupt import interruptible
 
 def main():
-    with interrupt_on_sigterm(), t.supervisor(sys.argv[1]) as run:
+    with interruptible(), t.supervisor(sys.argv[1]) as run:
         run.wait_ready(120)
         run.start()
         print("running", *[child.process.pid for child in run.children.values()], flush=True)

@@ -1,7 +1,7 @@
 """`duocap calibrate subject`: a performer's skeleton and where the markers sit on it, from one T-pose or several."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -45,6 +45,12 @@ Take = Annotated[
         metavar="S:S",
         help="A T-pose, instead of --from and --to; repeatable. S:S:left, S:S:right: limb markers of that side only.",
         show_default=False,
+    ),
+]
+HeldPose = Annotated[
+    Literal["auto", "t", "a", "stand"],
+    typer.Option(
+        "--pose", help="t: arms level; a: obliquely down; stand: hanging; auto: as the markers tell. Live cameras take t."
     ),
 ]
 Also = Annotated[
@@ -96,6 +102,7 @@ def subject(
     start: From = None,
     end: To = None,
     take: Take = None,
+    pose: HeldPose = "auto",
     also: Also = None,
     motion: Motion = None,
     height: Height = None,
@@ -137,7 +144,17 @@ def subject(
     sources = [TakeSource(spec, tuple(windows)), *(also_source(text, windows) for text in also or ())]
     called = name or (kept.name if kept is not None else "performer")
     moving = seconds_range(motion, "--motion")
-    task = SubjectTask(called, cameras, worn, open_or_default(database), PerformerPrior(height, kept), out, drawn, moving)
+    task = SubjectTask(
+        called,
+        cameras,
+        worn,
+        open_or_default(database),
+        PerformerPrior(height, kept),
+        out,
+        drawn,
+        moving,
+        None if pose == "auto" else pose,
+    )
     if cams:
         from tools.guide.subject import calibrate_subject_live
 

@@ -10,6 +10,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
+from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.options import (
     C3d,
     Cameras,
@@ -33,6 +34,7 @@ from tools.commands.evaluate.poses import poses
 
 app = typer.Typer()
 app.command()(poses)
+app.command()(forces)
 
 
 @app.command()
@@ -300,7 +302,10 @@ def missing(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", metavar="NAME", help="hold, linear, local, style, both, chosen, sparse; repeatable.", show_default=False
+            "--method",
+            metavar="NAME",
+            help="hold, linear, local, synthesis, fixed, style, sparse, choice; repeatable.",
+            show_default=False,
         ),
     ] = None,
     style: Annotated[
@@ -309,12 +314,21 @@ def missing(
             "--style", metavar="KIND", help="Learned from the same motion (known) or another (unknown).", show_default=False
         ),
     ] = None,
+    dictionary: Annotated[
+        Path | None,
+        typer.Option(
+            "--dictionary",
+            metavar="FILE",
+            help="Dictionary of sparse and choice; left out: learned as the styles are.",
+            show_default=False,
+        ),
+    ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
     seconds: Seconds = 8.0,
     processes: Processes = 2,
     seed: Seed = 1,
 ) -> None:
-    """Error of missing markers and of the pose without them, with and without a learned style."""
+    """Error of missing markers and of the pose without them, by the local model alone and with other pose models."""
     from tools.evaluate.missing.masks import cases_named
     from tools.evaluate.missing.measure import MissingOptions, measure_missing
     from tools.evaluate.missing.table import report
@@ -324,7 +338,8 @@ def missing(
     what = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
     path, begin_s = protocol_database(motion, database), perf_counter()
     runs = measure_missing(
-        MissingOptions(motion, path, *what, tuple(method or ()), tuple(style or ("known",)), exact, processes, seed), settings
+        MissingOptions(motion, path, *what, tuple(method or ()), tuple(style or ("known",)), exact, dictionary, processes, seed),
+        settings,
     )
     _print(report(runs, exact, perf_counter() - begin_s))
     _write(json, [run.as_json() for run in runs])

@@ -7,7 +7,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Friction, Mass, Sex, Table
+from tools.commands.physics.options import Friction, Mass, Sex, Subject, Table
 from tools.progress import progress_bar
 
 MotionFile = Annotated[
@@ -17,9 +17,6 @@ MotionFile = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
-Subject = Annotated[
-    Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
-]
 Contacts = Annotated[
     Path | None,
     typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),

@@ -1,6 +1,7 @@
 """Options that the commands of `duocap physics` share."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,3 +21,6 @@ Mass = Annotated[
 ]
 Table = Annotated[Sex, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")]
 Friction = Annotated[float, typer.Option("--friction", metavar="MU", help="Coefficient of the ground's friction.")]
+Subject = Annotated[
+    Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
+]

@@ -17,12 +17,15 @@ from database.clips import Clip
 from database.files.resample import resample
 from database.geometry.kinematics import forward
 from database.geometry.rotations import rotvec_from_matrix
+from database.geometry.skeleton import Skeleton
 from database.store import open_database
+from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
+from reconstruct.models.style.model import Style
 from reconstruct.search.index import search_index
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
-from tools.evaluate.missing.methods import METHODS, WITH_STYLE, MethodInput, SparseFillMethod, checked_record
-from tools.evaluate.missing.styles import SPLITS, learn_dictionary, learn_style, strangeness_deg
+from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, checked_records
+from tools.evaluate.missing.styles import SPLITS, TrainingSplit, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, first_seconds, marker_positions, query_from_clip
@@ -31,7 +34,10 @@ from tools.evaluate.scores import geodesic_errors_deg, position_errors_mm
 
 @dataclass(frozen=True, slots=True)
 class MissingOptions:
-    """What is measured. No clips or methods: all; seconds 0: whole clips; styles: keys of `SPLITS`; exact: without noise."""
+    """What is measured. No clips or methods: all; seconds 0: whole clips; styles: keys of `SPLITS`; exact: without noise.
+
+    dictionary: a pose dictionary; None: learned from what the styles are.
+    """
 
     motion: Path
     database: Path
@@ -42,6 +48,7 @@ class MissingOptions:
     methods: tuple[str, ...] = ()
     styles: tuple[str, ...] = ("known",)
     exact: bool = False
+    dictionary: Path | None = None
     processes: int = 2
     seed: int = 1
 
@@ -152,15 +159,11 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
     for kind in options.styles:
         split = SPLITS[kind](which, options.motion)
         query = _measured(clip_query(split.query, which, markers, options.seconds), options)
-        style = learn_style(split, query.subject.skeleton) if set(names) & set(WITH_STYLE) else None
-        given = MethodInput(query, search_index(query.subject, open_once(options.database)), settings, style)
-        if style is not None and "chosen" in names:
+        index = search_index(query.subject, open_once(options.database))
+        given = MethodInput(query, index, settings, *_pose_models(split, query.subject.skeleton, options))
+        if given.style is not None or given.dictionary is not None:
             seen = _measured(clip_query(split.seen, which, markers, 0), options)
-            given = replace(given, record=checked_record(replace(given, query=seen)))
-        if "sparse" in names:
-            seen = _measured(clip_query(split.seen, which, markers, 0), options)
-            given = replace(given, dictionary=learn_dictionary(split, query.subject.skeleton))
-            given = replace(given, dictionary_record=checked_record(replace(given, query=seen), SparseFillMethod))
+            given = replace(given, records=checked_records(replace(given, query=seen)))
         whole = solve("local", given) if whole is None else whole
         strange_deg = strangeness_deg(split.poses(), query.rotvec)
         for case in options.cases:
@@ -174,11 +177,20 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
             for name in names:
                 known = plain.get((case, name))
                 found = solve(name, with_gaps) if known is None else known
-                if name not in WITH_STYLE:
+                if name not in WITH_STYLE + WITH_DICTIONARY:
                     plain[case, name] = found
                 cell = (which.stem, which.behaviour, markers, kind, split.source, strange_deg, case, name, *counts)
                 runs.append(MissingRun(*cell, errors_of(query, visible, found), reference, found.frame_ms))
     return runs
+
+
+def _pose_models(split: TrainingSplit, skeleton: Skeleton, options: MissingOptions) -> tuple[Style | None, PoseDictionary | None]:
+    """Return the style and the dictionary that the methods need. Raises DuocapError."""
+    names = set(options.methods or METHODS)
+    style = learn_style(split, skeleton) if names & set(WITH_STYLE) else None
+    if not names & set(WITH_DICTIONARY):
+        return style, None
+    return style, learn_dictionary(split, skeleton) if options.dictionary is None else read_dictionary(options.dictionary)
 
 
 def _measured(query: MotionQuery, options: MissingOptions) -> MotionQuery:

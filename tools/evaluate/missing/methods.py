@@ -1,13 +1,15 @@
 """Methods that find poses while some of the markers are missing.
 
-`hold` and `linear` give missing markers a position with a large sigma, and the local model solves for all of them. `local` is the
-estimator without a style, `style` the style alone, `both` the estimator with the style filling in at a fixed weight, `chosen` the
-same at the weight from its held-out checks, as in live capture, `sparse` that with a dictionary of the same motion.
+`hold` and `linear` give missing markers a position with a large sigma, and the local model solves for all of them. `local` is
+the estimator without a pose model, `synthesis` a style alone, `fixed` the estimator with the style filling in at a fixed weight.
+As in live capture, weighted by held-out checks, fill in: in `style` the style, in `sparse` a dictionary, in `choice` whichever of
+the two these checks favour for a limb.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +22,7 @@ from reconstruct.constraints import Constraints, Handles, RootConstraint
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn, HeldOutRecord
+from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
 from reconstruct.missing.style import StyleModel
 from reconstruct.models.sparse.model import PoseDictionary
@@ -49,16 +52,15 @@ class MissingMethod(Protocol):
 class MethodInput:
     """What a method is made from: the query with its gaps, the search index of its subject, settings, and the style, if any.
 
-    record: of the style's held-out checks on the motion seen whole before; dictionary and dictionary_record: likewise.
+    dictionary: likewise; records: of the held-out checks of both on the motion seen whole before, by `style` and `sparse`.
     """
 
     query: MotionQuery
     index: SearchIndex
     settings: Settings
     style: Style | None
-    record: HeldOutRecord | None = None
     dictionary: PoseDictionary | None = None
-    dictionary_record: HeldOutRecord | None = None
+    records: Mapping[str, HeldOutRecord] = field(default_factory=dict)
 
     def estimator(self) -> Estimator:
         """Return the estimator of live capture."""
@@ -144,7 +146,7 @@ def interpolated(query: MotionQuery) -> Floats:
     return filled_m
 
 
-class StyleMethod:
+class SynthesisMethod:
     """The style's synthesis from the seen markers and its own past poses; no database.
 
     Where the result is far from all training poses, the past was misleading: the next frame does not start from it.
@@ -185,54 +187,42 @@ class StyleMethod:
 class FixedRecord(HeldOutRecord):
     """A record with the same weight for all limbs, whatever held-out checks find."""
 
-    def weights(self) -> Floats:
-        """Return the weight of a prediction for every limb and the trunk, (L + 1,)."""
-        return np.full(len(self.count), BOTH_WEIGHT)
+    def weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of a prediction for every limb and the trunk, (L + 1,), and that no loss is left, (L + 1,)."""
+        return np.full(len(self.count), BOTH_WEIGHT), np.zeros(len(self.count))
 
 
-class StyleFillMethod(LocalMethod):
-    """The estimator with the style filling in, as in live capture, weighted by its held-out checks."""
+class FillMethod(LocalMethod):
+    """The estimator with pose models filling in, `style`, `sparse` or both, weighted by their records."""
 
-    def __init__(self, given: MethodInput) -> None:
+    def __init__(self, given: MethodInput, names: tuple[str, ...], fixed: bool = False) -> None:
         super().__init__(given)
-        assert given.style is not None
-        self.filler = FillIn(StyleModel(given.style), given.query.subject, deepcopy(given.record))
+        subject, models = given.query.subject, dict[str, PoseModel]()
+        if "style" in names and given.style is not None:
+            models["style"] = StyleModel(given.style)
+        if "sparse" in names and given.dictionary is not None:
+            models["sparse"] = SparsePoseModel(given.dictionary, subject.skeleton)
+        records = {name: FixedRecord() for name in names} if fixed else deepcopy(dict(given.records))
+        self.filler = FillIn(models, subject, records)
         self.estimator.filler = self.filler
 
 
-class SparseFillMethod(LocalMethod):
-    """The estimator with a dictionary filling in, weighted by its held-out checks; learned from what the style was."""
-
-    def __init__(self, given: MethodInput) -> None:
-        super().__init__(given)
-        assert given.dictionary is not None
-        subject = given.query.subject
-        self.filler = FillIn(SparsePoseModel(given.dictionary, subject.skeleton), subject, deepcopy(given.dictionary_record))
-        self.estimator.filler = self.filler
-
-
-class FixedFillMethod(StyleFillMethod):
-    """The estimator with the style filling in at a fixed weight."""
-
-    def __init__(self, given: MethodInput) -> None:
-        super().__init__(replace(given, record=FixedRecord()))
-
-
-def checked_record(given: MethodInput, fills: type[StyleFillMethod] | type[SparseFillMethod] = StyleFillMethod) -> HeldOutRecord:
-    """Return the record of held-out checks after a query with all markers seen."""
-    method = fills(given)
+def checked_records(given: MethodInput) -> dict[str, HeldOutRecord]:
+    """Return the records of held-out checks of all pose models after a query with all markers seen."""
+    method = FillMethod(given, ("style", "sparse"))
     for n in range(len(given.query)):
         method.step(n, given.query.frame(n))
-    return method.filler.record
+    return method.filler.records
 
 
 METHODS: dict[str, Callable[[MethodInput], MissingMethod]] = {
     "hold": HoldMethod,
     "linear": LinearMethod,
     "local": LocalMethod,
-    "style": StyleMethod,
-    "both": FixedFillMethod,
-    "chosen": StyleFillMethod,
-    "sparse": SparseFillMethod,
+    "synthesis": SynthesisMethod,
+    "fixed": partial(FillMethod, names=("style",), fixed=True),
+    "style": partial(FillMethod, names=("style",)),
+    "sparse": partial(FillMethod, names=("sparse",)),
+    "choice": partial(FillMethod, names=("style", "sparse")),
 }
-WITH_STYLE = ("style", "both", "chosen", "sparse")
+WITH_STYLE, WITH_DICTIONARY = ("synthesis", "fixed", "style", "choice"), ("sparse", "choice")

@@ -12,14 +12,24 @@ from matplotlib.axes import Axes
 from tools.evaluate.missing.measure import MissingRun
 from tools.evaluate.missing.table import mean, parts
 
-COLORS = {"hold": "#9aa0a6", "linear": "#e8a33d", "local": "#5b8dd9", "style": "#6aa35a", "both": "#b57edc", "chosen": "#c2334d"}
+COLORS = {
+    "hold": "#9aa0a6",
+    "linear": "#e8a33d",
+    "local": "#5b8dd9",
+    "synthesis": "#6aa35a",
+    "fixed": "#b57edc",
+    "style": "#c2334d",
+    "sparse": "#3aa6a0",
+    "choice": "#22313f",
+}
 NAMES = {
-    "hold": "hold",
     "linear": "interpolation (offline)",
     "local": "local model",
-    "style": "style alone",
-    "both": "both",
-    "chosen": "both, chosen by held-out checks",
+    "synthesis": "style alone",
+    "fixed": "style, fixed weight",
+    "style": "style, by held-out checks",
+    "sparse": "dictionary, by held-out checks",
+    "choice": "choice of both",
 }
 LABELS = {"marker_mm": "missing markers [mm]", "position_mm": "joints [mm]", "geodesic_deg": "joints [degrees]"}
 
@@ -59,7 +69,7 @@ def _lines(axis: Axes, runs: list[MissingRun], measure: str) -> None:
     for name in dict.fromkeys(run.method for run in runs):
         values = [mean([run for run in runs if run.case == case and run.method == name], measure) for case in cases]
         # With none missing, the others are the estimator itself.
-        x, y = (share, values) if name == "style" else ([0.0, *share], [base[0], *values])
+        x, y = (share, values) if name == "synthesis" else ([0.0, *share], [base[0], *values])
         axis.plot(x, y, color=COLORS.get(name), marker="o", markersize=4, label=NAMES.get(name, name))
     axis.plot([0.0, *share], [base[0], *base], label="none missing", color="black", linestyle="dashed", linewidth=1.2)
     axis.set_xlabel("markers missing [%]")

@@ -61,7 +61,7 @@ def test_every_method_follows_a_walk_without_half_of_its_markers(name: str, walk
         np.testing.assert_array_equal(found.marker_m[missing], interpolated(walked.query)[missing])
 
 
-@pytest.mark.parametrize(("name", "missing"), [("style", 1), ("both", 4), ("chosen", 4)])
+@pytest.mark.parametrize(("name", "missing"), [("synthesis", 1), ("fixed", 4), ("style", 4)])
 def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: MethodInput, learned: Style) -> None:
     visible = walked.query.visible.copy()
     if missing == 1:  # a style learned so briefly is no good by itself: the hand may be anywhere within reach
@@ -70,7 +70,7 @@ def test_a_style_of_the_walk_follows_it(name: str, missing: int, walked: MethodI
     found = solve(name, given)
     errors = errors_of(given.query, visible, found)
     assert np.isfinite(found.rotvec).all() and np.isfinite(found.marker_m).all()
-    assert 0.0 < errors.marker_mm < (300.0 if name == "style" else 80.0)
+    assert 0.0 < errors.marker_mm < (300.0 if name == "synthesis" else 80.0)
     assert errors.position_mm < 50.0 and errors.geodesic_deg < 12.0
 
 
@@ -96,16 +96,16 @@ def run_of(clip: str, name: str, mm: float, strange_deg: float = 2.0) -> Missing
 
 
 def test_the_table_is_of_means_and_multiples(tmp_path: Path) -> None:
-    runs = [run_of("a", "local", 20.0), run_of("a", "both", 12.0), run_of("b", "local", 10.0), run_of("b", "both", 16.0)]
+    runs = [run_of("a", "local", 20.0), run_of("a", "fixed", 12.0), run_of("b", "local", 10.0), run_of("b", "fixed", 16.0)]
     assert mean(runs[:2], "marker_mm") == 16.0 and mean(runs, "geodesic_deg", whole=True) == 4.0
     words = table(runs, "position_mm")[1].split()
     assert words == ["50", "%", "2", "50%", "10.0", "15.0", "x", "1.50", "14.0", "x", "1.40"]
     told = aims(runs)
-    assert told[1].split() == ["boxing", "2", "s", "a", "known", "both", "1.20", "1.20", "local", "2.00", "2.00", "holds"]
-    assert told[2].split()[-7:] == ["both", "1.60", "1.60", "local", "1.00", "1.00", "missed"]
-    worse = worse_than_local(runs, "both")
-    assert worse[0].strip().endswith("1 of 2:") and "b, known style" in worse[1] and worse_than_local(runs, "chosen") == []
-    printed = "\n".join(report([*runs, run_of("c", "local", 30.0, 20.0), run_of("c", "both", 30.0, 20.0)], False, 3.2))
+    assert told[1].split() == ["boxing", "2", "s", "a", "known", "fixed", "1.20", "1.20", "local", "2.00", "2.00", "holds"]
+    assert told[2].split()[-7:] == ["fixed", "1.60", "1.60", "local", "1.00", "1.00", "missed"]
+    worse = worse_than_local(runs, "fixed")
+    assert worse[0].strip().endswith("1 of 2:") and "b, known style" in worse[1] and worse_than_local(runs, "style") == []
+    printed = "\n".join(report([*runs, run_of("c", "local", 30.0, 20.0), run_of("c", "fixed", 30.0, 20.0)], False, 3.2))
     assert printed.endswith("5 mm of noise in every coordinate; 3 s in all")
     assert "the style knows the motion" in printed and "the style does not know the motion" in printed and "nan" not in printed
     assert runs[0].as_json()["whole_position_mm"] == 10.0 and runs[0].as_json()["gap_s"] == 2.0

@@ -1,0 +1,108 @@
+"""Projects of other programs: videos and cameras that belong together, the pair that is chosen or proposed."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tomli_w
+
+from calibration.camera import Camera, Rig
+from calibration.formats.rig_file import write_rig_file
+from calibration.formats.rig_toml import camera_table
+from calibration.placement import intrinsics_from_fov, looking_at
+from config.errors import DuocapError
+from tools.replay.project import open_project, project_pair
+
+SIZE = (640, 480)
+PLACES_M = {"a": (-1.2, 1.2, 4.0), "b": (-1.0, 1.2, 4.0), "c": (1.0, 1.2, 4.0)}
+
+
+def camera(name: str, place: str) -> Camera:
+    view = looking_at(name, SIZE, intrinsics_from_fov(SIZE, 60.0), np.array(PLACES_M[place]), np.array([0.0, 1.0, 0.0]))
+    return replace(view, distortions=np.zeros(5))
+
+
+def tables(names: list[str], unit_m: float = 1.0) -> str:
+    """Return three cameras by name as aniposelib and Pose2Sim write them."""
+    found = {}
+    for n, (name, place) in enumerate(zip(names, PLACES_M, strict=True)):
+        table = camera_table(camera(name, place))
+        found[f"cam_{n}"] = {**table, "translation": [x / unit_m for x in table["translation"]]}
+    return tomli_w.dumps({**found, "metadata": {"adjusted": False, "error": 0.3}})
+
+
+def videos(folder: Path, names: list[str]) -> None:
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).touch()
+
+
+def caliscope(folder: Path) -> None:
+    arrays = {
+        str(n): {"cam_id": n, "rotation_count": 0, **camera_table(camera(f"cam_{n}", place))} for n, place in enumerate(PLACES_M)
+    }
+    (folder / "camera_array.toml").write_text(tomli_w.dumps({"cameras": arrays}), encoding="utf-8")
+    videos(folder / "recordings" / "walk_1", ["cam_0.mp4", "cam_1.mp4", "cam_2.mp4", "frame_timestamps.csv"])
+
+
+def freemocap(folder: Path) -> None:
+    names = [f"Camera_00{n}_synchronized" for n in range(3)]
+    (folder / "run_camera_calibration.toml").write_text(tables(names, 1e-3), encoding="utf-8")
+    videos(folder / "synchronized_videos", [f"{name}.mp4" for name in names])
+
+
+def pose2sim(folder: Path) -> None:
+    (folder / "calibration").mkdir()
+    (folder / "calibration" / "Calib_scene.toml").write_text(tables(["cam_01", "cam_02", "cam_03"]), encoding="utf-8")
+    videos(folder / "videos", ["cam01.mp4", "cam02.mp4", "cam03.mp4"])
+
+
+def easymocap(folder: Path) -> None:
+    write_rig_file(folder / "both", Rig(camera("01", "a"), camera("02", "c")), "easymocap")
+    for file in ("intri.yml", "extri.yml"):
+        shutil.move(folder / "both" / file, folder / file)
+    for name in ("01", "02"):
+        videos(folder / "images" / name, ["000001.jpg"])
+
+
+def number(name: str) -> int:
+    return int("".join(filter(str.isdigit, name)))
+
+
+@pytest.mark.parametrize("make", [caliscope, freemocap, pose2sim, easymocap])
+def test_each_program_s_project_opens(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path)
+    project = open_project(tmp_path)
+    assert project is not None
+    first, *_, last = project.videos
+    rig = project.rig((first, last))
+    assert rig.baseline_m == pytest.approx(2.2, abs=1e-6) and [one.name for one in rig.cameras] == [first, last]
+    assert rig.floor_known is (make is pose2sim)
+    assert all(video.exists() and number(name) == number(video.stem) for name, video in project.videos.items())
+
+
+def test_the_pair_is_asked_for_with_the_best_one_named(tmp_path: Path) -> None:
+    freemocap(tmp_path)
+    project = open_project(tmp_path)
+    assert project is not None
+    names = list(project.videos)
+    with pytest.raises(DuocapError, match=f"3 cameras.*--cameras {names[0]},{names[2]}, which measures best: 2.20 m apart"):
+        project_pair(project, None)
+    assert project_pair(project, f"{names[1]}, {names[2]}") == (names[1], names[2])
+    for asked, told in {"left": "two of Camera", f"{names[0]},left": "no video of a camera 'left'"}.items():
+        with pytest.raises(DuocapError, match=told):
+            project_pair(project, asked)
+
+
+def test_what_is_no_project_or_has_no_videos(tmp_path: Path) -> None:
+    assert open_project(tmp_path) is None
+    pose2sim(tmp_path)
+    shutil.rmtree(tmp_path / "videos")
+    with pytest.raises(DuocapError, match="but no videos; expected them in"):
+        open_project(tmp_path)
+    videos(tmp_path / "videos", ["front.mp4", "side.mp4"])
+    with pytest.raises(DuocapError, match="do not go together"):
+        open_project(tmp_path)

@@ -1,0 +1,31 @@
+"""Ctrl-C and SIGTERM: they end a loop even where the exception that they raise is lost."""
+
+import contextlib
+import signal
+
+import pytest
+
+from tools.interrupt import interruptible, raise_if_interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_was_lost_is_raised_at_the_next_turn(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with interruptible():
+        raise_if_interrupted()
+        with contextlib.suppress(KeyboardInterrupt):  # as compiled code does that has no way to pass it on
+            signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+    raise_if_interrupted()
+    assert signal.getsignal(number) == before
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGINT)
+            raise_if_interrupted()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,38 @@
+"""`duocap evaluate forces`: forces on the ground beside force plates."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.commands.evaluate.options import Json
+
+Plates = Annotated[
+    Path,
+    typer.Option("--plates", metavar="DIR", help="Holds motion_capture_walk.trc and grf_walk.mot.", show_default=False),
+]
+Mass = Annotated[
+    float | None, typer.Option("--mass", metavar="KG", help="Of the walker; default by the plates.", show_default=False)
+]
+
+
+@with_settings
+def forces(settings: Settings, plates: Plates, mass: Mass = None, json: Json = None) -> None:
+    """Forces of a walk beside force plates: vertical force, impulse, centre of pressure."""
+    from reconstruct.models.physics.anthropometry import checked_mass_kg
+    from reconstruct.models.physics.library import pinocchio
+    from tools.evaluate.figures import write_figures
+    from tools.evaluate.forces.measure import measure_forces
+    from tools.evaluate.forces.table import report
+    from tools.progress import progress_bar
+
+    check_folders(json)
+    pinocchio()
+    with progress_bar("posing the walker") as show:
+        found = measure_forces(plates, None if mass is None else checked_mass_kg(mass, "--mass"), show)
+    for line in report(found):
+        print(line)
+    if json is not None:
+        write_figures(json, found.methods)

@@ -1,0 +1,1 @@
+"""Forces on the ground beside force plates: `duocap evaluate forces`."""

@@ -1,0 +1,137 @@
+"""Vertical force, impulse and centre of pressure of each step against the plates, by several methods with the same contacts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from config.arrays import Floats
+from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.clean import CleanOptions, cleaned, prepared
+from reconstruct.models.physics.contacts import part_positions
+from reconstruct.models.physics.dynamics import Dynamics, configurations
+from reconstruct.models.physics.forces import ContactForces, ForceOptions, contact_forces, root_wrench
+from tools.evaluate.forces.plates import PlateForces, read_plates
+from tools.evaluate.forces.walker import walker_clip
+from tools.progress import ProgressState
+
+AROUND_S = 0.05  # of a step on the plate: earlier and later forces are errors as well
+CENTER_SHARE = 0.1  # of the weight: with less on it, a plate does not know the centre of pressure
+GAIT_HZ = 6.0  # the usual cut-off of walking (Winter 2009)
+
+
+@dataclass(frozen=True, slots=True)
+class StepErrors:
+    """Errors of one step. rms_share: of the vertical force, by weight; impulse_share: of its integral; forward_share: RMS of the
+    force along the path; center_mm: RMS of the centre of pressure, level."""
+
+    foot: int
+    begin_s: float
+    rms_share: float
+    impulse_share: float
+    forward_share: float
+    center_mm: float
+
+
+@dataclass(frozen=True, slots=True)
+class MethodErrors:
+    """One method: its errors step by step, and the residual that it leaves, RMS force by weight and torque [Nm]."""
+
+    method: str
+    steps: tuple[StepErrors, ...]
+    residual_share: float
+    residual_nm: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForcesReport:
+    """What was measured. mass_kg: of the walker; cutoff_hz: as residual analysis chose it."""
+
+    mass_kg: float
+    height_m: float
+    cutoff_hz: float
+    methods: tuple[MethodErrors, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FootForces:
+    """Force on each foot (N, 2, 3) [N] and its centre of pressure (N, 2, 3) [m]."""
+
+    force_n: Floats
+    center_m: Floats
+
+
+def measure_forces(folder: Path, mass_kg: float | None, progress: ProgressState) -> ForcesReport:
+    """Measure the walk of a folder: motion_capture_walk.trc and grf_walk.mot. mass_kg None: by the plates. Raises DuocapError."""
+    plates = read_plates(folder / "grf_walk.mot")
+    clip = walker_clip(folder / "motion_capture_walk.trc", progress)
+    mass = plates.mass_kg() if mass_kg is None else mass_kg
+    dynamics = Dynamics(body_of(clip.skeleton, mass))
+    q = configurations(clip.rotvec, clip.root_m)
+    measured = plates.at(np.arange(len(q)) / clip.fps)
+    chosen = contact_forces(dynamics, q, clip.fps)
+    found = []
+    options = (("residual analysis", None), ("6 Hz, usual of gait", GAIT_HZ), ("not filtered", np.inf))
+    *_, clean = cleaned(prepared(dynamics, q, clip.fps, CleanOptions(parts=chosen.parts)))
+    motions = [(name, q, cutoff) for name, cutoff in options] + [("cleaned", clean, np.inf)]
+    for name, motion, cutoff in motions:
+        forces = contact_forces(dynamics, motion, clip.fps, ForceOptions(cutoff_hz=cutoff, parts=chosen.parts))
+        points = dynamics.points
+        plain = FootForces(*split_by_position(dynamics, forces))
+        ours = FootForces(forces.foot_forces(points.foot), forces.pressure_centers(points.foot)[0])
+        force = np.linalg.norm(forces.residual[:, :3], axis=1) / forces.weight_n
+        torque = np.linalg.norm(forces.residual[:, 3:], axis=1)
+        left = (float(np.sqrt((force**2).mean())), float(np.sqrt((torque**2).mean())))
+        found.append(MethodErrors(f"plain, {name}", _steps(plain, plates, measured, forces.weight_n), 0.0, 0.0))
+        found.append(MethodErrors(f"contact points, {name}", _steps(ours, plates, measured, forces.weight_n), *left))
+    return ForcesReport(mass, clip.skeleton.height_m, chosen.cutoff_hz or np.nan, tuple(found))
+
+
+def split_by_position(dynamics: Dynamics, forces: ContactForces) -> tuple[Floats, Floats]:
+    """Return plain inverse dynamics: the whole force on the root at the whole centre of pressure, shared by feet in contact.
+
+    With both down, by where the whole centre of pressure lies between the middles of what of them is down.
+    """
+    wrench = root_wrench(dynamics, forces.motion.q, forces.u)
+    root_m = forces.motion.q[:, :3]
+    load = np.maximum(wrench[:, 1], 1e-3 * forces.weight_n)
+    floor = forces.point_m[..., 1].min(axis=1)
+    arm = root_m[:, 1] - floor
+    x = root_m[:, 0] + (wrench[:, 5] - wrench[:, 0] * arm) / load
+    z = root_m[:, 2] - (wrench[:, 3] + wrench[:, 2] * arm) / load
+    whole = np.stack([x, floor, z], axis=1)
+    middle = part_positions(dynamics.points, forces.point_m)
+    down = np.asarray(forces.parts.any(axis=2), bool)
+    both = down[:, 0] & down[:, 1]
+    weight = np.where(down[..., None], forces.parts, True)[..., None]
+    feet = (middle * weight).sum(axis=2) / weight.sum(axis=2)
+    between = (feet[:, 1] - feet[:, 0])[:, [0, 2]]
+    way = ((whole - feet[:, 0])[:, [0, 2]] * between).sum(axis=1) / np.maximum((between**2).sum(axis=1), 1e-9)
+    right = np.where(both, np.clip(way, 0.0, 1.0), down[:, 1].astype(float))
+    share = np.stack([1.0 - right, right], axis=1) * (down[:, 0] | down[:, 1])[:, None]
+    center = np.where(both[:, None, None], feet, whole[:, None])
+    return share[..., None] * wrench[:, None, :3], center
+
+
+def _steps(found: FootForces, plates: PlateForces, measured: PlateForces, weight_n: float) -> tuple[StepErrors, ...]:
+    """Return the errors of every step on the plates."""
+    out = []
+    path = np.ptp(measured.center_m[:, :, [0, 2]][measured.force_n[..., 1] > CENTER_SHARE * weight_n], axis=0)
+    ahead = (0, 2)[int(np.argmax(path))]
+    for foot, begin, end in plates.steps():
+        rows = (measured.seconds > begin - AROUND_S) & (measured.seconds < end + AROUND_S)
+        ours, theirs = found.force_n[rows, foot], measured.force_n[rows, foot]
+        e = (ours - theirs) / weight_n
+        borne = (theirs[:, 1] > CENTER_SHARE * weight_n) & (ours[:, 1] > CENTER_SHARE * weight_n)
+        off = (found.center_m[rows, foot] - measured.center_m[rows, foot])[borne][:, [0, 2]]
+        out.append(
+            StepErrors(
+                foot=foot,
+                begin_s=begin,
+                rms_share=float(np.sqrt((e[:, 1] ** 2).mean())),
+                impulse_share=float(ours[:, 1].sum() / theirs[:, 1].sum() - 1.0),
+                forward_share=float(np.sqrt((e[:, ahead] ** 2).mean())),
+                center_mm=1e3 * float(np.sqrt((off**2).sum(axis=1).mean())),
+            )
+        )
+    return tuple(out)

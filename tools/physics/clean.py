@@ -1,0 +1,181 @@
+"""Takes made physically sound: cleaned window by window, kept when interrupted, and what was changed in words."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.files import atomic_write
+from config.joints import JOINTS
+from reconstruct.models.physics.anthropometry import Anthropometry
+from reconstruct.models.physics.body import Body, body_of, stature_m
+from reconstruct.models.physics.clean import LEAST_FRAMES, CleanOptions, CleanTask, MotionQuality, cleaned, prepared, quality
+from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
+from reconstruct.models.physics.forces import FRICTION
+from stream.export.take import Take
+from tools.physics.motion import PhysicalMotion
+
+VERSION = b"duocap-clean-1"
+MOST_RESIDUAL = 0.05  # of the weight: more is told as a violation
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyOptions:
+    """Whose body, on what ground. mass_kg None: usual for the height."""
+
+    mass_kg: float | None = None
+    table: Anthropometry = Anthropometry.MEAN
+    friction: float = FRICTION
+
+
+@dataclass(frozen=True, slots=True)
+class SoundTake:
+    """A clean take, what was changed in words, and what still violates physics."""
+
+    take: Take
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedRange:
+    """One range of frames: the task, and its frames clean, (n, 95)."""
+
+    rows: tuple[int, int]
+    task: CleanTask
+    q: Floats
+
+
+class CleanInterruptedError(DuocapError):
+    """Cleaning was stopped; what is done is kept."""
+
+
+def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress) -> SoundTake:
+    """Clean all ranges of a motion. part: keeps what is done after each window, and is gone on from; None: nothing is kept.
+
+    Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
+    """
+    body = body_of(motion.take.skeleton, options.mass_kg, options.table)
+    dynamics = Dynamics(body)
+    ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
+    if not ranges:
+        raise DuocapError(f"{motion.name}: no {LEAST_FRAMES} frames in a row in which somebody is tracked; give a longer motion")
+    total = sum(stop - first for first, stop in ranges)
+    key = _key(motion, options)
+    done = _kept(part, key, total)
+    found: list[CleanedRange] = []
+    finished = np.empty((0, N_CONFIGURATION))
+    try:
+        for rows in ranges:
+            n = rows[1] - rows[0]
+            task = prepared(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction))
+            before, earlier = len(finished), done[len(finished) : len(finished) + n]
+            q = earlier
+            if len(earlier) < n:
+                for q in cleaned(task, earlier):
+                    _keep(part, key, np.concatenate([finished, q]))
+                    progress(before + len(q), total)
+            finished = np.concatenate([finished, q])
+            found.append(CleanedRange(rows, task, q))
+    except KeyboardInterrupt as stop:
+        if part is None or not part.exists():
+            raise
+        raise CleanInterruptedError(f"stopped; {part} keeps what is clean, and the same command goes on from there") from stop
+    if part is not None:
+        part.unlink(missing_ok=True)
+    take = _with_ranges(motion.take, found)
+    return SoundTake(take, tuple(_lines(motion, take, body, found)), tuple(_warnings(motion, found)))
+
+
+def _key(motion: PhysicalMotion, options: BodyOptions) -> bytes:
+    """Return what a kept part belongs to: motion, body and options."""
+    digest = hashlib.sha256(VERSION)
+    skeleton = motion.take.skeleton
+    for array in (motion.take.rotvec, motion.take.root_m, skeleton.offsets_m, skeleton.tails_m):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(repr((motion.fps, motion.ranges, options)).encode())
+    return digest.digest()
+
+
+def _keep(part: Path | None, key: bytes, q: Floats) -> None:
+    """Write the frames that are clean: the key, the checksum, the numbers."""
+    if part is not None:
+        data = np.ascontiguousarray(q, "<f8").tobytes()
+        atomic_write(part, key + hashlib.sha256(data).digest() + data)
+
+
+def _kept(part: Path | None, key: bytes, total: int) -> Floats:
+    """Return the frames that an earlier run left, (n, 95); none where the file is of something else, or damaged."""
+    none = np.empty((0, N_CONFIGURATION))
+    if part is None or not part.is_file():
+        return none
+    content = part.read_bytes()
+    data = content[len(key) + 32 :]
+    if content[: len(key)] != key or hashlib.sha256(data).digest() != content[len(key) : len(key) + 32]:
+        return none
+    q = np.frombuffer(data, "<f8").reshape(-1, N_CONFIGURATION)
+    return q.astype(np.float64) if len(q) <= total else none
+
+
+def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:
+    """Return a take with its clean frames."""
+    rotvec, root_m = take.rotvec.copy(), take.root_m.copy()
+    for each in found:
+        rotvec[slice(*each.rows)], root_m[slice(*each.rows)] = poses(each.q)
+    return replace(take, rotvec=rotvec, root_m=root_m)
+
+
+def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:
+    """Say what was changed."""
+    rows = np.concatenate([np.arange(*each.rows) for each in found])
+    moved = 1e3 * np.linalg.norm(take.positions_m()[rows] - motion.take.positions_m()[rows], axis=2)
+    most = np.argsort(-moved.mean(axis=0), kind="stable")[:3].tolist()
+    named = ", ".join(f"{JOINTS[j]} {moved[:, j].mean():.0f} mm" for j in most)
+    who = f"{body.total_kg:.1f} kg, {stature_m(body.skeleton):.2f} m"
+    before, after = (_mean([quality(each.task, q) for each, q in pairs]) for pairs in _before_and_after(found))
+    return [
+        *motion.notes,
+        f"{len(rows)} of {len(take)} frames cleaned, {motion.fps:.4g} a second; {who}",
+        f"joints moved by {moved.mean():.1f} mm, 95% less than {np.percentile(moved, 95):.0f} mm, most {named}",
+        f"{'':<26}{'before':>10}{'after':>10}",
+        f"{'slide of standing feet':<26}{before.slide_mm:>10.2f}{after.slide_mm:>10.2f}  mm a frame",
+        f"{'off the ground':<26}{before.float_mm:>10.2f}{after.float_mm:>10.2f}  mm",
+        f"{'deepest below it':<26}{before.sunk_mm:>10.1f}{after.sunk_mm:>10.1f}  mm",
+        f"{'jitter of the force':<26}{100 * before.jitter:>10.1f}{100 * after.jitter:>10.1f}  % of weight, from frame to frame",
+        f"{'force without contact':<26}{100 * before.residual:>10.1f}{100 * after.residual:>10.1f}  % of weight",
+        f"{'torque without contact':<26}{before.residual_nm:>10.1f}{after.residual_nm:>10.1f}  Nm",
+    ]
+
+
+def _before_and_after(found: list[CleanedRange]) -> tuple[list[tuple[CleanedRange, Floats]], list[tuple[CleanedRange, Floats]]]:
+    """Return every range with its frames as given, and as they are clean."""
+    return [(each, each.task.given) for each in found], [(each, each.q) for each in found]
+
+
+def _mean(parts: list[MotionQuality]) -> MotionQuality:
+    """Return the mean of the ranges' figures; of depths the largest."""
+    names = ("slide_mm", "float_mm", "jitter", "residual", "residual_nm")
+    means = {name: float(np.mean([getattr(part, name) for part in parts])) for name in names}
+    return MotionQuality(sunk_mm=max(part.sunk_mm for part in parts), **means)
+
+
+def _warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[str]:
+    """Say what still violates physics, and where nothing was asked of it."""
+    out = []
+    hung = sum(int((~each.task.plan.borne).sum()) for each in found)
+    if hung:
+        out.append(
+            f"in {hung / motion.fps:.1f} s of the motion something else than the feet bears the body (a chair, hands, a ladder, "
+            "or contacts that were not found); there nothing was asked of the forces"
+        )
+    for each in found:
+        left = quality(each.task, each.q)
+        if left.residual > MOST_RESIDUAL:
+            start = motion.take.seconds[each.rows[0]]
+            out.append(f"from {start:.1f} s on, {100 * left.residual:.0f}% of the weight is still borne by no contact")
+    return out
