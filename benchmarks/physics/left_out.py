@@ -73,10 +73,11 @@ def left_out(field: ForceField, file: Path, first_s: float, last_s: float, torqu
     began = time.process_time()
     splines = interpolated(dynamics, keys, n)
     example = from_examples(field, dynamics, keys, parts, problem.units, n, FPS).q
+    problem = replace(problem, example=example)
     whole = animate(problem, example)
     seconds = time.process_time() - began
-    alone = replace(problem, field=None, weights=SynthesisWeights(torque=torque))
-    physics = animate(alone, splines, AnimateOptions(0, 60)).q
+    alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=torque))
+    physics = animate(alone, splines, AnimateOptions(0, 40)).q
     motions = dict(zip(METHODS, (splines, example, whole.start, physics, whole.q), strict=True))
     residual = [100.0 * measure(problem, got).residual_force for got in (whole.start, whole.q)]
     return LeftOut({name: rms_mm(got) for name, got in motions.items()}, (residual[0], residual[1]), seconds)

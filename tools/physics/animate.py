@@ -9,7 +9,6 @@ import numpy as np
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.joints import JOINTS
-from database.files.cleaning import clean
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
 from reconstruct.models.physics.body import body_of
 from reconstruct.models.physics.dynamics import Dynamics, poses
@@ -34,6 +33,7 @@ from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
 from tools.physics.motion import read_motion
 from tools.physics.script import KeyAsked, MotionScript, PathAsked
+from tools.physics.train import clip_of
 
 MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
@@ -91,9 +91,9 @@ class MotionFiles:
                 places = ", ".join(map(str, self.folders))
                 raise DuocapError(f"{self.script}: no motion {name} in {places}; name its folder by --motions")
             path = found[0]
-            stretches = read_motion(path).stretches
-            clip = max(stretches, key=lambda stretch: stretch.clip.n_frames).clip
-            self.read[name] = field_motion(clean(clip)[0], self.mass_kg)
+            motion = read_motion(path)
+            longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+            self.read[name] = field_motion(clip_of(motion, longest), self.mass_kg)
         return self.read[name]
 
     def row(self, name: str, at_s: float) -> int:
@@ -121,7 +121,7 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     q = first.q.copy()
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
-    problem = replace(problem, parts=first.parts, level_m=level_m)
+    problem = replace(problem, parts=first.parts, level_m=level_m, example=q)
     got = animate(problem, q, task.options, progress)
     figures = measure(problem, got.start), measure(problem, got.q)
     return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))

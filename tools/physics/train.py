@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from config.errors import DuocapError
+from database.clips import Clip
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import write_field
 from reconstruct.models.physics.field.prepare import field_motion
 from reconstruct.models.physics.field.train import FPS, MIN_FRAMES, FieldMotion, FieldOptions, train_field
-from tools.physics.motion import read_motion
+from tools.physics.motion import PhysicalMotion, read_motion
 from tools.progress import ProgressState
 
 COLUMN = 11
@@ -28,13 +31,21 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
     """Read motions, stretch by stretch, without those too short to learn from. Raises DuocapError: nothing is left."""
     found = []
     for k, file in enumerate(task.motions):
-        for stretch in read_motion(file).stretches:
-            if stretch.clip.seconds * FPS >= MIN_FRAMES + 1:
-                found.append(field_motion(stretch.clip, task.mass_kg))
+        motion = read_motion(file)
+        for rows in motion.ranges:
+            if (rows[1] - rows[0]) * FPS / motion.fps >= MIN_FRAMES + 1:
+                found.append(field_motion(clip_of(motion, rows), task.mass_kg))
         show(k + 1, len(task.motions), file.name)
     if not found:
         raise DuocapError(f"nothing to learn from: no motion is longer than {MIN_FRAMES / FPS:g} s")
     return found
+
+
+def clip_of(motion: PhysicalMotion, rows: tuple[int, int]) -> Clip:
+    """Return a range of frames of a motion as a clip."""
+    take = motion.take
+    rotvec, root_m = (np.ascontiguousarray(array[slice(*rows)]) for array in (take.rotvec, take.root_m))
+    return Clip(Path(motion.name).stem, take.skeleton, motion.fps, rotvec, root_m)
 
 
 def train_file(task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState) -> tuple[str, ...]:

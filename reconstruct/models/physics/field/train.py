@@ -1,7 +1,7 @@
 """Learn a force field of motions: states and forces by inverse dynamics (eq. 3), subspaces, process, first states."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
@@ -13,7 +13,7 @@ from reconstruct.models.physics.body import Body, body_of
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.field import ExampleMotions, ForceField, principal
 from reconstruct.models.physics.field.mixture import fit_mixture
-from reconstruct.models.physics.field.process import learn_process, process_of
+from reconstruct.models.physics.field.process import SparseProcess, learn_process, predict, process_of
 from reconstruct.models.physics.field.state import Units, states_of, units_of
 
 FPS = 60.0
@@ -72,12 +72,31 @@ def train_field(
     some = np.linspace(0, len(Y) - 1, min(len(Y), options.learning)).astype(int)
     start = np.full(Y.shape[1], np.sqrt(Y.shape[1]))
     learned = learn_process(Y[some], z[some], Z, start, options.steps, lambda step: report(len(motions) + step, total))
-    process = process_of(Y, z, Z, learned.length, learned.noise)
+    of_motion = np.repeat(np.arange(len(motions)), [len(motion.q) for motion in motions])
+    process = calibrated(process_of(Y, z, Z, learned.length, learned.noise), Y, z, of_motion)
     report(total, total)
     main = max(motions, key=lambda motion: len(motion.q))
     sources = tuple(f"{motion.name}: {len(motion.q) / FPS:.1f} s" for motion in motions)
     examples = _examples(motions)
     return ForceField(name, main.skeleton, main.mass_kg, state, force, process, fit_mixture(Y, COMPONENTS), examples, sources)
+
+
+def calibrated(process: SparseProcess, Y: Floats, z: Floats, of_motion: Ints) -> SparseProcess:
+    """Return a process whose variances c_k are those of motions that it does not know.
+
+    The frames of a motion are alike, and neighbours of each other; the likelihood takes them for independent, and so takes the
+    forces of the next performer for surer than they are. Each half of the motions is predicted by the other half; of_motion: of
+    each frame, (N,). A single motion is halved in the middle.
+    """
+    if of_motion[-1] == 0:
+        of_motion = np.arange(len(Y)) * 2 // len(Y)
+    squares = np.zeros(z.shape[1])
+    for half in (0, 1):
+        known = of_motion % 2 == half
+        other = process_of(Y[known], z[known], process.inducing, process.length, process.noise)
+        got = predict(other, Y[~known])
+        squares += ((z[~known] - got.mean) ** 2 / got.share[:, None]).sum(axis=0)
+    return replace(process, variance=np.maximum(process.variance, squares / len(Y)))
 
 
 def state_and_force(body: Body, q: Floats, fps: float, units: Units | None = None) -> tuple[Floats, Floats]:

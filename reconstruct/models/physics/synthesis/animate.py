@@ -99,4 +99,12 @@ def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProb
             paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside]))
     external = tuple(replace(force, first=force.first - a, stop=force.stop - a) for force in problem.external)
     weights = problem.weights if a == 0 else replace(problem.weights, first=0.0)
-    return replace(problem, parts=problem.parts[a:b], keys=tuple(keys), paths=tuple(paths), external=external, weights=weights)
+    return replace(
+        problem,
+        parts=problem.parts[a:b],
+        example=None if problem.example is None else problem.example[a:b],
+        keys=tuple(keys),
+        paths=tuple(paths),
+        external=external,
+        weights=weights,
+    )

@@ -23,6 +23,7 @@ from reconstruct.models.physics.synthesis.kinematics import (
 from reconstruct.models.physics.synthesis.loads import Loads, share_loads
 from reconstruct.models.physics.synthesis.normal import NormalEquations
 from reconstruct.models.physics.synthesis.problem import (
+    EXAMPLE,
     HEIGHT_M,
     KEY_M,
     KEY_RAD,
@@ -93,6 +94,8 @@ class MotionEnergy:
             "paths": self._paths(motion, normal),
             "contacts": self._contacts(motion, by, normal),
         }
+        if self.problem.example is not None and weights.example > 0.0:
+            terms["example"] = self._example(motion, normal, self.problem.example)
         loads = None
         if self.problem.field is not None:
             terms |= statistics_terms(self.problem, motion, by, normal)
@@ -116,6 +119,16 @@ class MotionEnergy:
                 J = scale[:, None] * self.dynamics.difference_derivatives(key.q, at)[1]
                 normal.add_single(np.array([key.frame]), J[None], r[None])
         return total
+
+    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, example: Floats) -> float:
+        """Nearness to an example."""
+        scale = np.sqrt(self.problem.weights.example * self.share) / EXAMPLE
+        r = scale * self.dynamics.difference(example, motion.q)
+        if normal is not None:
+            pairs = zip(example, motion.q, strict=True)
+            J = scale * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
+            normal.add_single(np.arange(len(r)), J, r)
+        return 0.5 * float((r**2).sum())
 
     def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
         """Key trajectories: places of joints."""
