@@ -24,8 +24,8 @@ class SynthesisWeights:
     """Weights of eqs. 10 and 11, the paper's by default, and three of our own.
 
     torque: of the squared joint torques, for motion without a force field; example: of the distance from the motion that the
-    search begins with, which holds what nothing else decides, as the path of a step; certainty: of the logarithm of the field's
-    variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
+    search begins with, which holds what nothing else decides, as the path of a step; log_variance: of the logarithm of the
+    field's variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
     """
 
     constraints: float = 1000.0
@@ -36,7 +36,7 @@ class SynthesisWeights:
     state_subspace: float = 10.0
     torque: float = 0.0
     example: float = 2.0
-    certainty: float = 0.2
+    log_variance: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def statistics_terms(
     of_state = per_frame * weights.state_subspace / float((field.state.spread**2).sum())
     of_force = per_frame * weights.force_subspace / float((field.force.spread**2).sum())
     K = seen.e.shape[1]
-    certainty = 0.5 * K * weights.certainty
-    wide = certainty * np.log(seen.got.share / field.process.noise)
+    wide_weight = 0.5 * K * weights.log_variance
+    wide = wide_weight * np.log(seen.got.share / field.process.noise)
     y = field.state.coordinates(seen.s[:1])[0]
     first = log_terms(field.first, y[None])[0]
     terms = {
@@ -65,7 +65,7 @@ def statistics_terms(
     stacked = np.concatenate([np.sqrt(per_frame) * Je, np.sqrt(of_force) * Ju], axis=1)
     taken = np.concatenate([np.sqrt(of_state) * By, np.sqrt(of_force) * Bz], axis=1)
     H = np.swapaxes(stacked, 1, 2) @ stacked - np.swapaxes(taken, 1, 2) @ taken
-    g = per_frame * (np.einsum("nki,nk->ni", Je, seen.e) + certainty * share_by)
+    g = per_frame * (np.einsum("nki,nk->ni", Je, seen.e) + wide_weight * share_by)
     g += of_force * np.einsum("nri,nr->ni", Ju, seen.force_out)
     _add_states(of_state, ds, by, seen.state_out, H, g)
     shares = np.exp(first - np.logaddexp.reduce(first))
