@@ -26,7 +26,6 @@ from reconstruct.models.physics.synthesis.problem import (
     KeyPose,
     MotionProblem,
     Surroundings,
-    SynthesisWeights,
 )
 from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples
 from reconstruct.pose import TrackingState
@@ -43,14 +42,11 @@ TALLER = 0.15  # of the height, between the body and that of the field
 
 @dataclass(frozen=True, slots=True)
 class AnimateTask:
-    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that; weights
-    and steps.
-    """
+    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that."""
 
     script: MotionScript
     motions: Sequence[Path]
     field_file: Path | None = None
-    weights: SynthesisWeights = field(default_factory=SynthesisWeights)
     options: AnimateOptions = field(default_factory=AnimateOptions)
 
 
@@ -172,7 +168,7 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     )
     parts = np.zeros((n, 2, 3), bool)
     return (
-        MotionProblem(body, units, learned, script.fps, parts, np.zeros((2, 3)), keys, paths, external, around, task.weights),
+        MotionProblem(body, units, learned, script.fps, parts, np.zeros((2, 3)), keys, paths, external, around, script.weights),
         notes,
     )
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from config.arrays import Floats
 from config.errors import DuocapError, reason
 from reconstruct.models.physics.contacts import PART_NAMES
+from reconstruct.models.physics.synthesis.problem import SynthesisWeights
 from tools.style.values import (
     MOST_M,
     MOST_OFFSET_M,
@@ -21,7 +22,7 @@ from tools.style.values import (
     word,
 )
 
-KEYS = ("field", "seconds", "fps", "key", "path", "contacts", "contact", "environment", "body", "load", "force")
+KEYS = ("field", "seconds", "fps", "key", "path", "contacts", "contact", "environment", "body", "load", "force", "weights")
 LONGEST_S = 120.0
 MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON = 10.0, 45.0, 1e5
 
@@ -98,6 +99,7 @@ class MotionScript:
     mass_kg: float | None
     loads: tuple[LoadAsked, ...]
     forces: tuple[ForceAsked, ...]
+    weights: SynthesisWeights
 
 
 def read_script(file: Path) -> MotionScript:
@@ -142,7 +144,15 @@ def read_script(file: Path) -> MotionScript:
         number(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
         tuple(_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_tables(where, table, "load"))),
         tuple(_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "force"))),
+        _weights(f"{where}: [weights]", table.get("weights", {})),
     )
+
+
+def _weights(where: str, value: object) -> SynthesisWeights:
+    """Return the weights of the terms, the usual ones where they are absent. Raises DuocapError."""
+    usual = asdict(SynthesisWeights())
+    table = check_keys(where, value, tuple(usual))
+    return SynthesisWeights(**{name: number(where, table, name, weight, above=-1e-9, most=1e6) for name, weight in usual.items()})
 
 
 def word_of(where: str, table: Mapping[str, Any], key: str) -> str:

@@ -35,7 +35,7 @@ class SynthesisWeights:
     force_subspace: float = 10.0
     state_subspace: float = 10.0
     torque: float = 0.0
-    example: float = 2.0
+    example: float = 40.0
     log_variance: float = 0.2
 
 
