@@ -27,7 +27,7 @@ from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.models.physics.synthesis.measure import measure
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem, SynthesisWeights
-from reconstruct.models.physics.synthesis.start import from_examples, interpolated
+from reconstruct.models.physics.synthesis.start import from_examples, interpolated, near_example
 
 CLIPS = (
     ("07_08", 0.8, 2.0),
@@ -72,8 +72,8 @@ def left_out(field: ForceField, file: Path, first_s: float, last_s: float, torqu
 
     began = time.process_time()
     splines = interpolated(dynamics, keys, n)
-    example = from_examples(field, dynamics, keys, parts, problem.units, n, FPS).q
-    problem = replace(problem, example=example)
+    first = from_examples(field, dynamics, keys, parts, problem.units, n, FPS)
+    problem, example = near_example(problem, first), first.q
     whole = animate(problem, example)
     seconds = time.process_time() - began
     alone = replace(problem, field=None, example=None, weights=SynthesisWeights(torque=torque))

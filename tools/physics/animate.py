@@ -27,7 +27,7 @@ from reconstruct.models.physics.synthesis.problem import (
     MotionProblem,
     Surroundings,
 )
-from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples
+from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
 from tools.physics.motion import read_motion
@@ -117,7 +117,7 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     q = first.q.copy()
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
-    problem = replace(problem, parts=first.parts, level_m=level_m, example=q)
+    problem = near_example(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
     got = animate(problem, q, task.options, progress)
     figures = measure(problem, got.start), measure(problem, got.q)
     return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))

@@ -15,7 +15,7 @@ from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units, unit
 PAPER_FPS = 30.0  # sums over frames are worth as much as at this rate
 KEY_M, KEY_RAD = 0.025, 0.05  # units of the constraints: with a weight of 1000 deviations of 0.8 mm, 0.1 degrees
 EXAMPLE = 0.1  # rad and m
-HEIGHT_M, SLIDE_M_S = 0.15, 1.5
+HEIGHT_M, SLIDE_M_S = 0.15, 1.0
 PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times the height: with 100, deviations of 1 and 0.2 %
 
 

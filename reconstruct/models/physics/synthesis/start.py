@@ -6,7 +6,7 @@ two key poses, whose hips go as far and turn as much, and whose contacts are mos
 stretched and the rest of the difference is shared out along it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,7 @@ from database.geometry.rotations import (
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.state import N_POSE, Units, states_of
-from reconstruct.models.physics.synthesis.problem import KeyPose
+from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
 STRETCH = 1.6  # of an example's time, at most, and its inverse
 ANGLE_RAD, PLACE_M, TURN_RAD, TEMPO, CONTACT = 0.15, 0.15, 0.25, 0.2, 0.25  # deviations that count 1
@@ -40,6 +40,12 @@ class FirstMotion:
     parts: Bools
     level_m: Floats
     distance: float
+
+
+def near_example(problem: MotionProblem, first: FirstMotion) -> MotionProblem:
+    """Return a problem whose motion stays near a first one, the less the less the examples are like what is wanted."""
+    weight = problem.weights.example / max(1.0, first.distance) ** 2
+    return replace(problem, example=first.q, weights=replace(problem.weights, example=weight))
 
 
 def interpolated(dynamics: Dynamics, keys: tuple[KeyPose, ...], n_frames: int) -> Floats:

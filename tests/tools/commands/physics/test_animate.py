@@ -69,6 +69,7 @@ BAD = {
     SCRIPT + '[[load]]\njoint = "leftFot"\nkg = 2': "did you mean 'leftFoot'?",
     SCRIPT + '[[force]]\njoint = "hips"': "either newton, a constant force, or stiffness",
     SCRIPT + '[[contact]]\npart = "leftHeel"\nfrom = 0.4\nto = 0.2': "to must be after from",
+    SCRIPT + "[weights]\nphysic = 1": "did you mean 'physics'?",
     SCRIPT.replace("time = 0.5", "time = 0.05"): "4 frames are too few",
     SCRIPT.replace('"walk"', '"swim"'): "no force field swim.forces",
 }

@@ -1,6 +1,7 @@
 """Synthesis: derivatives, the banded system, loads, and motion that obeys eq. 1."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.prepare import field_motion
 from reconstruct.models.physics.field.state import units_of
 from reconstruct.models.physics.field.train import FPS, FieldMotion, FieldOptions, train_field
+from reconstruct.models.physics.synthesis.animate import window, windows_of
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.loads import share_loads
 from reconstruct.models.physics.synthesis.measure import measure
@@ -154,3 +156,22 @@ def test_ctrl_c_keeps_the_motion_so_far(walk, field):
     start = _moved(walk, 12)
     got = solve(problem, start, SolveOptions(10, report=stop))
     assert got.interrupted and got.found.energy < MotionEnergy(problem).evaluate(start).energy
+
+
+def test_long_motion_is_solved_in_windows_that_go_on_where_the_last_one_was():
+    ranges = windows_of(400, FPS)
+    assert ranges[0][0] == 0 and ranges[-1][1] == 400 and all(b[0] < a[1] for a, b in pairwise(ranges))
+    assert windows_of(60, FPS) == [(0, 60)]
+
+
+def test_a_window_begins_as_the_motion_does_there(walk, field):
+    n = 40
+    problem = _problem(walk, field, n)
+    q = walk.q[FIRST : FIRST + n]
+    part = window(replace(problem, example=q), 20, 35, q)
+    frames = {key.frame: key.q for key in part.keys}
+    assert sorted(frames) == [0, 1, 2, 14] and part.n_frames == 15 and part.weights.first == 0.0
+    np.testing.assert_array_equal(frames[1], q[21])
+    np.testing.assert_array_equal(part.example, q[20:35])
+    got = solve(part, _moved(walk, n)[20:35], SolveOptions(15))
+    assert np.abs(problem.dynamics().difference(q[20:23], got.q[:3])).max() < 0.01
