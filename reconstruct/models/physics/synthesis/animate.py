@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from config.arrays import Floats
+from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.synthesis.problem import KeyPath, KeyPose, MotionProblem
 from reconstruct.models.physics.synthesis.solve import SolveOptions, solve
 
@@ -46,27 +47,39 @@ def animate(
     windows = windows_of(problem.n_frames, problem.fps)
     per_window = options.statistics + options.physics
     start, q = first.copy(), first.copy()
-    spent = [0.0, 0.0]
-    stages = (
-        (start, 0, options.statistics, replace(problem.weights, physics=0.0)),
-        (q, 1, options.physics, problem.weights),
-    )
+    spent, dynamics, solved_to = [0.0, 0.0], problem.dynamics(), 0
     for k, (a, b) in enumerate(windows):
-        for motion, stage, steps, weights in stages:
-            if stage == 1:
-                motion[a + (PINNED if k else 0) : b] = start[a + (PINNED if k else 0) : b]
+        for stage, steps in enumerate((options.statistics, options.physics)):
+            motion, fresh = (start, first) if stage == 0 else (q, start)
+            motion[a:b] = joined(dynamics, motion[a:solved_to], fresh[a:b])
             if steps == 0 or (stage == 0 and problem.field is None):
                 continue
+            weights = problem.weights if stage else replace(problem.weights, physics=0.0)
             part = window(replace(problem, weights=weights), a, b, motion)
             done = k * per_window + stage * options.statistics
             began = time.process_time()
             told = partial(_told, report, done, per_window * len(windows))
-            got = solve(part, motion[a:b].copy(), SolveOptions(steps, report=told))
+            got = solve(part, motion[a:b].copy(), SolveOptions(steps, report=told, held=PINNED if k else 0))
             spent[stage] += time.process_time() - began
             motion[a:b] = got.q
             if got.interrupted:
-                return AnimatedMotion(start, q if stage else start, (spent[0], spent[1]), True)
+                if stage == 0:
+                    q[a:b] = joined(dynamics, q[a:solved_to], start[a:b])
+                return AnimatedMotion(start, q, (spent[0], spent[1]), True)
+        solved_to = b
     return AnimatedMotion(start, q, (spent[0], spent[1]), False)
+
+
+def joined(dynamics: Dynamics, solved: Floats, fresh: Floats) -> Floats:
+    """Return a window's first motion, (n, 95): as the window before has it, (m, 95), then smoothly on to its own, (n, 95)."""
+    out = fresh.copy()
+    m = len(solved)
+    if m > PINNED:
+        share = np.clip((np.arange(m) - PINNED + 1.0) / (m - PINNED), 0.0, 1.0)
+        keep = 1.0 - share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+        out[:m] = dynamics.integrate(fresh[:m], keep[:, None] * dynamics.difference(fresh[:m], solved))
+        out[:PINNED] = solved[:PINNED]
+    return out
 
 
 def _told(report: Report, done: int, total: int, step: int, energy: float) -> None:

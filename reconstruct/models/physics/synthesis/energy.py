@@ -37,6 +37,7 @@ from reconstruct.models.physics.synthesis.statistics import statistics_terms
 
 EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
 EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
+MEETING_S = 0.12  # around a key on the way
 RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
 TORQUE_UNIT = 0.1  # of the weight times the height
 
@@ -70,6 +71,7 @@ class MotionEnergy:
         self.level_m = problem.level_m[points.foot, points.part]
         self.normal = problem.surroundings.normal
         self.B = cone_basis(problem.surroundings.friction, self.normal)
+        self.trust = _trust(problem)
         self.even = _evenness(self.down, problem.fps)[1:-1]
         self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
         height = problem.body.skeleton.height_m
@@ -122,11 +124,11 @@ class MotionEnergy:
 
     def _example(self, motion: MotionKinematics, normal: NormalEquations | None, example: Floats) -> float:
         """Nearness to an example."""
-        scale = np.sqrt(self.problem.weights.example * self.share) / EXAMPLE
+        scale = np.sqrt(self.problem.weights.example * self.share * self.trust)[:, None] / EXAMPLE
         r = scale * self.dynamics.difference(example, motion.q)
         if normal is not None:
             pairs = zip(example, motion.q, strict=True)
-            J = scale * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
+            J = scale[:, None] * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
             normal.add_single(np.arange(len(r)), J, r)
         return 0.5 * float((r**2).sum())
 
@@ -303,6 +305,16 @@ def _evenness(down: Bools, fps: float) -> Floats:
         until[t] = np.where(down[t], (until[t + 1] + 1.0) if t < n - 1 else RAMP_S * fps + 1.0, 0.0)
     share = np.clip(np.minimum(since, until) / (RAMP_S * fps + 1.0), 1e-3, 1.0)
     return np.repeat(np.where(down, EVEN / share**2, EVEN), N_EDGES, axis=1)
+
+
+def _trust(problem: MotionProblem) -> Floats:
+    """Return how far each frame is to stay near the example, (N,): hardly next to keys on the way, where two stretches meet."""
+    out = np.ones(problem.n_frames)
+    frames = np.arange(problem.n_frames)
+    for key in problem.keys:
+        if 0 < key.frame < problem.n_frames - 1:
+            out *= 1.0 - 0.95 * np.exp(-(((frames - key.frame) / (MEETING_S * problem.fps)) ** 2))
+    return out
 
 
 def _inner(down: Bools, edge: int) -> Bools:

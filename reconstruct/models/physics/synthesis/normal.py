@@ -65,6 +65,10 @@ class KnotSystem:
         """Return the changes of the frames, (N, 72), of coefficients (K, 72)."""
         return np.asarray(self.S @ coefficients)
 
+    def n_columns(self, n_frames: int) -> int:
+        """Return the number of leading columns of the matrix that the first frames depend on."""
+        return N_TANGENT * int(self.S[:n_frames].any(axis=0).sum())
+
     def system(self, normal: NormalEquations) -> tuple[Floats, Floats]:
         """Return the matrix in LAPACK's lower banded form, (bandwidth, 72 K), and the gradient (72 K,)."""
         K = self.n_knots

@@ -14,16 +14,18 @@ KNOT_S = 1.0 / 30.0  # between the knots of the spline
 FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1.0, 1e-4, 1e9  # of changes in rad and m
 ENOUGH = 1e-3  # of the energy, gained in `PATIENCE` steps
 PATIENCE = 3
+HELD = 1e15  # on the diagonal
 MAX_CHANGE = 0.5  # rad or m, of a joint in one step
 
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
-    """steps: at most; report: is told after each step which it was and the energy; what it raises ends the search, and the motion
-    so far is lost, but KeyboardInterrupt, which keeps it."""
+    """steps: at most; held: frames at the beginning that do not change; report: is told after each step which it was and the
+    energy; what it raises ends the search, and the motion so far is lost, but KeyboardInterrupt, which keeps it."""
 
     steps: int = 40
     enough: float = ENOUGH
+    held: int = 0
     report: Callable[[int, float], None] = lambda step, energy: None
 
 
@@ -50,6 +52,7 @@ def solve(problem: MotionProblem, start: Floats, options: SolveOptions = SolveOp
             found, normal = energy.linearise(q)
             history.append(found.energy)
             band, gradient = system.system(normal)
+            band[0, : system.n_columns(options.held)] += HELD
             while damping < LARGEST_DAMPING:
                 better = _tried(energy, system, q, (band, gradient, damping))
                 if better is not None and better.energy < found.energy:

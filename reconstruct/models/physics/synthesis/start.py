@@ -23,8 +23,10 @@ from database.geometry.rotations import (
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.state import N_POSE, Units, states_of
+from reconstruct.models.physics.smoothing import low_passed
 from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
+JOIN_HZ = 4.0  # stretches meet at a key with different velocities; what is faster than this is taken out
 STRETCH = 1.6  # of an example's time, at most, and its inverse
 ANGLE_RAD, PLACE_M, TURN_RAD, TEMPO, CONTACT = 0.15, 0.15, 0.25, 0.2, 0.25  # deviations that count 1
 SAMPLES = 12  # frames at which contacts are compared
@@ -88,6 +90,8 @@ def from_examples(
         found[a.frame : b.frame + 1] = field.examples.parts[np.rint(rows).astype(int)]
         levels.append(field.examples.level_m[np.searchsorted(field.examples.start, stretch[0], side="right") - 1])
         distances.append(distance)
+    if len(order) > 2:
+        q = low_passed(q, fps, JOIN_HZ)
     level = np.mean(levels, axis=0) if levels else np.zeros((2, 3))
     return FirstMotion(q, found if parts is None else parts, level, max(distances, default=0.0))
 
