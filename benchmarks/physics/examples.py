@@ -1,0 +1,104 @@
+"""The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
+
+    python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
+    [NAME...]
+
+Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
+Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
+physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
+frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
+of weight] and the distance from the keys [mm].
+"""
+
+import argparse
+import time
+import tomllib
+from pathlib import Path
+
+from reconstruct.models.physics.field.train import FPS
+from tools.export import wanted_files, write_take
+from tools.physics.animate import AnimateTask, Animation, animated
+from tools.physics.script import read_script
+from tools.physics.train import FieldTask, read_motions, train_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
+ORDER = (
+    "normal_walk",
+    "big_step",
+    "turning",
+    "running",
+    "jumping",
+    "heavy_foot",
+    "resistance",
+    "slippery",
+    "moon",
+    "sneaky",
+    "proud",
+    "long_walk",
+    "run_walk_jump",
+)
+
+
+def train_missing(name: str, folder: Path, motions: list[Path]) -> None:
+    """Train the force field of a name unless there is one."""
+    out = folder / f"{name}.forces"
+    if out.exists():
+        return
+    listed = tomllib.loads((EXAMPLES / "fields.toml").read_text("utf-8"))[name]
+    task = FieldTask([next(each / file for each in motions if (each / file).exists()) for file in listed])
+    began = time.process_time()
+    found = read_motions(task, lambda *_: None)
+    read = time.process_time()
+    train_file(task, found, name, out, lambda *_: None)
+    seconds = sum(len(motion.q) for motion in found) / FPS
+    print(f"{name}: {seconds:.0f} s of motion, prepared in {read - began:.1f} s, learned in {time.process_time() - read:.1f} s")
+
+
+def row(name: str, made: Animation) -> str:
+    """Return a row of the table."""
+    a, b = made.figures
+    n, keys = made.problem.n_frames, f"{len(made.problem.keys)}+{len(made.problem.paths)}"
+    times = f"{made.seconds[0]:>6.1f}{made.seconds[1]:>6.1f}"
+    pairs = "".join(
+        f"{scale * getattr(a, key):>8.{digits}f}{scale * getattr(b, key):>7.{digits}f}"
+        for key, scale, digits in (
+            ("residual_force", 100.0, 2),
+            ("residual_torque", 100.0, 2),
+            ("slide_m", 1e3, 2),
+            ("outside_cone", 100.0, 0),
+            ("jerk", 1.0, 0),
+        )
+    )
+    return f"{name:<14}{n:>6}{keys:>6}{times}{pairs}{100 * b.peak:>7.0f}{1e3 * b.key_m:>7.1f}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--motions", type=Path, action="append", required=True)
+    parser.add_argument("--fields", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    options.fields.mkdir(parents=True, exist_ok=True)
+    head = f"{'example':<14}{'frames':>6}{'keys':>6}{'init':>6}{'solve':>6}"
+    print(
+        head
+        + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk"))
+        + f"{'peak':>7}{'key':>7}"
+    )
+    for name in options.names or ORDER:
+        script = read_script(EXAMPLES / f"{name}.toml")
+        train_missing(script.field, options.fields, options.motions)
+        made = animated(AnimateTask(script, [*options.motions, options.fields]))
+        print(row(name, made), flush=True)
+        for words in made.notes:
+            print(f"    {words}")
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            for suffix, take in (("", made.take(name)),):
+                write_take(wanted_files(script.file, [options.out / f"{name}{suffix}.bvh"], ())[0], take, None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""A force field: generalized forces given the kinematic state (Wei et al. 2011, eq. 4), in principal subspaces."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints, ReadOnlyArrays, Singles
+from database.geometry.skeleton import Skeleton
+from reconstruct.models.physics.field.mixture import Mixture
+from reconstruct.models.physics.field.process import Prediction, SparseProcess, predict
+
+ENERGY = 0.95  # of the variance, kept by a subspace
+
+
+@dataclass(frozen=True, slots=True)
+class Subspace(ReadOnlyArrays):
+    """mean (F,); basis: orthonormal columns, (F, D); spread: standard deviation along each, (D,)."""
+
+    mean: Floats
+    basis: Floats
+    spread: Floats
+
+    def coordinates(self, rows: Floats) -> Floats:
+        """Return (N, F) in the subspace, each coordinate with a deviation of 1: (N, D)."""
+        return np.asarray((rows - self.mean) @ self.basis / self.spread)
+
+    def points(self, coordinates: Floats) -> Floats:
+        """Return the rows (N, F) that coordinates (N, D) stand for."""
+        return np.asarray(self.mean + (coordinates * self.spread) @ self.basis.T)
+
+    def outside(self, rows: Floats) -> Floats:
+        """Return what of rows (N, F) is outside of the subspace, (N, F)."""
+        centred = rows - self.mean
+        return np.asarray(centred - (centred @ self.basis) @ self.basis.T)
+
+
+def principal(rows: Floats, energy: float = ENERGY) -> Subspace:
+    """Return the subspace of the fewest principal components that keep a share of the variance of rows (N, F)."""
+    mean = rows.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov(rows.T, bias=True))
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    kept = int(np.searchsorted(np.cumsum(values), energy * values.sum())) + 1
+    basis = vectors[:, :kept]
+    basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(kept)])  # signs of their own: else the library's choice
+    return Subspace(mean, np.ascontiguousarray(basis), np.sqrt(values[:kept]) + 1e-12)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleMotions(ReadOnlyArrays):
+    """The motions that were learned from, one after the other, on a ground at height 0.
+
+    q: (N, 95), single precision; start: first row of each motion and N, (C + 1,); parts: which parts of the feet carry weight,
+    (N, 2, 3); level_m: height of each part when it stands, (C, 2, 3) [m].
+    """
+
+    q: Singles
+    start: Ints
+    parts: Bools
+    level_m: Floats
+    fps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForceField:
+    """What is known of a way of moving.
+
+    state, force: subspaces of s and u; process: of their coordinates; first: of the coordinates of first states; skeleton and
+    mass_kg: of whom it was learned; examples: the motions; sources: what they were.
+    """
+
+    name: str
+    skeleton: Skeleton
+    mass_kg: float
+    state: Subspace
+    force: Subspace
+    process: SparseProcess
+    first: Mixture
+    examples: ExampleMotions
+    sources: tuple[str, ...] = ()
+
+    def predicted(self, states: Floats) -> Prediction:
+        """Return forces, in coordinates of their subspace, of states (N, 142), and derivatives by the states' coordinates."""
+        return predict(self.process, self.state.coordinates(states))
+
+    def mean_forces(self, states: Floats) -> Floats:
+        """Return the expected u of states: (N, 142) -> (N, 72), in units."""
+        return self.force.points(self.predicted(states).mean)

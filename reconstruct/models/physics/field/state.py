@@ -1,0 +1,92 @@
+"""The kinematic state s of a body and its generalized forces u as the force field sees them, with derivatives.
+
+s (142,): height of the hips over the ground, the world's up direction in the hips' axes, the charted rotation vectors of the
+other joints; then all velocities, of which the hips' are in the hips' own axes: place and heading, and the root relative to the
+frame before, as section 5.2 of Wei et al. 2011 wants them. Lengths are shares of the hips' height when standing, velocities are
+times `VELOCITY_S`, which makes them as large as angles. Forces u (72,) are in body weights, torques in body weights times the
+radius of gyration of what the joint carries in the rest pose: equal components mean equal accelerations, whether of a leg or of a
+hand, so that principal components keep what moves the body.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Floats
+from config.joints import N_JOINTS
+from database.geometry.kinematics import charted
+from database.geometry.rotations import matrix_from_quaternion, skew
+from reconstruct.models.physics.body import Body
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, configurations, right_jacobian
+
+VELOCITY_S = 0.15  # about 1 / (2 pi 1 Hz): a joint that swings once a second has rates and angles of one size
+STANDARD_GRAVITY = 9.81
+N_POSE = 4 + 3 * (N_JOINTS - 1)
+N_STATE = N_POSE + N_TANGENT
+HEIGHT, INCLINATION, ANGLES, RATES = slice(0, 1), slice(1, 4), slice(4, N_POSE), slice(N_POSE, N_STATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What makes states and forces free of a body's size. length_m: height of the hips; force: of each component of u, (72,)."""
+
+    length_m: float
+    force: Floats
+
+
+def units_of(body: Body) -> Units:
+    """Return the units of a body, those of its weight on earth."""
+    rest = body.skeleton.rest_positions_m()
+    standing = configurations(charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3))), np.zeros((1, 3)))[0]
+    force = STANDARD_GRAVITY * np.sqrt(body.total_kg * np.diagonal(Dynamics(body).mass_matrix(standing)))
+    return Units(float(-(rest + body.skeleton.tails_m)[:, 1].min()), force)
+
+
+def states_of(q: Floats, v: Floats, ground_m: Floats | float, units: Units) -> Floats:
+    """Return states (N, 142) of configurations (N, 95) and velocities (N, 72); ground_m: height, (N,) or of all."""
+    local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
+    out = np.empty((len(q), N_STATE))
+    out[:, 0] = (q[:, 1] - ground_m) / units.length_m
+    out[:, INCLINATION] = local[:, 0, 1]
+    out[:, ANGLES] = charted(local)[:, 1:].reshape(len(q), -1)
+    out[:, RATES] = v * rate_units(units)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class StateDerivatives:
+    """ds/dq of N frames by its parts that are not zero: height (N, 3) by the hips' shift, inclination (N, 3, 3) by their turn,
+    angles (N, J - 1, 3, 3) by each joint's; rates (72,): ds/dv, diagonal."""
+
+    height: Floats
+    inclination: Floats
+    angles: Floats
+    rates: Floats
+
+    def by_q(self, rows: Floats) -> Floats:
+        """Return rows @ ds/dq: (N, R, 142) -> (N, R, 72)."""
+        out = np.empty((*rows.shape[:2], N_TANGENT))
+        out[:, :, :3] = rows[:, :, :1] * self.height[:, None, :]
+        out[:, :, 3:6] = rows[:, :, INCLINATION] @ self.inclination
+        joints = rows[:, :, ANGLES].reshape(*rows.shape[:2], N_JOINTS - 1, 3)
+        out[:, :, 6:] = np.einsum("nrji,njik->nrjk", joints, self.angles).reshape(*rows.shape[:2], -1)
+        return out
+
+    def by_v(self, rows: Floats) -> Floats:
+        """Return rows @ ds/dv: (N, R, 142) -> (N, R, 72)."""
+        return np.asarray(rows[:, :, RATES] * self.rates)
+
+
+def state_derivatives(q: Floats, units: Units) -> StateDerivatives:
+    """Return the derivatives of states by changes of configurations (N, 95) in their tangent spaces, and by velocities."""
+    local = matrix_from_quaternion(q[:, 3:].reshape(len(q), N_JOINTS, 4))
+    up = local[:, 0, 1]
+    angles: Floats = np.asarray(np.linalg.inv(right_jacobian(charted(local)[:, 1:])), np.float64)
+    return StateDerivatives(up / units.length_m, skew(up), angles, rate_units(units))
+
+
+def rate_units(units: Units) -> Floats:
+    """Return by what velocities are multiplied, (72,)."""
+    out = np.full(N_TANGENT, VELOCITY_S)
+    out[:3] /= units.length_m
+    return out

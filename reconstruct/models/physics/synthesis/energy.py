@@ -1,0 +1,326 @@
+"""The energy of a motion (Wei et al. 2011, eqs. 10 and 11), its gradient and its Gauss-Newton matrix.
+
+Joint torques and contact weights are not among the unknowns: for a given motion the torques that leave the least residual of eq.
+1 leave none in the rows of the joints, and the best weights are those of `loads`, so that the physics term is what the contacts
+cannot give of the six rows of the root. Sums over frames count by `PAPER_FPS` over the rate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from database.geometry.rotations import skew
+from reconstruct.models.physics.contacts import point_contacts
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT
+from reconstruct.models.physics.friction import N_EDGES, cone_basis
+from reconstruct.models.physics.synthesis.kinematics import (
+    MotionJacobians,
+    MotionKinematics,
+    jacobians_of,
+    kinematics_of,
+)
+from reconstruct.models.physics.synthesis.loads import Loads, share_loads
+from reconstruct.models.physics.synthesis.normal import NormalEquations
+from reconstruct.models.physics.synthesis.problem import (
+    EXAMPLE,
+    HEIGHT_M,
+    KEY_M,
+    KEY_RAD,
+    PAPER_FPS,
+    PHYSICS_FORCE,
+    PHYSICS_TORQUE,
+    SLIDE_M_S,
+    MotionProblem,
+)
+from reconstruct.models.physics.synthesis.statistics import statistics_terms
+
+EVEN = 0.02  # weight of the squared weights of edges, in body weights: which of many ways to share a load
+EDGE_S = 0.05  # at the beginning and end of a contact: a foot rolls onto a part and off it
+MEETING_S = 0.12  # around a key on the way
+RAMP_S = 0.08  # a contact takes its load over this time, and gives it up
+TORQUE_UNIT = 0.1  # of the weight times the height
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A motion and its energy. terms: by their names, weighted; loads: of the inner frames."""
+
+    motion: MotionKinematics
+    terms: dict[str, float]
+    loads: Loads | None
+
+    @property
+    def energy(self) -> float:
+        """The sum of the terms."""
+        return sum(self.terms.values())
+
+
+class MotionEnergy:
+    """The energy of motions of one problem."""
+
+    def __init__(self, problem: MotionProblem) -> None:
+        self.problem = problem
+        self.dynamics = problem.dynamics()
+        self.dt_s = 1.0 / problem.fps
+        self.share = PAPER_FPS / problem.fps
+        points = problem.body.contacts
+        self.n_points = len(points)
+        self.down = point_contacts(points, problem.parts)
+        self.still = _inner(self.down, max(1, round(EDGE_S * problem.fps)))
+        self.level_m = problem.level_m[points.foot, points.part]
+        self.normal = problem.surroundings.normal
+        self.B = cone_basis(problem.surroundings.friction, self.normal)
+        self.trust = _trust(problem)
+        self.even = _evenness(self.down, problem.fps)[1:-1]
+        self.carrying = np.repeat(self.down[1:-1], N_EDGES, axis=1)
+        height = problem.body.skeleton.height_m
+        self.wrench_unit = np.repeat([PHYSICS_FORCE, PHYSICS_TORQUE * height], 3) * problem.weight_n
+        self.torque_unit = TORQUE_UNIT * height * problem.weight_n
+
+    def evaluate(self, q: Floats) -> Evaluated:
+        """Return the energy of a motion (N, 95)."""
+        return self._evaluated(q, None)[0]
+
+    def linearise(self, q: Floats) -> tuple[Evaluated, NormalEquations]:
+        """Return the energy of a motion with its gradient and Gauss-Newton matrix by frames."""
+        normal = NormalEquations(len(q))
+        return self._evaluated(q, normal)[0], normal
+
+    def _evaluated(self, q: Floats, normal: NormalEquations | None) -> tuple[Evaluated, NormalEquations | None]:
+        motion = kinematics_of(self.dynamics, q, self.dt_s)
+        by = None if normal is None else jacobians_of(self.dynamics, motion, self.dt_s)
+        weights = self.problem.weights
+        terms = {
+            "keys": self._keys(motion, normal),
+            "paths": self._paths(motion, normal),
+            "contacts": self._contacts(motion, by, normal),
+        }
+        if self.problem.example is not None and weights.example > 0.0:
+            terms["example"] = self._example(motion, normal, self.problem.example)
+        loads = None
+        if self.problem.field is not None:
+            terms |= statistics_terms(self.problem, motion, by, normal)
+        if weights.physics > 0.0:
+            terms["physics"], loads = self._physics(motion, by, normal)
+            if weights.torque > 0.0:
+                terms["torque"] = self._torques(motion, loads, normal)
+        return Evaluated(motion, terms, loads), normal
+
+    def _keys(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+        """Key poses: the whole configuration."""
+        total = 0.0
+        unit = np.full(N_TANGENT, KEY_RAD)
+        unit[:3] = KEY_M
+        scale = np.sqrt(self.problem.weights.constraints) / unit
+        for key in self.problem.keys:
+            at = motion.q[key.frame]
+            r = scale * self.dynamics.difference(key.q[None], at[None])[0]
+            total += 0.5 * float(r @ r)
+            if normal is not None:
+                J = scale[:, None] * self.dynamics.difference_derivatives(key.q, at)[1]
+                normal.add_single(np.array([key.frame]), J[None], r[None])
+        return total
+
+    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, example: Floats) -> float:
+        """Nearness to an example."""
+        scale = np.sqrt(self.problem.weights.example * self.share * self.trust)[:, None] / EXAMPLE
+        r = scale * self.dynamics.difference(example, motion.q)
+        if normal is not None:
+            pairs = zip(example, motion.q, strict=True)
+            J = scale[:, None] * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
+            normal.add_single(np.arange(len(r)), J, r)
+        return 0.5 * float((r**2).sum())
+
+    def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
+        """Key trajectories: places of joints."""
+        total = 0.0
+        scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
+        for path in self.problem.paths:
+            for frame, wanted in zip(path.frames.tolist(), path.position_m, strict=True):
+                r = scale * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
+                total += 0.5 * float(r @ r)
+                if normal is not None:
+                    J = self.dynamics.point_jacobian(motion.q[frame], [path.joint], np.zeros((1, 3)))
+                    normal.add_single(np.array([frame]), scale * J, r[None])
+        return total
+
+    def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:
+        """Contacts: points that carry weight are on the ground and do not move, while they roll excepted; none is below it."""
+        p = motion.point_m[:, : self.n_points]
+        over = p @ self.normal - self.level_m
+        pressed = self.still | (over < 0.0)
+        weight = np.sqrt(self.problem.weights.constraints * self.share)
+        height = weight / HEIGHT_M * np.where(pressed, over, 0.0)
+        both = self.still[1:] & self.still[:-1]
+        slide = weight * self.problem.fps / SLIDE_M_S * both[..., None] * np.diff(p, axis=0)
+        if normal is not None and by is not None:
+            J = by.point[:, : self.n_points]
+            normal.add_single(
+                np.arange(len(p)), weight / HEIGHT_M * pressed[..., None] * np.einsum("i,npij->npj", self.normal, J), height
+            )
+            scaled = (weight * self.problem.fps / SLIDE_M_S * both)[:, :, None, None]
+            n = len(p) - 1
+            first, second = -(scaled * J[:-1]).reshape(n, -1, N_TANGENT), (scaled * J[1:]).reshape(n, -1, N_TANGENT)
+            normal.add_pairs(first, second, slide.reshape(n, -1))
+        return 0.5 * float((height**2).sum() + (slide**2).sum())
+
+    def wrench(self, motion: MotionKinematics) -> tuple[Floats, Floats, Floats]:
+        """Return what contacts have to give in the hips' axes, (N - 2, 6); that of each edge, (N - 2, 6, 4 P); external (N - 2,
+        E, 3).
+        """
+        inner = slice(1, -1)
+        root = motion.root[inner]
+        arm = motion.point_m[inner] - motion.q[inner, None, :3]
+        edges = np.einsum("nji,jk->nik", root, self.B)  # in the hips' axes
+        local = np.einsum("npj,nji->npi", arm[:, : self.n_points], root)
+        n = len(root)
+        A = np.empty((n, N_ROOT, self.n_points, N_EDGES))
+        A[:, :3] = edges[:, :, None, :]
+        A[:, 3:] = np.moveaxis(np.cross(local[:, :, None, :], np.swapaxes(edges, 1, 2)[:, None]), 3, 1)
+        external = self._external(motion)
+        need = motion.u[:, :N_ROOT].copy()
+        if external.shape[1]:
+            need[:, :3] -= np.einsum("nei,nij->nj", external, root)
+            torque = np.cross(arm[:, self.n_points :], external).sum(axis=1)
+            need[:, 3:] -= np.einsum("ni,nij->nj", torque, root)
+        return need, A.reshape(n, N_ROOT, -1), external
+
+    def _external(self, motion: MotionKinematics) -> Floats:
+        """Return the external forces of the inner frames, (N - 2, E, 3) [N] world."""
+        external = self.problem.external
+        out = np.zeros((len(motion.v), len(external), 3))
+        for k, force in enumerate(external):
+            rows = np.arange(1, len(motion.v) + 1)
+            on = (rows >= force.first) & (rows < force.stop)
+            spring = force.stiffness * (force.anchor_m - motion.point_m[1:-1, self.n_points + k])
+            out[:, k] = on[:, None] * (force.force_n + spring)
+        return out
+
+    def _physics(
+        self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None
+    ) -> tuple[float, Loads]:
+        """Physics (eq. 7): the rows of the root that contacts cannot give."""
+        need, external, shared = self._shared(motion)
+        loads, scaled, unit, even = shared
+        value = 0.5 * float((loads.residual**2).sum() + (even * loads.weight**2).sum())
+        if normal is not None and by is not None:
+            J = self._wrench_jacobian(motion, by, need, loads, external) / unit[:, None]
+            inner = np.einsum("nik,njk->nij", scaled / loads.slack[:, None, :], scaled)
+            P = np.linalg.inv(np.eye(N_ROOT) + inner)
+            normal.add_triple_forms(np.swapaxes(J, 1, 2) @ (P @ J), np.einsum("nri,nr->ni", J, loads.residual))
+        return value, loads
+
+    def kinematics(self, q: Floats) -> MotionKinematics:
+        """Return what follows from configurations (N, 95)."""
+        return kinematics_of(self.dynamics, q, self.dt_s)
+
+    def loads(self, motion: MotionKinematics) -> tuple[Loads, Floats]:
+        """Return the best loads of a motion and the unit of their residual, (6,) [N, Nm]."""
+        _, _, (loads, _, unit, _) = self._shared(motion)
+        return loads, unit
+
+    def _shared(self, motion: MotionKinematics) -> tuple[Floats, Floats, tuple[Loads, Floats, Floats, Floats]]:
+        """Return what contacts have to give, external forces, and the loads with A, its unit, and the evenness."""
+        need, A, external = self.wrench(motion)
+        unit = self.wrench_unit / np.sqrt(max(self.problem.weights.physics, 1e-6) * self.share)
+        scaled = A * self.problem.weight_n / unit[:, None] * self.carrying[:, None, :]
+        even = self.even * self.share
+        return need, external, (share_loads(scaled, need / unit, even), scaled, unit, even)
+
+    def forces_n(self, loads: Loads) -> Floats:
+        """Return the forces on the contact points of the inner frames, (N - 2, P, 3) [N] world."""
+        weights = loads.weight.reshape(len(loads.weight), self.n_points, N_EDGES)
+        barred = ~self.down[1:-1]
+        return np.asarray(self.problem.weight_n * np.einsum("ik,npk->npi", self.B, np.where(barred[..., None], 0.0, weights)))
+
+    def _wrench_jacobian(
+        self, motion: MotionKinematics, by: MotionJacobians, need: Floats, loads: Loads, external: Floats
+    ) -> Floats:
+        """Return the derivatives of the root's rows less contacts and external forces, weights fixed: (N - 2, 6, 216)."""
+        T = N_TANGENT
+        root, arm = motion.root[1:-1], motion.point_m[1:-1] - motion.q[1:-1, None, :3]
+        force = np.concatenate([self.forces_n(loads), external], axis=1)
+        J = by.u[:, :N_ROOT].copy()
+        total, torque = force.sum(axis=1), np.cross(arm, force).sum(axis=1)
+        turned = np.swapaxes(root, 1, 2)
+        F, M = np.einsum("nij,nj->ni", turned, total), np.einsum("nij,nj->ni", turned, torque)
+        points = by.point[1:-1].copy()
+        points[:, :, :, :3] -= root[:, None]  # arms: the hips move by root @ change
+        own = -np.einsum("npij,npjk->nik", skew(force), points)
+        change = np.zeros((len(root), N_ROOT, T))
+        change[:, :3, 3:6], change[:, 3:, 3:6] = skew(F), skew(M)
+        change[:, 3:] += turned @ own
+        for k, spring in enumerate(self.problem.external):
+            if spring.stiffness > 0.0:
+                rows = np.arange(1, len(root) + 1)
+                on = ((rows >= spring.first) & (rows < spring.stop)).astype(float)
+                moved = -spring.stiffness * on[:, None, None] * by.point[1:-1, self.n_points + k]
+                change[:, :3] += turned @ moved
+                change[:, 3:] += turned @ (skew(arm[:, self.n_points + k]) @ moved)
+        J[:, :, T : 2 * T] -= change
+        return J
+
+    def torques(self, motion: MotionKinematics, loads: Loads) -> Floats:
+        """Return u less contacts and external forces of the inner frames, (N - 2, 72)."""
+        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
+        pin, model, data = self.dynamics._pin, self.dynamics.model, self.dynamics.data
+        rows = zip(motion.q[1:-1], motion.v, motion.a, force, strict=True)
+        return np.array([pin.rnea(model, data, q, v, a, self.dynamics._external(q, f)) for q, v, a, f in rows])
+
+    def _torques(self, motion: MotionKinematics, loads: Loads, normal: NormalEquations | None) -> float:
+        """The squared joint torques, weights of contacts fixed in the derivatives."""
+        scale = np.sqrt(self.problem.weights.torque * self.share) / self.torque_unit
+        if normal is None:
+            return 0.5 * float(((scale * self.torques(motion, loads)[:, N_ROOT:]) ** 2).sum())
+        force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
+        T = N_TANGENT
+        J, r = np.empty((len(force), T - N_ROOT, 3 * T)), np.empty((len(force), T - N_ROOT))
+        for t, f in enumerate(force):
+            before, at, after = motion.q[t], motion.q[t + 1], motion.q[t + 2]
+            A, B = self.dynamics.difference_derivatives(at, after)
+            C, D = self.dynamics.difference_derivatives(at, before)
+            by = self.dynamics.force_derivatives(at, motion.v[t], motion.a[t], f)
+            h = self.dt_s
+            blocks = (
+                by.by_v @ (-D / (2.0 * h)) + by.by_a @ (D / h**2),
+                by.by_q + by.by_v @ ((A - C) / (2.0 * h)) + by.by_a @ ((A + C) / h**2),
+                by.by_v @ (B / (2.0 * h)) + by.by_a @ (B / h**2),
+            )
+            J[t] = scale * np.concatenate(blocks, axis=1)[N_ROOT:]
+            r[t] = scale * by.u[N_ROOT:]
+        normal.add_triples(J, r)
+        return 0.5 * float((r**2).sum())
+
+
+def _evenness(down: Bools, fps: float) -> Floats:
+    """Return the weights e_k of the squared weights, (N, 4 P), EVEN where there is no contact: large next to the beginning and
+    end of a contact.
+    """
+    n = len(down)
+    since, until = np.zeros(down.shape), np.zeros(down.shape)
+    for t in range(n):
+        since[t] = np.where(down[t], (since[t - 1] + 1.0) if t else RAMP_S * fps + 1.0, 0.0)
+    for t in range(n - 1, -1, -1):
+        until[t] = np.where(down[t], (until[t + 1] + 1.0) if t < n - 1 else RAMP_S * fps + 1.0, 0.0)
+    share = np.clip(np.minimum(since, until) / (RAMP_S * fps + 1.0), 1e-3, 1.0)
+    return np.repeat(np.where(down, EVEN / share**2, EVEN), N_EDGES, axis=1)
+
+
+def _trust(problem: MotionProblem) -> Floats:
+    """Return how far each frame is to stay near the example, (N,): hardly next to keys on the way, where two stretches meet."""
+    out = np.ones(problem.n_frames)
+    frames = np.arange(problem.n_frames)
+    for key in problem.keys:
+        if 0 < key.frame < problem.n_frames - 1:
+            out *= 1.0 - 0.95 * np.exp(-(((frames - key.frame) / (MEETING_S * problem.fps)) ** 2))
+    return out
+
+
+def _inner(down: Bools, edge: int) -> Bools:
+    """Return contacts without their first and last frames, but for those of the motion: (N, P) -> (N, P)."""
+    padded = np.pad(down, ((edge, edge), (0, 0)), mode="edge")
+    out = down.copy()
+    for k in range(2 * edge + 1):
+        out &= padded[k : k + len(down)]
+    return out

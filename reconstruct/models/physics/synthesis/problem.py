@@ -1,0 +1,145 @@
+"""What is asked of a synthesised motion, and the weights and units of what it is judged by."""
+
+from dataclasses import dataclass, replace
+from dataclasses import field as made
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints, ReadOnlyArrays
+from reconstruct.models.physics.body import Body, ContactPoints
+from reconstruct.models.physics.contacts import N_FEET
+from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.field.field import ForceField
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units, units_of
+
+PAPER_FPS = 30.0  # sums over frames are worth as much as at this rate
+KEY_M, KEY_RAD = 0.025, 0.05  # units of the constraints: with a weight of 1000 deviations of 0.8 mm, 0.1 degrees
+EXAMPLE = 0.1  # rad and m
+HEIGHT_M, SLIDE_M_S = 0.15, 1.0
+PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times the height: with 100, deviations of 1 and 0.2 %
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisWeights:
+    """Weights of eqs. 10 and 11, the paper's by default, and three of our own.
+
+    torque: of the squared joint torques, for motion without a force field; example: of the distance from the motion that the
+    search begins with, which holds what nothing else decides, as the path of a step; log_variance: of the logarithm of the
+    field's variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
+    """
+
+    constraints: float = 1000.0
+    first: float = 1.0
+    field: float = 1.0
+    physics: float = 100.0
+    force_subspace: float = 10.0
+    state_subspace: float = 10.0
+    torque: float = 0.0
+    example: float = 40.0
+    log_variance: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPose(ReadOnlyArrays):
+    """A configuration (95,) that the motion has in a frame."""
+
+    frame: int
+    q: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPath(ReadOnlyArrays):
+    """Where a joint is in some frames, (F,): position_m (F, 3) world."""
+
+    joint: int
+    frames: Ints
+    position_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalForce(ReadOnlyArrays):
+    """A force on a point of a joint in frames first..stop-1.
+
+    at_m: in the joint's frame, (3,) [m]; force_n: constant, (3,) [N] world; stiffness: of a spring to anchor_m, (3,) [m] world,
+    in N/m, 0 for none.
+    """
+
+    joint: int
+    at_m: Floats
+    first: int
+    stop: int
+    force_n: Floats
+    stiffness: float = 0.0
+    anchor_m: Floats = made(default_factory=lambda: np.zeros(3))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings(ReadOnlyArrays):
+    """gravity_m_s2: (3,); friction: of the ground; slope: rise of the ground along x and z, (2,)."""
+
+    gravity_m_s2: Floats = made(default_factory=lambda: np.array([0.0, -STANDARD_GRAVITY, 0.0]))
+    friction: float = 0.8
+    slope: Floats = made(default_factory=lambda: np.zeros(2))
+
+    @property
+    def normal(self) -> Floats:
+        """The ground's normal, (3,)."""
+        n = np.array([-self.slope[0], 1.0, -self.slope[1]])
+        return np.asarray(n / np.linalg.norm(n))
+
+    def height_m(self, x_m: Floats, z_m: Floats) -> Floats:
+        """Return the height of the ground."""
+        return np.asarray(self.slope[0] * x_m + self.slope[1] * z_m)
+
+
+@dataclass(frozen=True, slots=True)
+class MotionProblem:
+    """A motion of n frames that is wanted.
+
+    parts: which parts of the feet carry weight, (N, 2, 3); level_m: height of each over the ground when it stands, (2, 3) [m];
+    units: of states and forces, those of the body before it was changed; field: None for physics alone;
+    example: a motion (N, 95) to stay near, None for none.
+    """
+
+    body: Body
+    units: Units
+    field: ForceField | None
+    fps: float
+    parts: Bools
+    level_m: Floats
+    keys: tuple[KeyPose, ...]
+    paths: tuple[KeyPath, ...] = ()
+    external: tuple[ExternalForce, ...] = ()
+    surroundings: Surroundings = made(default_factory=Surroundings)
+    weights: SynthesisWeights = made(default_factory=SynthesisWeights)
+    example: Floats | None = None
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames."""
+        return len(self.parts)
+
+    @property
+    def weight_n(self) -> float:
+        """The unit of forces: the weight that the body has, on earth where there is no gravity."""
+        gravity = float(np.linalg.norm(self.surroundings.gravity_m_s2))
+        return self.body.total_kg * (gravity if gravity > 0.1 * STANDARD_GRAVITY else STANDARD_GRAVITY)
+
+    def dynamics(self) -> Dynamics:
+        """Return the body's dynamics; after its contact points come the points of the external forces."""
+        points = self.body.contacts
+        if not self.external:
+            return Dynamics(self.body, self.surroundings.gravity_m_s2)
+        more = ContactPoints(
+            (*points.names, *(f"external{k}" for k in range(len(self.external)))),
+            np.concatenate([points.joint, [each.joint for each in self.external]]).astype(np.int64),
+            np.concatenate([points.offset_m, [each.at_m for each in self.external]]),
+            np.concatenate([points.foot, np.full(len(self.external), N_FEET)]).astype(np.int64),
+            np.concatenate([points.part, np.zeros(len(self.external))]).astype(np.int64),
+        )
+        return Dynamics(replace(self.body, contacts=more), self.surroundings.gravity_m_s2)
+
+
+def own_units(body: Body) -> Units:
+    """Return the units of an unchanged body."""
+    return units_of(body)

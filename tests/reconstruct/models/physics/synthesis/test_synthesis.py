@@ -1,0 +1,177 @@
+"""Synthesis: derivatives, the banded system, loads, and motion that obeys eq. 1."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from database.builtin.catalog import builtin_clip
+from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.field.field import ForceField
+from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.train import FPS, FieldMotion, FieldOptions, train_field
+from reconstruct.models.physics.synthesis.animate import window, windows_of
+from reconstruct.models.physics.synthesis.energy import MotionEnergy
+from reconstruct.models.physics.synthesis.loads import share_loads
+from reconstruct.models.physics.synthesis.measure import measure
+from reconstruct.models.physics.synthesis.normal import KnotSystem, NormalEquations, damped_step
+from reconstruct.models.physics.synthesis.problem import (
+    ExternalForce,
+    KeyPath,
+    KeyPose,
+    MotionProblem,
+    Surroundings,
+    SynthesisWeights,
+)
+from reconstruct.models.physics.synthesis.solve import SolveOptions, solve
+from reconstruct.models.physics.synthesis.start import from_examples, interpolated
+
+FIRST = 100
+
+
+@pytest.fixture(scope="module")
+def walk() -> FieldMotion:
+    return field_motion(builtin_clip("walk"), 70.0)
+
+
+@pytest.fixture(scope="module")
+def field(walk: FieldMotion) -> ForceField:
+    return train_field("walk", [walk], FieldOptions(inducing=80, learning=300, steps=15))
+
+
+def _problem(walk: FieldMotion, field: ForceField | None, n: int) -> MotionProblem:
+    body = body_of(walk.skeleton, 70.0)
+    q = walk.q[FIRST : FIRST + n]
+    keys = (KeyPose(0, q[0]), KeyPose(n - 1, q[-1]))
+    return MotionProblem(body, units_of(body), field, FPS, walk.parts[FIRST : FIRST + n], walk.level_m, keys)
+
+
+def _moved(walk: FieldMotion, n: int) -> np.ndarray:
+    """Return a motion that breaks every term a little."""
+    rng = np.random.default_rng(4)
+    slow = np.cumsum(rng.normal(size=(n, N_TANGENT)) * 2e-3, axis=0)
+    return Dynamics(body_of(walk.skeleton, 70.0)).integrate(walk.q[FIRST : FIRST + n], slow)
+
+
+WEIGHTS = {
+    "all": SynthesisWeights(),
+    "statistics": SynthesisWeights(constraints=0.0, physics=0.0, first=3.0),
+    "physics": SynthesisWeights(constraints=0.0, field=0.0, first=0.0),
+    "torques": SynthesisWeights(constraints=0.0, field=0.0, first=0.0, physics=1e-6, torque=2.0),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_gradient_is_that_of_central_differences(walk, field, weights):
+    n = 10
+    pull = ExternalForce(10, np.array([0.0, 0.1, -0.1]), 3, 8, np.array([20.0, 3.0, -30.0]), 60.0, np.array([0.2, 1.0, -1.0]))
+    path = KeyPath(7, np.array([4, 5]), np.zeros((2, 3)))
+    around = Surroundings(slope=np.array([0.05, -0.02]))
+    problem = replace(_problem(walk, field, n), paths=(path,), external=(pull,), surroundings=around, weights=WEIGHTS[weights])
+    if weights == "torques":  # their derivatives leave the loads of contacts as they are
+        problem = replace(problem, parts=np.zeros((n, 2, 3), bool))
+    energy, q = MotionEnergy(problem), _moved(walk, n)
+    _, normal = energy.linearise(q)
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        direction = rng.normal(size=(n, N_TANGENT)) * (rng.random((n, N_TANGENT)) < 0.1)
+        ahead, behind = (energy.evaluate(energy.dynamics.integrate(q, s * direction)).energy for s in (1e-6, -1e-6))
+        slope = (ahead - behind) / 2e-6
+        assert abs((normal.gradient * direction).sum() - slope) < 2e-3 * abs(slope) + 1e-2
+
+
+def test_the_banded_system_is_the_dense_one():
+    rng = np.random.default_rng(2)
+    n = 9
+    normal = NormalEquations(n)
+    J, r = rng.normal(size=(n - 2, 4, 3 * N_TANGENT)), rng.normal(size=(n - 2, 4))
+    first, second, pairs = rng.normal(size=(n - 1, 2, 72)), rng.normal(size=(n - 1, 2, 72)), rng.normal(size=(n - 1, 2))
+    single, alone = rng.normal(size=(n, 90, 72)), rng.normal(size=(n, 90))
+    normal.add_triples(J, r)
+    normal.add_pairs(first, second, pairs)
+    normal.add_single(np.arange(n), single, alone)
+    rows, residuals = [], []
+    for t in range(n):
+        for blocks, start, values in ((J, t, r), (np.concatenate([first, second], axis=2), t, pairs), (single, t, alone)):
+            if t < len(blocks):
+                row = np.zeros((blocks.shape[1], n * 72))
+                row[:, start * 72 : start * 72 + blocks.shape[2]] = blocks[t]
+                rows.append(row)
+                residuals.append(values[t])
+    system = KnotSystem(n, 2)
+    whole = np.concatenate(rows) @ np.kron(system.S, np.eye(72))
+    gradient = whole.T @ np.concatenate(residuals)
+    H = whole.T @ whole
+    wanted = np.linalg.solve(H + 0.1 * np.eye(len(H)), -gradient)
+    np.testing.assert_allclose(damped_step(*system.system(normal), 0.1).ravel(), wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_loads_are_those_of_nonnegative_least_squares():
+    rng = np.random.default_rng(3)
+    A, r = 50.0 * rng.normal(size=(6, 6, 20)), 30.0 * rng.normal(size=(6, 6))
+    even = 0.02 * 10.0 ** rng.integers(0, 4, size=(6, 20))
+    got = share_loads(A, r, even)
+    for t in range(6):
+        wanted, _ = nnls(np.vstack([A[t], np.diag(np.sqrt(even[t]))]), np.concatenate([r[t], np.zeros(20)]))
+        np.testing.assert_allclose(got.weight[t], wanted, atol=1e-5)
+
+
+def test_without_contacts_the_body_falls_freely(walk):
+    n = 20
+    problem = _problem(walk, None, n)
+    in_air = walk.q[FIRST : FIRST + n].copy()
+    in_air[:, 1] += 1.0
+    keys = (KeyPose(0, in_air[0]), KeyPose(n - 1, in_air[-1]))
+    weights = SynthesisWeights(torque=0.1)
+    problem = replace(problem, parts=np.zeros((n, 2, 3), bool), keys=keys, weights=weights)
+    got = solve(problem, interpolated(problem.dynamics(), keys, n), SolveOptions(30, 1e-5))
+    dynamics = Dynamics(problem.body)
+    center = np.array([dynamics.center_of_mass(row) for row in got.q])
+    fall = np.diff(center, 2, axis=0) * FPS**2
+    np.testing.assert_allclose(fall[2:-2], np.broadcast_to([0.0, -9.81, 0.0], (n - 6, 3)), atol=0.4)
+
+
+def test_a_walk_between_two_poses_obeys_the_equations_of_motion(walk, field):
+    n = 40
+    problem = _problem(walk, field, n)
+    first = from_examples(field, problem.dynamics(), problem.keys, problem.parts, problem.units, n, FPS)
+    got = solve(problem, first.q, SolveOptions(25))
+    before, after = (measure(problem, q) for q in (first.q, got.q))
+    assert after.residual_force < 0.02 and after.residual_force < before.residual_force
+    assert after.slide_m < 0.001 and after.outside_cone == 0.0
+    apart = problem.dynamics().difference(walk.q[[FIRST, FIRST + n - 1]], got.q[[0, -1]])
+    assert np.abs(apart).max() < 0.02
+
+
+def test_ctrl_c_keeps_the_motion_so_far(walk, field):
+    problem = _problem(walk, field, 12)
+
+    def stop(step: int, energy: float) -> None:
+        raise KeyboardInterrupt
+
+    start = _moved(walk, 12)
+    got = solve(problem, start, SolveOptions(10, report=stop))
+    assert got.interrupted and got.found.energy < MotionEnergy(problem).evaluate(start).energy
+
+
+def test_long_motion_is_solved_in_windows_that_go_on_where_the_last_one_was():
+    ranges = windows_of(400, FPS)
+    assert ranges[0][0] == 0 and ranges[-1][1] == 400 and all(b[0] < a[1] for a, b in pairwise(ranges))
+    assert windows_of(60, FPS) == [(0, 60)]
+
+
+def test_a_window_begins_as_the_motion_does_there(walk, field):
+    n = 40
+    problem = _problem(walk, field, n)
+    q = walk.q[FIRST : FIRST + n]
+    part = window(replace(problem, example=q), 20, 35, q)
+    frames = {key.frame: key.q for key in part.keys}
+    assert sorted(frames) == [0, 1, 2, 14] and part.n_frames == 15 and part.weights.first == 0.0
+    np.testing.assert_array_equal(frames[1], q[21])
+    np.testing.assert_array_equal(part.example, q[20:35])
+    got = solve(part, _moved(walk, n)[20:35], SolveOptions(15))
+    assert np.abs(problem.dynamics().difference(q[20:23], got.q[:3])).max() < 0.01

@@ -1,0 +1,71 @@
+"""`duocap physics animate`: a motion from a script."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from tools.arguments import check_folders, with_settings
+from tools.progress import progress_bar
+
+Script = Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/physics.md.", show_default=False)]
+Out = Annotated[
+    list[Path],
+    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
+]
+Motions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--motions", metavar="FOLDER", help="Where motions are; default with the script; repeatable.", show_default=False
+    ),
+]
+Field = Annotated[
+    Path | None,
+    typer.Option("--field", metavar="FILE.forces", help="Another force field than the script's.", show_default=False),
+]
+Start = Annotated[
+    Path | None,
+    typer.Option("--before", metavar="FILE", help="Write the motion without physics as well.", show_default=False),
+]
+Steps = Annotated[int, typer.Option("--steps", min=1, max=1000, help="Steps of the search in each window, at most.")]
+
+
+@with_settings
+def animate(
+    _settings: Settings,
+    script: Script,
+    *,
+    out: Out,
+    motions: Motions = None,
+    field: Field = None,
+    before: Start = None,
+    steps: Steps = 30,
+) -> None:
+    """Make a motion from a few key poses that obeys the laws of motion. Ctrl-C keeps what is there."""
+    from dataclasses import replace
+
+    from reconstruct.models.physics.library import pinocchio
+    from reconstruct.models.physics.synthesis.animate import AnimateOptions
+    from tools.export import wanted_files, write_take
+    from tools.physics.animate import AnimateTask, animated, animation_lines
+    from tools.physics.script import read_script
+
+    check_folders(*out, before)
+    files = wanted_files(script, out, ())
+    others = [] if before is None else wanted_files(script, [before], ())
+    pinocchio()
+    task = AnimateTask(read_script(script), motions or [script.parent], field, options=AnimateOptions(steps, steps))
+    with progress_bar("animating") as show:
+        made = animated(task, lambda done, total: show(done, total))
+    for line in animation_lines(made):
+        typer.echo(line)
+    notes = (*(("interrupted: the motion so far is kept",) if made.interrupted else ()), *made.notes)
+    for words in notes:
+        typer.echo(f"duocap: warning: {words}", err=True)
+    for wanted in files:
+        write_take(wanted, made.take(script.stem), None)
+        typer.echo(f"{wanted.file}: {len(made.q)} frames ({wanted.format})")
+    for wanted in others:
+        write_take(wanted, replace(made, q=made.start).take(script.stem), None)
+        typer.echo(f"{wanted.file}: {len(made.q)} frames, without physics ({wanted.format})")

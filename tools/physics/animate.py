@@ -1,0 +1,250 @@
+"""From a script to a motion: files read, the problem made, solved and judged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from config.arrays import Bools, Floats
+from config.errors import DuocapError
+from config.joints import JOINTS
+from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
+from reconstruct.models.physics.body import body_of
+from reconstruct.models.physics.dynamics import Dynamics, poses
+from reconstruct.models.physics.field.field import ForceField
+from reconstruct.models.physics.field.file import SUFFIX, read_field
+from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.train import FPS, FieldMotion
+from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
+from reconstruct.models.physics.synthesis.kinematics import joint_positions
+from reconstruct.models.physics.synthesis.measure import MotionFigures, measure
+from reconstruct.models.physics.synthesis.problem import (
+    ExternalForce,
+    KeyPath,
+    KeyPose,
+    MotionProblem,
+    Surroundings,
+)
+from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
+from reconstruct.pose import TrackingState
+from stream.export.take import Take, TakeInfo
+from tools.physics.motion import read_motion
+from tools.physics.script import KeyAsked, MotionScript, PathAsked
+from tools.physics.train import clip_of
+
+MIN_FRAMES = 8
+UNLIKE = 3.0  # distance of the nearest example from which on the user is told
+ALLOWED_RESIDUAL, ALLOWED_KEY_M, ALLOWED_SLIDE_M, ALLOWED_FLOAT_M = 0.02, 0.02, 0.001, 0.01
+TALLER = 0.15  # of the height, between the body and that of the field
+
+
+@dataclass(frozen=True, slots=True)
+class AnimateTask:
+    """A script; the folders in which its motions and fields are; field_file: another than the script's, None for that."""
+
+    script: MotionScript
+    motions: Sequence[Path]
+    field_file: Path | None = None
+    options: AnimateOptions = field(default_factory=AnimateOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Animation:
+    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result."""
+
+    problem: MotionProblem
+    first: FirstMotion
+    start: Floats
+    q: Floats
+    figures: tuple[MotionFigures, MotionFigures]
+    seconds: tuple[float, float]
+    interrupted: bool
+    notes: tuple[str, ...]
+
+    def take(self, name: str) -> Take:
+        """Return the motion as a take."""
+        n = len(self.q)
+        rotvec, root_m = poses(self.q)
+        states = (TrackingState.TRACKING,) * n
+        seconds = np.arange(n) / self.problem.fps
+        return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=TakeInfo(source=name))
+
+
+class MotionFiles:
+    """The motions that a script names, each read once."""
+
+    def __init__(self, folders: Sequence[Path], script: Path, mass_kg: float | None) -> None:
+        self.folders, self.script, self.mass_kg = folders, script, mass_kg
+        self.read: dict[str, FieldMotion] = {}
+
+    def __getitem__(self, name: str) -> FieldMotion:
+        """Return a motion. Raises DuocapError: there is none such, or it has gaps."""
+        if name not in self.read:
+            found = [folder / name for folder in self.folders if (folder / name).exists()]
+            if not found:
+                places = ", ".join(map(str, self.folders))
+                raise DuocapError(f"{self.script}: no motion {name} in {places}; name its folder by --motions")
+            path = found[0]
+            motion = read_motion(path)
+            longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+            self.read[name] = field_motion(clip_of(motion, longest), self.mass_kg)
+        return self.read[name]
+
+    def row(self, name: str, at_s: float) -> int:
+        """Return the row of a time of a motion. Raises DuocapError: it ends before."""
+        motion = self[name]
+        row = round(at_s * FPS)
+        if row >= len(motion.q):
+            raise DuocapError(f"{self.script}: {name} at {at_s:g} s: it ends at {(len(motion.q) - 1) / FPS:.2f} s")
+        return row
+
+
+def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
+    """Return the motion of a script. Raises DuocapError: the script cannot be followed."""
+    script = task.script
+    files = MotionFiles(task.motions, script.file, script.mass_kg)
+    learned = read_field(_field_file(task))
+    problem, notes = _problem(task, files, learned)
+    dynamics = problem.dynamics()
+    given = _parts(script, files, problem.n_frames)
+    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps)
+    if first.distance > UNLIKE:
+        notes.append(
+            f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
+        )
+    q = first.q.copy()
+    q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
+    level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
+    problem = near_example(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
+    got = animate(problem, q, task.options, progress)
+    figures = measure(problem, got.start), measure(problem, got.q)
+    return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))
+
+
+def _field_file(task: AnimateTask) -> Path:
+    """Return the file of the force field: beside the script, in the folder of motions, or as it is."""
+    if task.field_file is not None:
+        return task.field_file
+    name = task.script.field if task.script.field.endswith(SUFFIX) else task.script.field + SUFFIX
+    for folder in (task.script.file.parent, *task.motions, Path()):
+        if (folder / name).exists():
+            return folder / name
+    raise DuocapError(f"{task.script.file}: no force field {name}; train one with `duocap physics train`, or give it by --field")
+
+
+def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tuple[MotionProblem, list[str]]:
+    """Return the problem of a script, its contacts still empty, and what the user should know."""
+    script = task.script
+    n = round(script.seconds * script.fps) + 1
+    if n < MIN_FRAMES:
+        raise DuocapError(f"{script.file}: {n} frames are too few for a motion; give more seconds, or a higher fps")
+    skeleton = files[script.keys[0].file].skeleton
+    body = body_of(skeleton, files[script.keys[0].file].mass_kg)
+    units = units_of(body)
+    for load in script.loads:
+        body = body.with_load(JOINTS[load.joint], load.kg)
+    notes = []
+    if abs(skeleton.height_m / learned.skeleton.height_m - 1.0) > TALLER:
+        notes.append(
+            f"the body is {skeleton.height_m:.2f} m tall, {learned.name} was learned of {learned.skeleton.height_m:.2f} m"
+        )
+    around = Surroundings(np.array([0.0, -script.gravity, 0.0]), script.friction, script.slope)
+    keys = tuple(_key(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
+    dynamics = Dynamics(body)
+    paths = tuple(_path(path, files, script, dynamics) for path in script.paths)
+    external = tuple(
+        ExternalForce(
+            force.joint,
+            force.at_m,
+            round(force.first_s * script.fps),
+            round(force.last_s * script.fps) + 1,
+            force.newton,
+            force.stiffness,
+            force.anchor_m,
+        )
+        for force in script.forces
+    )
+    parts = np.zeros((n, 2, 3), bool)
+    return (
+        MotionProblem(body, units, learned, script.fps, parts, np.zeros((2, 3)), keys, paths, external, around, script.weights),
+        notes,
+    )
+
+
+def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
+    """Return a key pose on the ground where it is wanted."""
+    q = files[asked.file].q[files.row(asked.file, asked.at_s)].copy()
+    if asked.turn_deg:
+        R = rotation_about((0.0, 1.0, 0.0), np.radians(asked.turn_deg))
+        q[3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[3:7]))
+    if asked.place_m is not None:
+        q[[0, 2]] = asked.place_m
+    q[1] += around.height_m(q[0], q[2])
+    return KeyPose(round(asked.time_s * script.fps), q)
+
+
+def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
+    """Return the path of a joint as it is in a file."""
+    frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
+    times = asked.from_s + (frames - frames[0]) / script.fps
+    files.row(asked.file, float(times[-1]))
+    rows = np.rint(times * FPS).astype(int)
+    return KeyPath(asked.joint, frames, joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
+
+
+def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
+    """Return the contacts that a script gives, (N, 2, 3), None where it leaves them to the nearest example."""
+    if script.contacts is not None:
+        name, first_s, last_s = script.contacts
+        first, last = files.row(name, first_s), files.row(name, last_s)
+        return np.asarray(files[name].parts[np.rint(np.linspace(first, last, n)).astype(int)])
+    if not script.parts:
+        return None
+    parts = np.zeros((n, 2, 3), bool)
+    for contact in script.parts:
+        parts[round(contact.first_s * script.fps) : round(contact.last_s * script.fps) + 1, *contact.part] = True
+    return parts
+
+
+def _violated(figures: MotionFigures) -> list[str]:
+    """Return what a motion violates, and by how much: a script that cannot be followed as it is."""
+    told = []
+    if figures.residual_force > ALLOWED_RESIDUAL:
+        told.append(
+            f"the equations of motion are violated by {100 * figures.residual_force:.1f}% of the weight, most "
+            f"{100 * figures.largest_force:.0f}%: contacts, keys and forces allow no better; give more time or other contacts"
+        )
+    if figures.key_m > ALLOWED_KEY_M:
+        told.append(f"a joint is {1e3 * figures.key_m:.0f} mm off its key pose: keys, contacts and paths contradict each other")
+    if figures.path_m > ALLOWED_KEY_M:
+        told.append(f"a joint is {1e3 * figures.path_m:.0f} mm off its path: keys, contacts and paths contradict each other")
+    if figures.slide_m > ALLOWED_SLIDE_M:
+        told.append(f"feet in contact slide by {1e3 * figures.slide_m:.1f} mm a frame")
+    if figures.float_m > ALLOWED_FLOAT_M:
+        told.append(f"feet in contact are {1e3 * figures.float_m:.0f} mm off the ground")
+    return told
+
+
+def animation_lines(made: Animation) -> list[str]:
+    """Return what is said of a motion, before and after physics."""
+    before, after = made.figures
+    rows = [
+        ("residual force, % of weight", 100.0, "residual_force", ".2f"),
+        ("residual torque, % of weight x height", 100.0, "residual_torque", ".2f"),
+        ("slide in contact, mm a frame", 1e3, "slide_m", ".2f"),
+        ("off the ground in contact, mm", 1e3, "float_m", ".1f"),
+        ("frames outside of friction, %", 100.0, "outside_cone", ".0f"),
+        ("vertical force at most, % of weight", 100.0, "peak", ".0f"),
+        ("jerk of joints, m/s^3", 1.0, "jerk", ".0f"),
+        ("off the key poses, mm", 1e3, "key_m", ".1f"),
+    ]
+    n, n_keys = made.problem.n_frames, len(made.problem.keys)
+    spent = f"initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"
+    lines = [f"{n} frames, {n_keys} keys; {spent}"]
+    lines.append(f"{'':<38} {'without':>8} {'with physics':>13}")
+    for name, scale, key, form in rows:
+        values = [scale * getattr(figures, key) for figures in (before, after)]
+        lines.append(f"{name:<38} {values[0]:>8{form}} {values[1]:>13{form}}")
+    return lines

@@ -1,0 +1,229 @@
+"""Scripts of `duocap physics animate`: what a motion should be, as TOML; docs/physics.md describes it."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.arrays import Floats
+from config.errors import DuocapError, reason
+from reconstruct.models.physics.contacts import PART_NAMES
+from reconstruct.models.physics.synthesis.problem import SynthesisWeights
+from tools.style.values import (
+    MOST_M,
+    MOST_OFFSET_M,
+    check_keys,
+    joint_of,
+    number,
+    numbers,
+    word,
+)
+
+KEYS = ("field", "seconds", "fps", "key", "path", "contacts", "contact", "environment", "body", "load", "force", "weights")
+LONGEST_S = 120.0
+MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON = 10.0, 45.0, 1e5
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAsked:
+    """A key pose: at `at_s` of a motion file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it
+    is.
+    """
+
+    time_s: float
+    file: str
+    at_s: float
+    place_m: Floats | None
+    turn_deg: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathAsked:
+    """A joint follows that of a file from `from_s` of it on, between two times of the motion."""
+
+    joint: int
+    file: str
+    from_s: float
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContactAsked:
+    """A part of a foot, (foot, part), carries weight between two times."""
+
+    part: tuple[int, int]
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForceAsked:
+    """A force on a point of a joint, constant [N] or a spring of a stiffness [N/m] to an anchor, between two times."""
+
+    joint: int
+    at_m: Floats
+    first_s: float
+    last_s: float
+    newton: Floats
+    stiffness: float
+    anchor_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAsked:
+    """A load that a joint carries [kg]."""
+
+    joint: int
+    kg: float
+
+
+@dataclass(frozen=True, slots=True)
+class MotionScript:
+    """What a script asks. contacts: a file and the seconds of it that last as long as the motion, None: not from a file."""
+
+    file: Path
+    field: str
+    seconds: float
+    fps: float
+    keys: tuple[KeyAsked, ...]
+    paths: tuple[PathAsked, ...]
+    contacts: tuple[str, float, float] | None
+    parts: tuple[ContactAsked, ...]
+    gravity: float
+    friction: float
+    slope: Floats
+    mass_kg: float | None
+    loads: tuple[LoadAsked, ...]
+    forces: tuple[ForceAsked, ...]
+    weights: SynthesisWeights
+
+
+def read_script(file: Path) -> MotionScript:
+    """Read a script. Raises DuocapError: it cannot be read, or says what cannot be done."""
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DuocapError(f"{file}: cannot be read as a script ({reason(error)}); it is TOML as in docs/physics.md") from error
+    where = str(file)
+    check_keys(where, table, KEYS)
+    keys = tuple(_key(f"{where}: key {k + 1}", each) for k, each in enumerate(_tables(where, table, "key")))
+    if not keys:
+        raise DuocapError(f"{where}: no [[key]]; give at least two poses, such as the first and the last")
+    last = max(key.time_s for key in keys)
+    seconds = number(where, table, "seconds", last, above=0.0, most=LONGEST_S)
+    if last > seconds + 1e-9:
+        raise DuocapError(f"{where}: a key at {last:g} s is after the end at {seconds:g} s; give a larger seconds")
+    times = sorted(key.time_s for key in keys)
+    if len(set(times)) < len(times) or len(times) < 2:
+        raise DuocapError(
+            f"{where}: keys at the times {', '.join(f'{t:g}' for t in times)} s; give two at least, at different times"
+        )
+    environment = check_keys(f"{where}: [environment]", table.get("environment", {}), ("gravity", "friction", "slope_deg"))
+    rise = (
+        numbers(f"{where}: [environment]", environment, "slope_deg", 2, MOST_SLOPE_DEG)
+        if "slope_deg" in environment
+        else np.zeros(2)
+    )
+    body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
+    return MotionScript(
+        file,
+        word_of(where, table, "field"),
+        seconds,
+        number(where, table, "fps", 60.0, above=10.0, most=240.0),
+        keys,
+        tuple(_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "path"))),
+        _contacts(where, table, seconds),
+        tuple(_contact(f"{where}: contact {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "contact"))),
+        number(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
+        number(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
+        np.tan(np.radians(rise)),
+        number(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
+        tuple(_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_tables(where, table, "load"))),
+        tuple(_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "force"))),
+        _weights(f"{where}: [weights]", table.get("weights", {})),
+    )
+
+
+def _weights(where: str, value: object) -> SynthesisWeights:
+    """Return the weights of the terms, the usual ones where they are absent. Raises DuocapError."""
+    usual = asdict(SynthesisWeights())
+    table = check_keys(where, value, tuple(usual))
+    return SynthesisWeights(**{name: number(where, table, name, weight, above=-1e-9, most=1e6) for name, weight in usual.items()})
+
+
+def word_of(where: str, table: Mapping[str, Any], key: str) -> str:
+    """Return the text of a key, as the name of a file. Raises DuocapError."""
+    if not isinstance(table.get(key), str) or not table[key]:
+        raise DuocapError(f"{where} lacks {key}; give the name of a file in quotes")
+    return str(table[key])
+
+
+def _tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the tables of `[[key]]`. Raises DuocapError: it is something else."""
+    value = table.get(key, [])
+    if not isinstance(value, list):
+        raise DuocapError(f"{where}: {key} must be given as [[{key}]], once for each")
+    return value
+
+
+def _key(where: str, value: object) -> KeyAsked:
+    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg"))
+    place = numbers(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
+    turn = number(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
+    at, time_s = (number(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
+    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn)
+
+
+def _between(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:
+    """Return from and to, the whole motion where they are absent. Raises DuocapError: to is not after from."""
+    first = number(where, table, "from", 0.0, above=-1e-9, most=seconds)
+    last = number(where, table, "to", seconds, above=-1e-9, most=seconds)
+    if not last > first:
+        raise DuocapError(f"{where}: from {first:g} to {last:g} s is no time; to must be after from")
+    return first, last
+
+
+def _path(where: str, value: object, seconds: float) -> PathAsked:
+    table = check_keys(where, value, ("joint", "file", "at", "from", "to"))
+    at = number(where, table, "at", 0.0, above=-1e-9, most=1e5)
+    return PathAsked(joint_of(where, table), word_of(where, table, "file"), at, *_between(where, table, seconds))
+
+
+def _contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
+    if "contacts" not in table:
+        return None
+    if "contact" in table:
+        raise DuocapError(f"{where}: contacts are given by [contacts] of a file and by [[contact]]; give one of them")
+    inside = f"{where}: [contacts]"
+    own = check_keys(inside, table["contacts"], ("file", "at", "to"))
+    at = number(inside, own, "at", 0.0, above=-1e-9, most=1e5)
+    return word_of(inside, own, "file"), at, number(inside, own, "to", at + seconds, above=at, most=1e5)
+
+
+def _contact(where: str, value: object, seconds: float) -> ContactAsked:
+    table = check_keys(where, value, ("part", "from", "to"))
+    row = PART_NAMES.index(word(where, table, "part", PART_NAMES))
+    return ContactAsked((row // 3, row % 3), *_between(where, table, seconds))
+
+
+def _load(where: str, value: object) -> LoadAsked:
+    table = check_keys(where, value, ("joint", "kg"))
+    return LoadAsked(joint_of(where, table), number(where, table, "kg", -1.0, above=-1e-9, most=200.0))
+
+
+def _force(where: str, value: object, seconds: float) -> ForceAsked:
+    table = check_keys(where, value, ("joint", "at_m", "newton", "stiffness", "anchor_m", "from", "to"))
+    at = numbers(where, table, "at_m", 3, MOST_OFFSET_M) if "at_m" in table else np.zeros(3)
+    if ("newton" in table) == ("stiffness" in table):
+        raise DuocapError(f"{where}: give either newton, a constant force, or stiffness and anchor_m of a spring")
+    first, last = _between(where, table, seconds)
+    if "newton" in table:
+        force = numbers(where, table, "newton", 3, MOST_NEWTON)
+        return ForceAsked(joint_of(where, table), at, first, last, force, 0.0, np.zeros(3))
+    anchor = numbers(where, table, "anchor_m", 3, MOST_M)
+    stiffness = number(where, table, "stiffness", 0.0, most=MOST_NEWTON)
+    return ForceAsked(joint_of(where, table), at, first, last, np.zeros(3), stiffness, anchor)

@@ -1,0 +1,67 @@
+"""Train a force field on motion files, and say how it went."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from config.errors import DuocapError
+from database.clips import Clip
+from reconstruct.models.physics.field.field import ForceField
+from reconstruct.models.physics.field.file import write_field
+from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.train import FPS, MIN_FRAMES, FieldMotion, FieldOptions, train_field
+from tools.physics.motion import PhysicalMotion, read_motion
+from tools.progress import ProgressState
+
+COLUMN = 11
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTask:
+    """What to learn from. mass_kg None: of each performer, usual for the height."""
+
+    motions: Sequence[Path]
+    mass_kg: float | None = None
+    options: FieldOptions = field(default_factory=FieldOptions)
+
+
+def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
+    """Read motions, stretch by stretch, without those too short to learn from. Raises DuocapError: nothing is left."""
+    found = []
+    for k, file in enumerate(task.motions):
+        motion = read_motion(file)
+        for rows in motion.ranges:
+            if (rows[1] - rows[0]) * FPS / motion.fps >= MIN_FRAMES + 1:
+                found.append(field_motion(clip_of(motion, rows), task.mass_kg))
+        show(k + 1, len(task.motions), file.name)
+    if not found:
+        raise DuocapError(f"nothing to learn from: no motion is longer than {MIN_FRAMES / FPS:g} s")
+    return found
+
+
+def clip_of(motion: PhysicalMotion, rows: tuple[int, int]) -> Clip:
+    """Return a range of frames of a motion as a clip."""
+    take = motion.take
+    rotvec, root_m = (np.ascontiguousarray(array[slice(*rows)]) for array in (take.rotvec, take.root_m))
+    return Clip(Path(motion.name).stem, take.skeleton, motion.fps, rotvec, root_m)
+
+
+def train_file(task: FieldTask, motions: Sequence[FieldMotion], name: str, out: Path, show: ProgressState) -> tuple[str, ...]:
+    """Train and write a force field; return what to say of it. Raises DuocapError."""
+    learned = train_field(name, motions, task.options, lambda done, total: show(done, total))
+    write_field(out, learned)
+    return field_lines(learned, out)
+
+
+def field_lines(learned: ForceField, out: Path) -> tuple[str, ...]:
+    """Return what is said of a field."""
+    examples = learned.examples
+    n_motions, seconds = len(examples.start) - 1, len(examples.q) / examples.fps
+    return (
+        f"{'poses':<{COLUMN}} {len(examples.q)} of {n_motions} motion{'s' if n_motions > 1 else ''}, {seconds:.1f} s",
+        f"{'states':<{COLUMN}} {len(learned.state.spread)} dimensions, forces {len(learned.force.spread)}",
+        f"{'process':<{COLUMN}} {len(learned.process.inducing)} states kept, noise {learned.process.noise:.2g} of the variance",
+        f"{'file':<{COLUMN}} {out}, {out.stat().st_size / 1e6:.1f} MB",
+    )
