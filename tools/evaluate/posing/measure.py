@@ -129,12 +129,19 @@ def methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mapping[str
         found = poser.pose(constraints(query))
         return (found.rotvec, found.root_m), found.reached and found.converged
 
+    def by_choice(query: PoseQuery) -> tuple[Pose, bool]:
+        """Of the models that reach the points the one that is surest of its pose, as the posing page shows it."""
+        every = [poser.pose(constraints(query)) for poser in posers.values()]
+        found = min(every, key=lambda one: (not one.reached, one.variance))
+        return (found.rotvec, found.root_m), found.reached and found.converged
+
     return {
         "mean": lambda query: (from_mean(query), False),
         "DLS": lambda query: (damped_least_squares(skeleton, from_mean(query), query), True),
         "NN": lambda query: (nearest(skeleton, poses, query), False),
         "NN+DLS": lambda query: (damped_least_squares(skeleton, nearest(skeleton, poses, query), query), True),
         **{name: partial(by_model, poser) for name, poser in posers.items()},
+        "choice": by_choice,
     }
 
 
