@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from config.arrays import Floats
 from config.joints import N_JOINTS
@@ -135,6 +136,14 @@ def methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mapping[str
         found = min(every, key=lambda one: (not one.reached, one.variance))
         return (found.rotvec, found.root_m), found.reached and found.converged
 
+    def by_average(query: PoseQuery) -> tuple[Pose, bool]:
+        """The mean of the models' poses, brought to the points."""
+        every = [poser.pose(constraints(query)) for poser in posers.values()]
+        mean_rotvec = np.mean([found.rotvec for found in every], axis=0)
+        mean_rotvec[0] = Rotation.from_rotvec([found.rotvec[0] for found in every]).mean().as_rotvec()
+        begin = mean_rotvec, np.mean([found.root_m for found in every], axis=0)
+        return damped_least_squares(skeleton, begin, query), all(found.reached for found in every)
+
     return {
         "mean": lambda query: (from_mean(query), False),
         "DLS": lambda query: (damped_least_squares(skeleton, from_mean(query), query), True),
@@ -142,6 +151,7 @@ def methods(skeleton: Skeleton, poses: Floats, mean: Floats, posers: Mapping[str
         "NN+DLS": lambda query: (damped_least_squares(skeleton, nearest(skeleton, poses, query), query), True),
         **{name: partial(by_model, poser) for name, poser in posers.items()},
         "choice": by_choice,
+        "average": by_average,
     }
 
 

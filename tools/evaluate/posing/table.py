@@ -8,7 +8,7 @@ from tools.evaluate.posing.cases import WHAT
 from tools.evaluate.posing.measure import PosingOutcome, PosingRun
 
 AIM, PEER = 0.75, "NN+DLS"  # share of the error of the best peer, the nearest pose and damped least squares
-MODELS = ("local", "sparse", "style", "choice")
+MODELS = ("local", "sparse", "style", "choice", "average")
 MEASURES = {"position_mm": ("mm per joint", 1), "geodesic_deg": ("geodesic degrees per joint", 2)}
 
 
