@@ -15,6 +15,7 @@ import platformdirs
 from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.settings import Settings
+from tools.arguments import open_or_default
 from tools.export import FORMATS, ExportFile, write_take
 from tools.interrupt import interruptible, raise_if_interrupted
 from tools.progress import progress_bar
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from stream.export.take import Take
     from stream.posing.document import Document
     from stream.posing.model import PosingModel
+    from stream.posing.near import KnownPoses
     from stream.posing.page.app import PosingApp
     from stream.posing.session import PosingSession
     from stream.publish.fanout import OutputFanout
@@ -50,7 +52,8 @@ DEFAULT_STYLE = "builtin-motions-1.style"  # another number, where it is to be l
 @dataclass(frozen=True, slots=True)
 class PoseTask:
     """What to pose with. styles, dictionary: files, none: of built-in motions; session: to go on with, None: a new one; model: by
-    name; picture: to pose after, or None; publish: at once; browser: open the system's."""
+    name; picture: to pose after, or None; database: whose poses can be taken, None: the default one; publish: at once; browser:
+    open the system's."""
 
     settings: Settings
     styles: tuple[Path, ...] = ()
@@ -58,6 +61,7 @@ class PoseTask:
     dictionary: Path | None = None
     model: str = "style"
     picture: Path | None = None
+    database: Path | None = None
     publish: bool = False
     browser: bool = True
 
@@ -215,6 +219,8 @@ def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, 
 
     document = None if task.session is None else read_session(task.session)
     picture = None if task.picture is None else _picture(task.picture)
+    if task.database is not None:
+        open_or_default(task.database)  # one that cannot be read ends the command, not a search
     model = MODELS[task.model](task)
     skeleton = model.poser.skeleton
     file = task.session or new_session_file()
@@ -228,10 +234,10 @@ def open_page(task: PoseTask, tell: Callable[[str], None]) -> "tuple[PosingApp, 
     view = task.settings.viewer
     dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
     suffixes = {name: FORMATS[name].suffix for name in exportable()}
-    options = PageOptions(file, _loaders(task), dark, exported, suffixes, publisher)
+    options = PageOptions(file, _loaders(task), dark, exported, suffixes, publisher, partial(_known, task))
     app = PosingApp(open_server(view.host, view.port, TITLE), session, options)
     if picture is not None:
-        app.open_picture(*picture)
+        app.picture.open(*picture)
     if publisher.address:
         tell(f"publishing at {publisher.address}")
     return app, file
@@ -296,6 +302,14 @@ def _loaders(task: PoseTask) -> "Mapping[str, Callable[[], PosingModel]]":
     """Return what loads each model, the one that answers first."""
     names = [task.model, *(name for name in MODELS if name != task.model)]
     return {name: partial(MODELS[name], task) for name in names}
+
+
+def _known(task: PoseTask) -> "KnownPoses":
+    """Return the poses of the database. Raises DatabaseError."""
+    from stream.posing.near import known_poses
+
+    database = open_or_default(task.database)
+    return known_poses([database.clip(n) for n in range(database.n_clips)])
 
 
 def _stream(settings: Settings) -> "OutputFanout":

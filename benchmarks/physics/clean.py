@@ -61,6 +61,7 @@ class CleanFigures:
     foot_mm: tuple[float, float]
     local_mm: tuple[float, float]
     jerk: tuple[float, float]
+    jitter: tuple[float, float]
     residual_share: tuple[float, float]
     sunk_mm: tuple[float, float]
 
@@ -126,6 +127,7 @@ def measured(known: KnownMotion) -> CleanFigures:
         foot_mm=_pair(error(p[:, CONTACT_INDEX], true[:, CONTACT_INDEX]) for p in both),
         local_mm=_pair(error(p - p[:, :1], true - true[:, :1]) for p in both),
         jerk=_pair(jerk(p) for p in both),
+        jitter=_pair(each.jitter for each in found),
         residual_share=_pair(each.residual for each in found),
         sunk_mm=_pair(each.sunk_mm for each in found),
     )
@@ -144,6 +146,7 @@ COLUMNS = (
     ("foot_mm", "feet mm", 1.0, 1),
     ("local_mm", "relative mm", 1.0, 1),
     ("jerk", "jerk m/s3", 1.0, 0),
+    ("jitter", "jitter %", 100.0, 0),
     ("residual_share", "residual %", 100.0, 1),
     ("sunk_mm", "below mm", 1.0, 1),
 )

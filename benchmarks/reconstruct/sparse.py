@@ -43,7 +43,9 @@ def scikit_learn(atoms: Singles, poses: Singles) -> Singles:
 def spams(atoms: Singles, poses: Singles) -> Singles:
     """Code and decode by SPAMS, in one thread."""
     module = importlib.import_module("spams")
-    weights = module.omp(np.asfortranarray(poses.T), np.asfortranarray(atoms.T), L=T, numThreads=1)
+    weights = module.omp(
+        np.asfortranarray(poses.T), np.asfortranarray(atoms.T), L=T, eps=0.0, numThreads=1
+    )  # without eps it reads memory that is not set
     return np.asarray((weights.T @ atoms), np.float32)
 
 
@@ -67,7 +69,7 @@ def coding(rounds: int) -> dict[str, dict[str, float]]:
                 continue
             rate = len(some) / (1e-9 * (CLOCK_NS() - begun))
             error = float(((some - out) ** 2).sum(axis=1).mean())
-            if turn and error < WORST * found.get("ours", {}).get("error2", np.inf):  # SPAMS has returned nothing at times
+            if turn and error < WORST * found.get("ours", {}).get("error2", np.inf):
                 found[name] = {"poses_s": max(rate, found.get(name, {}).get("poses_s", 0.0)), "error2": error}
     return found
 

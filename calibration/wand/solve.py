@@ -155,6 +155,7 @@ def solve_wand(
     for. Raises CalibrationError: too little seen, a volume that is flat or a line, left and right swapped, nothing that fits.
     """
     left = thinned(tracks[0])
+    synchronised |= left.of_stills
     if not synchronised:
         offset_s = rough_offset(left, tracks[1], cameras, offset_s)
     views = enough(views_at(left, tracks[1], offset_s))

@@ -3,7 +3,8 @@
 From the bright spots of two cameras to the wand in both at the same moments.
 
 What stays in one place is a reflection. What moves is the wand; its markers are followed from frame to frame by where they were
-going. The right camera's track is read at the left one's moments by cubic interpolation, so cameras need not be synchronised.
+going. The right camera's track is read at the left one's moments by cubic interpolation, so cameras need not be synchronised. In
+pictures taken one by one it cannot be followed: those of equal stamps are taken as of one moment.
 """
 
 import itertools
@@ -46,6 +47,11 @@ class WandTrack:
     def n_markers(self) -> int:
         """Count the markers."""
         return int(self.points_px.shape[1])
+
+    @property
+    def of_stills(self) -> bool:
+        """Whether the frames are single pictures, between which nobody knows how the wand moved."""
+        return len(np.unique(self.run)) == len(self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,7 @@ GAP = 1.6  # frame times, beyond which a run ends
 JUMP_PX, JUMP_SHARE = 25.0, 0.6  # how far from where it was going a marker may turn up: in pixels, and as a share of its step
 MOST_SPOTS = 8  # a frame with more than that moving is not looked at
 CROWDED = 0.5  # share of the frames that show more than the wand, beyond which somebody wears markers
+SHORT = 4  # frames of the usual run, below which pictures were taken one by one
 SAME_S = 5e-5  # stamps this near are of one moment
 
 
@@ -197,6 +204,11 @@ def views_at(left: WandTrack, right: WandTrack, offset_s: float) -> WandViews:
     """Return the wand at the left camera's moments, the right one's stamps being late by offset_s; markers in order as
     tracked.
     """
+    if left.of_stills:
+        at = np.clip(np.searchsorted(right.t_s, left.t_s + offset_s - SAME_S), 0, max(len(right.t_s) - 1, 0))
+        found = np.flatnonzero(np.abs(right.t_s[at] - left.t_s - offset_s) < SAME_S) if len(right.t_s) else np.zeros(0, np.int64)
+        px = right.points_px[at[found]]
+        return WandViews(left.t_s[found], np.stack([left.points_px[found], px]), np.zeros(px.shape))
     found, px, velocity = _read_at(right, left.t_s + offset_s)
     return WandViews(left.t_s[found], np.stack([left.points_px[found], px]), velocity)
 
@@ -241,12 +253,19 @@ def _lagrange(t: Floats) -> tuple[Floats, Floats]:
     return value, slope
 
 
+def _stills(sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> WandTrack:
+    """Return the frames that show just the markers, each for itself."""
+    chosen = [n for n, spots in enumerate(points) if len(spots) == n_markers]
+    px = np.array([points[n] for n in chosen]).reshape(len(chosen), n_markers, 2)
+    return WandTrack(sightings.t_s[chosen], px, np.arange(len(chosen)))
+
+
 def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple[WandTrack, WandTrack]:
     """Find the wand in both cameras.
 
     Raises CalibrationError: nothing moves, or another number of markers than the wand has.
     """
-    tracks = []
+    tracks, stills = [], []
     for name, one in zip(("left", "right"), sightings, strict=True):
         points = moving_points(one)
         shown = np.array([len(p) for p in points])
@@ -255,6 +274,9 @@ def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple
         if crowded or len(track.t_s) < max(12, 0.02 * len(one.t_s)):
             raise CalibrationError(_why_none(name, one, points, n_markers))
         tracks.append(track)
+        stills.append(_stills(one, points, n_markers))
+    if all(np.median(np.bincount(track.run)[1:]) < SHORT for track in tracks):
+        return stills[0], stills[1]
     return tracks[0], tracks[1]
 
 

@@ -4,7 +4,8 @@
 
 alternately over the code a, with the points brought into the root's frame, and over the root's rotation R and position t, in
 closed form. Entries that no constraint tells keep to the last pose with little weight. Then every bone gets its length, chain by
-chain, and the joint angles are solved for within their limits, with the constraints themselves as targets.
+chain. About this pose the atoms near it span a Gaussian, linearised in the joint angles; with it as the prior these and the root
+are solved for together, within the joints' limits and with the constraints themselves as targets.
 """
 
 from dataclasses import replace
@@ -13,26 +14,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import forward, markers_and_jacobian
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
+from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.models.sparse.body import normalised
-from reconstruct.models.sparse.dictionary import RestoreOptions, restore
+from reconstruct.models.sparse.dictionary import RestoreOptions, covariance_at, restore
 from reconstruct.models.sparse.model import PoseDictionary
-from reconstruct.posing.fit import ExpectedPoints, PoseResult, PoseStart, fitted, gaussian
+from reconstruct.posing.fit import PoseResult, PoseStart, fitted
 from reconstruct.posing.local import start_of
 from reconstruct.posing.placement import Placed, Sight, placed, sight_of
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.solve.limits import Limits
 
-NEIGHBOURS, ROUNDS = 30, 6  # examples whose mean is the start, and alternations from there
-LIVE_ROUNDS = 2
+NEIGHBOURS, ROUNDS = 30, 2  # examples whose mean is the start, and alternations from there
 KEPT_M = 0.05  # standard deviation of points that no constraint tells, around the last pose
 KNOWN_M = 0.02  # and of those that one does, at least
-EXPECTED_M = 0.06  # of points of the restored pose when joint angles are solved for
-JOINT_RAD = 0.15  # of joint angles about those of the example, for what points leave open
+NEAR_ATOMS, SPREAD = 100, 3.0  # atoms along which the pose may still vary, and how far, by their examples' own spread
+FIT_M = 0.03  # standard deviation of a restored point apart from that
+LEVEL_RAD = 0.3  # of joint angles about those of the example, where points leave them open
+FIT_STEPS = 3
 FAR_M = 0.05  # error of the code at which a pose counts as unknown
 RESTORE = RestoreOptions(n_nonzero=6, sigma=0.02)
+JUDGE = RestoreOptions(n_nonzero=12, sigma=0.02)
 
 
 class SparsePoser:
@@ -61,9 +65,9 @@ class SparsePoser:
     def pose(self, constraints: Constraints, start: FoundPose | None = None) -> PoseResult:
         """Return the pose; from a start a few alternations from there, else from the examples that fit best."""
         if start is not None:
-            return self._posed(constraints, start_of(start), LIVE_ROUNDS)
+            return self._posed(constraints, start_of(start))
         near = placed(self._skeleton, self.model.examples, constraints, self._up)
-        return self._posed(constraints, self._mean_start(near), ROUNDS)
+        return self._posed(constraints, self._mean_start(near))
 
     def _mean_start(self, near: Placed) -> PoseStart:
         """Return the mean of the examples that fit best, nearer ones counting more, where the best is."""
@@ -71,21 +75,41 @@ class SparsePoser:
         joints = np.einsum("n,nji->ji", weights / weights.sum(), self.model.examples[near.row[:NEIGHBOURS]])
         return PoseStart(joints, near.rotation[0], near.root_m[0])
 
-    def _posed(self, constraints: Constraints, begin: PoseStart, rounds: int) -> PoseResult:
+    def _posed(self, constraints: Constraints, begin: PoseStart) -> PoseResult:
         """Return the pose found from one start."""
-        sight, body = sight_of(constraints, KNOWN_M), self._body
+        sight = sight_of(constraints, KNOWN_M)
         now, vector = begin, self._vector(begin)
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             target, weight = self._targets(constraints, sight, now, vector)
-            restored = self._restored(target, weight)
-            now = self._aligned(constraints, sight, replace(now), restored)
-            vector = restored
-        points = normalised(vector.reshape(1, -1, 3), body, self._lengths_m)[0]
-        world = points @ now.rotation.T + now.root_m
-        expected = ExpectedPoints(body.joint, body.offset_m, world, np.full(len(world), EXPECTED_M))
-        prior = gaussian(begin.joints, JOINT_RAD**2 * np.eye(len(self._limits.low)))
-        found = fitted(self._skeleton, prior, self._limits, constraints, now, expected)
+            vector = self._restored(target, weight)
+            now = self._aligned(constraints, sight, now, vector)
+        prior = self._prior(begin.joints, vector)
+        now = replace(now, joints=prior.mean.copy())
+        found = fitted(self._skeleton, prior, self._limits, constraints, now)
         return replace(found, variance=self._unknown(found))
+
+    def _prior(self, joints: Floats, vector: Floats) -> LocalModel:
+        """Return the Gaussian over the joints of the poses about restored points, (3 P,) [m]."""
+        points = normalised(vector.reshape(1, -1, 3), self._body, self._lengths_m)[0].ravel()
+        joints = joints.copy()
+        joints[0] = 0.0
+        start = joints.copy()
+        level = np.eye(DOFS) / LEVEL_RAD**2
+        for _ in range(FIT_STEPS):
+            now, J = self._linearised(joints)
+            back = (start - joints)[1:].ravel() / LEVEL_RAD**2
+            step = np.linalg.solve(J.T @ J / FIT_M**2 + level, J.T @ (points - now) / FIT_M**2 + back)
+            joints[1:] += step.reshape(-1, 3)
+        _, J = self._linearised(joints)
+        C = SPREAD**2 * self._scale**2 * covariance_at(self.model.dictionary, vector / self._scale, NEAR_ATOMS)
+        C += FIT_M**2 * np.eye(len(C))
+        precision = J.T @ np.linalg.solve(C, J) + np.eye(DOFS) / LEVEL_RAD**2
+        return LocalModel(joints, FULL, np.zeros(DOFS), precision)
+
+    def _linearised(self, joints: Floats) -> tuple[Floats, Floats]:
+        """Return the points of a pose, (3 P,) [m], and their derivatives by the joint coordinates, (3 P, D)."""
+        points, J = markers_and_jacobian(self._skeleton, joints, FULL, self._body.joint, self._body.offset_m)
+        return points.ravel(), J.reshape(-1, DOFS)
 
     def _vector(self, start: PoseStart) -> Floats:
         """Return the body's points relative to the unrotated root, (3 P,) [m]."""
@@ -139,6 +163,8 @@ class SparsePoser:
         B += np.outer(self._up, self.model.up_mean / self.model.up_sigma**2)
         U, _, V = np.linalg.svd(B)
         R = np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)
+        if np.isfinite(constraints.root.sigma_rad):
+            R = constraints.root.rotation
         return PoseStart(now.joints, R, target - R @ middle)
 
     def _unknown(self, found: PoseResult) -> float:
@@ -146,7 +172,7 @@ class SparsePoser:
         pose = found.rotvec.copy()
         pose[0] = 0.0
         vector = self._body.vectors(self._skeleton, pose[None])[0] / self._scale
-        near = restore(self.model.dictionary, vector[None], None, self._restoring)[0]
+        near = restore(self.model.dictionary, vector[None], None, JUDGE)[0]
         return float(min(1.0, np.sqrt(((vector - near) ** 2).mean()) / FAR_M))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS, N_JOINTS, mirrored
@@ -53,12 +54,26 @@ class Keyframe:
     pins: Mapping[str, Point] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureFile:
+    """A picture as the bytes of its file, PNG or JPEG, with its name."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PictureView:
-    """A picture that is posed after: its size [px] and the horizontal field of view of its camera [degrees]."""
+    """A picture that is posed after: its size [px] and its camera.
+
+    fov_deg: horizontal field of view of a camera that nothing is known of [degrees]; camera: the one that was solved or chosen,
+    None while there is none; file: None of a picture that is not kept.
+    """
 
     size: tuple[int, int]
     fov_deg: float = 50.0
+    camera: Camera | None = None
+    file: PictureFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,12 @@ def with_image_point(document: Document, joint: str, image_px: ArrayLike) -> Doc
     )
 
 
+def with_pose(document: Document, pose: StoredPose, skeleton: Skeleton) -> Document:
+    """Take another pose; what is held in space is held where that has it, and points of a picture stay."""
+    joint_m = joint_positions_m(skeleton, pose)
+    return replace(document, pose=pose, pins={name: as_point(joint_m[JOINT_INDEX[name]]) for name in document.pins})
+
+
 def without_hold(document: Document, joint: str) -> Document:
     """Let a joint go."""
     return replace(
@@ -126,13 +147,18 @@ def without_hold(document: Document, joint: str) -> Document:
 
 
 def mirrored_document(document: Document, skeleton: Skeleton) -> Document:
-    """Mirror pose and handles left to right, in the plane through the hips: L_j = M L_j' M (`database.files.resample`)."""
+    """Mirror pose and handles left to right, in the plane through the hips: L_j = M L_j' M (`database.files.resample`).
+
+    Points of a picture are let go where its camera was solved or chosen.
+    """
     clip = mirrored_clip(Clip("pose", skeleton, 1.0, document.pose.rotvec[None].copy(), document.pose.root_m[None].copy()))
     x = float(document.pose.root_m[0])
     root_m = clip.root_m[0] + (2.0 * x, 0.0, 0.0)
     pins = {mirrored(name): (2.0 * x - at[0], at[1], at[2]) for name, at in document.pins.items()}
     width = document.picture.size[0] if document.picture is not None else 0
     image_points = {mirrored(name): (width - 1.0 - at[0], at[1]) for name, at in document.image_points.items()}
+    if document.picture is not None and document.picture.camera is not None:  # it does not look along the plane of the mirror
+        image_points = {}
     return replace(document, pose=StoredPose(clip.rotvec[0].copy(), root_m), pins=pins, image_points=image_points)
 
 

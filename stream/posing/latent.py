@@ -16,7 +16,7 @@ from reconstruct.posing.protocol import FoundPose, Poser
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document, StoredPose, joint_positions_m
 
-MARGIN = 1.15  # of the plane around the training poses
+MARGIN, USUAL = 1.15, 2.0  # of the plane around the training poses, and of those it shows to the 95th percentile
 GRID, PIXELS = 72, 360
 KNOWN, UNKNOWN, DOT = (64, 96, 130), (40, 42, 48), (150, 190, 225)
 
@@ -54,7 +54,9 @@ def plane_of(poser: Poser) -> PoseMap | None:
     axes = np.linalg.svd(style.latent - centre, full_matrices=False)[2][:2]
     if len(axes) < 2:
         axes = np.vstack([axes, np.zeros((2 - len(axes), style.n_latent))])
-    half = MARGIN * max(float(np.abs((style.latent - centre) @ axes.T).max()), 1e-6)
+    spread = np.abs((style.latent - centre) @ axes.T)
+    usual = USUAL * float(np.percentile(spread, 95))  # a few poses far from all others would leave no room for these
+    half = MARGIN * max(min(float(spread.max()), usual), 1e-6)
     return PoseMap(style, row, evaluator_of(style, style.learned), centre, axes, half)
 
 

@@ -4,12 +4,13 @@ A drag is one change, however many places it passes: the pose follows each, and 
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.camera import Camera
 from config.arrays import Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX
@@ -30,16 +31,19 @@ from stream.posing.document import (
     with_key,
     with_moved_key,
     with_pin,
+    with_pose,
     without_hold,
     without_key,
 )
 from stream.posing.history import History
 from stream.posing.model import PosingModel
-from stream.posing.targets import Unmet, constraints_of, unmet_handles
+from stream.posing.picture import in_picture
+from stream.posing.targets import IMAGE_SIGMA, Unmet, constraints_of, unmet_handles
 
 log = logging.getLogger(__name__)
 
 MAX_SETTLING = 8
+UNKNOWN = 200.0  # misfit of a pose far from all that the model knows, where cameras are compared
 START = "(start)"  # is dragged in place of a joint
 Save = Callable[[Document], None]
 
@@ -194,18 +198,50 @@ class PosingSession:
     def set_picture(self, picture: PictureView | None) -> None:
         """Pose after a picture from now on, or no longer: what is held is let go, for it was held for another reason.
 
-        Another picture of the same size is one that a session was opened without: all stays.
+        A picture for a session that lost its own, of the same size, changes nothing else.
         """
         self.release()
-        if picture is not None and self.document.picture is not None and picture.size == self.document.picture.size:
+        before = self.document.picture
+        if picture is not None and before is not None and before.file is None and picture.size == before.size:
+            self._push(replace(self._history.state, document=replace(self.document, picture=replace(before, file=picture.file))))
             return
         self._push(SessionState(replace(self.document, picture=picture, pins={}, image_points={})))
 
     def set_fov(self, fov_deg: float) -> None:
-        """Set the field of view of the picture's camera [degrees]."""
+        """Have the picture's camera in front of the body with a field of view [degrees], in place of one solved or chosen."""
         if self.document.picture is not None:
             self.release()
-            self._change_posed(replace(self.document, picture=replace(self.document.picture, fov_deg=fov_deg)))
+            self._change_posed(replace(self.document, picture=replace(self.document.picture, fov_deg=fov_deg, camera=None)))
+
+    def set_camera(self, camera: Camera, posed: bool) -> None:
+        """Have a camera for the picture; posed: the body is posed for it anew, else stays. Raises PosingError: no picture."""
+        if self.document.picture is None:
+            raise PosingError("there is no picture that a camera is for; load one first")
+        self.release()
+        changed = replace(self.document, picture=replace(self.document.picture, camera=camera))
+        if posed and changed.image_points:
+            self._change_posed(changed)
+        else:
+            self._push(SessionState(changed))
+
+    def set_best_camera(self, cameras: Sequence[Camera]) -> None:
+        """Have that camera of several for which the body, posed anew, meets the clicks best and is best known to the model.
+        Raises PosingError.
+        """
+        if self.document.picture is None or not cameras:
+            raise PosingError("there is no picture that a camera is for; load one first")
+        self.release()
+        pictures = [replace(self.document.picture, camera=camera) for camera in cameras]
+        self._push(min((self._posed(replace(self.document, picture=each), None) for each in pictures), key=self._misfit))
+
+    def click(self, joint: str, image_px: ArrayLike) -> None:
+        """Say where a joint is in the picture and leave the pose as it is. Raises PosingError."""
+        self._change(with_image_point(self.document, joint, image_px))
+
+    def take(self, pose: StoredPose) -> None:
+        """Take another pose, with what is held where that has it."""
+        self.release()
+        self._push(SessionState(with_pose(self.document, pose, self.skeleton)))
 
     def set_key(self, time_s: float) -> None:
         """Keep the pose as a key. Raises PosingError."""
@@ -255,6 +291,17 @@ class PosingSession:
         poses far apart, and what followed the first of them may be caught at a bad one."""
         misses = [self._missed(state), self._missed(anew := self._posed(state.document, None))]
         return anew if misses[1] < misses[0] else state
+
+    def _misfit(self, state: SessionState) -> float:
+        """Return how badly a state agrees with its clicks and its model: sum |off / sigma|^2 + UNKNOWN * variance."""
+        picture, joint_m = state.document.picture, joint_positions_m(self.skeleton, state.document.pose)
+        if picture is None or state.found is None:
+            return np.inf
+        total = UNKNOWN * state.found.variance
+        for name, image_px in state.document.image_points.items():
+            seen = in_picture(picture, joint_m[JOINT_INDEX[name]])
+            total += np.inf if seen is None else float(((seen - image_px) ** 2).sum()) / (IMAGE_SIGMA * max(picture.size)) ** 2
+        return total
 
     def _missed(self, state: SessionState) -> float:
         """Return by how much the handles of a state are missed in all, a picture's pixel as much as 2 mm."""

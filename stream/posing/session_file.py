@@ -1,5 +1,7 @@
-"""A session as a file, JSON: versioned, checked as it is read, replaced as a whole."""
+"""A session as a file, JSON: versioned, checked as it is read, replaced as a whole; with the picture that is posed after."""
 
+import base64
+import binascii
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -9,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from config.errors import reason
+from calibration.formats.rig_toml import camera_from_table, camera_table
+from config.errors import DuocapError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import (
     Document,
     Keyframe,
+    PictureFile,
     PictureView,
     Point,
     PosingError,
@@ -24,6 +28,7 @@ from stream.posing.document import (
     known_joint,
     with_image_point,
 )
+from stream.posing.picture import kept_picture
 
 SCHEMA = "duocap-posing-1"
 SUFFIX = ".json"
@@ -66,7 +71,7 @@ def session_text(document: Document, skeleton: Skeleton) -> str:
         ],
     }
     if document.picture is not None:
-        content["picture"] = {"size": list(document.picture.size), "fov_deg": document.picture.fov_deg}
+        content["picture"] = _picture_entry(document.picture)
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
@@ -102,7 +107,7 @@ def session_from_text(text: str, name: str) -> Document:
         raise PosingError(f"{name}: not a posing session of this version: expected schema {SCHEMA!r}, came {came}")
     try:
         return _document(content)
-    except (PosingError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (DuocapError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise PosingError(f"{name}: damaged: {what}; take an older copy of it") from error
 
@@ -150,13 +155,41 @@ def _pins(entry: Mapping[str, Any]) -> dict[str, Point]:
     return {known_joint(joint): as_point(at) for joint, at in entry.items()}
 
 
+def _picture_entry(picture: PictureView) -> dict[str, Any]:
+    """Return a picture as the file has it."""
+    entry: dict[str, Any] = {"size": list(picture.size), "fov_deg": picture.fov_deg}
+    if picture.camera is not None:
+        entry["camera"] = camera_table(picture.camera)
+    if picture.file is not None:
+        content = picture.file.content
+        entry["file"] = {
+            "name": picture.file.name,
+            "crc32": binascii.crc32(content),
+            "base64": base64.b64encode(content).decode(),
+        }
+    return entry
+
+
 def _picture(entry: Mapping[str, Any]) -> PictureView:
-    """Return the view of a picture."""
+    """Return a picture. Raises DuocapError, KeyError, TypeError, ValueError."""
     width, height = (int(side) for side in entry["size"])
     fov_deg = float(entry["fov_deg"])
     if not (min(width, height) >= 16 and max(width, height) <= MAX_SIDE_PX and 10.0 <= fov_deg <= 150.0):
         raise PosingError(f"a picture of {width}x{height} px seen at {fov_deg} degrees")
-    return PictureView((width, height), fov_deg)
+    camera = camera_from_table("the picture's camera", entry["camera"]) if "camera" in entry else None
+    if camera is not None and camera.size != (width, height):
+        raise PosingError(f"a camera for {camera.size[0]}x{camera.size[1]} px and a picture of {width}x{height}")
+    picture = PictureView((width, height), fov_deg, camera, _picture_file(entry["file"]) if "file" in entry else None)
+    kept_picture(picture)
+    return picture
+
+
+def _picture_file(entry: Mapping[str, Any]) -> PictureFile:
+    """Return the bytes of a picture. Raises PosingError: damaged."""
+    content = base64.b64decode(entry["base64"], validate=True)
+    if binascii.crc32(content) != entry["crc32"]:
+        raise PosingError("the picture in it is not as it was written")
+    return PictureFile(str(entry["name"]), content)
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from reconstruct.observations import Observations
 from stream.posing.document import Document, ImagePoint
 from stream.posing.picture import in_picture, picture_camera
 
-POINT_SIGMA_M, IMAGE_SIGMA_PX = 0.005, 1.0
+POINT_SIGMA_M = 0.005
+IMAGE_SIGMA = 0.0025  # of clicks, of the picture's longer side: more exact, poses that no model knows would follow each click
 ROOT_SIGMA_M, ROOT_SIGMA_RAD = 0.3, 0.5  # who is held nowhere stays about where they are
-MET_M, MET_PX = 0.02, 8.0  # from its target a handle counts as there
+MET_M, MET = 0.02, 0.008  # from its target a handle counts as there; in a picture, of its longer side
 STAY_SIGMA_RAD = 0.5  # of a pose that no model has found, such as one of a file: the next one is near it
 
 
@@ -38,7 +39,7 @@ def unmet_handles(document: Document, joint_m: Floats) -> dict[str, Unmet]:
         for name, image_px in document.image_points.items():
             seen = in_picture(document.picture, joint_m[JOINT_INDEX[name]])
             error_px = np.inf if seen is None else float(np.linalg.norm(seen - image_px))
-            if error_px > MET_PX:
+            if error_px > MET * max(document.picture.size):
                 found[name] = Unmet(error_px=error_px)
     return found
 
@@ -80,5 +81,5 @@ def _observations(document: Document, held: tuple[str, ...]) -> Observations:
         rotation[:], translation[:], focal[:] = camera.rotation, camera.translation, camera.focal_px
         for row, at in image:
             ideal[0, row] = camera.undistort(np.array([at], np.float64))[0]
-            weight_px[0, row] = IMAGE_SIGMA_PX**-2
+            weight_px[0, row] = (IMAGE_SIGMA * max(document.picture.size)) ** -2.0
     return Observations(point_m, info, ideal, weight_px, rotation, translation, focal)

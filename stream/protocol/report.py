@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capture.rate import MIN_GAP, frame_period_s
 from config.files import atomic_write
 from reconstruct.pose import Pose, TrackingState
 
@@ -30,6 +31,7 @@ def replay_report(
     return {
         "frames": len(poses),
         "tracked": len(tracking) / len(poses) if poses else None,
+        "time": _time([pose.t_capture_ns for pose in poses]),
         "reprojection_px": spread(_joined(pose.residual_px[pose.seen] for pose in tracking)),
         "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
@@ -37,6 +39,23 @@ def replay_report(
         "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
         "fps": len(poses) / wall_s if wall_s > 0 else None,
         "versions": versions(),
+    }
+
+
+def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
+    """Return how long a recording is, the rate that its stamps tell, and its gaps: how many, the longest and when that begins."""
+    seconds = 1e-9 * (np.array(stamps_ns, np.float64) - stamps_ns[0]) if len(stamps_ns) else np.zeros(0)
+    if len(seconds) < 2:
+        return {"seconds": 0.0, "rate_hz": None, "gaps": 0, "longest_gap_s": None, "longest_gap_at_s": None}
+    period_s, steps = frame_period_s(seconds), np.diff(seconds)
+    gaps, longest = int((steps > MIN_GAP * period_s).sum()), int(steps.argmax())
+    where = (float(steps[longest]), float(seconds[longest])) if gaps else (None, None)
+    return {
+        "seconds": float(seconds[-1]),
+        "rate_hz": 1.0 / period_s,
+        "gaps": gaps,
+        "longest_gap_s": where[0],
+        "longest_gap_at_s": where[1],
     }
 
 

@@ -36,6 +36,7 @@ def test_bad_files_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], s
         "expected schema": (session,),
         "one is posed with at a time": (session, session),
         "not a picture": (style, "--picture", picture),
+        "a.txt": (style, "--database", text),
         "unknown; expected one of local, sparse, style": (style, "--model", "magic"),
         "give the session's file": (style, "--out", tmp_path / "a.bvh"),
         "b.style": (broken,),

@@ -7,7 +7,7 @@ import typer
 
 from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import DATABASE, check_folders, with_settings
 
 Files = Annotated[
     list[Path] | None,
@@ -47,6 +47,7 @@ def pose(
     files: Files = None,
     model: Model = None,
     picture: Picture = None,
+    database: DATABASE = None,
     out: Out = None,
     publish: Publish = False,
     port: Port = None,
@@ -74,6 +75,7 @@ def pose(
         given.dictionary,
         model,
         picture,
+        database,
         publish,
         browser and can_browse(),
     )

@@ -370,6 +370,7 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
     """Describe a replay report for a person."""
     lines = [
         f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
+        _time_line(report["time"]),
         f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
         f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
         f"frames with labels in doubt {report['swaps_suspected']}",
@@ -383,6 +384,15 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
     for stage, times in report["ms_by_stage"].items():
         lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
     return lines
+
+
+def _time_line(time: Mapping[str, Any]) -> str:
+    """Describe the time that a recording takes."""
+    line = f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"
+    if not time["gaps"]:
+        return line
+    gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
+    return f"{line}; {gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s"
 
 
 def _percent(share: float | None) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.files import atomic_write
 from config.joints import JOINTS
@@ -55,8 +55,13 @@ class CleanInterruptedError(DuocapError):
     """Cleaning was stopped; what is done is kept."""
 
 
-def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress) -> SoundTake:
-    """Clean all ranges of a motion. part: keeps what is done after each window, and is gone on from; None: nothing is kept.
+def clean_motion(
+    motion: PhysicalMotion, options: BodyOptions, part: Path | None, progress: Progress, parts: Bools | None = None
+) -> SoundTake:
+    """Clean all ranges of a motion.
+
+    part: keeps what is done after each window, and is gone on from; None: nothing is kept; parts: contacts that are given, (N, 2,
+    3), None to detect them.
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
@@ -66,60 +71,82 @@ def clean_motion(motion: PhysicalMotion, options: BodyOptions, part: Path | None
     if not ranges:
         raise DuocapError(f"{motion.name}: no {LEAST_FRAMES} frames in a row in which somebody is tracked; give a longer motion")
     total = sum(stop - first for first, stop in ranges)
-    key = _key(motion, options)
-    done = _kept(part, key, total)
+    kept = _KeptFrames(part, _key(motion, options, parts))
+    done = kept.read(total)
     found: list[CleanedRange] = []
     finished = np.empty((0, N_CONFIGURATION))
     try:
         for rows in ranges:
             n = rows[1] - rows[0]
-            task = prepared(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction))
-            before, earlier = len(finished), done[len(finished) : len(finished) + n]
+            given = None if parts is None else parts[slice(*rows)]
+            task = prepared(dynamics, motion.configurations(rows), motion.fps, CleanOptions(options.friction, given))
+            earlier = done[len(finished) : len(finished) + n]
             q = earlier
             if len(earlier) < n:
                 for q in cleaned(task, earlier):
-                    _keep(part, key, np.concatenate([finished, q]))
-                    progress(before + len(q), total)
+                    kept.offer(np.concatenate([finished, q]))
+                    progress(len(finished) + len(q), total)
             finished = np.concatenate([finished, q])
             found.append(CleanedRange(rows, task, q))
     except KeyboardInterrupt as stop:
-        if part is None or not part.exists():
+        if not kept.write():
             raise
         raise CleanInterruptedError(f"stopped; {part} keeps what is clean, and the same command goes on from there") from stop
-    if part is not None:
-        part.unlink(missing_ok=True)
+    kept.remove()
     take = _with_ranges(motion.take, found)
     return SoundTake(take, tuple(_lines(motion, take, body, found)), tuple(_warnings(motion, found)))
 
 
-def _key(motion: PhysicalMotion, options: BodyOptions) -> bytes:
+def _key(motion: PhysicalMotion, options: BodyOptions, parts: Bools | None) -> bytes:
     """Return what a kept part belongs to: motion, body and options."""
     digest = hashlib.sha256(VERSION)
     skeleton = motion.take.skeleton
     for array in (motion.take.rotvec, motion.take.root_m, skeleton.offsets_m, skeleton.tails_m):
         digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(b"" if parts is None else parts.tobytes())
     digest.update(repr((motion.fps, motion.ranges, options)).encode())
     return digest.digest()
 
 
-def _keep(part: Path | None, key: bytes, q: Floats) -> None:
-    """Write the frames that are clean: the key, the checksum, the numbers."""
-    if part is not None:
-        data = np.ascontiguousarray(q, "<f8").tobytes()
-        atomic_write(part, key + hashlib.sha256(data).digest() + data)
+class _KeptFrames:
+    """The frames that are clean, in a file beside the result: a key of what they belong to, a checksum, the numbers."""
 
+    def __init__(self, file: Path | None, key: bytes) -> None:
+        self._file, self._key = file, key
+        self._q = np.empty((0, N_CONFIGURATION))
+        self._written = 0
 
-def _kept(part: Path | None, key: bytes, total: int) -> Floats:
-    """Return the frames that an earlier run left, (n, 95); none where the file is of something else, or damaged."""
-    none = np.empty((0, N_CONFIGURATION))
-    if part is None or not part.is_file():
-        return none
-    content = part.read_bytes()
-    data = content[len(key) + 32 :]
-    if content[: len(key)] != key or hashlib.sha256(data).digest() != content[len(key) : len(key) + 32]:
-        return none
-    q = np.frombuffer(data, "<f8").reshape(-1, N_CONFIGURATION)
-    return q.astype(np.float64) if len(q) <= total else none
+    def offer(self, q: Floats) -> None:
+        """Take all frames so far, (n, 95); write them when they have grown by a tenth, not oftener."""
+        self._q = q
+        if len(q) > 1.1 * self._written:
+            self.write()
+
+    def write(self) -> bool:
+        """Write what was offered; return whether anything is kept."""
+        if self._file is None or not len(self._q):
+            return self._file is not None and self._file.is_file()
+        data = np.ascontiguousarray(self._q, "<f8").tobytes()
+        atomic_write(self._file, self._key + hashlib.sha256(data).digest() + data)
+        self._written = len(self._q)
+        return True
+
+    def read(self, total: int) -> Floats:
+        """Return the frames that an earlier run left, (n, 95); none where the file is of something else, or damaged."""
+        none = np.empty((0, N_CONFIGURATION))
+        if self._file is None or not self._file.is_file():
+            return none
+        content, n = self._file.read_bytes(), len(self._key)
+        data = content[n + 32 :]
+        if content[:n] != self._key or hashlib.sha256(data).digest() != content[n : n + 32]:
+            return none
+        q = np.frombuffer(data, "<f8").reshape(-1, N_CONFIGURATION)
+        return q.astype(np.float64) if len(q) <= total else none
+
+    def remove(self) -> None:
+        """Remove the file: the result is whole."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
 
 
 def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:

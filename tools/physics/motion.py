@@ -56,6 +56,10 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     Raises DuocapError: it cannot be read, or holds nothing that has accelerations.
     """
     suffix = file.suffix.lower()
+    if not file.exists():
+        raise DuocapError(
+            f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}), recording ({RECORDING}) or markers ({TRC})"
+        )
     if suffix == TRC:
         motion = _of_markers(file, subject, progress)
     elif subject is not None:
@@ -63,7 +67,7 @@ def read_motion(file: Path, subject: Path | None = None, progress: Progress = la
     elif file.is_dir() or suffix == RECORDING:
         recorded = motion_from_recording(open_recording(take_of(file)))
         motion = motion_of_take(recorded.take(), recorded.up, file.name)
-    elif not file.exists() or suffix not in SUFFIXES:
+    elif suffix not in SUFFIXES:
         kinds = ", ".join(SUFFIXES)
         raise DuocapError(f"{file}: cannot be read as motion; give {kinds}, a recording ({RECORDING}), or markers ({TRC})")
     else:
@@ -109,7 +113,7 @@ def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
 def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
     """Say how many frames are in no range, if any."""
     n = len(take) - sum(stop - first for first, stop in ranges)
-    return (f"{n} frames left out: nobody is tracked in them, or the motion jumps there",) if n else ()
+    return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 
 
 def _of_markers(file: Path, subject_file: Path | None, progress: Progress) -> PhysicalMotion:

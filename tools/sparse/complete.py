@@ -1,36 +1,38 @@
-"""Poses of a dictionary from a file of constraints."""
+"""Poses of a dictionary from a file of constraints, and motions along curves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from calibration.camera import Rig
-from calibration.subject.subject import Subject, read_subject
+from calibration.subject.subject import read_subject
 from config.arrays import Floats
 from reconstruct.models.sparse.model import read_dictionary
-from reconstruct.pose import TrackingState
+from reconstruct.models.style.synthesis.curves import resample_motion
 from reconstruct.posing.fit import PoseResult
 from reconstruct.posing.sparse import SparsePoser
-from stream.export.take import Take, TakeInfo
-from tools.style.constraints import constraints_of
-from tools.style.entries import NamedMarkers
-from tools.style.file import read_request
+from stream.export.take import Take
+from tools.style.constraints import constraints_of, curve_points
+from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, read_inputs, up_of
+from tools.style.pose import arrays_of, as_take, frame_times, motion_lines, motion_warnings
 from tools.style.report import offs, pose_lines, warning
+from tools.style.request import PoseAsked, PoseRequest
 from tools.style.values import PoseFileError
 
-UP = np.array([0.0, 1.0, 0.0])
+SOURCE = "sparse"
+RIGID = 6
+SETTLED = 5  # times that the first frame of a motion is posed again from itself: the next would move else
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionTask:
-    """What is completed: files of the dictionary and the constraints, of cameras and body or None; rate of the take."""
+    """What is completed: files of the dictionary and of the body to pose, None for the dictionary's, and what is asked."""
 
     dictionary: Path
-    constraints: Path
-    rig: Path | None = None
+    inputs: PoseInputs
     subject: Path | None = None
-    fps: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +45,72 @@ class CompletedTake:
     warnings: tuple[str, ...]
 
 
-def completed(task: CompletionTask) -> CompletedTake:
+def completed(task: CompletionTask, progress: Callable[[int, int], None]) -> CompletedTake:
     """Complete the poses that a file asks for. Raises DuocapError."""
     model = read_dictionary(task.dictionary)
     subject = None if task.subject is None else read_subject(task.subject)
-    worn = None if subject is None else NamedMarkers(subject.markers.names, subject.joint, subject.offset_m)
-    request, rig = read_request(task.constraints, 1, task.rig, worn)
-    if request.curves or request.shares is not None:
-        raise PoseFileError(f"{task.constraints}: curves and shares are for `duocap style pose`; give [[pose]] tables")
-    up = _up(rig, subject)
+    request, rig = read_inputs(task.inputs, 1, subject)
+    if request.shares is not None or any(asked.shares is not None for asked in request.poses):
+        raise PoseFileError(f"{task.inputs.constraints}: shares are for `duocap style pose` with several styles; leave them out")
+    up, known = up_of(rig, subject)
     poser = SparsePoser(model, None if subject is None else subject.skeleton, up)
+    work = _motion if request.curves else _poses
+    take, lines, warnings = work(poser, request, rig, task.inputs.fps, progress)
+    return CompletedTake(take, up, lines, warnings if known else (UNKNOWN_FLOOR, *warnings))
+
+
+Completed = tuple[Take, tuple[str, ...], tuple[str, ...]]
+
+
+def _poses(
+    poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
+) -> Completed:
+    """Find single poses, each by itself."""
     found: list[PoseResult] = []
     lines: list[str] = []
     warnings: list[str] = []
     for number, asked in enumerate(request.poses, 1):
-        if asked.is_empty:
-            raise PoseFileError(f"{task.constraints}: nothing is asked of pose {number}; add a [[point]] or [[image_point]]")
         constraints = constraints_of(asked, poser.skeleton, None, rig)
         pose = poser.pose(constraints)
         off = offs(pose, asked, constraints, poser.skeleton, rig)
         found.append(pose)
         lines += pose_lines(f"pose {number}", pose, off, "dictionary")
         warned = warning(f"pose {number}", pose, off)
-        warnings += [] if warned is None else [warned]
-    take = Take(
-        skeleton=poser.skeleton,
-        seconds=np.arange(len(found)) / task.fps,
-        states=(TrackingState.TRACKING,) * len(found),
-        rotvec=np.array([pose.rotvec for pose in found]),
-        root_m=np.array([pose.root_m for pose in found]),
-        info=TakeInfo(subject=poser.skeleton.name, source="sparse", floor_known=rig is None or rig.floor_known),
+        warnings += [*_open(f"pose {number}", asked), *([] if warned is None else [warned])]
+        progress(number, len(request.poses))
+    take = as_take(poser.skeleton, *arrays_of(found), fps, rig, SOURCE)
+    return take, tuple(lines), tuple(warnings)
+
+
+def _open(name: str, asked: PoseAsked) -> tuple[str, ...]:
+    """Say where what is asked does not even place a rigid body: six numbers."""
+    told = {point.handle.name: 3 for point in asked.points} | {
+        f"{each.handle.name} {each.camera}": 2 for each in asked.image_points
+    }
+    count = sum(told.values()) + 3 * len(asked.orientations)
+    if asked.root is not None:
+        count += 3 * int(np.isfinite(asked.root.sigma_rad)) + 3 * int(np.isfinite(asked.root.sigma_m))
+    if count >= RIGID:
+        return ()
+    return (
+        f"{name}: {count} numbers are told, {RIGID} place a body; where it stands or faces is a guess, as is most of the pose",
     )
-    return CompletedTake(take, up, tuple(lines), tuple(warnings))
 
 
-def _up(rig: Rig | None, subject: Subject | None) -> Floats:
-    """Return the world's up: Y, or in the frame of a rig without a floor what the T-pose said, else that of the left camera."""
-    if rig is None or rig.floor_known:
-        return UP
-    return np.array(subject.up, np.float64) if subject is not None else np.ascontiguousarray(-rig.left.rotation[1])
+def _motion(
+    poser: SparsePoser, request: PoseRequest, rig: Rig | None, fps: float, progress: Callable[[int, int], None]
+) -> Completed:
+    """Follow curves, every frame from the one before."""
+    asked, points = request.poses[0], curve_points(request.curves, frame_times(request))
+    constraints = [constraints_of(asked, poser.skeleton, None, rig, row) for row in points]
+    found: list[PoseResult] = []
+    now: PoseResult | None = None
+    for _ in range(SETTLED):
+        now = poser.pose(constraints[0], now)
+    for number, each in enumerate(constraints, 1):
+        now = poser.pose(each, now)
+        found.append(now)
+        progress(number, len(constraints))
+    off = [offs(pose, asked, each, poser.skeleton, rig, row) for pose, each, row in zip(found, constraints, points, strict=True)]
+    take = as_take(poser.skeleton, *resample_motion(*arrays_of(found), fps), fps, rig, SOURCE)
+    return take, motion_lines(take, request, found, off, "dictionary"), motion_warnings(found, off)

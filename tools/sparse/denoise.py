@@ -1,8 +1,9 @@
 """Clean the poses of a take by a dictionary: noise in all joints, and single wild ones (Lai et al. 2012, section 4.2).
 
-Every frame's points relative to the root are restored; those that are far from what the others tell are left out and the frame is
-restored again. Then the joint angles are solved for. All on the
-dictionary's skeleton; where the root is and how it is turned stay as they were.
+Every frame's points relative to the root are restored, each weighted by the noise it has of its own in the take. Points far from
+what the others tell lose their weight step by step (iteratively reweighted least squares, Cauchy's weights); those that end with
+little are left out and the frame is restored again. Then the joint angles are solved for. All on the dictionary's skeleton; where
+the root is and how it is turned stay as they were.
 """
 
 from dataclasses import dataclass, replace
@@ -30,27 +31,32 @@ from stream.recording.recording import open_recording
 from tools.progress import ProgressState
 
 RECORDING = ".mcap"
-ATOMS = {0.01: 8, 0.03: 5, 0.1: 3, np.inf: 2}  # of a pose, by the noise [m] up to which
-LEAST_NOISE_M, ROUNDS, MOST_WILD = 0.002, 3, 8
-WILD_SIGMAS, WILD_M = 4.0, 0.08  # of the noise, and at least so far: a point is wild
-STILL_M = 1e-6
+ATOMS = {0.02: 24, 0.035: 12, np.inf: 6}  # of a code, by the noise [m] up to which
+LEAST_NOISE_M, UNKNOWN_NOISE_M = 0.002, 0.01  # at least, and of takes too short to estimate it
+ALIKE = 2.0  # errors of joint angles move many points alike: the noise counts for so much more
+FEW_FRAMES = 8
+REST_RAD = 1e-3  # of every joint coordinate, from which down a pose is the rest pose
+UNKNOWN_SHARE = 0.5  # of frames with wild points, from which on the dictionary is doubted
+LOOK = RestoreOptions(n_nonzero=12, sigma=0.1)  # with which wild points are looked for: it follows none of them
+LOOKS, FAR_M = 4, 0.1  # how often, and the distance at which a point's weight is half
+WILD_WEIGHT, WILD_SIGMAS, WILD_M = 0.3, 4.0, 0.08  # wild: less weight than this, farther than so many of its noise, and than this
 EXPECTED_M = 0.015
 WILD_RAD, RAD_BY_M = 1.0, 10.0  # how far a wild joint may turn, and any other, by the noise
-N_CODES = 5
 UP = np.array([0.0, 1.0, 0.0])
 NO_CONSTRAINT = points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
 
 
 @dataclass(frozen=True, slots=True)
 class CleanTake:
-    """A clean take, and what was changed, in words."""
+    """A clean take, what was changed, in words, and what to warn of."""
 
     take: Take
     lines: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 class RestoredPoints(NamedTuple):
-    """Points of N poses relative to the root, (N, P, 3) [m], which were wild, (N, P), and the noise of the others [m]."""
+    """Points of N poses relative to the root, (N, P, 3) [m], which were wild, (N, P), and the noise of a coordinate [m]."""
 
     local_m: Floats
     wild: Bools
@@ -72,58 +78,58 @@ def read_take(file: Path) -> tuple[Take, Floats | None]:
 
 
 def denoised(take: Take, dictionary: Path, noise_m: float | None, progress: ProgressState) -> CleanTake:
-    """Clean a take; noise_m: standard deviation of a joint's noise, None to estimate it. Lost frames stay as they are."""
+    """Clean a take; lost frames and rest poses stay as they are.
+
+    noise_m: standard deviation of a joint's noise, None to estimate it. Raises DuocapError: no pose to clean.
+    """
     model = read_dictionary(dictionary)
-    rows = np.flatnonzero(~take.lost & np.isfinite(take.rotvec).all(axis=(1, 2)))
+    rest = np.asarray((np.abs(take.rotvec[:, 1:]) < REST_RAD).all(axis=(1, 2)))
+    rows = np.flatnonzero(~take.lost & ~rest & np.isfinite(take.rotvec).all(axis=(1, 2)))
     if not len(rows):
-        raise DuocapError("the take holds no pose that could be cleaned; give one in which somebody is tracked")
+        why = "nothing but rest poses, all joints at zero" if rest.any() else "no pose that could be cleaned"
+        raise DuocapError(f"the take holds {why}; give one in which somebody is tracked and moves")
     restored = restored_points(model, take, rows, noise_m)
     rotvec = take.rotvec.copy()
     for n, row in enumerate(rows.tolist()):
         rotvec[row] = _angles(model, take, row, restored, n)
         progress(n + 1, len(rows))
     clean = replace(take, rotvec=rotvec, root_m=take.root_m.copy())
-    return CleanTake(clean, _lines(take, clean, rows, restored))
+    return CleanTake(clean, _lines(take, clean, rows, restored), _warnings(rest & ~take.lost, restored))
 
 
 def restored_points(model: PoseDictionary, take: Take, rows: Ints, noise_m: float | None) -> RestoredPoints:
-    """Restore the points of frames; wild ones are found one after another, the worst of a frame first."""
+    """Restore the points of frames without those that are wild."""
     body = model.points
     given = body.vectors(model.skeleton, take.rotvec[rows])
-    sigma_m = noise_m or _noise(model, given)
-    weight = np.ones((len(given), len(body.joint)))
-    options = _options(sigma_m)
-    for _ in range(ROUNDS):
-        alike = np.repeat(weight, 3, axis=1) if (weight == 0.0).any() else None
-        near = restore(model.dictionary, given, alike, options)
-        off_m = np.linalg.norm((near - given).reshape(len(given), -1, 3), axis=2) * (weight > 0.0)
-        limit = max(WILD_M, WILD_SIGMAS * np.sqrt(3.0) * sigma_m)
-        worst = off_m.max(axis=1, keepdims=True)
-        wild = (off_m > limit) & (off_m >= 0.5 * worst) & ((weight == 0.0).sum(axis=1, keepdims=True) < MOST_WILD)
-        if not wild.any():
-            break
-        weight[wild] = 0.0
+    each_m = point_noise(given) if noise_m is None else np.full(len(body.joint), noise_m)
+    sigma_m = float(np.median(each_m))
+    known = sigma_m / each_m
+    wild = _wild(model, given, each_m)
+    T = next(T for most, T in ATOMS.items() if sigma_m <= most)
+    weight = known * ~wild if wild.any() else known
+    near = restore(model.dictionary, given, np.repeat(weight, 3, axis=-1), RestoreOptions(T, ALIKE * sigma_m))
     local_m = normalised(near.reshape(len(given), -1, 3), body, body.lengths_m(model.skeleton))
-    return RestoredPoints(local_m, np.asarray(weight == 0.0), sigma_m)
+    return RestoredPoints(local_m, wild, sigma_m)
 
 
-def _noise(model: PoseDictionary, given: Floats) -> float:
-    """Estimate the noise of a coordinate, robustly: the least of what few atoms leave and of what changes from frame to frame."""
-    changes = [restore(model.dictionary, given, None, _options(0.02)) - given]
-    if len(given) > 2:
-        changes.append((given[:-2] - 2.0 * given[1:-1] + given[2:]) / np.sqrt(6.0))
-    return max(LEAST_NOISE_M, min(_deviation(each) for each in changes))
+def _wild(model: PoseDictionary, given: Floats, noise_m: Floats) -> Bools:
+    """Return which points are far from what the others of their frame tell, (N, P). noise_m: of each point, (P,)."""
+    weight = np.ones((len(given), len(noise_m)))
+    known = np.median(noise_m) / noise_m
+    for _ in range(LOOKS):
+        near = restore(model.dictionary, given, np.repeat(known * weight, 3, axis=1), LOOK)
+        off_m = np.linalg.norm((near - given).reshape(len(given), -1, 3), axis=2)
+        weight = 1.0 / (1.0 + (off_m / np.maximum(FAR_M, 0.5 * WILD_SIGMAS * noise_m)) ** 2)
+    return np.asarray((weight < WILD_WEIGHT) & (off_m > np.maximum(WILD_M, WILD_SIGMAS * np.sqrt(3.0) * noise_m)))
 
 
-def _deviation(errors: Floats) -> float:
-    """Return the standard deviation of errors of which some may be wild; those of points that never move do not count."""
-    moving = errors[:, np.abs(errors).max(axis=0) > STILL_M]
-    return float(1.4826 * np.median(np.abs(moving))) if moving.size else 0.0
-
-
-def _options(sigma_m: float) -> RestoreOptions:
-    """Return how poses of a noise are restored."""
-    return RestoreOptions(next(T for most, T in ATOMS.items() if sigma_m <= most), sigma_m, N_CODES)
+def point_noise(given: Floats) -> Floats:
+    """Estimate the noise of a coordinate of each point, (P,) [m], from second differences of frames, (N, 3 P), robustly."""
+    if len(given) < FEW_FRAMES:
+        return np.full(given.shape[1] // 3, UNKNOWN_NOISE_M)
+    change = np.abs(given[:-2] - 2.0 * given[1:-1] + given[2:]) / np.sqrt(6.0)
+    deviation = 1.4826 * np.median(change.reshape(len(change), -1, 3), axis=(0, 2))
+    return np.asarray(np.maximum(LEAST_NOISE_M, deviation))
 
 
 def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoints, n: int) -> Floats:
@@ -145,6 +151,20 @@ def _angles(model: PoseDictionary, take: Take, row: int, restored: RestoredPoint
     out = found.rotvec
     out[0] = take.rotvec[row, 0]
     return out
+
+
+def _warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
+    """Warn of rest poses, (N,), and of a dictionary that does not know the take."""
+    warnings = []
+    if rest.any():
+        warnings.append(f"{rest.sum()} of {len(rest)} frames are rest poses, all joints at zero; they stay as they are")
+    share = float(restored.wild.any(axis=1).mean())
+    if share > UNKNOWN_SHARE:
+        warnings.append(
+            f"in {100.0 * share:.0f}% of the frames the dictionary expects some joint elsewhere: it may not know such motion;"
+            " look at the result, or train one on motion of this kind"
+        )
+    return tuple(warnings)
 
 
 def _lines(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from reconstruct.models.style.synthesis.curves import resample_motion, span_s
 from reconstruct.models.style.synthesis.synthesizer import Synthesis
 from reconstruct.models.style.synthesis.trajectory import SinglePoseSynthesizer, follow
 from reconstruct.pose import TrackingState
+from reconstruct.posing.protocol import FoundPose
 from stream.export.take import Take, TakeInfo
 from tools.style.constraints import constraints_of, curve_points
 from tools.style.report import FAMILIAR, ConstraintResidual, acceleration_m_s2, curve_lines, offs, pose_lines, warning
@@ -71,8 +72,8 @@ def _poses(synthesizer: Synthesizing, request: PoseRequest, rig: Rig | None, fps
         lines += pose_lines(f"pose {number}", pose, off)
         warned = warning(f"pose {number}", pose, off)
         warnings += [] if warned is None else [warned]
-    rotvec, root_m = _arrays(found)
-    return PosedTake(_take(synthesizer.skeleton, rotvec, root_m, fps, rig), tuple(lines), tuple(warnings))
+    rotvec, root_m = arrays_of(found)
+    return PosedTake(as_take(synthesizer.skeleton, rotvec, root_m, fps, rig), tuple(lines), tuple(warnings))
 
 
 def _motion(
@@ -83,7 +84,7 @@ def _motion(
     progress: Callable[[int, int], None] | None,
 ) -> PosedTake:
     """Follow curves at the rate of the features, and give the motion at fps."""
-    seconds = _seconds(request)
+    seconds = frame_times(request)
     asked = request.poses[0]
     points = curve_points(request.curves, seconds)
     skeleton, style = synthesizer.skeleton, synthesizer.styles[0]
@@ -94,11 +95,11 @@ def _motion(
         offs(pose, asked, constraint, skeleton, rig, row)
         for pose, constraint, row in zip(found, constraints, points, strict=True)
     ]
-    take = _take(skeleton, *resample_motion(*_arrays(found), fps), fps, rig)
-    return PosedTake(take, _motion_lines(take, fps, request, found, off), _motion_warnings(found, off))
+    take = as_take(skeleton, *resample_motion(*arrays_of(found), fps), fps, rig)
+    return PosedTake(take, motion_lines(take, request, found, off), motion_warnings(found, off))
 
 
-def _seconds(request: PoseRequest) -> Floats:
+def frame_times(request: PoseRequest) -> Floats:
     """Return the times of all frames, from the first key to the last."""
     first, last = span_s([curve.curve for curve in request.curves])
     count = int((last - first) * RATE_HZ + 1e-6) + 1
@@ -115,12 +116,12 @@ def _shares(request: PoseRequest, seconds: Floats) -> Floats | None:
     return np.stack(columns, axis=-1)
 
 
-def _arrays(found: Sequence[Synthesis]) -> tuple[Floats, Floats]:
+def arrays_of(found: Sequence[FoundPose]) -> tuple[Floats, Floats]:
     """Return the rotation vectors, (N, J, 3), and places, (N, 3), of poses."""
     return np.array([pose.rotvec for pose in found]), np.array([pose.root_m for pose in found])
 
 
-def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: Rig | None) -> Take:
+def as_take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: Rig | None, source: str = "style") -> Take:
     """Return poses as a take of even frames."""
     return Take(
         skeleton=skeleton,
@@ -128,12 +129,16 @@ def _take(skeleton: Skeleton, rotvec: Floats, root_m: Floats, fps: float, rig: R
         states=(TrackingState.TRACKING,) * len(rotvec),
         rotvec=rotvec,
         root_m=root_m,
-        info=TakeInfo(subject=skeleton.name, source="style", floor_known=rig is None or rig.floor_known),
+        info=TakeInfo(subject=skeleton.name, source=source, floor_known=rig is None or rig.floor_known),
     )
 
 
-def _motion_lines(
-    take: Take, fps: float, request: PoseRequest, found: Sequence[Synthesis], off: Sequence[Sequence[ConstraintResidual]]
+def motion_lines(
+    take: Take,
+    request: PoseRequest,
+    found: Sequence[FoundPose],
+    off: Sequence[Sequence[ConstraintResidual]],
+    model: str = "style",
 ) -> tuple[str, ...]:
     """Say how well a motion follows its curves and how smooth it is."""
     names = [curve.handle.name for curve in request.curves]
@@ -141,16 +146,19 @@ def _motion_lines(
     for n, row in enumerate(off):
         for c, name in enumerate(names):
             off_m[n, c] = next((each.value for each in row if each.name == name), np.nan)
-    acceleration = acceleration_m_s2(take.positions_m(), fps)
+    step_s = take.seconds[1] - take.seconds[0] if len(take) > 1 else 1.0
+    acceleration = acceleration_m_s2(take.positions_m(), 1.0 / step_s)
     known = 100.0 * (1.0 - float(np.mean([pose.variance for pose in found])))
     how = (
-        "the style knows poses like these" if known > 100.0 * (1.0 - FAMILIAR) else "far from the poses the style was learned of"
+        f"the {model} knows poses like these"
+        if known > 100.0 * (1.0 - FAMILIAR)
+        else f"far from the poses the {model} was learned of"
     )
     head = f"{len(take)} frames, {take.seconds[-1]:.2f} s: {how} ({known:.0f}% known)"
     return (head, *curve_lines(names, off_m), f"  acceleration of the joints {acceleration:.1f} m/s^2 (root mean square)")
 
 
-def _motion_warnings(found: Sequence[Synthesis], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
+def motion_warnings(found: Sequence[FoundPose], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
     """Say in how many frames something is not reached, and the worst of it."""
     missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
     others = [pose for n, pose in enumerate(found) if n not in set(missed)]

@@ -57,6 +57,21 @@ class FrameBlocks:
             self.next[k : k + n] += H[:, parts[k + 1], parts[k]]
         self.second += H[:, parts[2], parts[0]]
 
+    def add_diagonal_triples(self, before: Floats, at: Floats, after: Floats, e: Floats, size: int) -> None:
+        """Add residuals as `add_triples` does, of matrices that have blocks of `size` on their diagonals only."""
+        n, total = e.shape
+        parts = [slice(k, k + size) for k in range(0, total, size)]
+        three = [np.stack([J[:, part, part] for part in parts], axis=1) for J in (before, at, after)]
+        blocks = e.reshape(n, -1, size, 1)
+        for k, first in enumerate(three):
+            turned = first.swapaxes(2, 3)
+            self.g[k : k + n] -= (turned @ blocks).reshape(n, total)
+            for m, second in enumerate(three[: k + 1]):
+                H = turned @ second
+                target = (self.diagonal, self.next, self.second)[k - m][m : m + n]
+                for row, part in enumerate(parts):
+                    target[:, part, part] += H[:, row]
+
     def solve(self, damping: float, fixed: int = 0) -> Floats | None:
         """Return e (N, D) with the diagonal enlarged by a share of itself; the first frames may be fixed at 0. None: singular."""
         n, size = self.g.shape

@@ -57,7 +57,7 @@ class ContactPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class FootGround:
     """The plane y = height_m + slope[0] x + slope[1] z under a motion; level_m: of each part when it stands, over it, (2, 3)."""
 
     height_m: float
@@ -137,7 +137,7 @@ def _point_levels(points: ContactPoints, point_m: Floats, standing: Bools, level
     return out
 
 
-def ground_under(middle: Floats, fps: float) -> Ground:
+def ground_under(middle: Floats, fps: float) -> FootGround:
     """Return the plane under parts of feet, (N, 2, 3, 3) [m], by those that hardly move, the lowest of each frame."""
     speed = speeds_m_s(middle.reshape(len(middle), -1, 3), fps).reshape(middle.shape[:3])
     lowest = middle[..., 1] < middle[..., 1].min(axis=(1, 2), keepdims=True) + LOW_M
@@ -154,10 +154,10 @@ def ground_under(middle: Floats, fps: float) -> Ground:
             found = np.linalg.solve(rows.T @ (weight[:, None] * rows) + prior, rows.T @ (weight * chosen[:, 1]))
         slope = found[:2]
         height = float(found[2] - slope @ center[[0, 2]])
-    flat = Ground(height, slope, np.zeros((N_FEET, len(FootPart))))
+    flat = FootGround(height, slope, np.zeros((N_FEET, len(FootPart))))
     over = middle.copy()
     over[..., 1] = flat.height_over(middle)
-    return Ground(height, slope, part_levels_m(over, fps))
+    return FootGround(height, slope, part_levels_m(over, fps))
 
 
 def _extend(down: Bools, height_m: Floats, speed_m_s: Floats) -> None:

@@ -28,12 +28,15 @@ N_ROOT = 6  # rows of the root: force and torque that no muscle gives
 GRAVITY_M_S2 = (0.0, -9.81, 0.0)
 
 
-class Motion(NamedTuple):
+class MotionRates(NamedTuple):
     """Configurations (N, 95), velocities (N, 72) and accelerations (N, 72) at equal times."""
 
     q: Floats
     v: Floats
     a: Floats
+
+
+Motion = MotionRates  # the name that the force field still uses
 
 
 class ForceDerivatives(NamedTuple):
@@ -123,7 +126,7 @@ class Dynamics:
         pair = self._pin.dDifference(self.model, first, second)
         return np.asarray(pair[0]), np.asarray(pair[1])
 
-    def motion(self, q: Floats, dt_s: float) -> Motion:
+    def motion(self, q: Floats, dt_s: float) -> MotionRates:
         """Return velocities and accelerations of configurations (N >= 3, 95) at equal times by central differences.
 
         With d+ and d- the tangent vectors from frame n to the next and the previous one: v = (d+ - d-) / (2 dt),
@@ -135,9 +138,9 @@ class Dynamics:
         v = (ahead - behind) / (2.0 * dt_s)
         first = self.difference(q[:1], q[1:2]) / dt_s - 0.5 * dt_s * a[:1]
         last = -self.difference(q[-1:], q[-2:-1]) / dt_s + 0.5 * dt_s * a[-1:]
-        return Motion(q, np.concatenate([first, v, last]), np.concatenate([a[:1], a, a[-1:]]))
+        return MotionRates(q, np.concatenate([first, v, last]), np.concatenate([a[:1], a, a[-1:]]))
 
-    def generalized_forces(self, motion: Motion, contact_n: Floats | None = None) -> Floats:
+    def generalized_forces(self, motion: MotionRates, contact_n: Floats | None = None) -> Floats:
         """Return u = M q'' + C + h of each frame, (N, 72) [N, Nm], eq. 3; less J' f of contact forces where these are given.
 
         contact_n: force on each contact point in the world, (N, P, 3) [N]. What is left is then the torques of the joints, and in

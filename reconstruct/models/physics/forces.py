@@ -19,7 +19,7 @@ from reconstruct.models.physics.contacts import (
     contact_parts,
     point_contacts,
 )
-from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, Motion
+from reconstruct.models.physics.dynamics import N_ROOT, Dynamics, MotionRates
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
 from reconstruct.models.physics.smoothing import smoothed
@@ -29,6 +29,7 @@ FORCE_SIGMA = 0.05  # residual force that is expected, share of the weight (Hick
 TORQUE_SIGMA = 0.01  # residual torque, share of the weight times the body's height (the same)
 RATE_S = 10.0  # how fast the weight on an edge of a cone changes, in body weights a second
 EVEN_SIGMA = 1.0  # how large it is, in body weights
+CHUNK, MARGIN_S = 2000, 1.0  # frames solved at once, and seconds by which such parts overlap
 LEAST_LOAD = 0.05  # of the weight: with less on a foot its centre of pressure is not defined
 
 
@@ -42,7 +43,7 @@ class ContactForces:
     torque about the hips in the world's axes, (N, 6) [N, Nm]; weight_n: of the body.
     """
 
-    motion: Motion
+    motion: MotionRates
     fps: float
     parts: Bools
     point_m: Floats
@@ -89,7 +90,9 @@ def contact_forces(dynamics: Dynamics, q: Floats, fps: float, options: ForceOpti
     return replace(forces_of_motion(dynamics, motion, fps, parts, options.friction), cutoff_hz=smooth.cutoff_hz)
 
 
-def forces_of_motion(dynamics: Dynamics, motion: Motion, fps: float, parts: Bools, friction: float = FRICTION) -> ContactForces:
+def forces_of_motion(
+    dynamics: Dynamics, motion: MotionRates, fps: float, parts: Bools, friction: float = FRICTION
+) -> ContactForces:
     """Return the forces of a motion whose velocities and accelerations are known. parts: in contact, (N, 2, 3)."""
     u = dynamics.generalized_forces(motion)
     wrench = root_wrench(dynamics, motion.q, u)
@@ -125,13 +128,28 @@ def wrench_of_edges(arm_m: Floats, B: Floats) -> Floats:
 
 
 def _weights(A: Floats, wrench: Floats, carrying: Bools, fps: float, weight_n: float, height_m: float) -> Floats:
-    """Return the weights of the edges, (N, P, 4) [N], zero for points that carry nothing."""
+    """Return the weights of the edges, (N, P, 4) [N], zero for points that carry nothing.
+
+    Long motions are solved in parts that overlap: what is a second away hardly matters.
+    """
+    n, _, n_points, _ = A.shape
+    margin = round(MARGIN_S * fps)
+    out = np.empty((n, n_points, N_EDGES))
+    for first in range(0, n, CHUNK):
+        begin, end = max(first - margin, 0), min(first + CHUNK + margin, n)
+        rows = slice(begin, end)
+        found = _weights_of_part(A[rows], wrench[rows] / weight_n, carrying[rows], fps, height_m)
+        out[first : first + CHUNK] = weight_n * found[first - begin : first - begin + CHUNK]
+    return out
+
+
+def _weights_of_part(A: Floats, wrench: Floats, carrying: Bools, fps: float, height_m: float) -> Floats:
+    """Return the weights of the edges by weight, (n, P, 4); wrench by weight."""
     n, _, n_points, _ = A.shape
     sigma = np.concatenate([np.full(3, FORCE_SIGMA), np.full(3, TORQUE_SIGMA * height_m)])
     rows = A.reshape(n, N_ROOT, -1) / sigma[None, :, None]
     free = np.repeat(carrying, N_EDGES, axis=1)
-    H = np.einsum("nki,nkj->nij", rows, rows) + np.eye(rows.shape[2]) / EVEN_SIGMA**2
-    g = np.einsum("nki,nk->ni", rows, wrench / weight_n / sigma)
+    H = rows.swapaxes(1, 2) @ rows + np.eye(rows.shape[2]) / EVEN_SIGMA**2
+    g = (rows.swapaxes(1, 2) @ (wrench / sigma)[..., None])[..., 0]
     rate = np.full(max(n - 1, 0), (fps / RATE_S) ** 2 / N_EDGES)
-    weights = minimise_nonnegative(CoupledSquares(H, g, rate, free))
-    return np.asarray(weight_n * weights.reshape(n, n_points, N_EDGES))
+    return minimise_nonnegative(CoupledSquares(H, g, rate, free)).reshape(n, n_points, N_EDGES)

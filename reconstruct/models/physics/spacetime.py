@@ -19,7 +19,7 @@ from config.joints import N_JOINTS
 from reconstruct.models.physics.banded import FrameBlocks
 from reconstruct.models.physics.body import FootPart
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, ContactPlan, part_positions, point_contacts
-from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, Motion
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Dynamics, MotionRates
 from reconstruct.models.physics.forces import EVEN_SIGMA, RATE_S, root_wrench, wrench_of_edges
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.interior import CoupledSquares, minimise_nonnegative
@@ -43,8 +43,8 @@ class SpacetimeSigmas:
 
     joint_m: float = 0.01
     rotation_rad: float = 0.15
-    root_m_s2: float = 2.0
-    joint_rad_s2: float = 15.0
+    root_m_s2: float = 1.0
+    joint_rad_s2: float = 10.0
     force: float = 0.005
     torque: float = 0.002
     muscle: float = 0.15
@@ -93,7 +93,7 @@ class SpacetimeState(NamedTuple):
 class InnerForces(NamedTuple):
     """Of inner frames, n: root wrench (n, 6) less contacts and its parts A (n, 6, 4 P), by weight; x (n, 4 P); contact forces."""
 
-    motion: Motion
+    motion: MotionRates
     u: Floats
     A: Floats
     wrench: Floats
@@ -140,7 +140,7 @@ def _forces(problem: SpacetimeProblem, q: Floats) -> InnerForces:
     """Return the best forces of a motion at its inner frames."""
     d = problem.dynamics
     inner = q[1:-1]
-    motion = Motion(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
+    motion = MotionRates(inner, *velocities(d.difference(q[:-1], q[1:]), 1.0 / problem.fps))
     u = d.generalized_forces(motion)
     wrench = root_wrench(d, inner, u) / problem.weight_n
     B = cone_basis(problem.friction)
@@ -257,7 +257,8 @@ def _add_dynamics(problem: SpacetimeProblem, state: SpacetimeState, blocks: Fram
     d, found = problem.dynamics, state.forces
     rates = rates_of(steps_of(d, state.q), 1.0 / problem.fps)
     sigma = _acceleration_sigma(problem)[:, None]
-    blocks.add_triples(rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
+    accelerations = (rates.a_before / sigma, rates.a_at / sigma, rates.a_after / sigma, state.terms["accelerations"])
+    blocks.add_diagonal_triples(*accelerations, N_ROOT)
     n = len(found.u)
     by_q, by_v, by_a = (np.empty((n, N_TANGENT, N_TANGENT)) for _ in range(3))
     u = np.empty((n, N_TANGENT))

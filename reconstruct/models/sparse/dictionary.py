@@ -1,9 +1,10 @@
-"""Pose dictionaries: atoms learned about a mean, and whole poses from corrupted or partial ones.
+"""Pose dictionaries: atoms, and whole poses from corrupted or partial ones.
 
-    x ~ mean + a D;  restored from  sum_i w_i^2 (x_i - z_i)^2  over the known entries i
+    (x - mean, c) ~ a D;  restored from  sum_i w_i^2 (x_i - z_i)^2 + sigma^2 |a|^2 / spread^2  over the known entries i
 
-The paper's poses are not centred. About their mean, atoms are less alike, which keeps coefficients small: half the error at
-completing poses (docs/decisions).
+The paper's poses are not centred. About their mean, atoms are less alike, which keeps coefficients small. The constant c, one
+more known coordinate of every pose, does what their own mean does in the paper: coefficients add up to about 1 and an
+atom alone keeps its length, so that a code of T atoms follows T - 1 dimensions of the noise (docs/decisions).
 """
 
 from collections.abc import Sequence
@@ -13,67 +14,90 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Singles
-from reconstruct.models.sparse.coding import BEST, Draw, code, decoded
+from reconstruct.models.sparse.averaging import GREEDY, Averaging, averaged
 from reconstruct.models.sparse.learn import DictionaryOptions, Progress, SparseError, learn_atoms
 
-SEEDS = 1_000_003  # between the seeds of two codes of one pose
+CONSTANT = 2.0  # by the root mean square distance of poses from their mean
+SPREAD = 1.0  # of a coefficient when restoring, by the constant
+
+
+@dataclass(frozen=True, slots=True)
+class Centring:
+    """Mean of poses, (D,), and the constant coordinate they get, both in their unit."""
+
+    mean: Singles
+    constant: float
+
+    def apply(self, poses: ArrayLike) -> Singles:
+        """Return poses, (N, D), less the mean and with the constant, (N, D + 1)."""
+        X = np.asarray(poses, np.float32) - self.mean
+        return np.concatenate([X, np.full((len(X), 1), self.constant, np.float32)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
     """What poses are made of.
 
-    atoms: of norm 1, (K, D); mean: of the poses, (D,), in their unit; n_nonzero: atoms of a pose when learning, T; spread:
-    standard deviation of a coefficient.
+    atoms: of norm 1, of poses with their constant, (K, D + 1); n_nonzero: atoms of a pose when learning, T.
     """
 
     atoms: Singles
-    mean: Singles
+    centring: Centring
     n_nonzero: int
-    spread: float
 
     def __len__(self) -> int:
         return len(self.atoms)
+
+    @property
+    def mean(self) -> Singles:
+        """The mean pose, (D,)."""
+        return self.centring.mean
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
     """How poses are restored.
 
-    n_nonzero: T, fewer for more noise; sigma: standard deviation of known entries of weight 1; n_codes: codes drawn that are
-    averaged, 1 for the best code alone.
+    n_nonzero: atoms of a code, more than when learning: the ridge holds them back; sigma: standard deviation of known entries of
+    weight 1; n_codes: codes drawn that are averaged, 1 for the best alone; n_near: atoms considered for a pose.
     """
 
-    n_nonzero: int = 6
+    n_nonzero: int = 24
     sigma: float = 0.005
-    n_codes: int = 1
+    n_codes: int = 4
+    n_near: int = 400
     seed: int = 1
 
 
-def learn(poses: ArrayLike, options: DictionaryOptions | None = None, progress: Progress | None = None) -> Dictionary:
-    """Learn a dictionary from poses, (N, D). Raises SparseError: see `learn_atoms`."""
-    options = options or DictionaryOptions()
-    X = np.asarray(poses, np.float32)
+def centring_of(poses: ArrayLike) -> Centring:
+    """Return the centring of poses, (N, D). Raises SparseError: fewer than two, or no array of poses."""
+    X = np.asarray(poses, np.float64)
     if X.ndim != 2 or len(X) < 2:
         raise SparseError(f"a dictionary is learned from two poses or more; got an array of shape {X.shape}")
-    mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
-    centred = X - mean
-    spread = float(np.sqrt((centred.astype(np.float64) ** 2).sum(axis=1).mean() / options.n_nonzero))
-    return Dictionary(learn_atoms(centred, options, progress).atoms, mean, options.n_nonzero, spread)
+    mean = X.mean(axis=0)
+    return Centring(mean.astype(np.float32), CONSTANT * float(np.sqrt(((X - mean) ** 2).sum(axis=1).mean())))
+
+
+def learn(
+    poses: ArrayLike,
+    options: DictionaryOptions | None = None,
+    progress: Progress | None = None,
+    centring: Centring | None = None,
+) -> Dictionary:
+    """Learn a dictionary from poses, (N, D), centred as given, or as they are. Raises SparseError: see `learn_atoms`."""
+    options, centring = options or DictionaryOptions(), centring or centring_of(poses)
+    return Dictionary(learn_atoms(centring.apply(poses), options, progress).atoms, centring, options.n_nonzero)
 
 
 def joined(dictionaries: Sequence[Dictionary]) -> Dictionary:
-    """Return dictionaries as one (section 5). Each one's mean, relative to that of all, becomes an atom of its own."""
+    """Return dictionaries of one centring as one (section 5). Raises SparseError: none, or of different ones."""
     if not dictionaries:
         raise SparseError("no dictionaries to join; give one or more")
-    mean = np.asarray(np.mean([one.mean for one in dictionaries], axis=0, dtype=np.float64), np.float32)
-    apart = np.array([one.mean - mean for one in dictionaries])
-    norm = np.linalg.norm(apart, axis=1)
-    own = apart[norm > 0.0] / norm[norm > 0.0, None]
-    atoms: Singles = np.concatenate([own, *(one.atoms for one in dictionaries)])
-    n_nonzero = max(one.n_nonzero for one in dictionaries) + min(1, len(own))
-    spread2 = np.mean([one.n_nonzero * one.spread**2 for one in dictionaries]) + (norm**2).mean()
-    return Dictionary(np.asarray(atoms, np.float32), mean, n_nonzero, float(np.sqrt(spread2 / n_nonzero)))
+    first = dictionaries[0].centring
+    for one in dictionaries:
+        if one.centring.constant != first.constant or not np.array_equal(one.centring.mean, first.mean):
+            raise SparseError("dictionaries about different means cannot be joined; learn all with one centring")
+    return Dictionary(np.concatenate([one.atoms for one in dictionaries]), first, max(one.n_nonzero for one in dictionaries))
 
 
 def restore(
@@ -83,13 +107,24 @@ def restore(
 
     poses: (N, D), any value where the weight is 0; weight: (D,) or (N, D). A pose of which nothing is known becomes the mean.
     """
-    o = options or RestoreOptions()
-    X = np.asarray(poses, np.float32) - dictionary.mean
-    W = None if weight is None else np.asarray(weight, np.float32)
-    if W is not None:
-        X = np.where(W > 0.0, X, np.float32(0.0))
-    ridge, total = (o.sigma / max(dictionary.spread, 1e-9)) ** 2, np.zeros(X.shape)
-    for n in range(o.n_codes):
-        draw = BEST if o.n_codes == 1 else Draw(o.sigma**-2.0, o.seed + SEEDS * n)
-        total += decoded(dictionary.atoms, code(dictionary.atoms, X, o.n_nonzero, W, ridge, draw))
-    return np.asarray(total / o.n_codes + dictionary.mean)
+    o, centring = options or RestoreOptions(), dictionary.centring
+    X = centring.apply(poses)
+    W = np.ones((1, X.shape[1] - 1), np.float32) if weight is None else np.atleast_2d(np.asarray(weight, np.float32))
+    precision = GREEDY if o.n_codes == 1 else o.sigma**-2.0
+    ridge = (o.sigma / (SPREAD * max(centring.constant, 1e-9))) ** 2
+    how = Averaging(o.n_nonzero, o.n_codes, o.n_near, precision, ridge, o.seed)
+    found = averaged(dictionary.atoms, X, how, np.concatenate([W, np.ones((len(W), 1), np.float32)], axis=1))
+    nothing = np.broadcast_to(~W.any(axis=1), len(X))
+    return np.where(nothing[:, None], 0.0, found[:, :-1]) + centring.mean
+
+
+def covariance_at(dictionary: Dictionary, pose: ArrayLike, n_near: int) -> Floats:
+    """Return how poses vary about one, (D,) -> (D, D): along the atoms that alone explain it best, the constant kept.
+
+    Their coefficients are independent, with the variance that leaves a pose made of all of them in equal shares of its length.
+    """
+    atoms, x = dictionary.atoms.astype(np.float64), dictionary.centring.apply(np.asarray(pose)[None])[0]
+    near = atoms[np.argsort(-((atoms @ x) ** 2), kind="stable")[:n_near]]
+    c = near[:, -1] / max(float(np.linalg.norm(near[:, -1])), 1e-9)
+    free = near[:, :-1] - np.outer(c, c @ near[:, :-1])
+    return np.asarray(free.T @ free * (dictionary.centring.constant**2 / len(near)))

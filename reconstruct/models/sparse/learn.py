@@ -38,8 +38,8 @@ class DictionaryOptions:
     """
 
     n_atoms: int = 0
-    n_nonzero: int = 10
-    target: float = 0.005
+    n_nonzero: int = 5
+    target: float = 0.003
     iterations: int = 15
     seed: int = 1
     max_atoms: int = 10_000
@@ -100,8 +100,10 @@ def _sampled(poses: Singles, n_atoms: int, rng: np.random.Generator) -> Singles:
 
 
 def _k_svd(poses: Singles, atoms: Singles, options: DictionaryOptions, progress: Progress | None) -> LearnedAtoms:
-    """Improve atoms."""
+    """Improve atoms; as many as there are poses are these poses, and stay so."""
     atoms, errors = atoms.copy(), []
+    if len(atoms) >= len(poses):
+        return LearnedAtoms(atoms, np.zeros(1))
     for iteration in range(options.iterations):
         codes = code(atoms, poses, options.n_nonzero)
         update_atoms(poses, atoms, codes)

@@ -17,12 +17,12 @@ from database.container import Container, FileKind, open_container, write_contai
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import REFERENCE, Skeleton
 from reconstruct.models.sparse.body import BodyPoints, body_points, point_names
-from reconstruct.models.sparse.dictionary import Dictionary
+from reconstruct.models.sparse.dictionary import Centring, Dictionary
 from reconstruct.models.sparse.learn import SparseError
 
 SUFFIX = ".sparse"
 AGAIN = "train it again with `duocap sparse train`"
-KIND = FileKind(b"duocap sparse\0\0\0", 1, "a pose dictionary", "train one with `duocap sparse train`", AGAIN)
+KIND = FileKind(b"duocap sparse\0\0\0", 2, "a pose dictionary", "train one with `duocap sparse train`", AGAIN)
 MAX_VALUE = 1e4
 ARRAYS: Mapping[str, type] = {
     **dict.fromkeys(("atoms", "mean", "examples"), np.float32),
@@ -73,7 +73,7 @@ def write_dictionary(path: Path, model: PoseDictionary) -> None:
                 "name": model.name,
                 "skeleton": model.skeleton.name,
                 "n_nonzero": model.dictionary.n_nonzero,
-                "spread": model.dictionary.spread,
+                "constant": model.dictionary.centring.constant,
                 "error_m": model.error_m,
                 "n_poses": model.n_poses,
                 "sources": list(model.sources),
@@ -111,7 +111,7 @@ def _arrays(model: PoseDictionary) -> dict[str, Any]:
     """Return the arrays by their names in the file."""
     own = {name: getattr(model, name) for name in ("examples", "low", "high", "up_mean", "up_sigma")}
     body = {"offsets_m": model.skeleton.offsets_m, "tails_m": model.skeleton.tails_m}
-    return {"atoms": model.dictionary.atoms, "mean": model.dictionary.mean, **own, **body}
+    return {"atoms": model.dictionary.atoms, "mean": model.dictionary.centring.mean, **own, **body}
 
 
 def _layout() -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _model(container: Container) -> PoseDictionary:
     skeleton_arrays = a.pop("offsets_m"), a.pop("tails_m")
     if any(array.shape != (N_JOINTS, 3) for array in skeleton_arrays):
         raise ValueError("skeleton")
-    dictionary = Dictionary(a.pop("atoms"), a.pop("mean"), int(f["n_nonzero"]), float(f["spread"]))
+    dictionary = Dictionary(a.pop("atoms"), Centring(a.pop("mean"), float(f["constant"])), int(f["n_nonzero"]))
     return PoseDictionary(
         name=str(f["name"]),
         skeleton=Skeleton(str(f["skeleton"]), *skeleton_arrays),
@@ -147,11 +147,11 @@ def _fault_of(model: PoseDictionary) -> str:
     shapes["examples"] = (len(model.examples), N_JOINTS, 3)
     if any(getattr(model, name).shape != shape for name, shape in shapes.items()) or len(model.examples) == 0:
         return "its arrays do not fit together"
-    if d.atoms.ndim != 2 or d.atoms.shape[1] != n_entries or len(d) == 0 or d.mean.shape != (n_entries,):
+    if d.atoms.ndim != 2 or d.atoms.shape[1] != n_entries + 1 or len(d) == 0 or d.centring.mean.shape != (n_entries,):
         return "its atoms do not fit the points of the body"
     finite = [array for name, array in _arrays(model).items() if name not in ("low", "high")]
     if any(not (np.isfinite(array).all() and (np.abs(array) < MAX_VALUE).all()) for array in finite):
         return "it has values that are no numbers, or absurd ones"
-    if not (1 <= d.n_nonzero <= len(d) and 0.0 < d.spread < MAX_VALUE) or np.isnan([model.low, model.high]).any():
+    if not (1 <= d.n_nonzero <= len(d) and 0.0 < d.centring.constant < MAX_VALUE) or np.isnan([model.low, model.high]).any():
         return "its numbers are out of range"
     return ""

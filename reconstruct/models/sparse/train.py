@@ -20,9 +20,9 @@ from config.files import atomic_write
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.sparse.body import BodyPoints, body_points
 from reconstruct.models.sparse.coding import code
-from reconstruct.models.sparse.dictionary import Dictionary, joined, learn
+from reconstruct.models.sparse.dictionary import Centring, Dictionary, centring_of, joined, learn
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, rms
-from reconstruct.models.sparse.model import PoseDictionary, up_directions
+from reconstruct.models.sparse.model import KIND, PoseDictionary, up_directions
 
 SAMPLE = 20_000  # poses from which limits, examples and centres come
 EXAMPLES = 2_000
@@ -73,9 +73,10 @@ def train(
     body = body_points(skeleton)
     vectors = body.vectors(skeleton, sample.rotvec)
     n_clusters = options.clusters or max(1, round(sample.n_poses / CLUSTER))
-    dictionary = _trained(chunks, _Work(folder, body, skeleton, options, sample), vectors, min(n_clusters, len(vectors)), tell)
+    work = _Work(folder, body, skeleton, options, sample, centring_of(vectors))
+    dictionary = _trained(chunks, work, vectors, min(n_clusters, len(vectors)), tell)
     shutil.rmtree(folder, ignore_errors=True)
-    error_m = rms(code(dictionary.atoms, vectors - dictionary.mean, dictionary.n_nonzero), vectors.shape[1])
+    error_m = rms(code(dictionary.atoms, dictionary.centring.apply(vectors), dictionary.n_nonzero), vectors.shape[1])
     return PoseDictionary(name, skeleton, dictionary, *_known(sample.rotvec), error_m, sample.n_poses)
 
 
@@ -110,10 +111,11 @@ class _Work:
     skeleton: Skeleton
     options: TrainOptions
     sample: PoseSample
+    centring: Centring
 
     def recipe(self, n_clusters: int) -> str:
         """Return a hash of what the result depends on."""
-        text = json.dumps([asdict(self.options), n_clusters, self.sample.n_poses], sort_keys=True)
+        text = json.dumps([KIND.version, asdict(self.options), n_clusters, self.sample.n_poses], sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=12)
         for array in (self.sample.rotvec, self.skeleton.offsets_m, self.skeleton.tails_m):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -179,7 +181,7 @@ def _cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
     kept = work.folder / f"cluster_{k}.npz"
     if kept.is_file():
         with np.load(kept, allow_pickle=False) as old:
-            return Dictionary(old["atoms"], old["mean"], int(old["n_nonzero"]), float(old["spread"]))
+            return Dictionary(old["atoms"], work.centring, work.options.learning.n_nonzero)
     options, shape = _share(work.options.learning, int(counts[k]), int(counts.sum())), (int(counts[k]), 3 * len(work.body.joint))
     points = np.memmap(work.folder / f"cluster_{k}.f32", np.float32, "r", shape=shape)
     rows = np.arange(len(points))
@@ -190,9 +192,9 @@ def _cluster(work: _Work, k: int, counts: Ints, tell: Progress) -> Dictionary:
         what = f"cluster {k + 1} of {len(counts)}, {1e3 * error_m:.1f} mm"
         tell(len(counts) + k * total + done, len(counts) * (total + 1), what)
 
-    learned = learn(points[rows], options, show)
+    learned = learn(points[rows], options, show, work.centring)
     temporary = work.folder / f"cluster_{k}.tmp.npz"
-    np.savez(temporary, atoms=learned.atoms, mean=learned.mean, n_nonzero=learned.n_nonzero, spread=learned.spread)
+    np.savez(temporary, atoms=learned.atoms)
     temporary.replace(kept)
     return learned
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from reconstruct.posing.protocol import FoundPose
 from stream.posing.targets import Unmet
-from stream.viewer.scene.colors import BODY, ORANGE, VERMILION, Color
+from stream.viewer.scene.colors import ORANGE, VERMILION, Color
 from stream.web.html import BAD, GOOD, NEUTRAL, pill
 
 MISS_M = 0.1  # a handle missed by this much halves the certainty
@@ -29,7 +29,7 @@ class Certainty:
     def color(self) -> Color:
         """The body's colour: blue where the pose is certain, orange where it is not."""
         share = 1.0 if self.share is None else round(self.share * STEPS) / STEPS
-        return _mixed(ORANGE, BODY, share)
+        return _mixed(ORANGE, CERTAIN, share)
 
 
 def certainty_of(found: FoundPose | None, unmet: Mapping[str, Unmet]) -> Certainty:
@@ -82,7 +82,7 @@ def _distance(unmet: Unmet) -> str:
 
 def _legend() -> str:
     """Return the colours and what they mean."""
-    ends = ", ".join(_css(_mixed(ORANGE, BODY, share)) for share in (0.0, 0.5, 1.0))
+    ends = ", ".join(_css(_mixed(ORANGE, CERTAIN, share)) for share in (0.0, 0.5, 1.0))
     style = f"display:inline-block;width:3.5em;height:0.7em;border-radius:3px;background:linear-gradient(90deg, {ends})"
     bar = f"<span style='{style}'></span>"
     dots = "".join(_dot(color, words) for color, words in ((HELD, "held"), (SELECTED, "selected"), (VERMILION, "missed")))
@@ -95,16 +95,16 @@ def _dot(color: Color, words: str) -> str:
     return f"<span><span style='{style}'></span>{words}</span>"
 
 
-HELD: Color = (0, 140, 70)
-SELECTED: Color = (245, 215, 0)
-FREE: Color = (120, 126, 140)
+CERTAIN: Color = (40, 120, 210)
+HELD: Color = (0, 190, 80)
+SELECTED: Color = (255, 190, 0)
 
 
-def handle_color(joint: str, held: bool, selected: str, certainty: Certainty) -> Color:
-    """Return the colour of a handle."""
+def handle_color(joint: str, held: bool, selected: str, certainty: Certainty, free: Color) -> Color:
+    """Return the colour of a handle; free: of one that is not held, readable on the ground."""
     if joint in certainty.unmet:
         return VERMILION
-    return SELECTED if joint == selected else HELD if held else FREE
+    return SELECTED if joint == selected else HELD if held else free
 
 
 def _mixed(first: Color, second: Color, share: float) -> Color:

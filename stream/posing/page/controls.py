@@ -1,6 +1,6 @@
-"""What passes between the page's app and its panels: a snapshot of the session, and what they can have done."""
+"""What passes between the page and its parts: the page as they see it, and a snapshot of it for what they show."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,15 +8,17 @@ import viser
 
 from stream.posing.document import Document
 from stream.posing.page.certainty import Certainty
+from stream.posing.page.scene import PosingScene
 from stream.posing.session import PosingSession
+
+Change = Callable[[PosingSession], object]
 
 
 @dataclass(frozen=True, slots=True)
 class PosingSnapshot:
     """The page at one time.
 
-    selected: joint, empty for none; file: that the session is saved in, fault: why not, empty for none; time_s: of the slider;
-    playing: the motion; motion: what is said of it; publishing: address of the stream, empty while it is off.
+    selected: joint, empty for none; file: that the session is saved in, fault: why not, empty for none; styles: of the model.
     """
 
     document: Document
@@ -26,77 +28,34 @@ class PosingSnapshot:
     can_redo: bool
     file: str
     fault: str
-    time_s: float
-    playing: bool
-    motion: str
-    publishing: str
     styles: tuple[str, ...]
 
 
-class PosingControls(Protocol):
-    """What the panels can have done; called from any thread."""
+class PosingPage(Protocol):
+    """The page as its parts see it. `do`, `put` and `select` are called from any thread, all else from the page's own."""
 
-    @property
-    def models(self) -> Mapping[str, object]:
-        """The models by name."""
+    session: PosingSession
+    scene: PosingScene
+    selected: str
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """Formats of export."""
+    def put(self, action: Callable[[], None]) -> None:
+        """Have something done soon, on the page's thread; what cannot be done is said on the page."""
 
-    def do(self, change: Callable[[PosingSession], object]) -> None:
-        """Have the session changed soon; a fault is said on the page."""
+    def do(self, change: Change) -> None:
+        """Have the session changed soon."""
 
     def select(self, joint: str) -> None:
         """Select a joint, none by an empty name."""
 
-    def toggle_hold(self) -> None:
-        """Hold the selected joint where it is, or let it go."""
+    def say(self, title: str, text: str) -> None:
+        """Say something on all browsers."""
 
-    def set_model(self, name: str) -> None:
-        """Ask another model."""
 
-    def set_hold_dragged(self, on: bool) -> None:
-        """Hold joints where they are dragged to, or let them go at the end of the drag."""
+class PagePart(Protocol):
+    """A part of the page: its widgets, and what they do."""
 
-    def set_dark(self, dark: bool) -> None:
-        """Change between dark and light."""
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
 
-    def show_plane(self, on: bool) -> None:
-        """Show the latent plane of the style, or hide it."""
-
-    def publish(self, on: bool) -> None:
-        """Publish the pose to the stream, or no longer."""
-
-    def scrub(self, time_s: float) -> None:
-        """Go to a time [s]."""
-
-    def play(self) -> None:
-        """Play the motion, or pause."""
-
-    def set_key(self) -> None:
-        """Keep the pose as a key at the slider's time."""
-
-    def delete_key(self) -> None:
-        """Remove the key nearest to the slider's time."""
-
-    def move_key(self, to_s: float) -> None:
-        """Move the key nearest to the slider's time."""
-
-    def export(self, name: str, client: viser.ClientHandle) -> None:
-        """Send the motion, or the pose alone, to a page as a file of a format."""
-
-    def download_session(self, client: viser.ClientHandle) -> None:
-        """Send the session to a page."""
-
-    def open_session(self, name: str, content: bytes) -> None:
-        """Go on with a session of a page's."""
-
-    def open_picture(self, name: str, content: bytes) -> None:
-        """Pose after a picture of a page's."""
-
-    def close_picture(self) -> None:
-        """Put the picture away."""
-
-    def look(self) -> None:
-        """Look at the body, or through the picture's camera."""
+    def update(self, view: PosingSnapshot) -> None:
+        """Update the widgets to the page."""

@@ -11,24 +11,25 @@ from config.arrays import Floats, Image
 from config.joints import JOINT_INDEX, JOINTS
 from database.geometry.skeleton import Skeleton
 from stream.posing.document import PictureView, Point, StoredPose, as_point
-from stream.posing.page.certainty import FREE, Certainty, handle_color
+from stream.posing.page.board import PictureBoard, whole_fov_rad
+from stream.posing.page.certainty import HELD, Certainty, handle_color
 from stream.posing.page.inbox import DragPlace
 from stream.posing.picture import picture_camera
 from stream.posing.publishing import message_of, skeleton_to_show
-from stream.protocol.joints import wxyz_from_matrix
 from stream.viewer.scene.colors import Color
 from stream.viewer.scene.framing import FOV_RAD
 from stream.viewer.scene.stage import Stage, StageOptions
 from stream.viewer.scene.world import WORLD, World
 
-BODY_OPACITY = 0.5  # handles inside the body are seen through it
+BODY_OPACITY = 0.45  # handles inside the body are seen through it
+CLICKING_OPACITY, GHOST_OPACITY = 0.3, 0.35
+GHOST: Color = (200, 130, 200)
 HANDLE_M, SMALL_M = 0.028, 0.016
 SMALL = ("spine", "chest", "neck", "upperNeck", "leftShoulder", "rightShoulder", "leftToes", "rightToes")
 ARROWS = 0.22
-BEHIND_M = 7.0  # from the camera to its picture, behind the body
 MIN_MOVE_M = 1e-5
 FAR_M = 20.0
-LOOK_FROM_M, LOOK_AT_M = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0)
+LOOK_FROM_M, LOOK_AT_M, UP = (1.3, 1.5, 3.4), (0.0, 0.85, 0.0), (0.0, 1.0, 0.0)
 Drag = Callable[[DragPlace], None]
 
 
@@ -51,12 +52,14 @@ class PosingScene:
         self._position_m = np.zeros((len(JOINTS), 3))
         self._colors: dict[str, Color] = {}
         self._grab_m = np.zeros(3)
-        self._pulled = False
+        self._pulled = self._clicking = False
         self._handles = {name: self._handle(name) for name in JOINTS}
         self._arrows = self._add_arrows()
         self._pose: StoredPose | None = None
         self.selected = ""
-        self._picture: viser.ImageHandle | None = None
+        self.board = PictureBoard(server.scene)
+        self._ghost: Stage | None = None
+        self._paths: viser.LineSegmentsHandle | None = None
         self.look()
 
     def set_dark(self, dark: bool) -> None:
@@ -73,75 +76,82 @@ class PosingScene:
         selected: str,
         target_m: Point | None,
         dragged: bool,
+        clicking: bool = False,
     ) -> None:
-        """Show a pose. joint_m: (J, 3) [m]; target_m: of the selected joint where it is held in space; dragged: now."""
+        """Show a pose. joint_m: (J, 3) [m]; target_m: of the selected joint where it is held in space; dragged: now; clicking:
+        joints are clicked in the picture, with no ball in the way.
+        """
         with self._server.atomic():
             if pose is not self._pose:
                 self._pose = pose
                 self._stage.show(message_of(pose, self._skeleton, 1.0, 0, now_ns()))
-            self._stage.options = replace(self._options, color=certainty.color)
+            opacity = CLICKING_OPACITY if clicking else BODY_OPACITY
+            self._stage.options = replace(self._options, color=certainty.color, opacity=opacity)
             for row, name in enumerate(JOINTS):
-                self._show_handle(row, name, joint_m[row], handle_color(name, name in held, selected, certainty))
+                self._show_handle(
+                    row, name, joint_m[row], handle_color(name, name in held, selected, certainty, self._world.ground.bone)
+                )
             if selected and not (dragged and self._pulled):
                 at = np.asarray(joint_m[JOINT_INDEX[selected]] if target_m is None else target_m)
                 if np.abs(at - np.asarray(self._arrows.position)).max() > MIN_MOVE_M:
                     self._arrows.position = at
             self.selected = selected
-            self._arrows.visible = bool(selected)
+            self._arrows.visible = bool(selected) and not clicking
+            if clicking != self._clicking:
+                self._clicking = clicking
+                for ball in self._handles.values():
+                    ball.visible = not clicking
 
-    def show_picture(self, image: Image | None, picture: PictureView | None) -> None:
-        """Hang a picture behind the body where its camera sees it, (H, W, 3) RGB, and look from that camera; None: no picture."""
-        if self._picture is not None:
-            self._picture.remove()
-            self._picture = None
+    def show_picture(self, image: Image | None, picture: PictureView | None, body_m: Floats) -> None:
+        """Hang a picture, (H, W, 3) RGB, behind the body at (3,) [m], and no floor; None: no picture."""
         self._world.floor = picture is None
-        if image is None or picture is None:
-            return
-        camera = picture_camera(picture)
-        width, height = picture.size
-        width_m, height_m = BEHIND_M * width / camera.matrix[0, 0], BEHIND_M * height / camera.matrix[1, 1]
-        self._picture = self._server.scene.add_image(
-            "/picture",
-            image,
-            width_m,
-            height_m,
-            cast_shadow=False,
-            receive_shadow=False,
-            wxyz=wxyz_from_matrix(camera.rotation.T),
-            position=camera.center_m + BEHIND_M * camera.rotation[2],
-        )
+        self.board.hang(image, picture, body_m)
+
+    def show_ghost(self, pose: StoredPose | None) -> None:
+        """Show a second, transparent body in a pose, or none."""
+        if self._ghost is None:
+            options = replace(self._options, color=GHOST, opacity=GHOST_OPACITY)
+            self._ghost = Stage(self._server.scene, f"{WORLD}/ghost", self._skeleton, options, self._server.atomic)
+        self._ghost.show(None if pose is None else message_of(pose, self._skeleton, 1.0, 0, now_ns()))
+
+    def show_paths(self, path_m: Floats | None) -> None:
+        """Draw the curves that held joints follow from key to key, (F, P, 3) [m], or none."""
+        if self._paths is not None:
+            self._paths.remove()
+            self._paths = None
+        if path_m is not None and path_m.shape[1]:
+            lines = np.stack([path_m[:-1], path_m[1:]], axis=2).reshape(-1, 2, 3)
+            scene = self._server.scene
+            self._paths = scene.add_line_segments(f"{WORLD}/paths", lines, HELD, thickness=2.0, thickness_units="screen")
 
     def look(self, picture: PictureView | None = None) -> None:
         """Have all pages look at the body, or through the camera of a picture."""
         first = self._server.initial_camera
-        position, target, fov_rad = self._viewpoint(picture)
-        first.position, first.look_at, first.up, first.fov = position, target, (0.0, 1.0, 0.0), fov_rad
+        first.position, first.look_at, first.up, first.fov = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
         for client in self._server.get_clients().values():
             self.aim(client, picture)
 
     def aim(self, client: viser.ClientHandle, picture: PictureView | None = None) -> None:
         """Set the viewpoint of one page."""
-        position, target, fov_rad = self._viewpoint(picture)
+        position, target, up, fov_rad = LOOK_FROM_M, LOOK_AT_M, UP, FOV_RAD
+        if picture is not None:
+            camera = picture_camera(picture)
+            position, target = as_point(camera.center_m), as_point(camera.center_m + 3.0 * camera.rotation[2])
+            up, fov_rad = as_point(-camera.rotation[1]), whole_fov_rad(picture, client.camera.aspect)
         with client.atomic():
-            client.camera.up_direction = (0.0, 1.0, 0.0)
+            client.camera.up_direction = up
             client.camera.position = position
             client.camera.look_at = target
             client.camera.fov = fov_rad
 
-    def _viewpoint(self, picture: PictureView | None) -> tuple[Point, Point, float]:
-        """Return position, target and vertical field of view of a viewpoint."""
-        if picture is None:
-            return LOOK_FROM_M, LOOK_AT_M, FOV_RAD
-        camera = picture_camera(picture)
-        fov_rad = 2.0 * float(np.arctan2(0.5 * picture.size[1], camera.matrix[1, 1]))
-        ahead = camera.center_m + 3.0 * camera.rotation[2]
-        return as_point(camera.center_m), as_point(ahead), fov_rad
-
     def _handle(self, name: str) -> viser.IcosphereHandle:
         """Create the ball on a joint."""
         radius_m = SMALL_M if name in SMALL else HANDLE_M
-        ball = self._server.scene.add_icosphere(f"{WORLD}/handles/{name}", radius_m, FREE, subdivisions=2, cast_shadow=False)
-        self._colors[name] = FREE
+        color = self._world.ground.bone
+        ball = self._server.scene.add_icosphere(
+            f"{WORLD}/handles/{name}", radius_m, color, subdivisions=2, material="toon3", cast_shadow=False, receive_shadow=False
+        )
+        self._colors[name] = color
 
         async def clicked(event: object) -> None:
             self._select(name)

@@ -1,6 +1,6 @@
 """A rig from a wand's bright spots against the truth: lenses, late stamps, one marker; and what cannot be."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from config.errors import CalibrationError
 from database.geometry.rigid import rigid_fit
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
 from tests.calibration.wand.conftest import SECONDS, Waved
-from tests.calibration.wand.scenes import Wave, both_sightings, in_view, wand_rig
+from tests.calibration.wand.scenes import Wave, both_sightings, in_view, sightings, wand_rig
 
 
 def with_focal(camera: Camera, factor: float) -> Camera:
@@ -22,6 +22,21 @@ def with_focal(camera: Camera, factor: float) -> Camera:
     matrix[0, 0] *= factor
     matrix[1, 1] *= factor
     return replace(camera, matrix=matrix)
+
+
+@dataclass(frozen=True)
+class Stills(Wave):
+    """A wand that is held somewhere else in each picture; moments_s: where on its way."""
+
+    moments_s: tuple[float, ...] = ()
+
+    def at(self, t_s: Floats) -> Floats:
+        return super().at(np.array(self.moments_s)[np.round(30.0 * t_s).astype(int)])
+
+
+def stills(path: Wave, moments_s: Floats) -> Stills:
+    """Return a wave as stills at moments."""
+    return Stills(path.length_m, path.n_markers, path.half_m, path.middle_m, path.pace, path.seed, tuple(moments_s.tolist()))
 
 
 def rolled(camera: Camera, angle_rad: float) -> Camera:
@@ -89,6 +104,21 @@ def test_one_marker_and_the_cameras_distance(late_s: float, one: Waved) -> None:
     check(solution, truth, path, 0.01)
     assert solution.rig.baseline_m == pytest.approx(truth.baseline_m) and not len(solution.lengths_m)
     assert solution.offset_s == pytest.approx(late_s, abs=5e-4)
+
+
+@pytest.mark.parametrize("n_pairs", [25, 40])
+def test_pictures_taken_one_by_one(n_pairs: int) -> None:
+    """Of a wand that was somewhere else each time; both markers alike, so that they change columns from picture to picture."""
+    truth, path = wand_rig(), Wave(seed=3)
+    moments_s = np.random.default_rng(4).uniform(0.0, 400.0, 400)
+    both = [np.all(in_view(camera, path.at(moments_s)), axis=1) for camera in truth.cameras]
+    shown = stills(path, moments_s[both[0] & both[1]][:n_pairs])
+    pictures = tuple(sightings(camera, shown, np.arange(n_pairs) / 30.0, still=0, lost=0.0) for camera in truth.cameras)
+    tracks = wand_tracks((pictures[0], pictures[1]), 2)
+    assert all(track.of_stills and len(track.t_s) == n_pairs for track in tracks)
+    solution = solve_wand(tracks, truth.cameras, length_m=path.length_m)
+    check(solution, truth, path, 0.006)
+    assert solution.rig.baseline_m == pytest.approx(truth.baseline_m, rel=0.006)
 
 
 def test_a_camera_on_its_side() -> None:

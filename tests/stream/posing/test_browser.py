@@ -1,4 +1,5 @@
-"""Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, a picture, a browser that dies."""
+"""Chromium judges the posing page: a dragged ball, which the body follows, the keyboard, near poses, a picture and its camera, a
+browser that dies."""
 
 import threading
 from collections.abc import Iterator
@@ -8,12 +9,16 @@ import cv2
 import numpy as np
 import pytest
 
+from calibration.placement import intrinsics_from_fov, looking_at
 from config.joints import JOINT_INDEX
+from database.builtin.catalog import builtin_clip
 from database.geometry.rotations import matrix_from_quaternion
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.model import PosingModel
+from stream.posing.near import known_poses
 from stream.posing.page.app import PageOptions, PosingApp
+from stream.posing.page.picture import IN_TURN
 from stream.posing.session import PosingSession
 from stream.web.server import open_server
 from tests.support.judges import program
@@ -34,7 +39,8 @@ def chromium() -> str:
 @pytest.fixture
 def app(chromium: str) -> Iterator[PosingApp]:
     model = PosingModel("style", StylePoser(Synthesizer([style_of("wave", 3)])))
-    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"})
+    clips = [builtin_clip(name, fps=10.0) for name in ("reach", "squat")]
+    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, known=lambda: known_poses(clips))
     opened, ending = (
         PosingApp(open_server("127.0.0.1", free_port(), "duocap pose"), PosingSession(model), options),
         threading.Event(),
@@ -96,7 +102,7 @@ def test_a_ball_is_dragged_and_the_keyboard_works(browser: Browser, app: PosingA
 
 def test_a_joint_is_placed_by_clicking_the_picture(browser: Browser, app: PosingApp) -> None:
     image = cv2.imencode(".png", np.full((480, 640, 3), 210, np.uint8))[1].tobytes()
-    app.open_picture("room.png", image)
+    app.picture.open("room.png", image)
     browser.wait("the picture", lambda: bool(browser.pixels((500, 20, 200, 60)).mean() > 150.0))
     app.select("head")
     wait_until(lambda: app.selected == "head")
@@ -117,3 +123,40 @@ def test_a_browser_that_dies_in_a_drag_leaves_the_pose(browser: Browser, app: Po
     browser.process.kill()
     wait_until(lambda: not app.session.dragged)
     assert "leftHand" in app.session.document.pins and app.session.can_undo
+
+
+def test_a_near_pose_is_taken_and_the_camera_solved_from_clicks_in_turn(browser: Browser, app: PosingApp, tmp_path: Path) -> None:
+    first = app.session.document.pose
+    browser.press("Near")
+    browser.press("Find near poses")
+    browser.wait("the poses", lambda: " cm" in browser.text())
+    browser.press("2")
+    browser.press("Take it")
+    wait_until(lambda: app.session.document.pose is not first)
+    taken, joint_m, size = app.session.document.pose, app.session.joints_m(), (640, 480)
+    true = looking_at("true", size, intrinsics_from_fov(size, 60.0), (1.5, 1.4, 2.4), (0.0, 0.9, 0.0))
+    file = tmp_path / "room.png"
+    cv2.imwrite(str(file), np.full((480, 640, 3), 210, np.uint8))
+    browser.press("Picture")
+    browser.upload("image/png", file)
+    browser.wait("the first joint to click", lambda: f"(0 of {len(IN_TURN)})" in browser.text())
+    browser.tick("Body follows")
+    canvas = browser.evaluate("(() => { const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]; })()")
+    scale = min(canvas[0] / size[0], canvas[1] / size[1])
+    for n, name in enumerate(IN_TURN):
+        browser.wait(name, lambda n=n: f"({n} of {len(IN_TURN)})" in browser.text())  # type: ignore[misc]
+        off = true.project(joint_m[JOINT_INDEX[name]]) - 0.5 * (np.array(size) - 1.0)
+        browser.click_at(*(0.5 * np.array(canvas) + scale * off).tolist())
+    browser.wait("all clicks", lambda: f"{len(IN_TURN)} joints are clicked" in browser.text())
+    assert app.session.document.pose is taken
+    browser.press("Solve the camera")
+    browser.wait("the camera", lambda: "The camera is solved" in browser.text())
+    picture = app.session.document.picture
+    assert picture is not None and picture.camera is not None
+    np.testing.assert_allclose(picture.camera.project(joint_m), true.project(joint_m), atol=6.0)
+    np.testing.assert_allclose(
+        on_screen(browser, app, "leftHand"),
+        0.5 * np.array(canvas)
+        + scale * (picture.camera.project(joint_m[JOINT_INDEX["leftHand"]]) - 0.5 * (np.array(size) - 1.0)),
+        atol=4.0,
+    )

@@ -4,19 +4,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cv2
 import msgpack
 import numpy as np
 import pytest
 import viser
 from websockets.sync.client import connect
 
+from calibration.formats.rig_toml import write_rig
+from calibration.placement import facing_rig
 from config.joints import JOINT_INDEX
+from database.builtin.catalog import builtin_clip
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.style import StylePoser
 from stream.posing.document import Document
 from stream.posing.model import PosingModel
+from stream.posing.near import known_poses
 from stream.posing.page.app import PageOptions, PosingApp
 from stream.posing.page.inbox import DragPlace
+from stream.posing.picture import picture_camera
 from stream.posing.publishing import PosePublisher, skeleton_to_show
 from stream.posing.session import PosingSession
 from stream.posing.session_file import session_text
@@ -56,7 +62,11 @@ def publisher(model: PosingModel) -> PosePublisher:
 
 @pytest.fixture
 def app(model: PosingModel, saved: list[Document], publisher: PosePublisher) -> Iterator[PosingApp]:
-    options = PageOptions(Path("a.json"), {"style": lambda: model}, formats={"bvh": ".bvh"}, publisher=publisher)
+    clips = [builtin_clip("reach", fps=10.0)]
+    formats = {"bvh": ".bvh"}
+    options = PageOptions(
+        Path("a.json"), {"style": lambda: model}, formats=formats, publisher=publisher, known=lambda: known_poses(clips)
+    )
     opened = PosingApp(open_server("127.0.0.1", free_port(), "test"), PosingSession(model, save=saved.append), options)
     yield opened
     opened.close()
@@ -116,11 +126,11 @@ def test_of_a_drag_that_waits_only_the_newest_place_is_posed(app: PosingApp) -> 
 def test_what_cannot_be_done_is_said_and_changes_nothing(app: PosingApp, caplog: pytest.LogCaptureFixture) -> None:
     before = app.session.document
     caplog.set_level("INFO")
-    app.open_picture("x.png", b"no picture")
-    app.open_session("x.json", b"{}")
-    app.open_session("x.json", b"\xff\xfe")
-    app.play()
-    app.delete_key()
+    app.picture.open("x.png", b"no picture")
+    app.files.open_session("x.json", b"{}")
+    app.files.open_session("x.json", b"\xff\xfe")
+    app.motion.play()
+    app.motion.delete_key()
     app.do(lambda session: session.pin("tail"))
     app.drag(DragPlace("leftHand", (np.nan, 0.0, 0.0), True, 0))
     app.do(lambda session: 1 // 0)
@@ -139,27 +149,29 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(app: PosingApp, caplog:
 
 
 def test_keys_become_a_motion_that_plays(app: PosingApp) -> None:
-    app.set_key()
-    app.scrub(0.5)
+    app.motion.set_key()
+    app.motion.scrub(0.5)
     app.drag(DragPlace("leftHand", (0.5, 1.4, 0.3), True, 0))
     app.update()
-    app.set_key()
-    updated(app, lambda: app.motion is not None)
-    motion = app.motion
+    app.motion.set_key()
+    updated(app, lambda: app.motion.motion is not None)
+    motion = app.motion.motion
     assert motion is not None and len(motion.take) == 31 and (motion.begin_s, motion.end_s) == pytest.approx((0.0, 0.5))
     hand_m = motion.take.positions_m()[:, HAND]
     first, last = (key.pose for key in app.session.document.keys)
     np.testing.assert_allclose(hand_m[-1], (0.5, 1.4, 0.3), atol=0.03)
     assert np.abs(np.diff(hand_m, axis=0)).max() < 0.15 and not np.allclose(first.rotvec, last.rotvec)
     app.do(lambda session: session.mirror())
-    app.scrub(0.5)
-    app.set_key()  # in place of the last one
-    updated(app, lambda: app.motion is not None and app.motion is not motion)
+    app.motion.scrub(0.5)
+    app.motion.set_key()  # in place of the last one
+    updated(app, lambda: app.motion.motion is not None and app.motion.motion is not motion)
     app.do(lambda session: (session.undo(), session.undo()))
-    updated(app, lambda: app.motion is not None and bool(np.allclose(app.motion.take.positions_m()[:, HAND], hand_m)))
-    app.scrub(0.25)
+    updated(
+        app, lambda: app.motion.motion is not None and bool(np.allclose(app.motion.motion.take.positions_m()[:, HAND], hand_m))
+    )
+    app.motion.scrub(0.25)
     updated(app, lambda: bool(np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=1e-9)))
-    app.play()
+    app.motion.play()
     updated(app, lambda: not np.allclose(app.session.joints_m()[HAND], hand_m[15], atol=0.01))
 
 
@@ -168,7 +180,7 @@ def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> N
     app.update()
     text = session_text(app.session.document, app.session.skeleton)
     app.do(lambda session: session.reset())
-    app.open_session("a.json", text.encode())
+    app.files.open_session("a.json", text.encode())
     app.update()
     assert app.session.document.pins["leftHand"] == (0.5, 1.4, 0.3)
     before = app.session.joints_m()
@@ -177,8 +189,53 @@ def test_a_session_of_a_page_is_opened_and_styles_are_mixed(app: PosingApp) -> N
     assert app.session.document.shares == (1.0, 0.0) and not np.allclose(app.session.joints_m(), before, atol=1e-4)
 
 
+def test_a_picture_comes_back_with_its_session(app: PosingApp, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    noise = np.random.default_rng(1).integers(0, 255, (900, 1200, 3), np.uint8)
+    app.picture.open("room.png", cv2.imencode(".png", noise)[1].tobytes())
+    app.update()
+    picture, board = app.session.document.picture, app.scene.board
+    assert picture is not None and "room.png is large: Of its 3." in caplog.text and picture.file is not None
+    camera = picture_camera(picture)
+    assert app.picture.clicking and app.selected == "head"
+    app.picture.skip()
+    app.update()
+    assert app.selected == "leftHand"
+    text = session_text(app.session.document, app.session.skeleton)
+    app.picture.close()
+    app.update()
+    assert board.clicked_px(camera.center_m, camera.rotation[2]) is None and not app.picture.clicking
+    app.files.open_session("a.json", text.encode())
+    app.update()
+    again = app.session.document.picture
+    assert again is not None and again.file is not None and again.file.content == picture.file.content
+    seen = board.clicked_px(camera.center_m, camera.rotation[2])
+    np.testing.assert_allclose(np.zeros(0) if seen is None else seen, (599.5, 449.5), atol=1e-6)
+    app.picture.solve()
+    app.update()
+    assert "0 joints are clicked in the picture; a camera needs 8 or more; or 4 for the pose as it stands" in caplog.text
+
+
+def test_cameras_of_a_rig_are_chosen(app: PosingApp, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    app.picture.open("room.png", cv2.imencode(".png", np.zeros((480, 640, 3), np.uint8))[1].tobytes())
+    rig = facing_rig((1280, 960), 60.0, 3.0, 0.8, 1.4)
+    write_rig(tmp_path / "rig.toml", rig)
+    app.picture.open_rig("rig.toml", b"[left")
+    app.picture.open_rig("rig.toml", (tmp_path / "rig.toml").read_bytes())
+    app.picture.choose("right")
+    app.update()
+    picture = app.session.document.picture
+    assert "This cannot be done: rig.toml" in caplog.text and picture is not None and picture.camera is not None
+    point_m = np.array([0.2, 1.1, 0.1])
+    np.testing.assert_allclose(picture.camera.project(point_m) + 0.5, 0.5 * (rig.right.project(point_m) + 0.5), atol=1e-3)
+    app.picture.choose("by hand")
+    app.update()
+    assert app.session.document.picture is not None and app.session.document.picture.camera is None
+
+
 def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: PosePublisher) -> None:
-    app.publish(True)
+    app.files.publish(True)
     updated(app, lambda: bool(publisher.address))
     assert publisher.address.startswith("tcp://127.0.0.1:")
     stream, heard = Subscriber(publisher.address), list[Message]()
@@ -192,5 +249,5 @@ def test_the_pose_is_published_while_that_is_wanted(app: PosingApp, publisher: P
     pose = next(message for message in heard if isinstance(message, PoseMessage))
     np.testing.assert_allclose(joints_of(skeleton, pose).position_m, app.session.joints_m(), atol=1e-5)
     stream.close()
-    app.publish(False)
+    app.files.publish(False)
     updated(app, lambda: not publisher.address)

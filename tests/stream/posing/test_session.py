@@ -4,21 +4,28 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from calibration.placement import DISTORTIONS, intrinsics_from_fov, looking_at
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from database.builtin.bodies import body
+from database.builtin.catalog import builtin_clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.constraints import Constraints
 from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 from reconstruct.posing.protocol import FoundPose
 from reconstruct.posing.style import StylePoser
-from stream.posing.document import Document, PictureView, PosingError, first_document, joint_positions_m, with_key
+from stream.posing.camera import cameras_before, cameras_of_poses, solve_camera
+from stream.posing.document import Document, PictureView, PosingError, StoredPose, first_document, joint_positions_m, with_key
 from stream.posing.latent import plane_of, plane_picture, start_at
 from stream.posing.model import PosingModel
 from stream.posing.motion import motion_of
-from stream.posing.picture import in_picture, picture_from_bytes
+from stream.posing.near import known_poses, near_poses, standing_m
+from stream.posing.page.picture import IN_TURN
+from stream.posing.picture import in_picture, kept_file, kept_picture, picture_from_bytes, shown_picture
 from stream.posing.session import PosingSession
 from stream.posing.session_file import read_session, session_from_text, session_text, write_session
 from tests.support.style_posers import style_of
@@ -179,6 +186,74 @@ def test_a_joint_follows_its_point_in_the_picture(session: PosingSession) -> Non
     assert len(session.document.image_points) == 5 and not session.unmet()
 
 
+def test_clicks_leave_the_pose_while_the_camera_is_solved(session: PosingSession) -> None:
+    true = looking_at("true", (640, 480), intrinsics_from_fov((640, 480), 60.0), (1.5, 1.6, 2.5), (0.0, 0.9, 0.0))
+    session.set_picture(PictureView((640, 480), 60.0))
+    pose, joint_m = session.document.pose, session.joints_m()
+    for name in IN_TURN:
+        session.click(name, true.project(joint_m)[JOINT_INDEX[name]])
+    assert session.document.pose is pose and len(session.unmet()) > 10
+    solved = solve_camera(session.document.picture, session.document.image_points, joint_m, known_lens=True)
+    session.set_camera(solved.camera, posed=False)
+    assert session.document.pose is pose and not session.unmet()
+    session.mirror()
+    assert not session.document.image_points and session.undo() and len(session.unmet()) == 0
+    session.set_fov(50.0)
+    assert session.document.picture.camera is None and not np.allclose(session.document.pose.rotvec, pose.rotvec)
+    session.set_picture(None)
+    with pytest.raises(PosingError, match="no picture that a camera is for"):
+        session.set_camera(solved.camera, posed=True)
+
+
+def test_camera_and_pose_are_found_together_from_known_poses(session: PosingSession) -> None:
+    clip, size = builtin_clip("wave", fps=30.0), (1280, 960)
+    true_m = joint_positions_m(clip.skeleton, StoredPose(clip.rotvec[40].astype(float), clip.root_m[40].astype(float)))
+    true = looking_at("true", size, intrinsics_from_fov(size, 68.0), (1.0, 2.4, 2.2), (0.0, 0.9, 0.0))
+    seen_px = true.project(true_m) + np.random.default_rng(3).normal(0.0, 3.0, (len(true_m), 2))
+    session.set_picture(PictureView(size))
+    for name in IN_TURN:
+        session.drag_in_picture(name, seen_px[JOINT_INDEX[name]])
+        session.release()
+    by_hand_m = off_m(session.joints_m(), true_m)
+    picture, points = session.document.picture, session.document.image_points
+    poses_m = standing_m(known_poses([builtin_clip("squat", fps=10.0), clip]), session.skeleton, 60)
+    assert poses_m.shape[0] <= 60 and np.allclose(poses_m[..., 1].min(axis=1), 0.05)
+    assert picture is not None
+    session.set_best_camera([*cameras_of_poses(picture, points, poses_m), *cameras_before(picture, points)])
+    assert off_m(session.joints_m(), true_m) < 0.05 < by_hand_m and not session.unmet()
+    with pytest.raises(PosingError, match="7 joints are clicked in the picture; a camera needs 8 or more"):
+        cameras_of_poses(picture, dict(list(points.items())[:7]), poses_m)
+
+
+def off_m(joint_m: np.ndarray, true_m: np.ndarray) -> float:
+    """Return the mean distance of joints whose hips and headings are aligned."""
+    a, b = joint_m - joint_m[0], true_m - true_m[0]
+    turn = np.arctan2((b[:, 0] * a[:, 2] - b[:, 2] * a[:, 0]).sum(), (b[:, 0] * a[:, 0] + b[:, 2] * a[:, 2]).sum())
+    return float(np.linalg.norm(a @ Rotation.from_rotvec((0.0, turn, 0.0)).as_matrix().T - b, axis=1).mean())
+
+
+def test_a_known_pose_is_found_from_any_side_and_taken(session: PosingSession) -> None:
+    clip = builtin_clip("wave", fps=30.0)
+    known = known_poses([builtin_clip("squat", fps=30.0), clip])
+    row, turn = 40, Rotation.from_rotvec((0.0, 2.0, 0.0)).as_matrix()
+    rotvec = clip.rotvec[row].astype(float)
+    rotvec[0] = Rotation.from_matrix(turn @ Rotation.from_rotvec(rotvec[0]).as_matrix()).as_rotvec()
+    there = StoredPose(rotvec, np.array([0.7, clip.root_m[row, 1], -0.4]))
+    free = replace(session.document, pose=there, pins={})
+    held = {name: tuple(joint_positions_m(session.skeleton, there)[JOINT_INDEX[name]]) for name in (*JOINTS[3:9:3], *JOINTS[-5:])}
+    for document in (free, replace(session.document, pins=held)):
+        found = near_poses(known, session.skeleton, document, 6)
+        assert len(found) == 6 and found[0].name == clip.name and found[0].distance_m < 0.02 < found[-1].distance_m
+        assert abs(found[0].time_s - row / 30.0) < 0.15
+        places = [joint_positions_m(session.skeleton, each.pose) for each in found]
+        np.testing.assert_allclose(places[0], joint_positions_m(session.skeleton, there), atol=0.05)
+        assert min(np.linalg.norm(a - b, axis=1).mean() for n, a in enumerate(places) for b in places[:n]) > 0.05
+    before = session.document
+    session.take(found[0].pose)
+    assert session.document.pose is found[0].pose and session.document.pins.keys() == before.pins.keys() and not session.unmet()
+    assert session.undo() and session.document is before
+
+
 def test_no_picture_is_said() -> None:
     for content in (b"", b"no picture", b"\x89PNG\r\n\x1a\n cut off"):
         with pytest.raises(PosingError, match=r"x.png: not a picture"):
@@ -194,6 +269,32 @@ def test_a_session_is_read_as_it_was_written(session: PosingSession, tmp_path: P
     write_session(file, document, session.skeleton)
     back = read_session(file)
     assert session_text(back, session.skeleton) == file.read_text() and len(back.keys) == 2 and back.pins == document.pins
+
+
+def test_a_picture_is_kept_with_its_camera(session: PosingSession, tmp_path: Path) -> None:
+    rng, file = np.random.default_rng(1), tmp_path / "a.json"
+    small, large = rng.integers(0, 255, (48, 64, 3), np.uint8), rng.integers(0, 255, (1200, 2000, 3), np.uint8)
+    contents = [cv2.imencode(".png", image)[1].tobytes() for image in (small, large)]
+    camera = looking_at("rig", (64, 48), intrinsics_from_fov((64, 48), 60.0), (1.0, 1.6, 2.5), (0.0, 0.9, 0.0), DISTORTIONS[0])
+    session.set_picture(PictureView((64, 48), 60.0, camera, kept_file(contents[0], "a.png", small)))
+    session.click("head", (30.0, 10.0))
+    write_session(file, session.document, session.skeleton)
+    back = read_session(file).picture
+    assert back is not None and back.file is not None and back.file.content == contents[0] and back.camera is not None
+    np.testing.assert_allclose(back.camera.project((0.1, 0.5, 0.2)), camera.project((0.1, 0.5, 0.2)), atol=1e-4)
+    assert np.array_equal(kept_picture(back), small[..., ::-1])
+    shown = shown_picture(large)
+    kept = kept_file(contents[1], "b.png", shown)
+    assert len(kept.content) < 2_000_000 < len(contents[1]) and picture_from_bytes(kept.content, "b.png").shape == shown.shape
+    text = file.read_text()
+    for old, new in (
+        ('"crc32": ', '"crc32": 1'),
+        ('"size": [\n   64', '"size": [\n   65'),
+        ('"base64": "iVBO', '"base64": "iVBA'),
+    ):
+        assert old in text
+        with pytest.raises(PosingError, match="damaged"):
+            session_from_text(text.replace(old, new), "a.json")
 
 
 def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -138,6 +138,48 @@ class Browser:
         x, y = self.evaluate(script)
         return x, y
 
+    def click_at(self, x: float, y: float) -> None:
+        """Click a point of the page [px]."""
+        self.mouse("mouseMoved", x, y, 0)
+        self.mouse("mousePressed", x, y, 1)
+        self.mouse("mouseReleased", x, y, 0)
+
+    def press(self, text: str) -> None:
+        """Click the innermost element that reads so, of whatever kind."""
+        self._click_found(
+            f"const text = {json.dumps(text)};"
+            "const e = [...document.querySelectorAll('*')].filter(e => e.innerText?.trim() === text).pop();"
+        )
+
+    def tick(self, label: str) -> None:
+        """Click the box, list or number beside a label."""
+        self._click_found(_beside(label))
+
+    def choose(self, label: str, option: str) -> None:
+        """Choose from a list by its label."""
+        chosen = f"(() => {{ {_beside(label)} return e?.value; }})()"
+        options = "[...document.querySelectorAll('[role=option]')].filter(e => e.offsetHeight).map(e => e.innerText.trim())"
+        self.tick(label)
+        self.wait(f"{option!r} in the list", lambda: option in self.evaluate(options))
+        self.press(option)
+        self.wait(f"{option!r} chosen", lambda: self.evaluate(chosen) == option)
+
+    def upload(self, accepted: str, file: Path) -> None:
+        """Give a file to the upload button in sight that accepts such."""
+        button = f"[...document.querySelectorAll('input[type=file]')].find(e => e.accept.includes({json.dumps(accepted)}))"
+        self.wait(f"a button that takes {accepted}", lambda: bool(self.evaluate(f"!!({button})")))
+        found = self.call("Runtime.evaluate", expression=button)["result"]["objectId"]
+        self.call("DOM.setFileInputFiles", files=[str(file)], objectId=found)
+
+    def _click_found(self, find: str) -> None:
+        """Click the middle of the element `e` that a script finds."""
+        script = (
+            f"(() => {{ {find} if (!e) return null; e.scrollIntoView({{block: 'nearest'}}); const r = e.getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        self.wait(find, lambda: self.evaluate(script) is not None)
+        self.click_at(*self.evaluate(script))
+
     def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1)
 
@@ -169,3 +211,13 @@ class Browser:
             f"t - t0 > {1000 * seconds} ? done(1000 * n / (t - t0)) : requestAnimationFrame(f); }}; requestAnimationFrame(f); }})"
         )
         return float(self.evaluate(script))
+
+
+def _beside(label: str) -> str:
+    """Return a script that finds the last input beside a label, `e`."""
+    return (
+        f"const label = {json.dumps(label)};"
+        "let p = [...document.querySelectorAll('label, div')].filter(e => e.innerText?.trim() === label).pop();"
+        "while (p && !p.querySelector('input')) p = p.parentElement;"
+        "const e = p && [...p.querySelectorAll('input:not([type=hidden])')].pop();"
+    )

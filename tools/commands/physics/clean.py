@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
+from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Friction, Mass, Sex, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, Subject, Table
 from tools.progress import progress_bar
 
 TakeFile = Annotated[
@@ -28,16 +29,17 @@ def clean(
     take: TakeFile,
     out: Out,
     mass: Mass = None,
-    table: Table = Sex.MEAN,
+    table: Table = Anthropometry.MEAN,
     subject: Subject = None,
+    contacts: Contacts = None,
     friction: Friction = 0.8,
 ) -> None:
     """Make a take obey physics: feet that stand and bear the weight. Interrupted, it goes on next time."""
-    from reconstruct.models.physics.anthropometry import Anthropometry
     from reconstruct.models.physics.friction import cone_basis
     from reconstruct.models.physics.library import pinocchio
     from tools.export import wanted_files, write_take
     from tools.physics.clean import BodyOptions, clean_motion
+    from tools.physics.forces import read_contacts
     from tools.physics.motion import UP, read_motion
 
     check_folders(*out)
@@ -46,8 +48,9 @@ def clean(
     cone_basis(friction)
     with progress_bar("cleaning") as show:
         motion = read_motion(take, subject, show)
+        parts = None if contacts is None else read_contacts(contacts, motion)
         part = files[0].file.with_name(f".{files[0].file.name}.clean.part")
-        result = clean_motion(motion, BodyOptions(mass, Anthropometry(table), friction), part, show)
+        result = clean_motion(motion, BodyOptions(mass, table, friction), part, show, parts)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

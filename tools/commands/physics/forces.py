@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from config.settings import Settings
+from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Friction, Mass, Sex, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, Subject, Table
 from tools.progress import progress_bar
 
 MotionFile = Annotated[
@@ -17,10 +18,6 @@ MotionFile = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
-Contacts = Annotated[
-    Path | None,
-    typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
-]
 Cutoff = Annotated[
     float | None,
     typer.Option(
@@ -38,7 +35,7 @@ def forces(
     motion: MotionFile,
     out: Out,
     mass: Mass = None,
-    table: Table = Sex.MEAN,
+    table: Table = Anthropometry.MEAN,
     subject: Subject = None,
     contacts: Contacts = None,
     friction: Friction = 0.8,
@@ -47,7 +44,6 @@ def forces(
 ) -> None:
     """Forces of a motion: on the feet, in the joints, and what no contact explains."""
     from config.errors import DuocapError
-    from reconstruct.models.physics.anthropometry import Anthropometry
     from reconstruct.models.physics.library import pinocchio
     from tools.physics.forces import ForcesTask, force_lines, force_warnings, forces_of_file, write_forces
 
@@ -60,7 +56,7 @@ def forces(
         raise DuocapError(f"--cutoff {cutoff:g}: expected a frequency in Hz, or 0 for no filter")
     pinocchio()
     limit = float("inf") if cutoff == 0.0 else cutoff
-    task = ForcesTask(motion, subject, mass, Anthropometry(table), friction, limit, contacts)
+    task = ForcesTask(motion, subject, mass, table, friction, limit, contacts)
     with progress_bar("forces") as show:
         read, found = forces_of_file(task, show)
     for line in force_lines(read, found):

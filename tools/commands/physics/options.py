@@ -1,26 +1,24 @@
 """Options that the commands of `duocap physics` share."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class Sex(StrEnum):
-    """Whose table of segments a body is made by."""
-
-    FEMALE = "female"
-    MALE = "male"
-    MEAN = "mean"
-
+from reconstruct.models.physics.anthropometry import Anthropometry
 
 Mass = Annotated[
     float | None,
     typer.Option("--mass", metavar="KG", help="Of the whole body; default usual for its height.", show_default=False),
 ]
-Table = Annotated[Sex, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")]
+Table = Annotated[
+    Anthropometry, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")
+]
 Friction = Annotated[float, typer.Option("--friction", metavar="MU", help="Coefficient of the ground's friction.")]
 Subject = Annotated[
     Path | None, typer.Option("--subject", metavar="FILE", help="Who wears the markers: subject.toml.", show_default=False)
+]
+Contacts = Annotated[
+    Path | None,
+    typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
 ]

@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from config.errors import DuocapError
 from config.settings import Settings
-from tools.arguments import check_folders, with_settings
+from tools.arguments import with_settings
+from tools.progress import progress_bar
 
 DictionaryFile = Annotated[
     Path, typer.Argument(metavar="FILE.sparse", help="A dictionary (duocap sparse train).", show_default=False)
 ]
 ConstraintsFile = Annotated[
-    Path,
+    Path | None,
     typer.Option("--constraints", metavar="FILE", help="What is asked: a TOML as in docs/style.md.", show_default=False),
 ]
 Out = Annotated[
@@ -27,28 +27,39 @@ SkeletonFile = Annotated[
     Path | None,
     typer.Option("--skeleton", metavar="FILE", help="Pose this body instead: subject.toml.", show_default=False),
 ]
-Fps = Annotated[float, typer.Option("--fps", min=1.0, max=240.0, help="Frames a second of what is written.")]
+TrajectoryFile = Annotated[
+    Path | None,
+    typer.Option("--trajectory", metavar="FILE", help="Follow joints of a motion: BVH, or AMC with its ASF.", show_default=False),
+]
+Joints = Annotated[
+    str | None,
+    typer.Option("--joints", metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.", show_default=False),
+]
+Fps = Annotated[float, typer.Option("--fps", help="Frames a second of what is written.")]
 
 
 @with_settings
 def complete(
     settings: Settings,
     dictionary: DictionaryFile,
-    constraints: ConstraintsFile,
     out: Out,
+    constraints: ConstraintsFile = None,
     rig: RigFile = None,
     skeleton: SkeletonFile = None,
+    trajectory: TrajectoryFile = None,
+    joints: Joints = None,
     fps: Fps = 30.0,
 ) -> None:
-    """Complete poses of which a few points are known, in space or in pictures."""
+    """Complete poses of which a few points are known, in space or in pictures, or move along curves."""
     from tools.export import wanted_files, write_take
     from tools.sparse.complete import CompletionTask, completed
+    from tools.style.inputs import PoseInputs, check_inputs
 
-    check_folders(*out)
+    inputs = PoseInputs(constraints, rig, trajectory, joints, fps)
     files = wanted_files(dictionary, out, ())
-    if any(file.resolve() == constraints.resolve() for file in out):
-        raise DuocapError("--out would replace the file of constraints; choose another name with --out")
-    result = completed(CompletionTask(dictionary, constraints, rig, skeleton, fps))
+    check_inputs(inputs, out)
+    with progress_bar("pose") as progress:
+        result = completed(CompletionTask(dictionary, inputs, skeleton), progress)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

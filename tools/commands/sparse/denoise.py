@@ -42,6 +42,8 @@ def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out:
         result = denoised(before, dictionary, None if noise is None else 1e-3 * noise, show)
     for line in result.lines:
         typer.echo(line)
+    for words in result.warnings:
+        typer.echo(f"duocap: warning: {words}", err=True)
     for wanted in files:
         write_take(wanted, result.take, up)
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

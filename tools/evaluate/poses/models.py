@@ -15,7 +15,7 @@ from tools.evaluate.poses.style import fit_style
 
 # Standard deviation expected of observations, standardised.
 NOISES = tuple((s,) for s in (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5, 2.2))
-NEIGHBOURS = (20, 50, 100)
+NEIGHBOURS = (5, 10, 20, 50, 100)
 LOCAL = tuple((k, *s) for k in NEIGHBOURS for s in NOISES)
 ENERGIES = tuple((share,) for share in (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999))  # of the variance
 
@@ -40,7 +40,12 @@ class ModelKind:
     most: int | None = None
 
 
-SPARSE = tuple((t, s) for t in (1.0, 2.0, 10.0) for s in (0.02, 0.05, 0.6, 1.0))  # atoms, noise
+# Atoms considered, atoms of a code, noise.
+SPARSE = (
+    *((400.0, 1.0, s) for s in (0.3, 0.45, 0.6, 0.8, 1.0, 1.3)),
+    *((m, t, s) for m in (5.0, 8.0, 12.0, 16.0) for t in (2.0, 3.0) for s in (0.3, 0.45, 0.6)),
+    *((m, 11.0, s) for m in (30.0, 50.0, 100.0) for s in (0.003, 0.01, 0.03)),
+)
 MODELS = {
     "sparse": ModelKind(fit_sparse, SPARSE),
     "mfa": ModelKind(fit_factor_analysers, NOISES),

@@ -11,7 +11,7 @@ from config.joints import JOINT_INDEX, JOINTS
 from database.builtin.catalog import builtin_clip
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.anthropometry import TABLE, Anthropometry
-from reconstruct.models.physics.body import Body, body_of
+from reconstruct.models.physics.body import Body, body_of, stature_m
 
 SKELETON = builtin_clip("walk").skeleton
 
@@ -70,6 +70,14 @@ def test_a_load_and_another_mass_are_where_they_should_be() -> None:
     at = body.skeleton.rest_positions_m()[JOINT_INDEX["leftFoot"]] + (0.0, -0.05, 0.05)
     np.testing.assert_allclose(mass * center, 70.0 * whole(body)[1] + 2.5 * at, atol=1e-9)
     assert body.with_mass("head", 8.0).mass_kg[JOINT_INDEX["head"]] == 8.0
+
+
+def test_without_a_mass_the_body_has_the_usual_one_of_its_stature() -> None:
+    assert body_of(SKELETON).total_kg == pytest.approx(22.3 * 1.75**2)
+    assert body_of(SKELETON, None, Anthropometry.FEMALE).total_kg == pytest.approx(20.6 * 1.75**2)
+    tails = SKELETON.tails_m.copy()
+    tails[JOINT_INDEX["head"]] *= 0.5  # a file that ends short of the crown
+    assert stature_m(replace(SKELETON, tails_m=tails)) == pytest.approx(1.75, abs=0.01)
 
 
 @pytest.mark.parametrize("mass", [0.0, -70.0, np.nan, 2000.0])

@@ -13,7 +13,7 @@ pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[ph
 from reconstruct.models.physics.dynamics import (
     N_TANGENT,
     Dynamics,
-    Motion,
+    MotionRates,
     chart_to_tangent,
     configurations,
     joint_rows,
@@ -62,7 +62,7 @@ def test_derivatives_are_those_of_central_differences() -> None:
     step = 1e-6
 
     def forces(q: Floats, v: Floats, a: Floats) -> Floats:
-        return d.generalized_forces(Motion(q[None], v[None], a[None]), f[None])[0]
+        return d.generalized_forces(MotionRates(q[None], v[None], a[None]), f[None])[0]
 
     def moved(k: int, sign: float) -> Floats:
         return np.asarray(sign * step * np.eye(N_TANGENT)[k])
@@ -78,7 +78,7 @@ def test_derivatives_are_those_of_central_differences() -> None:
     for found, numeric in ((exact.by_q, by_q), (exact.by_v, by_v), (exact.by_a, by_a), (d.contact_jacobian(q), J)):
         np.testing.assert_allclose(found, numeric, atol=1e-6 * np.abs(numeric).max())
     np.testing.assert_allclose(exact.by_a, d.mass_matrix(q), atol=1e-9)
-    free = d.generalized_forces(Motion(q[None], v[None], a[None]))[0]
+    free = d.generalized_forces(MotionRates(q[None], v[None], a[None]))[0]
     np.testing.assert_allclose(exact.u, free - np.einsum("pij,pi->j", J, f), atol=1e-4)
     np.testing.assert_allclose(d.accelerations(q, v, free), a, atol=1e-7)
 
@@ -141,7 +141,7 @@ def test_mujoco_finds_the_same_forces() -> None:
     assert model.body_subtreemass[0] == pytest.approx(d.body.total_kg)
     for seed in range(5):
         q, v, a, _ = some_state(seed)
-        found = d.generalized_forces(Motion(q[None], v[None], a[None]))[0]
+        found = d.generalized_forces(MotionRates(q[None], v[None], a[None]))[0]
         R = d.placements(q)[0][0]
         data.qpos[:3] = q[:3]
         data.qpos[3:] = q[3:].reshape(-1, 4)[:, [3, 0, 1, 2]].ravel()

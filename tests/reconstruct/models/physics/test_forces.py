@@ -75,6 +75,14 @@ def test_mass_scales_forces_and_ice_carries_no_shear() -> None:
     assert np.abs(ice.force_n[..., [0, 2]]).max() < 1e-9 and np.abs(ice.residual[:, 0]).max() > 5.0
 
 
+def test_long_motions_are_solved_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    q = configurations(CLIP.rotvec[:300], CLIP.root_m[:300])
+    whole = contact_forces(dynamics(), q, CLIP.fps)
+    monkeypatch.setattr("reconstruct.models.physics.forces.CHUNK", 70)
+    parts = contact_forces(dynamics(), q, CLIP.fps)
+    np.testing.assert_allclose(parts.force_n, whole.force_n, atol=0.003 * whole.weight_n)
+
+
 def test_contacts_stand_on_a_floor_that_is_not_level() -> None:
     """A capture room calibrated to 2 degrees has the same contacts as a level one."""
     body = body_of(CLIP.skeleton)

@@ -59,6 +59,19 @@ def test_blocks_solve_the_stacked_least_squares() -> None:
         np.testing.assert_allclose(found[fixed:].ravel(), expected, atol=1e-9)
 
 
+def test_diagonal_blocks_are_the_same_as_full_ones() -> None:
+    rng = np.random.default_rng(2)
+    n, size, total = 6, 3, 9
+    mask = np.kron(np.eye(total // size), np.ones((size, size)))
+    before, at, after = (mask * rng.normal(size=(n - 2, total, total)) for _ in range(3))
+    e = rng.normal(size=(n - 2, total))
+    full, quick = FrameBlocks.zero(n, total), FrameBlocks.zero(n, total)
+    full.add_triples(before, at, after, e)
+    quick.add_diagonal_triples(before, at, after, e, size)
+    for name in ("diagonal", "next", "second", "g"):
+        np.testing.assert_allclose(getattr(quick, name), getattr(full, name), atol=1e-12)
+
+
 @pytest.mark.slow
 def test_a_clean_walk_stands_and_weighs_and_stays_near_and_windows_join() -> None:
     """A walk with a floor that sways, feet that slide, and noise; cleaned in windows and in one."""

@@ -5,7 +5,7 @@ import pytest
 
 from config.arrays import Singles
 from reconstruct.models.sparse.coding import code, decoded
-from reconstruct.models.sparse.dictionary import RestoreOptions, joined, learn, restore
+from reconstruct.models.sparse.dictionary import RestoreOptions, centring_of, joined, learn, restore
 from reconstruct.models.sparse.learn import DictionaryOptions, SparseError, learn_atoms, replace_useless, update_atoms
 
 D, K, T = 24, 30, 3
@@ -68,10 +68,10 @@ def test_what_cannot_be_learned_from_is_refused(bad: Singles) -> None:
 
 def test_missing_entries_are_restored_from_the_others() -> None:
     X = poses(900)
-    d = learn(X, DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=40))
+    d = learn(X, DictionaryOptions(n_atoms=K + 6, n_nonzero=T + 1, iterations=40))
     new, weight = poses(200, seed=5), np.where(np.arange(D) < 4, 0.0, 1.0)
     hidden = np.where(weight > 0.0, new, np.nan)
-    error = np.abs(restore(d, hidden, weight, RestoreOptions(T, 0.01)) - new)[:, :4]
+    error = np.abs(restore(d, hidden, weight, RestoreOptions(6, 0.01, 1)) - new)[:, :4]
     assert np.median(error) < 0.3 * np.median(np.abs(new[:, :4] - X.mean(axis=0)[:4]))
     np.testing.assert_allclose(restore(d, np.full((1, D), np.nan), np.zeros(D))[0], d.mean, atol=1e-6)
 
@@ -87,10 +87,29 @@ def test_the_mean_of_drawn_codes_is_nearer_to_noisy_poses_than_the_best_code() -
 
 def test_dictionaries_are_joined() -> None:
     near, far = poses(400), poses(400, seed=1) + np.float32(2.0)
-    first, second = (learn(X, DictionaryOptions(n_atoms=20, n_nonzero=T)) for X in (near, far))
-    both = joined([first, second])
-    assert len(both) == 42 and both.n_nonzero == T + 1
+    both = centring_of(np.concatenate([near, far]))
+    first, second = (learn(X, DictionaryOptions(n_atoms=20, n_nonzero=T), centring=both) for X in (near, far))
+    together = joined([first, second])
+    assert len(together) == 40 and together.n_nonzero == T
     for X, own in ((near, first), (far, second)):
-        alone, together = (np.abs(restore(d, X, None, RestoreOptions(d.n_nonzero, 0.01)) - X).mean() for d in (own, both))
-        assert together < 1.3 * alone
-    assert joined([first]).n_nonzero == T
+        alone, all_ = (np.abs(restore(d, X, None, RestoreOptions(T, 0.01)) - X).mean() for d in (own, together))
+        assert all_ < 1.3 * alone
+    with pytest.raises(SparseError, match="different means"):
+        joined([first, learn(near, DictionaryOptions(n_atoms=20, n_nonzero=T))])
+
+
+def test_the_constant_coordinate_keeps_noise_out_of_a_code() -> None:
+    X = poses(900) + np.float32(1.0)
+    d = learn(X, DictionaryOptions(n_atoms=K, n_nonzero=T, iterations=10))
+    assert d.atoms.shape == (K, D + 1) and d.centring.constant > 1.0
+    coefficients = code(d.atoms, d.centring.apply(X), T)
+    constant = np.where(coefficients.atom >= 0, coefficients.coefficient * d.atoms[coefficients.atom, -1], 0.0).sum(axis=1)
+    np.testing.assert_allclose(constant.mean(), d.centring.constant, rtol=0.02)
+
+
+def test_as_many_atoms_as_poses_are_these_poses() -> None:
+    X = poses(40)
+    d = learn(X, DictionaryOptions(n_atoms=40, n_nonzero=T))
+    own = d.atoms[:, :-1] / d.atoms[:, -1:] * d.centring.constant + d.mean
+    assert np.abs(own[:, None] - X).max(axis=2).min(axis=0).max() < 1e-5
+    np.testing.assert_allclose(restore(d, X, None, RestoreOptions(1, 0.01)), X, atol=1e-3)

@@ -70,6 +70,7 @@ def test_a_clean_take_is_told_and_played(walk: Path, tmp_path: Path, capsys: pyt
     assert read_clip(out).n_frames == 60 and not list(tmp_path.glob(".*.part"))
 
 
+@pytest.mark.slow
 def test_what_is_clean_is_kept_when_stopped_and_gone_on_from(tmp_path: Path) -> None:
     motion = motion_of_clip(clip_slice(WALK, 20, 180), "walk")
     part, options, frames = tmp_path / "part", BodyOptions(70.0), list[int]()
@@ -144,10 +145,13 @@ def test_without_the_library_one_line_says_what_to_install(
 
 @pytest.mark.slow
 def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [word for name in ("clean.bvh", "clean.c3d") for word in ("--out", tmp_path / name)]
+    files = [word for name in ("clean.bvh", "clean.c3d", "clean.trc") for word in ("--out", tmp_path / name)]
     done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
     assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
     assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
+    trc, ann = tmp_path / "clean.trc", walked.folder / "ann.toml"
+    posed = duocap(capsys, "physics", "forces", trc, "--subject", ann, "--out", tmp_path / "f.csv")
+    assert posed.status == 0 and "markers posed Ann" in posed.out, posed.err
     for words, said in ((("--mass", 70), "add --physics"), (("--physics",), "name a file by --out")):
         refused = duocap(capsys, *walked.replay_words("--no-publish", *words))
         assert refused.status != 0 and said in refused.err

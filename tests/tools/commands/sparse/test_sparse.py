@@ -42,6 +42,36 @@ def test_a_pose_is_completed_as_the_points_ask(dictionary: Path, tmp_path: Path,
     np.testing.assert_allclose(p[JOINT_INDEX["leftFoot"]], [0.1, 0.09, 0.25], atol=0.03)
 
 
+CURVES = """
+[root]
+rotvec_deg = [0, 0, 0]
+
+[[curve]]
+joint = "leftFoot"
+times_s = [0.0, 0.5, 1.0]
+positions_m = [[0.09, 0.1, -0.3], [0.09, 0.2, 0.0], [0.09, 0.09, 0.3]]
+
+[[curve]]
+joint = "rightFoot"
+times_s = [0.0, 1.0]
+positions_m = [[-0.09, 0.09, 0.1], [-0.09, 0.09, 0.1]]
+"""
+
+
+def test_a_motion_follows_curves_as_in_a_style(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.toml").write_text(CURVES)
+    out = ("--out", tmp_path / "p.bvh", "--fps", "60")
+    done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", *out)
+    assert done.status == 0 and "61 frames, 1.00 s: the dictionary knows" in done.out and "leftFoot   off by" in done.out
+    clip = read_clip(tmp_path / "p.bvh")
+    p = forward(clip.skeleton, clip.rotvec, clip.root_m)[1]
+    np.testing.assert_allclose(p[[0, 30, 60], JOINT_INDEX["leftFoot"], 2], [-0.3, 0.0, 0.3], atol=0.03)
+    assert np.linalg.norm(np.diff(p, axis=0), axis=2).max() < 0.1
+    follow = ("--trajectory", tmp_path / "p.bvh", "--joints", "leftFoot,rightFoot,hips", "--out", tmp_path / "q.bvh")
+    done = duocap(capsys, "sparse", "complete", dictionary, *follow)
+    assert done.status == 0 and "frames, 1.00 s" in done.out and "hips       off by" in done.out
+
+
 def take_of(clip: Clip, rotvec: np.ndarray) -> Take:  # type: ignore[type-arg]
     """Return poses as a take."""
     n = len(rotvec)
@@ -67,6 +97,54 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
     assert np.delete(off_m, [10, 11, 12], axis=0).mean() < 0.02
 
 
+def test_noise_in_all_joints_becomes_less(dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clip = builtin_clip("walk", None, 30.0, 3)
+    rotvec = clip.rotvec[:40].copy()
+    rotvec[:, 1:] += 0.1 * np.random.default_rng(1).standard_normal(rotvec[:, 1:].shape)
+    write_bvh(tmp_path / "rough.bvh", take_of(clip, rotvec))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "rough.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
+    assert done.status == 0 and "40 of 40 frames cleaned" in done.out
+    true, rough = (forward(clip.skeleton, each, clip.root_m[:40])[1] for each in (clip.rotvec[:40], rotvec))
+    clean = read_clip(tmp_path / "c.bvh")
+    found = forward(clean.skeleton, clean.rotvec, clean.root_m)[1]
+    assert np.linalg.norm(found - true, axis=2).mean() < 0.7 * np.linalg.norm(rough - true, axis=2).mean()
+
+
+def test_rest_poses_stay_and_unknown_motion_is_doubted(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = builtin_clip("walk", None, 30.0, 3)
+    rotvec = clip.rotvec[:12].copy()
+    rotvec[:4, 1:] = 0.0
+    rotvec[4:, JOINT_INDEX["leftUpperArm"]] += [0.0, 0.0, 2.0]
+    write_bvh(tmp_path / "t.bvh", take_of(clip, rotvec))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "t.bvh", "--dictionary", dictionary, "--out", tmp_path / "c.bvh")
+    assert done.status == 0 and "8 of 12 frames cleaned" in done.out
+    assert "4 of 12 frames are rest poses" in done.err and "it may not know such motion" in done.err
+    np.testing.assert_allclose(read_clip(tmp_path / "c.bvh").rotvec[:4, 1:], 0.0, atol=1e-4)
+    write_bvh(tmp_path / "rest.bvh", take_of(clip, rotvec[:4]))
+    done = duocap(capsys, "sparse", "denoise", tmp_path / "rest.bvh", "--dictionary", dictionary, "--out", tmp_path / "d.bvh")
+    assert done.status == 1 and "nothing but rest poses" in done.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (POSE[: POSE.index("[[point]]", 9)], "3 numbers are told, 6 place a body"),
+        (2 * POSE[: POSE.index("[[point]]", 9)], "3 numbers are told, 6 place a body"),
+        (POSE + POSE.replace("0.25", "0.65"), "cannot reach leftFoot (20 cm off)"),
+        (POSE + '[[point]]\njoint = "leftHand"\nposition_m = [5, 1, 0]\n', "cannot reach leftHand"),
+    ],
+)
+def test_what_is_open_or_cannot_be_is_flagged_and_a_pose_written(
+    dictionary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: str, words: str
+) -> None:
+    (tmp_path / "c.toml").write_text(asked)
+    done = duocap(capsys, "sparse", "complete", dictionary, "--constraints", tmp_path / "c.toml", "--out", tmp_path / "p.bvh")
+    assert done.status == 0 and words in done.err and (tmp_path / "p.bvh").is_file()
+    assert np.isfinite(read_clip(tmp_path / "p.bvh").rotvec).all()
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -76,10 +154,18 @@ def test_wild_joints_are_mended_and_told_and_the_others_stay(
         (("train", "--builtin", "walk", "--error", "0", "--out", "x.sparse"), "from 0.1 to 100 mm"),
         (("complete", "gone.sparse", "--constraints", "c.toml", "--out", "p.bvh"), "cannot be opened"),
         (("complete", "c.toml", "--constraints", "c.toml", "--out", "p.bvh"), "not a pose dictionary"),
-        (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of pose 1"),
+        (("complete", "DICTIONARY", "--constraints", "empty.toml", "--out", "p.bvh"), "nothing is asked of a pose"),
         (("complete", "DICTIONARY", "--constraints", "mean.toml", "--out", "p.bvh"), "give the joint's rotation"),
+        (("complete", "DICTIONARY", "--out", "p.bvh"), "nothing is asked of the pose"),
+        (
+            ("complete", "DICTIONARY", "--constraints", "c.toml", "--joints", "hips", "--out", "p.bvh"),
+            "--joints is for --trajectory",
+        ),
+        (("complete", "DICTIONARY", "--constraints", "share.toml", "--out", "p.bvh"), "shares are for `duocap style pose`"),
+        (("complete", "DICTIONARY", "--constraints", "c.toml", "--fps", "0", "--out", "p.bvh"), "from 1 to 240"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
+        (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "nan"), "from 0.1 to 500 mm"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -93,6 +179,7 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(POSE)
     Path("empty.toml").write_text("")
+    Path("share.toml").write_text("shares = [1]\n" + POSE)
     Path("mean.toml").write_text('[[fixed]]\njoint = "head"\nas = "mean"\n')
     done = duocap(capsys, "sparse", *(str(dictionary) if word == "DICTIONARY" else word for word in command))
     assert done.status == 1 and words in done.err and len(done.err.strip().splitlines()) <= 2, done.err

@@ -1,0 +1,59 @@
+"""`duocap pose` in a process of its own, and a Chromium that shows it."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from tests.support.ports import free_port
+from tests.support.viewer.browser import Browser
+
+SIZE = (1280, 720)
+START_S = 180.0
+
+
+class PosePage:
+    """One page, 1280x720. arguments: of `duocap pose`; script: runs in the page before its own."""
+
+    def __init__(self, arguments: Sequence[object], script: str = "", scale: float = 1.0) -> None:
+        chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
+        command = [sys.executable, "-m", "tools.launch", "pose", "--no-browser", "--port", str(free_port()), "--theme", "dark"]
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self._server = subprocess.Popen([*command, *map(str, arguments)], stdout=self._log, stderr=subprocess.STDOUT)
+        self.browser = Browser(chromium, SIZE, scale)
+        if script:
+            self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
+    def __enter__(self) -> "PosePage":
+        url, deadline = "", time.monotonic() + START_S
+        while not url:
+            self._log.seek(0)
+            text = self._log.read()
+            url = "".join(re.findall(r"^pose: (http://\S+)", text, re.M))
+            if time.monotonic() > deadline or self._server.poll() is not None:
+                sys.exit(f"duocap pose did not start: {text}")
+            time.sleep(0.2)
+        self.browser.open(url)
+        self.browser.wait("the page", lambda: "held" in self.browser.text(), START_S)
+        time.sleep(2.0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.browser.__exit__()
+        self._server.terminate()
+        self._server.wait()
+
+    def canvas(self) -> tuple[float, float]:
+        """Return width and height of the scene [px]."""
+        script = "(() => { const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]; })()"
+        width, height = self.browser.evaluate(script)
+        return float(width), float(height)
+
+    def save_picture(self, file: Path) -> None:
+        """Save what the page looks like."""
+        file.write_bytes(self.browser.picture())

@@ -1,0 +1,109 @@
+"""The known poses nearest to what is held, or to the pose: placed where they meet it best, and no two of them alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from config.arrays import Floats, Ints
+from config.joints import JOINT_INDEX, PARENTS
+from database.clips import Clip
+from database.geometry.kinematics import forward
+from database.geometry.rotations import rotvec_from_matrix
+from database.geometry.skeleton import REFERENCE, Skeleton
+from reconstruct.constraints import points
+from reconstruct.posing.placement import SIGMA_M, placed
+from stream.posing.document import Document, StoredPose, joint_positions_m
+from stream.posing.targets import POINT_SIGMA_M, constraints_of
+
+MAX_POSES = 3_000  # more are thinned evenly
+MIN_HELD = 3  # joints, below which the whole pose is compared
+ALIKE_M = 0.06  # mean distance of joints
+UP = (0.0, 1.0, 0.0)
+HEAD = JOINT_INDEX["head"]
+LIMBS = ("LowerArm", "Hand", "LowerLeg", "Foot")
+COMPARED = np.array([JOINT_INDEX[name] for name in ("hips", "head", *(s + limb for s in ("left", "right") for limb in LIMBS))])
+LOWEST_M = 0.05  # of a foot's joints above the floor
+FIGURE_M = 2.0  # side of a drawn figure
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPoses:
+    """Poses of a database. rotvec: (N, J, 3) [rad]; clip: index into names, (N,); time_s: in its clip, (N,)."""
+
+    rotvec: Floats
+    clip: Ints
+    time_s: Floats
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NearPose:
+    """One of them, placed. distance_m: RMS of what was compared."""
+
+    pose: StoredPose
+    name: str
+    time_s: float
+    distance_m: float
+
+
+def known_poses(clips: Sequence[Clip]) -> KnownPoses:
+    """Return the poses of clips, thinned evenly where they are many."""
+    total = sum(clip.n_frames for clip in clips)
+    step = max(-(-total // MAX_POSES), 1)
+    parts = [np.arange(0, clip.n_frames, step) for clip in clips]
+    rotvec = np.concatenate([clip.rotvec[rows] for clip, rows in zip(clips, parts, strict=True)]).astype(np.float64)
+    index = np.repeat(np.arange(len(clips)), [len(rows) for rows in parts])
+    time_s = np.concatenate([rows / clip.fps for clip, rows in zip(clips, parts, strict=True)])
+    return KnownPoses(rotvec, index, time_s, tuple(clip.name for clip in clips))
+
+
+def standing_m(known: KnownPoses, skeleton: Skeleton, count: int) -> Floats:
+    """Return the joints of at most so many known poses, evenly, whose lowest joint is just above a floor at 0, (N, J, 3) [m]."""
+    rows = np.unique(np.linspace(0, len(known.rotvec) - 1, count).round().astype(np.int64))
+    joint_m = np.asarray(forward(skeleton, known.rotvec[rows], np.zeros(3))[1])
+    joint_m[..., 1] -= joint_m[..., 1].min(axis=1, keepdims=True) - LOWEST_M
+    return joint_m
+
+
+def near_poses(known: KnownPoses, skeleton: Skeleton, document: Document, count: int) -> list[NearPose]:
+    """Return the known poses nearest to what a document holds, or where that is too little to its pose, nearest first."""
+    if len(document.pins) + len(document.image_points) >= MIN_HELD:
+        constraints = constraints_of(document)
+    else:
+        joint_m = joint_positions_m(skeleton, document.pose)[COMPARED]
+        constraints = points(COMPARED, np.zeros((len(COMPARED), 3)), joint_m, POINT_SIGMA_M)
+    found = placed(skeleton, known.rotvec, constraints, np.array(UP))
+    chosen: list[NearPose] = []
+    seen_m: list[Floats] = []
+    for n, row in enumerate(found.row):
+        rotvec = known.rotvec[row].copy()
+        rotvec[0] = rotvec_from_matrix(REFERENCE[0].T @ found.rotation[n])
+        pose = StoredPose(rotvec, found.root_m[n].copy())
+        joint_m = joint_positions_m(skeleton, pose)
+        if all(_distance_m(joint_m, other) > ALIKE_M for other in seen_m):
+            distance_m = SIGMA_M * float(np.sqrt(found.error2[n] / len(constraints.handles.joint)))
+            chosen.append(NearPose(pose, known.names[known.clip[row]], float(known.time_s[row]), distance_m))
+            seen_m.append(joint_m)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def figure_svg(joint_m: ArrayLike, color: str) -> str:
+    """Return a stick figure of joints, (J, 3) [m], seen along -z, as SVG."""
+    p = np.asarray(joint_m, np.float64)
+    middle = 0.5 * (p.min(axis=0) + p.max(axis=0))
+    x, y = 100.0 * (0.5 + (p[:, 0] - middle[0]) / FIGURE_M), 100.0 * (0.5 - (p[:, 1] - middle[1]) / FIGURE_M)
+    bones = "".join(f"M{x[a]:.0f} {y[a]:.0f}L{x[n]:.0f} {y[n]:.0f}" for n, a in enumerate(PARENTS) if a >= 0)
+    head = f'<circle cx="{x[HEAD]:.0f}" cy="{y[HEAD] - 4:.0f}" r="5" fill="{color}"/>'
+    return (
+        f'<svg viewBox="0 0 100 100" style="width:100%;display:block"><path d="{bones}" stroke="{color}" stroke-width="4" '
+        f'stroke-linecap="round" fill="none"/>{head}</svg>'
+    )
+
+
+def _distance_m(a: Floats, b: Floats) -> float:
+    """Return the mean distance of joints, (J, 3) [m] each."""
+    return float(np.linalg.norm(a - b, axis=1).mean())

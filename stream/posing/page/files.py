@@ -1,0 +1,90 @@
+"""The session's file, export, the stream, the colours of the page."""
+
+from collections.abc import Callable, Mapping
+from html import escape
+from pathlib import Path
+
+import viser
+
+from stream.export.take import Take
+from stream.posing.document import PosingError
+from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.widgets import add_client_button, set_values
+from stream.posing.publishing import PosePublisher
+from stream.posing.session_file import session_from_bytes, session_text
+from stream.viewer.html import box
+from stream.web.html import set_html
+
+Export = Callable[[Take, str], bytes]
+
+
+class FilePart:
+    """What goes out and comes in.
+
+    file: of the session; take: returns what is exported; export: returns it as the bytes of a file of a format; formats: suffixes
+    by name; publisher: None where nothing is published.
+    """
+
+    def __init__(
+        self,
+        page: PosingPage,
+        file: Path,
+        take: Callable[[], Take],
+        export: Export | None,
+        formats: Mapping[str, str],
+        publisher: PosePublisher | None,
+    ) -> None:
+        self._page, self._file, self._take, self._export = page, file, take, export
+        self._formats, self._publisher = formats, publisher
+
+    def export(self, name: str, client: viser.ClientHandle) -> None:
+        """Send the motion, or without keys the pose, to a browser as a file of a format."""
+
+        def send() -> None:
+            if self._export is None:
+                raise PosingError("nothing can be exported here")
+            content = self._export(self._take(), name)
+            client.send_file_download(self._file.stem + self._formats[name], content, save_immediately=True)
+
+        self._page.put(send)
+
+    def download_session(self, client: viser.ClientHandle) -> None:
+        """Send the session to a browser as a file."""
+
+        def send() -> None:
+            text = session_text(self._page.session.document, self._page.session.skeleton)
+            client.send_file_download(self._file.name, text.encode(), save_immediately=True)
+
+        self._page.put(send)
+
+    def open_session(self, name: str, content: bytes) -> None:
+        """Go on with a session of a browser's."""
+        self._page.do(lambda session: session.open(session_from_bytes(content, name)))
+
+    def publish(self, on: bool) -> None:
+        """Publish the pose to the stream, or no longer."""
+        publisher = self._publisher
+        if publisher is not None:
+            self._page.put(lambda: publisher.switch(on))
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        self._text = gui.add_html("")
+        formats = gui.add_dropdown("Format", tuple(self._formats) or ("",), hint="Of the file to export")
+        add_client_button(gui, "Export", lambda client: self.export(formats.value, client), "The motion, or the pose")
+        add_client_button(gui, "Download the session", self.download_session, "To go on with it elsewhere")
+        load = gui.add_upload_button(
+            "Open a session", mime_type=".json,application/json", hint="That was downloaded here", icon=viser.Icon.UPLOAD
+        )
+        load.on_upload(lambda event: self.open_session(event.target.value.name, event.target.value.content))
+        hint, can_publish = "Whatever listens to the stream follows the pose", self._publisher is not None
+        self._publish = gui.add_checkbox("Publish to the stream", False, hint=hint, visible=can_publish)
+        self._publish.on_update(lambda event: self.publish(bool(event.target.value)) if event.client is not None else None)
+
+    def update(self, view: PosingSnapshot) -> None:
+        """Say where the session is saved and what is published."""
+        address = "" if self._publisher is None else self._publisher.address
+        saved = escape(f"not saved: {view.fault}" if view.fault else f"saved to {view.file} with every change")
+        stream = f"<div class='dim'>published at {escape(address)}</div>" if address else ""
+        set_html(self._text, box(f"<div class='dim'>{saved}</div>{stream}"))
+        set_values(self._publish, value=bool(address))

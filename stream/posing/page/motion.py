@@ -1,0 +1,152 @@
+"""Keys on a timeline, and the motion between them: set, moved, scrubbed and played."""
+
+from html import escape
+
+import viser
+
+from config.joints import JOINT_INDEX
+from stream.export.take import Take
+from stream.posing.document import PosingError
+from stream.posing.motion import Motion, still_take
+from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.timeline import Timeline
+from stream.posing.page.widgets import set_values
+from stream.viewer.html import box
+from stream.web.html import set_html
+
+MAX_SLIDER_S, STEP_S = 10.0, 0.05
+SAME_TIME_S = 1e-3
+
+
+class MotionPart:
+    """The keys of the session, the motion through them, and the time that is shown."""
+
+    def __init__(self, page: PosingPage) -> None:
+        self._page, self._timeline = page, Timeline()
+        self.motion: Motion | None = None  # None while it is made, or where there are too few keys
+
+    def play(self) -> None:
+        """Play, or pause."""
+
+        def change() -> None:
+            if not self._timeline.playing and len(self._page.session.document.keys) < 2:
+                raise PosingError("there is nothing to play yet: set two keys or more, at different times of the slider")
+            self._timeline.playing = not self._timeline.playing
+
+        self._page.put(change)
+
+    def scrub(self, time_s: float) -> None:
+        """Go to a time [s]; the motion stands there, or a key without a motion."""
+
+        def go() -> None:
+            self._timeline.playing, self._timeline.time_s = False, time_s
+            self._show_motion()
+
+        self._page.put(go)
+
+    def set_key(self) -> None:
+        """Keep the pose as a key at the slider's time."""
+        self._page.do(lambda session: session.set_key(round(self._timeline.time_s, 3)))
+
+    def delete_key(self) -> None:
+        """Remove the nearest key."""
+        self._page.do(lambda session: session.delete_key(self._nearest_key_s()))
+
+    def move_key(self, to_s: float) -> None:
+        """Move the nearest key."""
+        self._page.do(lambda session: session.move_key(self._nearest_key_s(), round(to_s, 3)))
+
+    def stop(self) -> None:
+        """Stand still."""
+        self._timeline.playing = False
+
+    def close(self) -> None:
+        """Make no more motions."""
+        self._timeline.close()
+
+    def take(self) -> Take:
+        """Return the motion, or without keys the pose alone. Raises PosingError: it is still being made."""
+        session = self._page.session
+        if len(session.document.keys) > 1 and self.motion is None:
+            raise PosingError("the motion is still being made; export it in a moment")
+        return self.motion.take if self.motion is not None else still_take(session.document, session.skeleton)
+
+    def step(self, seconds: float) -> None:
+        """Have the motion made and played."""
+        motion = self._timeline.update(self._page.session.document, self._page.session.poser)
+        if motion is not self.motion:
+            self.motion = motion
+            held = [] if motion is None else [JOINT_INDEX[name] for name in motion.held]
+            self._page.scene.show_paths(None if motion is None else motion.take.positions_m()[:, held])
+        if self._timeline.playing and self.motion is not None:
+            self._timeline.step(seconds, self.motion)
+            self._show_motion()
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets, in a window of their own."""
+        self._window = gui.add_panel()
+        with self._window.add_tab("Motion", viser.Icon.TIMELINE):
+            self._strip = gui.add_html("")
+            self._slider = gui.add_slider(
+                "Time [s]", 0.0, MAX_SLIDER_S, STEP_S, 0.0, hint="Of the next key; drag: along the motion"
+            )
+            self._slider.on_update(lambda event: self.scrub(float(event.target.value)) if event.client is not None else None)
+            self._buttons = gui.add_button_group("Keys", ("Play", "Set key", "Delete key"), hint="Space, K, Delete")
+            self._buttons.on_click(self._press)
+            hint = "Of the key nearest to the slider"
+            move = gui.add_number("Move key to", 0.0, min=0.0, max=600.0, step=STEP_S, hint=hint)
+            move.on_update(lambda event: self.move_key(float(event.target.value)) if event.client is not None else None)
+
+    def place(self, x_px: int, y_px: int, width_px: int) -> None:
+        """Put the window at a place of the page."""
+        self._window.float(x=x_px, y=y_px, width=width_px)
+
+    def fold(self, on: bool) -> None:
+        """Fold the window to its title, or open it."""
+        (self._window.minimize if on else self._window.expand)()
+
+    def update(self, view: PosingSnapshot) -> None:
+        """Update the widgets to keys and time."""
+        timeline, times_s = self._timeline, [key.time_s for key in view.document.keys]
+        end_s = max(MAX_SLIDER_S, *times_s) if times_s else MAX_SLIDER_S
+        set_values(self._slider, max=end_s)
+        if timeline.playing and abs(self._slider.value - timeline.time_s) > 0.5 * STEP_S:
+            set_values(self._slider, value=round(min(timeline.time_s, end_s), 2))
+        label = "Pause" if timeline.playing else "Play"
+        if self._buttons.options[0] != label:
+            self._buttons.options = (label, *self._buttons.options[1:])
+        words = f"<div class='dim'>{escape(timeline.words(view.document, self.motion))}</div>"
+        set_html(self._strip, box(_strip(times_s, timeline.time_s, end_s) + words))
+
+    def _press(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
+        """Do what a button says."""
+        {"Set key": self.set_key, "Delete key": self.delete_key}.get(str(event.target.value), self.play)()
+
+    def _nearest_key_s(self) -> float:
+        """Return the time of the key nearest to the slider [s]. Raises PosingError: there is none."""
+        times_s = [key.time_s for key in self._page.session.document.keys]
+        if not times_s:
+            raise PosingError("there is no key yet; set one first")
+        return min(times_s, key=lambda time_s: abs(time_s - self._timeline.time_s))
+
+    def _show_motion(self) -> None:
+        """Show the motion at the slider's time, or a key that is there."""
+        session, time_s, motion = self._page.session, self._timeline.time_s, self.motion
+        if motion is not None and motion.begin_s <= time_s <= motion.end_s:
+            pose = motion.pose_at(time_s)
+            session.show(pose, motion.pins_at(pose))
+            return
+        for key in session.document.keys:
+            if abs(key.time_s - time_s) < SAME_TIME_S:
+                session.show(key.pose, dict(key.pins))
+
+
+def _strip(times_s: list[float], cursor_s: float, end_s: float) -> str:
+    """Return the keys over time as a strip, with the cursor."""
+    keys = "".join(f'<path d="M{1000 * t / end_s - 9:.0f} 7 l9 -7 l9 7 l-9 7z" fill="#e69f00"/>' for t in times_s)
+    x = 1000.0 * min(cursor_s / end_s, 1.0)
+    return (
+        '<svg viewBox="-10 0 1020 14" preserveAspectRatio="none" role="img" aria-label="keys over time" style="display:block;'
+        'width:100%;height:14px;border-radius:4px;background:rgba(128,128,128,0.18);overflow:visible">'
+        f'{keys}<rect x="{x - 2:.0f}" y="0" width="4" height="14" fill="currentColor"/></svg>'
+    )

@@ -1,0 +1,270 @@
+"""Posing after a picture: loading it, clicking joints in it, and its camera: by hand, solved, or of a rig."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import viser
+
+from calibration.camera import Camera, check_camera
+from calibration.formats.rig_file import read_camera_file
+from config.arrays import Floats
+from config.errors import DuocapError
+from stream.posing.camera import camera_for, cameras_before, cameras_of_poses, fov_deg, solve_camera
+from stream.posing.document import PictureView, PosingError
+from stream.posing.near import KnownPoses, standing_m
+from stream.posing.page.controls import PosingPage, PosingSnapshot
+from stream.posing.page.widgets import add_button, set_values
+from stream.posing.picture import kept_file, kept_picture, picture_camera, picture_from_bytes, shown_picture
+from stream.posing.session import PosingSession
+from stream.viewer.html import box
+from stream.web.html import set_html
+
+PICTURES = "image/png,image/jpeg"
+RIGS = ".toml,.yml,.yaml,.xml,.json,.txt"
+MIN_FOV_DEG, MAX_FOV_DEG = 20.0, 110.0
+SIDES = ("left", "right")
+LIMBS = ("LowerArm", "LowerLeg", "UpperArm", "UpperLeg")
+IN_TURN = (
+    "head",
+    *(side + end for end in ("Hand", "Foot") for side in SIDES),
+    "hips",
+    *(side + limb for limb in LIMBS for side in SIDES),
+)  # that are clicked one after the other
+PLACES = {
+    "head": "the head's joint, between the ears",
+    "hips": "the middle of the hips",
+    **{f"{side}Hand": f"the {side} wrist" for side in SIDES},
+    **{f"{side}Foot": f"the {side} ankle" for side in SIDES},
+    **{f"{side}LowerArm": f"the {side} elbow" for side in SIDES},
+    **{f"{side}LowerLeg": f"the {side} knee" for side in SIDES},
+    **{f"{side}UpperArm": f"the {side} shoulder" for side in SIDES},
+    **{f"{side}UpperLeg": f"the {side} hip joint" for side in SIDES},
+}
+BY_HAND = "by hand"
+TRIED_POSES = 400  # of the database, where camera and pose are solved together
+
+
+class PicturePart:
+    """The picture of the session: joints are clicked in it, and its camera is found. known: returns the poses of a database."""
+
+    def __init__(self, page: PosingPage, known: Callable[[], KnownPoses]) -> None:
+        self._page, self._known = page, known
+        self._hung: PictureView | None = None
+        self._in_turn, self._follows, self._keeps_lens = False, True, False
+        self._rig: dict[str, Camera] = {}
+        self._floor_known = False
+
+    @property
+    def clicking(self) -> bool:
+        """Whether joints are clicked one after the other, and not dragged."""
+        return self._in_turn and self._page.session.document.picture is not None
+
+    def open(self, name: str, content: bytes) -> None:
+        """Pose after a picture of a browser's, from the bytes of its file."""
+
+        def change(session: PosingSession) -> None:
+            shown = shown_picture(picture_from_bytes(content, name))
+            file = kept_file(content, name, shown)
+            height, width = shown.shape[:2]
+            if file.content is not content:
+                size_mb = 1e-6 * len(content)
+                self._page.say(
+                    f"{name} is large", f"Of its {size_mb:.1f} MB the session keeps it as it is shown, {width}x{height} px."
+                )
+            session.set_picture(PictureView((width, height), file=file))
+            self._turn(not session.document.image_points)
+
+        self._page.do(change)
+
+    def close(self) -> None:
+        """Put the picture away."""
+        self._page.do(lambda session: session.set_picture(None))
+
+    def look(self) -> None:
+        """Look at the body, or through the picture's camera."""
+        self._page.put(lambda: self._page.scene.look(self._page.session.document.picture))
+
+    def skip(self) -> None:
+        """Go on to the next joint without a click."""
+        self._page.put(lambda: self._next() if self.clicking else None)
+
+    def solve(self) -> None:
+        """Find the camera that sees joints where they are clicked: of the body as it is posed, or if it follows the clicks of a
+        known pose like the one in the picture, to which it is then posed anew.
+        """
+
+        def change(session: PosingSession) -> None:
+            picture = session.document.picture
+            if picture is None:
+                raise PosingError("there is no picture whose camera could be solved; load one first")
+            (self._solve_unposed if self._follows else self._solve_posed)(session, picture)
+
+        self._page.do(change)
+
+    def choose(self, name: str) -> None:
+        """Take a camera of the rig, or one that is set by hand."""
+
+        def change(session: PosingSession) -> None:
+            picture = session.document.picture
+            if picture is None:
+                raise PosingError("there is no picture that a camera is for; load one first")
+            if name in self._rig:
+                session.set_camera(camera_for(picture, self._rig[name], self._floor_known), posed=True)
+                self._keeps_lens = True
+            elif name == BY_HAND:
+                session.set_fov(picture.fov_deg)
+
+        self._page.do(change)
+
+    def open_rig(self, name: str, content: bytes) -> None:
+        """Read the cameras of a rig file of a browser's."""
+
+        def read() -> None:
+            with tempfile.TemporaryDirectory(prefix="duocap-pose-") as folder:
+                file = Path(folder) / f"rig{Path(name).suffix.lower() or '.toml'}"
+                file.write_bytes(content)
+                try:
+                    found = read_camera_file(file)
+                    cameras = [one.read() for one in found.cameras]
+                    for camera in cameras:
+                        check_camera(f"camera {camera.name}", camera)
+                except DuocapError as error:
+                    raise PosingError(str(error).replace(str(file), name)) from error
+            self._rig, self._floor_known = {camera.name: camera for camera in cameras}, found.floor_known
+            place = "with their places" if found.floor_known else "their lenses only, for its floor is not known: solve the place"
+            self._page.say("Cameras of the rig", f"{', '.join(self._rig)}: choose one, {place}.")
+
+        self._page.put(read)
+
+    def click(self, event: viser.SceneClickEvent) -> None:
+        """Place the selected joint where the picture is clicked."""
+        origin_m, direction = np.array(event.ray_origin, np.float64), np.array(event.ray_direction, np.float64)
+        self._page.put(lambda: self._place(origin_m, direction))
+
+    def show(self) -> None:
+        """Show the picture of the document in the scene, with the clicked joints."""
+        page, document = self._page, self._page.session.document
+        body_m = document.pose.root_m
+        if document.picture is not self._hung or page.scene.board.hides(body_m):
+            moved = document.picture is not self._hung
+            self._hung = document.picture
+            page.scene.show_picture(None if self._hung is None else kept_picture(self._hung), self._hung, body_m)
+            if moved:
+                self._in_turn = self._in_turn and self._hung is not None
+                page.scene.look(self._hung)
+        page.scene.board.mark(tuple(document.image_points.values()) if document.picture is not None else ())
+
+    def build(self, gui: viser.GuiApi) -> None:
+        """Create the widgets."""
+        self._text = gui.add_html("")
+        load = gui.add_upload_button("Load a picture", mime_type=PICTURES, hint="PNG or JPEG", icon=viser.Icon.PHOTO)
+        load.on_upload(lambda event: self.open(event.target.value.name, event.target.value.content))
+        self._turns = gui.add_checkbox("Click joint by joint", False, hint="The next joint is said above; N leaves one out")
+        self._switch(self._turns, self._turn)
+        follows = gui.add_checkbox("Body follows", True, hint="Off: the pose stays while joints are clicked, to solve the camera")
+        self._switch(follows, lambda on: setattr(self, "_follows", on))
+        self._camera = gui.add_dropdown("Camera", (BY_HAND,), hint="In front of the body, solved, or of a rig")
+        self._camera.on_update(lambda event: self.choose(str(event.target.value)) if event.client is not None else None)
+        fov_hint = "Of a camera set by hand, across; a phone's is about 65"
+        self._fov = gui.add_slider("Field of view [°]", MIN_FOV_DEG, MAX_FOV_DEG, 1.0, 50.0, hint=fov_hint)
+        self._fov.on_update(self._set_fov)
+        solve_hint = "And the pose, from eight clicked joints or more; if the body does not follow, for the pose as it stands"
+        add_button(gui, "Solve the camera", self.solve, solve_hint, viser.Icon.FOCUS_2)
+        self._keep = gui.add_checkbox("Keep its lens", False, hint="Solve its place only: the field of view is right")
+        self._switch(self._keep, lambda on: setattr(self, "_keeps_lens", on))
+        rig = gui.add_upload_button(
+            "Cameras of a rig", mime_type=RIGS, hint="rig.toml, or of another program", icon=viser.Icon.UPLOAD
+        )
+        rig.on_upload(lambda event: self.open_rig(event.target.value.name, event.target.value.content))
+        add_button(gui, "Look through its camera", self.look, "Joints lie on the picture (L)", viser.Icon.CAMERA)
+        self._away = add_button(gui, "Put it away", self.close, "Pose in space again", viser.Icon.TRASH)
+
+    def update(self, view: PosingSnapshot) -> None:
+        """Update the widgets to the picture."""
+        picture = view.document.picture
+        for widget in (self._fov, self._away, self._turns):
+            set_values(widget, disabled=picture is None)
+        set_values(self._turns, value=self.clicking)
+        set_values(self._keep, value=self._keeps_lens)
+        set_html(self._text, box(self._words(view)))
+        if picture is not None:
+            camera = picture_camera(picture)
+            set_values(self._fov, value=float(np.clip(round(fov_deg(camera)), MIN_FOV_DEG, MAX_FOV_DEG)))
+            set_values(self._camera, options=tuple(dict.fromkeys((BY_HAND, *self._rig, camera.name))))
+            set_values(self._camera, value=camera.name)
+
+    def _solve_posed(self, session: PosingSession, picture: PictureView) -> None:
+        """Find the camera for the pose as it stands. Raises PosingError."""
+        solved = solve_camera(picture, session.document.image_points, session.joints_m(), self._keeps_lens)
+        session.set_camera(solved.camera, posed=False)
+        width = "" if self._keeps_lens else f" give or take {100 * solved.focal_sigma:.0f} %"
+        miss = f"joints are off by {solved.error_px:.0f} px, {solved.worst} most, by {solved.worst_px:.0f} px"
+        self._page.say("The camera is solved", f"{fov_deg(solved.camera):.0f}° wide{width}; {miss}.")
+
+    def _solve_unposed(self, session: PosingSession, picture: PictureView) -> None:
+        """Find camera and pose. Raises PosingError."""
+        poses_m = standing_m(self._known(), session.skeleton, TRIED_POSES)
+        clicks = session.document.image_points
+        by_poses = cameras_of_poses(picture, clicks, poses_m, self._keeps_lens)
+        now = replace(picture_camera(picture), name="solved")
+        session.set_best_camera([now, *by_poses, *cameras_before(picture, clicks, self._keeps_lens)])
+        self._page.say("Camera and pose are solved", f"{fov_deg(picture_camera(session.document.picture or picture)):.0f}° wide.")
+
+    def _switch(self, box: viser.GuiCheckboxHandle, switch: Callable[[bool], None]) -> None:
+        """Have a checkbox switch something when it is pressed."""
+        box.on_update(
+            lambda event: self._page.put(partial(switch, bool(event.target.value))) if event.client is not None else None
+        )
+
+    def _words(self, view: PosingSnapshot) -> str:
+        """Say what to do next."""
+        picture, n = view.document.picture, len(view.document.image_points)
+        if picture is None:
+            return "Load a picture, then click the joints that are named here, one after the other."
+        if picture.file is None:
+            return "The session has no picture for its clicks: load it again."
+        if self.clicking and view.selected:
+            return (
+                f"Click <b>{escape(PLACES.get(view.selected, view.selected))}</b> ({n} of {len(IN_TURN)}). N: it cannot be seen."
+            )
+        return f"{n} joints are clicked. Drag a ball in the picture, or select a joint and click."
+
+    def _place(self, origin_m: Floats, direction: Floats) -> None:
+        """Place the selected joint where a ray meets the picture, and go on to the next."""
+        joint, seen = self._page.selected, self._page.scene.board.clicked_px(origin_m, direction)
+        if not joint or seen is None:
+            return
+        if self._follows:
+            self._page.session.drag_in_picture(joint, seen)
+            self._page.session.release()
+        else:
+            self._page.session.click(joint, seen)
+        if self.clicking:
+            self._next()
+
+    def _turn(self, on: bool) -> None:
+        """Begin to click joints one after the other, or end it."""
+        self._in_turn = on
+        if on:
+            self._page.selected = ""
+            self._next()
+
+    def _next(self) -> None:
+        """Select the next joint that is not clicked yet; behind the last one clicking ends."""
+        clicked = self._page.session.document.image_points
+        after = IN_TURN.index(self._page.selected) + 1 if self._page.selected in IN_TURN else 0
+        waiting = [name for name in IN_TURN[after:] if name not in clicked]
+        self._in_turn = bool(waiting)
+        if waiting:
+            self._page.selected = waiting[0]
+
+    def _set_fov(self, event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
+        """Set the field of view."""
+        if event.client is not None:
+            angle_deg = float(event.target.value)
+            self._page.do(lambda session: session.set_fov(angle_deg))

@@ -1,0 +1,76 @@
+"""What `style pose` and `sparse complete` are given: constraints, cameras, a motion to follow, a performer; the world's up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.formats.rig_file import read_cameras
+from calibration.subject.subject import Subject
+from config.arrays import Floats
+from config.errors import DuocapError
+from tools.arguments import check_folders
+from tools.style.entries import NamedMarkers
+from tools.style.file import read_request, with_motion
+from tools.style.request import PoseAsked, PoseRequest
+
+MOST_FPS = 240.0
+UNKNOWN_FLOOR = "the rig's floor is not known; up is taken from the left camera, as if it stood level"
+
+
+@dataclass(frozen=True, slots=True)
+class PoseInputs:
+    """Files of constraints, of cameras, of a motion and which of its joints to follow, and the rate of what is written."""
+
+    constraints: Path | None = None
+    rig: Path | None = None
+    trajectory: Path | None = None
+    joints: str | None = None
+    fps: float = 30.0
+
+
+def check_inputs(inputs: PoseInputs, out: Sequence[Path]) -> None:
+    """Raise DuocapError for what cannot be done: better now than after the work."""
+    check_folders(*out)
+    read = [file.resolve() for file in (inputs.constraints, inputs.trajectory) if file is not None]
+    if any(file.resolve() in read for file in out):
+        raise DuocapError("--out would replace a file that is read here; choose another name with --out")
+    if inputs.constraints is None and inputs.trajectory is None:
+        raise DuocapError("nothing is asked of the pose; give --constraints FILE.toml (docs/style.md), or --trajectory FILE.bvh")
+    if (inputs.trajectory is None) != (inputs.joints is None):
+        given = "--joints is for --trajectory" if inputs.trajectory is None else "--trajectory needs --joints"
+        raise DuocapError(f"{given}; give both, such as --trajectory walk.bvh --joints leftFoot,rightFoot,leftHand")
+    if not 1.0 <= inputs.fps <= MOST_FPS:
+        raise DuocapError(f"--fps {inputs.fps:g}: must be from 1 to {MOST_FPS:g}")
+
+
+def read_inputs(inputs: PoseInputs, n_styles: int, subject: Subject | None) -> tuple[PoseRequest, Rig | None]:
+    """Return all that is asked, of the file and along a motion, and the cameras. Raises DuocapError."""
+    worn = None if subject is None else NamedMarkers(subject.markers.names, subject.joint, subject.offset_m)
+    request, cameras = PoseRequest((PoseAsked(),)), None
+    if inputs.constraints is not None:
+        request, cameras = read_request(inputs.constraints, n_styles, inputs.rig, worn)
+    elif inputs.rig is not None:
+        cameras = read_cameras(inputs.rig)
+    if inputs.trajectory is not None and inputs.joints is not None:
+        request = with_motion(request, inputs.trajectory, inputs.joints)
+    for number, asked in enumerate(request.poses, 1):
+        if asked.is_empty and not request.curves:
+            which = f"pose {number}" if len(request.poses) > 1 else "a pose"
+            what = "add a [[point]], [[image_point]], [[orientation]] or [[fixed]]"
+            raise DuocapError(f"{inputs.constraints}: nothing is asked of {which}; {what}")
+    return request, cameras
+
+
+def up_of(rig: Rig | None, subject: Subject | None) -> tuple[Floats, bool]:
+    """Return the world's up and whether it is known.
+
+    Y, or in the frame of a rig without a floor what the T-pose said, else that of the left camera, which is a guess.
+    """
+    if rig is None or rig.floor_known:
+        return np.array([0.0, 1.0, 0.0]), True
+    if subject is not None:
+        return np.array(subject.up, np.float64), True
+    return np.ascontiguousarray(-rig.left.rotation[1]), False
