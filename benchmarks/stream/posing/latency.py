@@ -13,6 +13,7 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,17 @@ from numpy.typing import NDArray
 
 from benchmarks.report import parser_of, write_json
 from benchmarks.stream.posing.page import PosePage
+from config.joints import JOINT_INDEX
+from config.settings import Settings
+from stream.posing.document import as_point
+from stream.posing.page.app import PageOptions, PosingApp
+from stream.posing.page.inbox import DragPlace
 from stream.posing.page.scene import LOOK_AT_M, LOOK_FROM_M
+from stream.posing.session import PosingSession
 from stream.viewer.scene.framing import FOV_RAD
+from stream.web.server import open_server
+from tests.support.ports import free_port
+from tools.pose import MODELS, PoseTask
 
 HAND = "/world/handles/rightHand"
 LISTEN = """
@@ -55,7 +65,8 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class Latency:
     """Of one model [ms]: p50 and p95 of single moves, to the page's script and until drawn, and of steady dragging; bodies_hz:
-    bodies that arrive a second while dragging steadily; draws: triangles are drawn, else all is done but that.
+    bodies that arrive a second while dragging steadily; program_ms: processor time of the program itself for a move;
+    draws: triangles are drawn, else all is done but that.
     """
 
     model: str
@@ -65,6 +76,7 @@ class Latency:
     drawn_ms: tuple[float, float]
     steady_ms: tuple[float, float]
     bodies_hz: float
+    program_ms: tuple[float, float]
 
 
 def on_circle(angle: float) -> tuple[float, float]:
@@ -87,7 +99,27 @@ def measure(model: str, files: list[str], steps: int, draws: bool) -> Latency:
         steady, bodies_hz = steady_drag(page, steps)
         browser.mouse("mouseReleased", *on_circle(0.0), 0)
     arrival, drawn = np.array(single).T
-    return Latency(model, draws, len(single), middle(arrival), middle(drawn), middle(steady), bodies_hz)
+    cost_ms = program_ms(model, files, steps)
+    return Latency(model, draws, len(single), middle(arrival), middle(drawn), middle(steady), bodies_hz, cost_ms)
+
+
+def program_ms(model: str, files: list[str], steps: int) -> tuple[float, float]:
+    """Return the processor time of the program for a move, from the drag to the messages, p50 and p95 [ms]."""
+    styles = tuple(Path(file) for file in files if file.endswith(".style"))
+    dictionary = next((Path(file) for file in files if file.endswith(".sparse")), None)
+    loaded = MODELS[model](PoseTask(Settings(), styles, dictionary=dictionary, model=model))
+    session = PosingSession(loaded)
+    app = PosingApp(open_server("127.0.0.1", free_port(), "benchmark"), session, PageOptions(Path(), {model: lambda: loaded}))
+    begin_m, times_s = session.joints_m()[JOINT_INDEX["rightHand"]] + [0.0, 0.2, 0.1], []
+    for n in range(steps + 20):
+        angle = 2.0 * np.pi * n / 24
+        place_m = begin_m + 0.12 * np.array([np.cos(angle), np.sin(angle), 0.3])
+        app.drag(DragPlace("rightHand", as_point(place_m), False, 1))
+        begin_s = time.process_time()
+        app.update()
+        times_s.append(time.process_time() - begin_s)
+    app.close()
+    return middle(1e3 * np.array(times_s[20:]))
 
 
 def one_move(page: PosePage, angle: float) -> tuple[float, float] | None:
@@ -159,7 +191,7 @@ def main() -> None:
     for model, draws in product(options.models.split(","), (False, True) if options.draw else (False,)):
         row = measure(model, options.files, options.steps, draws)
         rows.append(asdict(row))
-        parts = {"arrival": row.arrival_ms, "drawn": row.drawn_ms, "steady": row.steady_ms}
+        parts = {"arrival": row.arrival_ms, "drawn": row.drawn_ms, "steady": row.steady_ms, "program": row.program_ms}
         words = "  ".join(f"{name} {p50:.0f} / {p95:.0f}" for name, (p50, p95) in parts.items())
         how = "with" if draws else "without"
         print(f"{model:6} {how:7} drawing  ms p50 / p95: {words}  {row.bodies_hz:.0f} bodies/s, {row.moves} moves", flush=True)

@@ -85,7 +85,7 @@ def _average_alike(atoms: Singles, poses: Singles, weight: Singles, rows: Ints, 
         given = poses[np.ix_(some, at)] * weight[at]
         given[~np.isfinite(given).all(axis=1)] = 0.0
         near, means = _nearest(given @ seen.T, norm2, how.n_near), np.empty((len(some), atoms.shape[1]))
-        _average(read_only(given), near, parts, means, work, how._replace(seed=how.seed + int(some[0])))
+        _average(read_only(given), near, parts, means, work, how)
         out[some] = means
 
 
@@ -179,10 +179,9 @@ def _inner(a: Singles, b: Singles) -> float:
 def _average(given: Singles, near: Ints, parts: AtomParts, out: Floats, work: AveragingWork, how: Averaging) -> None:
     """Write the mean of each pose, (N, D). given: known entries weighted, (N, S); near: atoms considered, (N, M)."""
     n_near, n_nonzero, pursuit = near.shape[1], work.chosen.shape[0], work.pursuit
-    n_codes, state = how.n_codes if n_nonzero > 1 else 1, how.seed * 2654435761 % 4294967291 + 1
-    product = np.empty(n_near)
+    n_codes, product = how.n_codes if n_nonzero > 1 else 1, np.empty(n_near)
     for n in range(near.shape[0]):
-        atom = near[n]
+        atom, state = near[n], how.seed * 2654435761 % 4294967291 + 1  # the same draws for every pose: alike ones stay alike
         work.known[:], work.mean[:], out[n] = 0, 0.0, 0.0
         for k in range(n_near):
             work.norm2[k] = _inner(parts.seen[atom[k]], parts.seen[atom[k]]) + how.ridge

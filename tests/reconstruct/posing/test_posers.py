@@ -1,5 +1,7 @@
 """Every model that poses a body from constraints, by the same contract."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from config.joints import JOINT_INDEX
 from database.builtin import body, builtin_clip
 from database.geometry.kinematics import charted, forward
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec
-from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, points
+from reconstruct.constraints import Constraints, FixedJoints, Handles, Orientations, RootConstraint, points
 from reconstruct.models.sparse.learn import DictionaryOptions
 from reconstruct.models.sparse.train import TrainOptions, train
 from reconstruct.models.style.features import subsample, training_poses
@@ -77,6 +79,15 @@ def test_a_dragged_handle_is_followed_from_the_last_pose(posers: dict[str, Poser
         pose = posers[name].pose(wanted(joint_m), pose)
     p = forward(SKELETON, pose.rotvec, pose.root_m)[1]
     assert np.linalg.norm(p[hand] - joint_m[hand]) < 0.03
+
+
+def test_a_root_that_is_told_is_kept_where_points_leave_it_open(posers: dict[str, Poser]) -> None:
+    rotvec, root_m, joint_m = true_pose()
+    feet = wanted(joint_m, HANDS_AND_FEET[2:])
+    rotation = forward(SKELETON, rotvec, root_m)[0][0]
+    found = posers["sparse"].pose(replace(feet, root=RootConstraint(rotation, np.zeros(3), 0.02)))
+    assert geodesic_rad(forward(SKELETON, found.rotvec, found.root_m)[0][0], rotation) < np.radians(3.0)
+    assert found.error_m.max() < 0.02
 
 
 @pytest.mark.parametrize("name", ["local", "sparse", "style"])
