@@ -12,7 +12,7 @@ import numpy as np
 from config.arrays import Bools, Floats
 from database.geometry.rotations import skew
 from reconstruct.models.physics.contacts import point_contacts
-from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT
+from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -264,9 +264,7 @@ class MotionEnergy:
     def torques(self, motion: MotionKinematics, loads: Loads) -> Floats:
         """Return u less contacts and external forces of the inner frames, (N - 2, 72)."""
         force = np.concatenate([self.forces_n(loads), self._external(motion)], axis=1)
-        pin, model, data = self.dynamics._pin, self.dynamics.model, self.dynamics.data
-        rows = zip(motion.q[1:-1], motion.v, motion.a, force, strict=True)
-        return np.array([pin.rnea(model, data, q, v, a, self.dynamics._external(q, f)) for q, v, a, f in rows])
+        return self.dynamics.generalized_forces(Motion(motion.q[1:-1], motion.v, motion.a), force)
 
     def _torques(self, motion: MotionKinematics, loads: Loads, normal: NormalEquations | None) -> float:
         """The squared joint torques, weights of contacts fixed in the derivatives."""

@@ -7,7 +7,7 @@ import numpy as np
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_quaternion
-from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics, Motion
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class MotionKinematics:
 
 @dataclass(frozen=True, slots=True)
 class MotionJacobians:
-    """Derivatives by changes of configurations. v, u: (N - 2, 72, 216) by the frame before, itself and after; u without
-    contacts; own: du/dq at a fixed velocity and acceleration is in u already; point: (N, P, 3, 72)."""
+    """Derivatives by changes of configurations. v, u: of the inner frames by the frame before, itself and after, (N - 2, 72,
+    216); point: (N, P, 3, 72)."""
 
     v: Floats
     u: Floats
@@ -37,8 +37,7 @@ def kinematics_of(dynamics: Dynamics, q: Floats, dt_s: float) -> MotionKinematic
     """Return what follows from configurations (N >= 3, 95)."""
     ahead, behind = dynamics.difference(q[1:-1], q[2:]), dynamics.difference(q[1:-1], q[:-2])
     v, a = (ahead - behind) / (2.0 * dt_s), (ahead + behind) / dt_s**2
-    pin, model, data = dynamics._pin, dynamics.model, dynamics.data
-    u = np.array([pin.rnea(model, data, *rows) for rows in zip(q[1:-1], v, a, strict=True)]).reshape(-1, N_TANGENT)
+    u = dynamics.generalized_forces(Motion(q[1:-1], v, a))
     root = matrix_from_quaternion(q[:, 3:7])
     return MotionKinematics(q, v, a, u, root, dynamics.contact_positions(q))
 

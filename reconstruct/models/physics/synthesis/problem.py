@@ -10,7 +10,7 @@ from reconstruct.models.physics.body import Body, ContactPoints
 from reconstruct.models.physics.contacts import N_FEET
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.field import ForceField
-from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units, units_of
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units
 
 PAPER_FPS = 30.0  # sums over frames are worth as much as at this rate
 KEY_M, KEY_RAD = 0.025, 0.05  # units of the constraints: with a weight of 1000 deviations of 0.8 mm, 0.1 degrees
@@ -138,8 +138,3 @@ class MotionProblem:
             np.concatenate([points.part, np.zeros(len(self.external))]).astype(np.int64),
         )
         return Dynamics(replace(self.body, contacts=more), self.surroundings.gravity_m_s2)
-
-
-def own_units(body: Body) -> Units:
-    """Return the units of an unchanged body."""
-    return units_of(body)

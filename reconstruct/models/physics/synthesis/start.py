@@ -18,7 +18,6 @@ from database.geometry.rotations import (
     matrix_from_quaternion,
     quaternion_from_matrix,
     rotation_about,
-    rotvec_from_matrix,
 )
 from reconstruct.models.physics.dynamics import Dynamics
 from reconstruct.models.physics.field.field import ForceField
@@ -220,9 +219,3 @@ def _placed(q: Floats, first: Floats, last: Floats) -> Floats:
     out[:, :3] = root
     out[:, 3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[:, 3:7]))
     return out
-
-
-def turn_between(first: Floats, second: Floats) -> float:
-    """Return the angle between the hips' orientations of two configurations [rad]."""
-    a, b = (matrix_from_quaternion(q[3:7]) for q in (first, second))
-    return float(np.linalg.norm(rotvec_from_matrix(a.T @ b)))

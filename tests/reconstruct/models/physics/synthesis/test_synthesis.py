@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
+
 from database.builtin.catalog import builtin_clip
 from reconstruct.models.physics.body import body_of
 from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
