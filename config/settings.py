@@ -140,8 +140,7 @@ class SolveSettings:
 class FillSettings:
     """Prediction of what neither camera sees of the performer."""
 
-    # auto: limb by limb the style or the dictionary, whichever held-out checks on seen markers favour; local: neither
-    model: Literal["auto", "local", "style", "sparse"] = "auto"
+    model: Literal["auto", "local", "style", "sparse"] = "auto"  # auto: for each limb what held-out checks favour; local: neither
     style: bool = True  # learn the style of the motion while it is captured
     dictionary: str = ""  # a pose dictionary (duocap sparse train); it needs no learning in the session
 
