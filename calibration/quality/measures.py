@@ -159,7 +159,7 @@ def _corner_radius(camera: Camera) -> float:
 
 
 def _folds(camera: Camera) -> Finding | None:
-    """Say how far the lens model is monotonic, if not out to the picture's corners."""
+    """Return a finding on how far the lens model is monotonic, None if out to the picture's corners."""
     k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
     reach, corner = lens_reach(camera), _corner_radius(camera)
     bent = reach * (1.0 + reach**2 * (k1 + reach**2 * (k2 + reach**2 * k3))) if np.isfinite(reach) else np.inf

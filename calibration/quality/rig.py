@@ -56,7 +56,7 @@ def rig_report(solution: RigSolution, distance_m: float | None = None) -> Qualit
 
 
 def _placement(solution: RigSolution) -> list[QualityReport]:
-    """Say how the cameras stand to each other."""
+    """Return a finding on how the cameras stand to each other."""
     rig = solution.rig
     if rig.is_monocular:
         return []

@@ -235,7 +235,7 @@ class PosingSession:
         self._push(min((self._posed(replace(self.document, picture=each), None) for each in pictures), key=self._misfit))
 
     def click(self, joint: str, image_px: ArrayLike) -> None:
-        """Say where a joint is in the picture and leave the pose as it is. Raises PosingError."""
+        """Set where a joint is in the picture and leave the pose as it is. Raises PosingError."""
         self._change(with_image_point(self.document, joint, image_px))
 
     def take(self, pose: StoredPose) -> None:

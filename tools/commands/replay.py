@@ -1,10 +1,10 @@
 """`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -312,6 +312,7 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
     """Write and print what was asked for; give the poses smoothed, if so wished."""
     from stream.protocol.report import replay_report, write_report
     from tools.replay.replay import smoothed_result
+    from tools.replay.report import report_lines
 
     summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
     result = smoothed_result(result, performer, wishes.smooth)
@@ -330,7 +331,7 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
 
 def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
     """Raise what is wrong with --physics and --mass before anything is replayed."""
-    from reconstruct.models.physics.library import pinocchio
+    from reconstruct.models.physics.backend import pinocchio
 
     if not physics:
         raise typer.BadParameter("is of the body that physics needs; add --physics", param_hint="--mass")
@@ -364,47 +365,3 @@ def _save_style(result: "ReplayResult", file: Path) -> None:
         return
     write_style(file, result.style, StyleOrigin(("a replay",)))
     typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")
-
-
-def report_lines(report: Mapping[str, Any]) -> list[str]:
-    """Describe a replay report for a person."""
-    lines = [
-        f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
-        _time_line(report["time"]),
-        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
-        f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
-        f"frames with labels in doubt {report['swaps_suspected']}",
-    ]
-    for name, score in report["hidden"].items():
-        lines.append(
-            f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
-            f"{_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
-        )
-    lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
-    for stage, times in report["ms_by_stage"].items():
-        lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
-    return lines
-
-
-def _time_line(time: Mapping[str, Any]) -> str:
-    """Describe the time that a recording takes."""
-    line = f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"
-    if not time["gaps"]:
-        return line
-    gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
-    return f"{line}; {gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s"
-
-
-def _percent(share: float | None) -> str:
-    """Return a share in percent."""
-    return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:
-    """Return median and 95th percentile."""
-    return f"{_number(spread['median'], digits)} {unit} median, {_number(spread['p95'], digits)} {unit} p95"
-
-
-def _number(value: float | None, digits: int) -> str:
-    """Return a number, or a dash where nothing was measured."""
-    return "-" if value is None else f"{value:.{digits}f}"

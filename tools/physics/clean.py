@@ -158,7 +158,7 @@ def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:
 
 
 def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:
-    """Say what was changed."""
+    """Return in words what was changed."""
     rows = np.concatenate([np.arange(*each.rows) for each in found])
     moved = 1e3 * np.linalg.norm(take.positions_m()[rows] - motion.take.positions_m()[rows], axis=2)
     most = np.argsort(-moved.mean(axis=0), kind="stable")[:3].tolist()
@@ -192,7 +192,7 @@ def _mean(parts: list[MotionQuality]) -> MotionQuality:
 
 
 def _warnings(motion: PhysicalMotion, found: list[CleanedRange]) -> list[str]:
-    """Say what still violates physics, and where nothing was asked of it."""
+    """Return in words what still violates physics, and where nothing was asked of it."""
     out = []
     hung = sum(int((~each.task.plan.borne).sum()) for each in found)
     if hung:

@@ -160,7 +160,7 @@ def force_warnings(found: list[StretchForces]) -> list[str]:
 
 
 def _contacts_in_the_air(found: StretchForces) -> list[str]:
-    """Say which parts of the feet carry weight far above the ground."""
+    """Return in words which parts of the feet carry weight far above the ground."""
     forces = found.forces
     middle = part_positions(found.body.contacts, forces.point_m)
     ground = ground_under(middle, forces.fps)

@@ -111,7 +111,7 @@ def _tracked(take: Take, fps: float) -> tuple[tuple[int, int], ...]:
 
 
 def _left_out(take: Take, ranges: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
-    """Say how many frames are in no range, if any."""
+    """Return in words how many frames are in no range, if any."""
     n = len(take) - sum(stop - first for first, stop in ranges)
     return (f"frames left out, as nobody is tracked in them or the motion jumps there: {n}",) if n else ()
 

@@ -83,7 +83,7 @@ def _poses(
 
 
 def _open(name: str, asked: PoseAsked) -> tuple[str, ...]:
-    """Say where what is asked does not even place a rigid body: six numbers."""
+    """Return in words where what is asked does not even place a rigid body: six numbers."""
     told = {point.handle.name: 3 for point in asked.points} | {
         f"{each.handle.name} {each.camera}": 2 for each in asked.image_points
     }

@@ -168,7 +168,7 @@ def _warnings(rest: Bools, restored: RestoredPoints) -> tuple[str, ...]:
 
 
 def _lines(before: Take, after: Take, rows: Ints, restored: RestoredPoints) -> tuple[str, ...]:
-    """Say what was changed."""
+    """Return in words what was changed."""
     moved_mm = 1e3 * np.linalg.norm(after.positions_m()[rows] - before.positions_m()[rows], axis=2)
     joints = restored.wild[:, : len(JOINTS) - 1]
     n_wild = int(joints.any(axis=1).sum())

@@ -102,7 +102,7 @@ def _off(name: str, value: float, unit: str, sigma: float) -> ConstraintResidual
 
 
 def pose_lines(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], model: str = "style") -> list[str]:
-    """Say how far one pose is off each constraint, and how well its model knows such poses."""
+    """Return in words how far one pose is off each constraint, and how well its model knows such poses."""
     known = f"the {model} knows poses like it ({100.0 * (1.0 - pose.variance):.0f}%)"
     if pose.variance > FAMILIAR:
         known = f"far from all poses the {model} was learned of ({100.0 * (1.0 - pose.variance):.0f}% known)"

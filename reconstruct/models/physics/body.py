@@ -330,7 +330,7 @@ def _axes(along: Floats, front: Floats) -> Floats:
 
 
 def _give_to_light_joints(lumps: dict[int, _Lump], skeleton: Skeleton, rest: Floats, total_kg: float) -> None:
-    """Give the shoulders, and every joint with hardly any mass, a ball's mass from the nearest heavy joint."""
+    """Move mass to the shoulders, and every joint with hardly any mass, a ball's mass from the nearest heavy joint."""
     wanted = {JOINT_INDEX[side + "Shoulder"]: SHOULDER_SHARE * total_kg for side in ("left", "right")}
     for joint in range(N_JOINTS):
         least = wanted.get(joint, LEAST_SHARE * total_kg)

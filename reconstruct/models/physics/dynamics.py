@@ -19,8 +19,8 @@ from config.arrays import Floats
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.kinematics import charted, local_rotations
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, skew
+from reconstruct.models.physics.backend import pinocchio
 from reconstruct.models.physics.body import Body, ContactPoints
-from reconstruct.models.physics.library import pinocchio
 
 N_CONFIGURATION = 3 + 4 * N_JOINTS
 N_TANGENT = 3 + 3 * N_JOINTS

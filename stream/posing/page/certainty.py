@@ -55,7 +55,7 @@ def _pill(certainty: Certainty) -> str:
 
 
 def _model_words(certainty: Certainty) -> str:
-    """Say how well the model knows such poses."""
+    """Return in words how well the model knows such poses."""
     if certainty.share is None:
         return "drag a joint: the body follows"
     known = f"{100.0 * (1.0 - certainty.variance):.0f} % known"
@@ -63,7 +63,7 @@ def _model_words(certainty: Certainty) -> str:
 
 
 def _missed(certainty: Certainty, n_held: int) -> str:
-    """Say which handles are missed, the worst ones, or that none is."""
+    """Return in words which handles are missed, the worst ones, or that none is."""
     if not certainty.unmet:
         return f"<div class='dim'>{n_held} {'joint is' if n_held == 1 else 'joints are'} held, all where they should be</div>"
     worst = sorted(certainty.unmet.items(), key=lambda pair: -pair[1].error_m - PX_M * min(pair[1].error_px, 1e6))[:3]

@@ -48,7 +48,7 @@ class PosingPage(Protocol):
         """Select a joint, none by an empty name."""
 
     def say(self, title: str, text: str) -> None:
-        """Say something on all browsers."""
+        """Show a notice in all browsers."""
 
 
 class PagePart(Protocol):

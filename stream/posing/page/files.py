@@ -82,7 +82,7 @@ class FilePart:
         self._publish.on_update(lambda event: self.publish(bool(event.target.value)) if event.client is not None else None)
 
     def update(self, view: PosingSnapshot) -> None:
-        """Say where the session is saved and what is published."""
+        """Show where the session is saved and what is published."""
         address = "" if self._publisher is None else self._publisher.address
         saved = escape(f"not saved: {view.fault}" if view.fault else f"saved to {view.file} with every change")
         stream = f"<div class='dim'>published at {escape(address)}</div>" if address else ""

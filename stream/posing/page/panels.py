@@ -26,7 +26,7 @@ class StatusPart:
         self._text = gui.add_html("")
 
     def update(self, view: PosingSnapshot) -> None:
-        """Say how the pose is."""
+        """Show how the pose is."""
         n_held = len(view.document.pins) + len(view.document.image_points)
         set_html(self._text, box(certainty_html(view.certainty, n_held)))
 

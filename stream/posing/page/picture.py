@@ -222,7 +222,7 @@ class PicturePart:
         )
 
     def _words(self, view: PosingSnapshot) -> str:
-        """Say what to do next."""
+        """Return in words what to do next."""
         picture, n = view.document.picture, len(view.document.image_points)
         if picture is None:
             return "Load a picture, then click the joints that are named here, one after the other."

@@ -183,7 +183,7 @@ class PosingScene:
         return arrows
 
     def _put(self, name: str, place_m: Floats, ended: bool, page: int) -> None:
-        """Tell where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""
+        """Report where a joint is dragged to; a place that is none is dropped, as where a page looks along the floor."""
         if name and np.isfinite(place_m).all():
             self._drag(DragPlace(name, as_point(np.clip(place_m, -FAR_M, FAR_M)), ended, page))
 

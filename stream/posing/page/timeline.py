@@ -57,7 +57,7 @@ class Timeline:
             self.time_s = motion.begin_s
 
     def words(self, document: Document, motion: Motion | None) -> str:
-        """Say what can be played."""
+        """Return in words what can be played."""
         if self._fault:
             return self._fault
         n_keys = len(document.keys)

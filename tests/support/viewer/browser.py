@@ -165,7 +165,7 @@ class Browser:
         self.wait(f"{option!r} chosen", lambda: self.evaluate(chosen) == option)
 
     def upload(self, accepted: str, file: Path) -> None:
-        """Give a file to the upload button in sight that accepts such."""
+        """Choose a file in the upload button in sight that accepts such."""
         button = f"[...document.querySelectorAll('input[type=file]')].find(e => e.accept.includes({json.dumps(accepted)}))"
         self.wait(f"a button that takes {accepted}", lambda: bool(self.evaluate(f"!!({button})")))
         found = self.call("Runtime.evaluate", expression=button)["result"]["objectId"]

@@ -22,7 +22,7 @@ Mass = Annotated[
 def forces(settings: Settings, plates: Plates, mass: Mass = None, json: Json = None) -> None:
     """Forces of a walk beside force plates: vertical force, impulse, centre of pressure."""
     from reconstruct.models.physics.anthropometry import checked_mass_kg
-    from reconstruct.models.physics.library import pinocchio
+    from reconstruct.models.physics.backend import pinocchio
     from tools.evaluate.figures import write_figures
     from tools.evaluate.forces.measure import measure_forces
     from tools.evaluate.forces.table import report

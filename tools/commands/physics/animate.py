@@ -45,7 +45,7 @@ def animate(
     """Make a motion from a few key poses that obeys the laws of motion. Ctrl-C keeps what is there."""
     from dataclasses import replace
 
-    from reconstruct.models.physics.library import pinocchio
+    from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.synthesis.animate import AnimateOptions
     from tools.export import wanted_files, write_take
     from tools.physics.animate import AnimateTask, animated, animation_lines

@@ -8,15 +8,9 @@ import typer
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Contacts, Friction, Mass, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Subject, Table
 from tools.progress import progress_bar
 
-TakeFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TAKE", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc).", show_default=False
-    ),
-]
 Out = Annotated[
     list[Path],
     typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .c3d or .trc; repeatable.", show_default=False),
@@ -26,7 +20,7 @@ Out = Annotated[
 @with_settings
 def clean(
     settings: Settings,
-    take: TakeFile,
+    take: MotionFile,
     out: Out,
     mass: Mass = None,
     table: Table = Anthropometry.MEAN,
@@ -35,8 +29,8 @@ def clean(
     friction: Friction = 0.8,
 ) -> None:
     """Make a take obey physics: feet that stand and bear the weight. Interrupted, it goes on next time."""
+    from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.friction import cone_basis
-    from reconstruct.models.physics.library import pinocchio
     from tools.export import wanted_files, write_take
     from tools.physics.clean import BodyOptions, clean_motion
     from tools.physics.forces import read_contacts

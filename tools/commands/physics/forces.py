@@ -8,15 +8,9 @@ import typer
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Contacts, Friction, Mass, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Subject, Table
 from tools.progress import progress_bar
 
-MotionFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc).", show_default=False
-    ),
-]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
 Cutoff = Annotated[
     float | None,
@@ -44,7 +38,7 @@ def forces(
 ) -> None:
     """Forces of a motion: on the feet, in the joints, and what no contact explains."""
     from config.errors import DuocapError
-    from reconstruct.models.physics.library import pinocchio
+    from reconstruct.models.physics.backend import pinocchio
     from tools.physics.forces import ForcesTask, force_lines, force_warnings, forces_of_file, write_forces
 
     check_folders(out, plot)

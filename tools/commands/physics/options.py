@@ -22,3 +22,9 @@ Contacts = Annotated[
     Path | None,
     typer.Option("--contacts", metavar="FILE", help="Contacts from such a table; default as detected.", show_default=False),
 ]
+MotionFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MOTION", help="A motion (.bvh, .amc with its .asf), recording (.mcap), or markers (.trc).", show_default=False
+    ),
+]

@@ -33,9 +33,9 @@ def train(
     name: Name = None,
 ) -> None:
     """Learn which forces a way of moving uses in each state."""
+    from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.field.file import SUFFIX
     from reconstruct.models.physics.field.train import FieldOptions
-    from reconstruct.models.physics.library import pinocchio
     from tools.physics.train import FieldTask, read_motions, train_file
 
     if out.suffix.lower() != SUFFIX:

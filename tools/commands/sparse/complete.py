@@ -7,6 +7,7 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import with_settings
+from tools.commands.options import Fps, Joints, RigFile, TakeFiles, TrajectoryFile
 from tools.progress import progress_bar
 
 DictionaryFile = Annotated[
@@ -16,33 +17,17 @@ ConstraintsFile = Annotated[
     Path | None,
     typer.Option("--constraints", metavar="FILE", help="What is asked: a TOML as in docs/style.md.", show_default=False),
 ]
-Out = Annotated[
-    list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
-]
-RigFile = Annotated[
-    Path | None, typer.Option("--rig", metavar="FILE", help="The cameras that image points are in: rig.toml.", show_default=False)
-]
 SkeletonFile = Annotated[
     Path | None,
     typer.Option("--skeleton", metavar="FILE", help="Pose this body instead: subject.toml.", show_default=False),
 ]
-TrajectoryFile = Annotated[
-    Path | None,
-    typer.Option("--trajectory", metavar="FILE", help="Follow joints of a motion: BVH, or AMC with its ASF.", show_default=False),
-]
-Joints = Annotated[
-    str | None,
-    typer.Option("--joints", metavar="A,B", help="Which joints of it, such as leftHand,leftFoot,rightFoot.", show_default=False),
-]
-Fps = Annotated[float, typer.Option("--fps", help="Frames a second of what is written.")]
 
 
 @with_settings
 def complete(
     settings: Settings,
     dictionary: DictionaryFile,
-    out: Out,
+    out: TakeFiles,
     constraints: ConstraintsFile = None,
     rig: RigFile = None,
     skeleton: SkeletonFile = None,

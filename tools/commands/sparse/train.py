@@ -8,22 +8,11 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
+from tools.commands.options import Builtin, Motions
 
 SUFFIX = ".sparse"
 
-Motions = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="[MOTION...]",
-        help="Motion files (.bvh, .amc with its .asf), recordings (.mcap), folders of sessions.",
-        show_default=False,
-    ),
-]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.sparse", help="The dictionary to write.", show_default=False)]
-Builtin = Annotated[
-    list[str] | None,
-    typer.Option("--builtin", metavar="NAME", help="A built-in motion, such as walk or punches; repeatable.", show_default=False),
-]
 Database = Annotated[
     Path | None, typer.Option("--database", metavar="FILE", help="Learn from this database.", show_default=False)
 ]

@@ -17,7 +17,7 @@ from tests.tools.commands.walked import Walked
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
-from reconstruct.models.physics import library
+from reconstruct.models.physics import backend
 from tools.physics.clean import BodyOptions, CleanInterruptedError, clean_motion
 from tools.physics.motion import motion_of_clip
 
@@ -136,10 +136,10 @@ def test_without_the_library_one_line_says_what_to_install(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    library.pinocchio.cache_clear()
-    monkeypatch.setattr(library, "import_module", missing)
+    backend.pinocchio.cache_clear()
+    monkeypatch.setattr(backend, "import_module", missing)
     done = duocap(capsys, "physics", "clean", walk, "--out", tmp_path / "c.bvh")
-    library.pinocchio.cache_clear()
+    backend.pinocchio.cache_clear()
     assert done.status == 1 and 'pip install "duocap[physics]"' in done.last and "conda-forge" in done.last
 
 

@@ -1,0 +1,48 @@
+"""The report of a replay in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def report_lines(report: Mapping[str, Any]) -> list[str]:
+    """Describe a replay report for a person."""
+    lines = [
+        f"{report['frames']} frames, {_percent(report['tracked'])} tracked, {report['fps']:.0f} frames a second",
+        _time_line(report["time"]),
+        f"reprojection {_spread(report['reprojection_px'], 'px', 2)}; "
+        f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
+        f"frames with labels in doubt {report['swaps_suspected']}",
+    ]
+    for name, score in report["hidden"].items():
+        lines.append(
+            f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
+            f"{_number(score['p95_mm'], 0)} mm p95, {score['frames']} frames"
+        )
+    lines.append(f"{'stage':<10}{'p50':>8}{'p95':>8}{'p99':>8}  ms")
+    for stage, times in report["ms_by_stage"].items():
+        lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
+    return lines
+
+
+def _time_line(time: Mapping[str, Any]) -> str:
+    """Describe the time that a recording takes."""
+    line = f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"
+    if not time["gaps"]:
+        return line
+    gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
+    return f"{line}; {gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s"
+
+
+def _percent(share: float | None) -> str:
+    """Return a share in percent."""
+    return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def _spread(spread: Mapping[str, float | None], unit: str, digits: int) -> str:
+    """Return median and 95th percentile."""
+    return f"{_number(spread['median'], digits)} {unit} median, {_number(spread['p95'], digits)} {unit} p95"
+
+
+def _number(value: float | None, digits: int) -> str:
+    """Return a number, or a dash where nothing was measured."""
+    return "-" if value is None else f"{value:.{digits}f}"
