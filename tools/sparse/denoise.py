@@ -68,7 +68,9 @@ def read_take(file: Path) -> tuple[Take, Floats | None]:
     if file.is_dir() or file.suffix.lower() == RECORDING:
         motion = motion_from_recording(open_recording(take_of(file)))
         return motion.take(), motion.up
-    if not file.exists() or file.suffix.lower() not in SUFFIXES:
+    if not file.exists():
+        raise DuocapError(f"{file}: no such file; give a motion ({', '.join(SUFFIXES)}) or a recording ({RECORDING})")
+    if file.suffix.lower() not in SUFFIXES:
         raise DuocapError(f"{file}: cannot be read as motion; give {', '.join(SUFFIXES)}, or a recording ({RECORDING})")
     clip = read_clip(file)
     n = clip.n_frames

@@ -164,6 +164,7 @@ def test_what_is_open_or_cannot_be_is_flagged_and_a_pose_written(
         (("complete", "DICTIONARY", "--constraints", "share.toml", "--out", "p.bvh"), "shares are for `duocap style pose`"),
         (("complete", "DICTIONARY", "--constraints", "c.toml", "--fps", "0", "--out", "p.bvh"), "from 1 to 240"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "cannot be read as motion"),
+        (("denoise", "gone.bvh", "--dictionary", "DICTIONARY", "--out", "p.bvh"), "gone.bvh: no such file; give a motion"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "0"), "from 0.1 to 500 mm"),
         (("denoise", "c.toml", "--dictionary", "DICTIONARY", "--out", "p.bvh", "--noise", "nan"), "from 0.1 to 500 mm"),
     ],
