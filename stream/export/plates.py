@@ -13,9 +13,9 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from stream.export.ground import FEET, GroundForces
-from stream.export.upright import floor_normal
 
 MARGIN_M = 0.5  # of the plates around the centres of pressure
+NARROW_M = 0.04  # centres that are not spread wider than this do not tell how the floor is tilted
 MM_PER_M = 1000.0
 AXES = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
@@ -76,11 +76,13 @@ def plates_of(forces: GroundForces | None, n: int) -> ForcePlates:
 
 def _surface(center_m: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the middle of a surface at centres of pressure (S, 3), its axes as columns (3, 3), and half its sides (2,) [m]."""
-    z = -floor_normal(center_m)
+    A = center_m[:, [0, 2]] - center_m[:, [0, 2]].mean(axis=0)
+    slope = np.linalg.solve(A.T @ A + NARROW_M**2 * np.eye(2), A.T @ (center_m[:, 1] - center_m[:, 1].mean()))
+    z = np.array([slope[0], -1.0, slope[1]]) / np.linalg.norm([*slope, 1.0])
     y = np.cross(z, (1.0, 0.0, 0.0))
     y /= np.linalg.norm(y)
     R = np.stack([np.cross(y, z), y, z], axis=1)
     at = center_m @ R
     low, high = at[:, :2].min(axis=0) - MARGIN_M, at[:, :2].max(axis=0) + MARGIN_M
-    middle = np.array([*(0.5 * (low + high)), np.median(at[:, 2])])
+    middle = np.array([*(0.5 * (low + high)), at[:, 2].mean()])
     return R @ middle, R, 0.5 * (high - low)
