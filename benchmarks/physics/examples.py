@@ -1,13 +1,13 @@
 """The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
 
     python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
-    [NAME...]
+    [--strips docs] [NAME...]
 
 Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
 Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
-of weight] and the distance from the keys [mm].
+of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, the gallery of docs/physics.md.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from reconstruct.models.physics.field.train import FPS
 from tools.export import wanted_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animated
 from tools.physics.script import read_script
+from tools.physics.strip import draw_strip
 from tools.physics.train import FieldTask, read_motions, train_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
@@ -79,6 +80,7 @@ def main() -> None:
     parser.add_argument("--motions", type=Path, action="append", required=True)
     parser.add_argument("--fields", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--strips", type=Path, default=None)
     options = parser.parse_args()
     options.fields.mkdir(parents=True, exist_ok=True)
     head = f"{'example':<14}{'frames':>6}{'keys':>6}{'init':>6}{'solve':>6}"
@@ -94,6 +96,8 @@ def main() -> None:
         print(row(name, made), flush=True)
         for words in made.notes:
             print(f"    {words}")
+        if options.strips is not None:
+            draw_strip(options.strips / f"physics-{name.replace('_', '-')}.png", made, name.replace("_", " "))
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             for suffix, take in (("", made.take(name)),):

@@ -81,9 +81,12 @@ class Animation:
 
 @dataclass(frozen=True, slots=True)
 class MotionForces:
-    """ground: on the feet; residual_n: force that neither the ground nor the script gives, on the hips, (N, 3) [N] world."""
+    """ground: on the feet; external_n, external_m: of the script and where they act, (N, E, 3) [N], [m] world; residual_n: what
+    none of them gives, on the hips, (N, 3) [N] world."""
 
     ground: GroundForces
+    external_n: Floats
+    external_m: Floats
     residual_n: Floats
 
 
@@ -97,7 +100,12 @@ def _motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
     force_n = np.pad(energy.forces_n(loads), padded, mode="edge")
     ground = forces_of_points(force_n, motion.point_m[:, : len(points)], [JOINTS[j] for j in points.joint], problem.body.total_kg)
     local = np.pad((loads.residual * unit)[:, :3], padded[:2], mode="edge")
-    return MotionForces(ground, np.einsum("nij,nj->ni", motion.root, local))
+    external_m = motion.point_m[:, len(points) :]
+    external_n = np.zeros(external_m.shape)
+    for k, force in enumerate(problem.external):
+        rows = slice(force.first, force.stop)
+        external_n[rows, k] = force.force_n + force.stiffness * (force.anchor_m - external_m[rows, k])
+    return MotionForces(ground, external_n, external_m, np.einsum("nij,nj->ni", motion.root, local))
 
 
 class MotionFiles:

@@ -132,9 +132,7 @@ def test_a_marker_that_a_pose_does_not_have_is_not_there(server: viser.ViserServ
 def test_what_is_off_costs_nothing_and_is_right_when_it_comes_on(
     server: viser.ViserServer, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.options = StageOptions(
-        body=False, bones=False, joints=False, markers=False, labels=False, trails=False, contacts=False, forces=False
-    )
+    stage.options = StageOptions(**{part.name: False for part in fields(StageOptions) if part.type is bool})
     stage.show(POSES[0])
     sent = Sent(server, monkeypatch)
     for pose in POSES:
