@@ -77,9 +77,8 @@ class Strip:
     def extent_m(self) -> tuple[float, float]:
         """Return the lowest and highest point of a row."""
         ground = self.problem.surroundings
-        high = max(
-            float((row.tops_m() - ground.height_m(*row.ends_m[:, 0, 0, [0, 2]].T))[self.frames].max()) for row in self.rows
-        )
+        over = [row.tops_m() - ground.height_m(*row.ends_m[:, 0, 0, [0, 2]].T) for row in self.rows]
+        high = max(float(heights[self.frames].max()) for heights in over)
         return -0.28 - 0.5 * self.place_m * float(np.abs(ground.slope).sum()), high + 0.1
 
     def draw_row(self, axis: "Axes", row: FigureRow) -> None:
@@ -115,9 +114,11 @@ class Strip:
         axis.plot(*seen(ends[HEAD].mean(axis=0)), "o", color=INK, markersize=5.5, zorder=2)
         for each in row.arrows:
             for at, force in zip(each.at_m[frame], each.force_m[frame], strict=True):
-                if np.linalg.norm(force) > LEAST * WEIGHT_M:
-                    style = {"arrowstyle": "-|>", "color": each.color, "linewidth": 1.8, "mutation_scale": 9.0}
-                    axis.annotate("", seen(at + force), seen(at), arrowprops={**style, "shrinkA": 0, "shrinkB": 0}, zorder=3)
+                length_m = float(np.linalg.norm(force))
+                if length_m > LEAST * WEIGHT_M:
+                    style = {"arrowstyle": "-|>", "color": each.color, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
+                    head = {"mutation_scale": min(9.0, 3.0 + 30.0 * length_m)}
+                    axis.annotate("", tuple(seen(at + force)), tuple(seen(at)), arrowprops={**style, **head}, zorder=3)
         words = f"{frame / self.problem.fps:.2f} s" + " key" * is_key
         weight = "bold" if is_key else "normal"
         axis.text(x_m, -0.08, words, ha="center", va="top", fontsize=7.5, color=INK, fontweight=weight)
