@@ -66,7 +66,7 @@ def clean_motion(
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
-    body = body_of(motion.take.skeleton, options.mass_kg, options.table)
+    body = body_of(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table)
     dynamics = Dynamics(body)
     ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
     if not ranges:

@@ -63,11 +63,37 @@ def test_forces_are_written_and_their_contacts_can_be_given_back(
     assert done.status == 0 and "a contact is in the air (leftHeel up to" in done.err
 
 
-def test_a_clean_take_is_told_and_played(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "clean.bvh"
-    done = duocap(capsys, "physics", "clean", walk, "--out", out)
+def table(file: Path) -> dict[str, np.ndarray]:
+    """Return the columns of a table of forces."""
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+def test_a_clean_take_is_told_and_carries_its_forces(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {suffix: tmp_path / f"clean{suffix}" for suffix in (".bvh", ".mcap", ".c3d")}
+    outs = [word for file in files.values() for word in ("--out", file)]
+    done = duocap(capsys, "physics", "clean", walk, "--mass", 70, *outs)
     assert done.status == 0 and "60 of 60 frames cleaned" in done.out and "slide of standing feet" in done.out
-    assert read_clip(out).n_frames == 60 and not list(tmp_path.glob(".*.part"))
+    assert read_clip(files[".bvh"]).n_frames == 60 and not list(tmp_path.glob(".*.part"))
+    assert b"FORCE_PLATFORM" in files[".c3d"].read_bytes() and b"Fz2" in files[".c3d"].read_bytes()
+
+    read, anew = tmp_path / "read.csv", tmp_path / "anew.csv"
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read)
+    assert done.status == 0 and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", anew, "--anew", "--cutoff", 0)
+    assert done.status == 0 and "70.0 kg" in done.out  # its mass is the recording's
+    kept, found = table(read), table(anew)
+    vertical = kept["left.force.y_N"] + kept["right.force.y_N"]
+    assert vertical.mean() == pytest.approx(70.0 * 9.81, rel=0.05)
+    both = found["left.force.y_N"] + found["right.force.y_N"]
+    assert np.abs(vertical - both)[3:-3].mean() < 0.05 * 70.0 * 9.81
+    again = duocap(capsys, "export", files[".mcap"], "--out", tmp_path / "again.c3d")
+    assert again.status == 0 and b"Fz2" in (tmp_path / "again.c3d").read_bytes()
+    refused = duocap(capsys, "export", files[".mcap"], "--out", files[".mcap"].with_name("clean.mcap"))
+    assert refused.status == 1 and "is the recording itself" in refused.err
+    files[".mcap"].with_name("other.mcap").write_bytes(b"kept")
+    refused = duocap(capsys, "physics", "clean", walk, "--out", tmp_path / "other.mcap")
+    assert refused.status == 1 and "never replaces anything" in refused.err
 
 
 @pytest.mark.slow
