@@ -15,7 +15,7 @@ from config.arrays import Floats, Ints
 from stream.export.ground import FEET, GroundForces
 
 MARGIN_M = 0.5  # of the plates around the centres of pressure
-NARROW_M = 0.04  # centres that are not spread wider than this do not tell how the floor is tilted
+NARROW_M = 0.1  # centres that are not spread wider than this do not tell how the floor is tilted
 MM_PER_M = 1000.0
 AXES = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
 CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
@@ -77,7 +77,7 @@ def plates_of(forces: GroundForces | None, n: int) -> ForcePlates:
 def _surface(center_m: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the middle of a surface at centres of pressure (S, 3), its axes as columns (3, 3), and half its sides (2,) [m]."""
     A = center_m[:, [0, 2]] - center_m[:, [0, 2]].mean(axis=0)
-    slope = np.linalg.solve(A.T @ A + NARROW_M**2 * np.eye(2), A.T @ (center_m[:, 1] - center_m[:, 1].mean()))
+    slope = np.linalg.solve(A.T @ A / len(A) + NARROW_M**2 * np.eye(2), A.T @ (center_m[:, 1] - center_m[:, 1].mean()) / len(A))
     z = np.array([slope[0], -1.0, slope[1]]) / np.linalg.norm([*slope, 1.0])
     y = np.cross(z, (1.0, 0.0, 0.0))
     y /= np.linalg.norm(y)
