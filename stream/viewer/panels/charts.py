@@ -41,7 +41,7 @@ class Chart:
         self._gui, self._container = gui, gui.add_folder(None)
 
     def update(self, samples: Sequence[MeterSample], cursor_s: float) -> None:
-        """Show samples; the time axis is seconds before the cursor. Without lines, as of poses without stages, nothing changes."""
+        """Show samples; the time axis is seconds before the cursor. Without lines, as of poses without stages, do nothing."""
         columns = self._table(samples)
         if not columns:
             return
