@@ -171,7 +171,7 @@ def test_without_the_library_one_line_says_what_to_install(
 
 @pytest.mark.slow
 def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [word for name in ("clean.bvh", "clean.c3d", "clean.trc") for word in ("--out", tmp_path / name)]
+    files = [word for name in ("clean.bvh", "clean.c3d", "clean.trc", "clean.mcap") for word in ("--out", tmp_path / name)]
     done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
     assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
     assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
