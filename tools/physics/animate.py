@@ -18,7 +18,6 @@ from reconstruct.models.physics.field.prepare import field_motion
 from reconstruct.models.physics.field.state import units_of
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
-from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.models.physics.synthesis.measure import MotionFigures, measure
 from reconstruct.models.physics.synthesis.problem import (
@@ -30,8 +29,8 @@ from reconstruct.models.physics.synthesis.problem import (
 )
 from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
 from reconstruct.pose import TrackingState
-from stream.export.ground import GroundForces, forces_of_points
 from stream.export.take import Take, TakeInfo
+from tools.physics.ground import motion_forces
 from tools.physics.motion import read_motion
 from tools.physics.script import KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_of
@@ -71,41 +70,8 @@ class Animation:
         rotvec, root_m = poses(self.q)
         states = (TrackingState.TRACKING,) * n
         seconds = np.arange(n) / self.problem.fps
-        info = TakeInfo(source=name)
-        return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=info, forces=self.forces().ground)
-
-    def forces(self, q: Floats | None = None) -> "MotionForces":
-        """Return the forces of the motion, or of another one that was made for the same problem, (N, 95)."""
-        return _motion_forces(self.problem, self.q if q is None else q)
-
-
-@dataclass(frozen=True, slots=True)
-class MotionForces:
-    """ground: on the feet; external_n, external_m: of the script and where they act, (N, E, 3) [N], [m] world; residual_n: what
-    none of them gives, on the hips, (N, 3) [N] world."""
-
-    ground: GroundForces
-    external_n: Floats
-    external_m: Floats
-    residual_n: Floats
-
-
-def _motion_forces(problem: MotionProblem, q: Floats) -> MotionForces:
-    """Return the best forces of a motion (N, 95); first and last frames, which have no accelerations, have their neighbours'."""
-    energy = MotionEnergy(problem)
-    motion = energy.kinematics(q)
-    loads, unit = energy.loads(motion)
-    points = problem.body.contacts
-    padded = ((1, 1), (0, 0), (0, 0))
-    force_n = np.pad(energy.forces_n(loads), padded, mode="edge")
-    ground = forces_of_points(force_n, motion.point_m[:, : len(points)], [JOINTS[j] for j in points.joint], problem.body.total_kg)
-    local = np.pad((loads.residual * unit)[:, :3], padded[:2], mode="edge")
-    external_m = motion.point_m[:, len(points) :]
-    external_n = np.zeros(external_m.shape)
-    for k, force in enumerate(problem.external):
-        rows = slice(force.first, force.stop)
-        external_n[rows, k] = force.force_n + force.stiffness * (force.anchor_m - external_m[rows, k])
-    return MotionForces(ground, external_n, external_m, np.einsum("nij,nj->ni", motion.root, local))
+        info, forces = TakeInfo(source=name), motion_forces(self.problem, self.q).ground
+        return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=info, forces=forces)
 
 
 class MotionFiles:

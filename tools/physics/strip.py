@@ -19,7 +19,8 @@ from database.geometry.kinematics import forward
 from reconstruct.models.physics.dynamics import poses
 from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.synthesis.problem import MotionProblem
-from tools.physics.animate import Animation, MotionForces
+from tools.physics.animate import Animation
+from tools.physics.ground import MotionForces, motion_forces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,10 +77,14 @@ class Strip:
 
     def extent_m(self) -> tuple[float, float]:
         """Return the lowest and highest point of a row."""
-        ground = self.problem.surroundings
-        over = [row.tops_m() - ground.height_m(*row.ends_m[:, 0, 0, [0, 2]].T) for row in self.rows]
+        over = [row.tops_m() - self._floor_m(row.ends_m[:, 0, 0]) for row in self.rows]
         high = max(float(heights[self.frames].max()) for heights in over)
-        return -0.28 - 0.5 * self.place_m * float(np.abs(ground.slope).sum()), high + 0.1
+        return -0.28 - 0.5 * self.place_m * float(np.abs(self.problem.surroundings.slope).sum()), high + 0.1
+
+    def _floor_m(self, place_m: Floats) -> Floats:
+        """Return the height of the soles that stand at a place, (..., 3) [m]: a file's floor is not always at 0."""
+        standing_m = float(self.problem.level_m.mean())
+        return self.problem.surroundings.height_m(place_m[..., 0], place_m[..., 2]) + standing_m
 
     def draw_row(self, axis: "Axes", row: FigureRow) -> None:
         """Draw a row of figures."""
@@ -91,16 +96,16 @@ class Strip:
 
     def _draw_figure(self, axis: "Axes", row: FigureRow, frame: int, x_m: float) -> None:
         """Draw one figure: ground, key pose, bones from far to near, forces, time."""
-        ends, ground = row.ends_m[frame], self.problem.surroundings
+        ends = row.ends_m[frame]
         hips = ends[0, 0]
-        floor_m = float(ground.height_m(hips[0], hips[2]))
+        floor_m = float(self._floor_m(hips))
 
         def seen(points_m: Floats) -> Floats:
             """Return points (..., 3) in the picture, (..., 2)."""
             return np.stack([(points_m - hips) @ self.across + x_m, points_m[..., 1] - floor_m], axis=-1)
 
         edges = hips + np.array([[-0.5], [0.5]]) * self.place_m * self.across
-        edges[:, 1] = ground.height_m(edges[:, 0], edges[:, 2])
+        edges[:, 1] = self._floor_m(edges)
         axis.plot(*seen(edges).T, color=QUIET, linewidth=1.0, zorder=0)
         is_key = frame in self.keys
         for bone in self.keys[frame] if is_key else ():
@@ -139,7 +144,7 @@ def draw_strip(file: Path, made: Animation, title: str) -> None:
         strip.draw_row(axis, row)
     axes[0].set_title(title, fontsize=9.0, loc="right", color=INK, pad=2.0, fontweight="bold")
     data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=DPI)
+    figure.savefig(data, format="png", dpi=DPI, pil_kwargs={"optimize": True})
     pyplot.close(figure)
     atomic_write(file, data.getvalue())
 
@@ -157,7 +162,7 @@ def _row(made: Animation, q: Floats, number: int) -> FigureRow:
     share = 100.0 * made.figures[number].residual_force
     title = f"{('without', 'with')[number]} physics: residual force {share:.2g}% of the weight"
     ends_m = _bones(made.problem, q)
-    return FigureRow(title, ends_m, _arrows(made.problem, made.forces(q), ends_m[:, :1, 0]))
+    return FigureRow(title, ends_m, _arrows(made.problem, motion_forces(made.problem, q), ends_m[:, :1, 0]))
 
 
 def _arrows(problem: MotionProblem, forces: MotionForces, hips_m: Floats) -> tuple[Arrows, ...]:
