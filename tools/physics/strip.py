@@ -32,7 +32,7 @@ SIDE_RAD = np.radians(25.0)  # from the side towards the front
 WIDE_M, NARROW_M = 1.25, 0.95  # places of figures
 WEIGHT_M = 0.5  # length of an arrow of body weight, on earth
 LEAST = 0.03  # of the weight: less is not drawn
-WIDTH_IN, DPI = 11.0, 90
+WIDTH_IN, DPI = 11.0, 82
 
 LEAVES = [j for j in range(len(JOINTS)) if j not in PARENTS]
 BONES = [JOINTS[j] for j in (*range(1, len(JOINTS)), *LEAVES)]  # names that tell their sides
