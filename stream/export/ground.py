@@ -50,6 +50,12 @@ class GroundForces:
         force_n, center_m, moment_nm = self.force_n[k], self.center_m[k], self.moment_nm[k]
         return GroundForces(force_n, center_m, moment_nm, self.known[k], self.contacts[k], self.mass_kg)
 
+    def only(self, known: Bools) -> "GroundForces":
+        """Return the forces with those of all but some frames, (N,), unknown."""
+        parts = (np.where(known[:, None, None], each, 0.0) for each in (self.force_n, self.center_m, self.moment_nm))
+        force_n, center_m, moment_nm = parts
+        return GroundForces(force_n, center_m, moment_nm, self.known & known, self.contacts & known[:, None], self.mass_kg)
+
     def moved(self, R: Floats, t_m: Floats) -> "GroundForces":
         """Return the forces where x becomes R x + t; t_m: (3,), or of each frame, (N, 3)."""
         t = np.broadcast_to(t_m, (len(self), 3))[:, None]

@@ -160,10 +160,11 @@ def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:
 
 
 def _ground_forces(found: CleanedRange) -> GroundForces:
-    """Return the forces of the ground on clean frames."""
+    """Return the forces of the ground on clean frames, unknown where something else bears the body."""
     d, task = found.task.dynamics, found.task
     forces = forces_of_motion(d, d.motion(found.q, 1.0 / task.fps), task.fps, task.plan.carrying, task.options.friction)
-    return forces_of_points(forces.force_n, forces.point_m, [JOINTS[j] for j in d.points.joint], d.body.total_kg)
+    joints = [JOINTS[j] for j in d.points.joint]
+    return forces_of_points(forces.force_n, forces.point_m, joints, d.body.total_kg).only(task.plan.borne)
 
 
 def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:

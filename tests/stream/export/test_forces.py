@@ -37,15 +37,8 @@ def points() -> tuple[np.ndarray, np.ndarray]:
 
 def forced() -> Take:
     """Build a take with markers, forces, and a frame that is lost."""
-    forces = forces_of_points(*points(), JOINTS, 71.5)
     known = np.arange(N) != 7
-    gone = known[:, None, None]
-    forces = replace(
-        forces,
-        known=known,
-        contacts=forces.contacts & known[:, None],
-        **{name: np.where(gone, getattr(forces, name), 0.0) for name in ("force_n", "center_m", "moment_nm")},
-    )
+    forces = forces_of_points(*points(), JOINTS, 71.5).only(known)
     states = tuple(TrackingState.TRACKING if here else TrackingState.LOST for here in known)
     valid = np.random.default_rng(1).random((N, 2)) > 0.4
     markers = MarkerTracks(("a", "b"), np.where(valid[..., None], (0.25, 1.0, 0.5), 0.0), valid)
