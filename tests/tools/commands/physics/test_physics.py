@@ -11,7 +11,9 @@ from database.clips import Clip, clip_slice
 from database.files.read import read_clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
+from stream.export.from_recording import motion_from_recording
 from stream.export.take import Take
+from stream.recording.recording import open_recording
 from tests.support.commands import duocap
 from tests.tools.commands.walked import Walked
 
@@ -175,6 +177,9 @@ def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, cap
     done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
     assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
     assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
+    recorded = motion_from_recording(open_recording(tmp_path / "clean.mcap")).take()
+    assert recorded.forces is not None and recorded.forces.mass_kg == pytest.approx(70.0) and recorded.forces.known.mean() > 0.8
+    assert recorded.markers is not None and recorded.markers.valid.any()
     trc, ann = tmp_path / "clean.trc", walked.folder / "ann.toml"
     posed = duocap(capsys, "physics", "forces", trc, "--subject", ann, "--out", tmp_path / "f.csv")
     assert posed.status == 0 and "markers posed Ann" in posed.out, posed.err
