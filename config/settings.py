@@ -206,6 +206,13 @@ class ViewerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """Where published motions are got from."""
+
+    mirror: str = ""  # http(s) address with the publishers' files under their own paths; empty: the publishers themselves
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one run; given: the dotted names of those set by a file or the command line."""
 
@@ -221,6 +228,7 @@ class Settings:
     filter: FilterSettings = field(default_factory=FilterSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
     viewer: ViewerSettings = field(default_factory=ViewerSettings)
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
     left: SideSettings = field(default_factory=SideSettings)
     right: SideSettings = field(default_factory=SideSettings)
     given: Annotated[frozenset[str], INTERNAL] = field(default=frozenset(), compare=False, repr=False)

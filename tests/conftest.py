@@ -32,6 +32,9 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Which database the user has chosen is nothing to the tests; none lies in this folder.
+os.environ["DUOCAP_DATABASES"] = str(Path(tempfile.gettempdir()) / "duocap-tests-without-databases")
+
 FEW_FILES = 4
 
 

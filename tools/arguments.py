@@ -17,7 +17,7 @@ Where it goes: a command of its own is a function of the command's name in tools
 `@app.command()` above `@with_settings`.
 Name either in COMMANDS of tools/cli.py. Import heavy modules (numba, cv2, scipy) inside the function, so that --help is quick.
 
-The database a command works with: the one named, or the built-in one.
+The database a command works with: the one named, or the default one.
 """
 
 import functools
@@ -48,7 +48,7 @@ DATABASE = Annotated[
     typer.Option(
         "--database",
         metavar="FILE",
-        help="Motion database (duocap database build); default the built-in motions.",
+        help="Motion database; default the one of `duocap database get` or `use`, else the built-in motions.",
         show_default=False,
     ),
 ]
@@ -264,9 +264,9 @@ def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable
 
 
 def open_or_default(path: Path | None) -> PoseDatabase:
-    """Open a database, or the built-in one, which is made at first use. Raises DatabaseError."""
+    """Open a database, or the default one (tools.database.library). Raises DatabaseError."""
     if path is not None:
         return open_database(path)
-    from database.default import default_database
+    from tools.database.library import open_default
 
-    return default_database()
+    return open_default()

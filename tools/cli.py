@@ -52,7 +52,7 @@ class CommandEntry:
 
 COMMANDS = {
     "demo": CommandEntry("tools.commands.demo", False, "Track a simulated performer; report how well it went."),
-    "database": CommandEntry("tools.commands.database", True, "Build a motion database, or look into one."),
+    "database": CommandEntry("tools.commands.database", True, "Get, build and choose motion databases."),
     "calibrate": CommandEntry("tools.commands.calibrate.group", True, "Measure cameras, floor and performer, and judge it."),
     "doctor": CommandEntry("tools.commands.doctor", False, "Say what hinders a run on this machine, and how to mend it."),
     "node": CommandEntry("tools.commands.run", False, "Be one of the cameras of a run on another machine."),

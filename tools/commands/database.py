@@ -1,15 +1,20 @@
-"""`duocap database`: build a motion database, add to one, or look into one."""
+"""`duocap database`: get, build and extend motion databases, look into one, and choose which one all commands use."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from config.settings import Settings
 from tools.arguments import with_settings
 from tools.cli import Command
+
+if TYPE_CHECKING:
+    from tools.database.published import MotionCollection
 
 app = typer.Typer()
 
@@ -46,6 +51,119 @@ class _ListCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spell the list out before the options are read."""
         return super().parse_args(ctx, repeated(args))
+
+
+@app.command()
+@with_settings
+def get(
+    settings: Settings,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which collection, as --list says.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List what there is: sizes, licences, contents.")] = False,
+    given: Annotated[
+        list[Path] | None,
+        typer.Option("--from", metavar="FILE", help="Archive on this disk, or folder of them; repeatable.", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to the licence.")] = False,
+    fps: Fps = 60.0,
+    processes: Processes = 2,
+) -> None:
+    """Download published motions, build a database of them and make it the default of all commands; stopped, it goes on."""
+    from tools.database.get import GetTask, get_database
+    from tools.database.published import COLLECTIONS
+    from tools.interrupt import interruptible
+
+    if listed:
+        typer.echo("\n".join(_collection_lines()))
+        return
+    collection = COLLECTIONS.get(name or "")
+    if collection is None:
+        raise typer.BadParameter(f"expected one of {', '.join(COLLECTIONS)} (duocap database get --list)", param_hint="NAME")
+    _agree(collection, yes)
+    task = GetTask(collection, tuple(given or ()), settings.database.mirror, fps, processes)
+    try:
+        with interruptible(), _bar() as show:
+            out = get_database(task, show, partial(typer.echo, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; `duocap database get {collection.name}` goes on from there", err=True)
+        raise
+    _tell(out, [])
+    typer.echo(f"{collection.name} is the default of all commands now; another one: duocap database use")
+
+
+def _collection_lines() -> list[str]:
+    """Return what can be got, two lines a collection and its terms."""
+    from tools.database.published import COLLECTIONS
+
+    lines: list[str] = []
+    for collection in COLLECTIONS.values():
+        size = f"about {collection.download_mb} MB to download, {collection.unpacked_mb} MB while it is built"
+        lines += [f"{collection.name}: {collection.contents}", f"    {size}; {collection.publisher}", f"    {collection.terms}"]
+    return lines
+
+
+def _agree(collection: "MotionCollection", yes: bool) -> None:
+    """Show the licence, once, and have it agreed to. Raises DatabaseError: it is not."""
+    from config.errors import DatabaseError
+    from tools.database.get import collection_folder, read_record
+
+    folder = collection_folder(collection)
+    record = read_record(folder)
+    if record.agreed:
+        return
+    typer.echo("\n".join(collection.licence_lines()), err=True)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise DatabaseError(f"{collection.name}: its licence is not agreed to; read it above, and say so with --yes")
+        if typer.prompt("Agreed? Type yes", default="no", err=True).strip().lower() != "yes":
+            raise DatabaseError(f"{collection.name}: its licence is not agreed to; nothing is downloaded")
+    record.agreed = True
+    record.write(folder)
+
+
+@app.command()
+@with_settings
+def use(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`, a file, or builtin.")]) -> None:
+    """Make a database the default of all commands."""
+    from tools.database.library import BUILTIN, choose_database, database_named
+
+    path = None if name == BUILTIN else database_named(name)
+    choose_database(path)
+    typer.echo(f"default of all commands: {'the built-in motions' if path is None else path}")
+
+
+@app.command(name="list")
+@with_settings
+def list_databases(_settings: Settings) -> None:
+    """List the databases in the user's folder; the default of all commands has a star."""
+    from tools.database.library import BUILTIN, chosen_database, databases, databases_folder
+
+    chosen = chosen_database()
+    paths = databases()
+    typer.echo(f"{'*' if chosen is None else ' '} {BUILTIN}: enough to try things out")
+    for path in paths if chosen is None or chosen in paths else [*paths, chosen]:
+        typer.echo(f"{'*' if path == chosen else ' '} {path.stem}: {_size(path)} ({path})")
+    typer.echo(f"folder: {databases_folder()}")
+
+
+def _size(path: Path) -> str:
+    """Return how large a database is, or what is wrong with it."""
+    from config.errors import DatabaseError
+    from database.store import open_database
+
+    try:
+        database = open_database(path)
+    except DatabaseError as error:
+        return str(error)
+    return f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {path.stat().st_size / 1e6:.1f} MB"
+
+
+@app.command()
+@with_settings
+def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`.")]) -> None:
+    """Remove a database of the user's folder, and the archives it was made of."""
+    from tools.database.library import remove_database
+
+    typer.echo("\n".join(remove_database(name)))
 
 
 @app.command(cls=_ListCommand)

@@ -1,5 +1,6 @@
 """`duocap demo`: see it work without a camera, and what it reaches on this machine."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -31,8 +32,8 @@ def demo(
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from capture.sockets.endpoints import key_settings
-    from database.default import default_database, default_database_path
     from stream.publish.publisher import check_address
+    from tools.database.library import default_motions
     from tools.demo.demo import run_demo
     from tools.demo.report import report_tables
     from tools.viewer import open_viewer
@@ -40,17 +41,18 @@ def demo(
     outputs, record = vmc_outputs(vmc), checked_recording(record)
     check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
     console, notes = Console(), Console(stderr=True)
+    say = partial(notes.print, markup=False, highlight=False, soft_wrap=True)
     with open_viewer(settings, notes.print, stay=True, wanted=not headless):
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
         with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bars:
             task = bars.add_task("built-in motions", total=None)
-            default_database(lambda done, total, name: bars.update(task, completed=done, total=total or None))
+            motions = default_motions(say, lambda done, total, name: bars.update(task, completed=done, total=total or None))
             bars.remove_task(task)
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
                 with_model(settings, model),
                 seconds,
-                default_database_path(),
+                motions,
                 notes.print,
                 lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
                 outputs,

@@ -52,19 +52,17 @@ def record(
     from calibration.formats.rig_file import read_rig
     from calibration.subject.subject import read_subject
     from capture.sockets.endpoints import key_settings
-    from database.default import default_database, default_database_path
     from stream.publish.publisher import check_address
+    from tools.database.library import default_motions
     from tools.run.report import status_line
     from tools.run.run import LiveRun, run_live
 
     check_address(settings.stream.address, key_settings(settings.stream))
-    if database is None:
-        default_database()  # made here, once, with its own words, rather than in a process that is waited for
     what = LiveRun(
         (left, right),
         read_rig(rig),
         read_subject(subject),
-        database or default_database_path(),
+        database or default_motions(_note),  # made here, once, rather than in a process that is waited for
         fps,
         record=folder,
         seconds=seconds,

@@ -223,8 +223,9 @@ def _replay_videos(
     from calibration.formats.rig_file import read_one_camera, read_rig
     from calibration.subject.subject import read_subject
     from capture.recording.recording import CaptureRecording, RecordingSpec
+    from database.store import open_database
     from stream.export.take import TakeInfo
-    from tools.arguments import open_or_default
+    from tools.database.library import default_motions
     from tools.progress import progress_bar
     from tools.replay.outlet import replay_sink, replay_watch
     from tools.replay.overlay import write_overlay
@@ -237,7 +238,7 @@ def _replay_videos(
     if isinstance(rig, Path):
         rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
     performer = read_subject(subject)
-    poses = open_or_default(database)
+    poses = open_database(database or default_motions(partial(typer.echo, err=True)))
     recording = CaptureRecording(spec, settings.detector, performer.markers)
     with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
         with (

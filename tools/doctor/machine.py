@@ -142,11 +142,19 @@ def kernels(settings: Settings) -> list[DoctorFinding]:
 
 
 def database(settings: Settings) -> list[DoctorFinding]:
-    """Look for the built-in database."""
+    """Look for the default database: the one that was chosen, or the built-in one."""
     from config.errors import DatabaseError
     from database.default import default_database_path
     from database.store import open_database
+    from tools.database.library import chosen_database
 
+    try:
+        chosen = chosen_database()
+        n_poses = 0 if chosen is None else open_database(chosen).n_poses
+    except DatabaseError as error:
+        return [bad("database", f"{error}", "duocap database use NAME, or builtin")]
+    if chosen is not None:
+        return [good("database", f"{chosen.stem}: {n_poses} poses ({chosen})", poses=n_poses)]
     path = default_database_path()
     if not path.is_file():
         return [note("database", f"the built-in motions are not made yet ({path})", "the first run makes them, in half a minute")]

@@ -9,9 +9,10 @@ from calibration.subject.subject import Subject, read_subject
 from config.errors import DuocapError
 from config.loading import load_settings
 from config.settings import Settings
-from database.default import default_database, default_database_path
+from database.default import default_database_path
 from database.store import PoseDatabase, open_database
 from stream.recording.session import RIG, SETTINGS, STYLE, SUBJECT, SessionInfo, read_session
+from tools.database.library import open_default
 from tools.run.record import database_mark
 
 
@@ -80,7 +81,7 @@ def _file_of(folder: Path, given: Path | None, name: str) -> Path:
 def _same_database(info: SessionInfo, given: Path | None) -> PoseDatabase:
     """Open the database of a session: the one that is named, the file it ran with, or the built-in one, if it is the same."""
     if info.database is None:
-        return default_database() if given is None else open_database(given)
+        return open_default() if given is None else open_database(given)
     wanted = (info.database.poses, info.database.checksum)
     places = [given] if given is not None else [Path(info.database.file), default_database_path()]
     for place in places:
