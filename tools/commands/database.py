@@ -68,6 +68,7 @@ def get(
     processes: Processes = 2,
 ) -> None:
     """Download published motions, build a database of them and make it the default of all commands; stopped, it goes on."""
+    from database.store import open_database
     from tools.database.get import GetTask, get_database
     from tools.database.published import COLLECTIONS
     from tools.interrupt import interruptible
@@ -86,7 +87,7 @@ def get(
     except KeyboardInterrupt:
         typer.echo(f"stopped; `duocap database get {collection.name}` goes on from there", err=True)
         raise
-    _tell(out, [])
+    _tell(out, [*open_database(out).notes])
     typer.echo(f"{collection.name} is the default of all commands now; another one: duocap database use")
 
 

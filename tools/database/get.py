@@ -93,6 +93,8 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
             record.write(folder)
         for left in folder.glob("motions-*"):
             shutil.rmtree(left, ignore_errors=True)
+        for left in out.parent.glob(f".{out.name}.*.part"):  # of a process that was killed
+            left.unlink(missing_ok=True)
     choose_database(out)
     return out
 
