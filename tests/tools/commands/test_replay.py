@@ -168,6 +168,25 @@ def test_poses_are_published_as_if_live(replayed: Replayed) -> None:
     assert len(poses) >= 0.5 * N and poses[-1].state == "tracking"
 
 
+def test_the_default_database_is_the_one_that_was_chosen(
+    walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUOCAP_DATABASES", str(tmp_path))
+    rows: dict[object, str] = {}
+    chosen = duocap(capsys, "database", "use", walked.folder / "small.db")
+    assert chosen.status == 0, chosen.err
+    for database in (None, "small.db", "builtin"):
+        if database == "builtin":
+            assert duocap(capsys, "database", "use", "builtin").status == 0
+        given = database if database == "small.db" else None
+        out = tmp_path / f"{database}.csv"
+        result = duocap(capsys, *walked.replay_words("--out", out, "--no-publish", "--no-style", database=given))
+        assert result.status == 0, result.err
+        assert result.err.count("duocap database get") == (database == "builtin")  # once, and only where it helps
+        rows[database] = out.read_text("utf-8")
+    assert rows[None] == rows["small.db"] != rows["builtin"]
+
+
 def test_one_video_is_enough(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ("--out", tmp_path / "a.csv", "--report", tmp_path / "r.json", "--overlay", tmp_path / "a.avi")
     words = walked.replay_words(
