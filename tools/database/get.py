@@ -216,7 +216,11 @@ def _check_room(folder: Path, collection: MotionCollection) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep a second command from the same collection for as long as the block lasts. Raises DatabaseError: there is one."""
-    with (folder / LOCK).open("a+b") as file:
+    try:
+        file = (folder / LOCK).open("a+b")
+    except OSError as error:
+        raise DatabaseError(f"{folder}: cannot be written to ({reason(error)}); name another in DUOCAP_DATABASES") from error
+    with file:
         try:
             _lock(file.fileno())
         except OSError as error:

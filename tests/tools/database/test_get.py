@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from config.errors import DatabaseError
+from config.loading import load_settings
 from database.store import damaged_arrays, open_database
 from tests.support.commands import Result, duocap
 from tests.support.files.motion import amc_text, asf_text, random_values
@@ -19,6 +20,8 @@ from tools.database.get import GetTask, get_database
 from tools.database.library import ADVICE, chosen_database, default_motions
 from tools.database.published import COLLECTIONS, MotionCollection
 from tools.database.unpack import unpack
+from tools.doctor import machine
+from tools.doctor.finding import hinders
 
 TOY = MotionCollection("toy", "two clips", "http://127.0.0.1:9/", ("all/toy.zip",), "For tests only.", "nobody", 30, 30)
 SKELETON = asf_text().encode()
@@ -100,6 +103,23 @@ def test_get_list_use_and_remove(home: Path, publisher: Publisher, capsys: pytes
     publisher.files["/all/toy.zip"] = archive({"77.asf": SKELETON, "77_02.amc": MOTIONS["77_02.amc"]})
     other = database(capsys, "get", "toy", *mirror)
     assert other.status == 0 and "toy.zip: not the same as before" in other.err and names(home / "toy.db") == {"77_02"}
+
+
+def test_the_licence_is_agreed_to_by_typing_yes(
+    home: Path, publisher: Publisher, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for answer, status in (("no", 1), ("", 1), ("yes", 0)):
+        typed = io.StringIO(f"{answer}\n")
+        monkeypatch.setattr(typed, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr("sys.stdin", typed)
+        done = database(capsys, "get", "toy", "--set", f"database.mirror={publisher.url}")
+        assert done.status == status and ("not agreed to; nothing is downloaded" in done.err) == bool(status), done.err
+    (home / "toy.db").unlink()
+    assert "not there any more; choose another" in database(capsys, "list").last
+    with pytest.raises(DatabaseError, match="duocap database use builtin"):
+        default_motions()
+    assert hinders(machine.database(load_settings()))
+    assert database(capsys, "use", "builtin").status == 0 and chosen_database() is None
 
 
 def test_the_list_says_sizes_licences_and_contents(capsys: pytest.CaptureFixture[str]) -> None:
