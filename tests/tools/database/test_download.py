@@ -75,7 +75,7 @@ def test_stopped_at_twenty_places_the_next_call_goes_on(tmp_path: Path, monkeypa
     ],
 )
 def test_a_part_of_another_version_is_begun_anew(changed: dict[str, object], tmp_path: Path) -> None:
-    other = CONTENT[::-1] + b"more"
+    other = CONTENT[::-1] if changed.get("etag") != "" else CONTENT[::-1] + b"more"
     with publishing(Publisher({"/a.zip": CONTENT})) as publisher:
         with pytest.raises(StoppedError):
             fetch(publisher, tmp_path / "a.zip", stop_at=900_000)
