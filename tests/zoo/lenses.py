@@ -1,0 +1,5 @@
+"""Specimens of foreign lenses."""
+
+from tests.zoo.specimen import Specimen
+
+SPECIMENS: tuple[Specimen, ...] = ()

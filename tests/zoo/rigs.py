@@ -1,0 +1,5 @@
+"""Specimens of foreign rigs."""
+
+from tests.zoo.specimen import Specimen
+
+SPECIMENS: tuple[Specimen, ...] = ()
