@@ -46,7 +46,8 @@ class RecordingSpec:
 class CaptureRecording:
     """The cameras of a recording, opened and checked, with a background learned for each.
 
-    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown.
+    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown; n_repeated: how many
+    pictures of each were the one before once more, when its pairs were last read.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class CaptureRecording:
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
         self.backgrounds: tuple[Background, ...] | None = None
+        self.n_repeated = [0] * len(first)
 
     def _open(self) -> tuple[Source, ...]:
         """Open the sources at their first frame."""
@@ -154,18 +156,31 @@ class CaptureRecording:
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
         own_times = self._session is not None or self._own_times or (self._stamps is not None and self._stamps.ndim == 2)
+        before: list[Frame | None] = [None] * len(detectors)
+        self.n_repeated = [0] * len(detectors)
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
             # A session's frames come one by one, as they were taken.
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
+            for camera, frame in enumerate(frames):
+                if frame is not None:
+                    self.n_repeated[camera] += _is_repeated(frame, before[camera])
+                    before[camera] = frame
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
                 watch(frame, seen)
             pairs = [monocular_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
             t0 = clock()
+
+
+def _is_repeated(frame: Frame, before: Frame | None) -> bool:
+    """Return whether a picture is the one before once more, as where a camera or a recorder fills up its rate."""
+    if before is None or not np.array_equal(frame.image[::32], before.image[::32]):
+        return False
+    return np.array_equal(frame.image, before.image)
 
 
 def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[PairedBlobs]:

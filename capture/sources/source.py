@@ -141,7 +141,8 @@ class VideoFile:
         self.stamp, self.facts = Stamp.FILE, Facts()
         own = uneven_times(path, self.fps) if fps is None and seconds is None else None
         if own is not None:
-            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own), own
+            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own.seconds), own.seconds
+            self.n_frames = own.n_announced  # OpenCV may have it from the rate
         self._times = _FrameTimes(self.fps, seconds)
 
     def read(self) -> Frame | None:

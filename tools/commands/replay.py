@@ -314,7 +314,7 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
     from tools.replay.replay import smoothed_result
     from tools.replay.report import report_lines
 
-    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
     result = smoothed_result(result, performer, wishes.smooth)
     take, up = result.take(performer, info), performer.up
     if wishes.physics:
