@@ -31,8 +31,8 @@ def frame_period_s(seconds: Floats) -> float:
 def missing_frames(seconds: Floats) -> Ints:
     """Return how many frames are missing between each two stamps, (N,) [s] -> (N - 1,).
 
-    A late stamp before an early one is no gap, as in `frame_period_s`; where stamps follow no fixed rate, a gap is of MIN_GAP mean
-    periods or more.
+    A late stamp before an early one is no gap, as in `frame_period_s`; where stamps follow no fixed rate, a gap is of MIN_GAP
+    mean periods or more.
     """
     gaps, period_s = np.diff(seconds), frame_period_s(seconds)
     periods, jitter = _counted(gaps.tolist(), period_s)
