@@ -11,7 +11,9 @@ from capture.background.statistics import Background, images_between, learn_back
 from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
 from capture.packets import Blobs, Frame, PairedBlobs, monocular_pair
+from capture.recording.polled import polled_times
 from capture.recording.session import in_order, is_session, session_videos
+from capture.sources.health import same_image
 from capture.sources.source import Source, Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from capture.timing.synchronise import Synchroniser
@@ -47,7 +49,8 @@ class CaptureRecording:
     """The cameras of a recording, opened and checked, with a background learned for each.
 
     sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown; n_repeated: how many
-    pictures of each were the one before once more, when its pairs were last read.
+    pictures of each were the one before once more, when its pairs were last read; polled: the cameras were read in turn, and the
+    times of their pictures come from that.
     """
 
     def __init__(
@@ -69,11 +72,28 @@ class CaptureRecording:
         if self._session is None:
             _check_alike(first, self._stamps)
         self._own_times = any(source.stamp is Stamp.CONTAINER for source in first)
+        self.polled = self._take_polled_times(first)
         self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
         self.backgrounds: tuple[Background, ...] | None = None
         self.n_repeated = [0] * len(first)
+
+    def _take_polled_times(self, sources: tuple[Source, ...]) -> bool:
+        """Replace stamps that both cameras share by times of their own, where the videos say that they were polled."""
+        n, stamps, right = sources[0].n_frames, self._stamps, self.spec.right
+        if (
+            self._session is not None
+            or self._own_times
+            or right is None
+            or n is None
+            or (stamps is not None and stamps.ndim == 2)
+        ):
+            return False
+        shared = np.arange(n) / sources[0].fps if stamps is None else stamps
+        times = polled_times(shared, (Path(self.spec.left), Path(right)))
+        self._stamps = stamps if times is None else times
+        return times is not None
 
     def _open(self) -> tuple[Source, ...]:
         """Open the sources at their first frame."""
@@ -157,6 +177,7 @@ class CaptureRecording:
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
         own_times = self._session is not None or self._own_times or (self._stamps is not None and self._stamps.ndim == 2)
         before: list[Frame | None] = [None] * len(detectors)
+        repeated = [False] * len(detectors)
         self.n_repeated = [0] * len(detectors)
         t0 = clock()
         for frames in self.frames():
@@ -166,21 +187,18 @@ class CaptureRecording:
             t2 = clock()
             for camera, frame in enumerate(frames):
                 if frame is not None:
-                    self.n_repeated[camera] += _is_repeated(frame, before[camera])
+                    last = before[camera]
+                    repeated[camera] = last is not None and same_image(frame, last)
+                    self.n_repeated[camera] += repeated[camera]
                     before[camera] = frame
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
                 watch(frame, seen)
+            if not all(repeated):  # where no picture changes, nothing moves
+                blobs = [one for one in blobs if not repeated[one.camera]]
             pairs = [monocular_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
             t0 = clock()
-
-
-def _is_repeated(frame: Frame, before: Frame | None) -> bool:
-    """Return whether a picture is the one before once more, as where a camera or a recorder fills up its rate."""
-    if before is None or not np.array_equal(frame.image[::32], before.image[::32]):
-        return False
-    return np.array_equal(frame.image, before.image)
 
 
 def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[PairedBlobs]:
