@@ -45,6 +45,7 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
         info=take.info,
         forces=None if take.forces is None else take.forces.between(after, share),
+        error_m=None if take.error_m is None else np.maximum(take.error_m[after - 1], take.error_m[after]),
     )
 
 

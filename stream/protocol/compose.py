@@ -90,6 +90,7 @@ def pose_message(
         markers=_marker_readings(pose, skeleton.markers),
         latency_ns=dict(pose.latency_ns),
         predicted_ns=predicted_ns,
+        error_m=pose.error_m.astype(np.float32),
     )
 
 
