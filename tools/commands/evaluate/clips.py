@@ -34,7 +34,7 @@ def asked_parts(
     from tools.evaluate.sets import stems_of
 
     if names and sets:
-        raise DatabaseError("--clip and --set exclude each other; give one of them")
+        raise DatabaseError("--clip and --clips exclude each other; give one of them")
     if sets:
         found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(sets).items()}
         return [ClipPart(title, clips, protocol_database(motion, database, clips)) for title, clips in found.items()]

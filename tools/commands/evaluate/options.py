@@ -34,7 +34,9 @@ AnyClips = Annotated[
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME", help="Clips for tuning, test, or quick: some of both; repeatable.", show_default=False),
+    typer.Option(
+        "--clips", metavar="SET", help="Clips for tuning, test, or quick: some of both; repeatable.", show_default=False
+    ),
 ]
 Skeleton = Annotated[
     Path | None,
