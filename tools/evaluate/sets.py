@@ -108,7 +108,7 @@ def person(stem: str) -> str:
     return stem[:6] if stem.startswith("HDM_") else stem.partition("_")[0]
 
 
-def test_people() -> tuple[str, ...]:
+def people_of_test() -> tuple[str, ...]:
     """Return the people of the test clips."""
     return tuple(dict.fromkeys(person(stem) for stem in TEST))
 
@@ -118,7 +118,7 @@ def left_out_of_sets() -> tuple[str, ...]:
 
     Of 14_02 frames 1 to 2800 stay in.
     """
-    people = (*test_people(), *UNKNOWN_PEOPLE)
+    people = (*people_of_test(), *UNKNOWN_PEOPLE)
     takes = [f"{stem}:2801-" if stem == "14_02" else stem for stem in TUNING if person(stem) not in people]
     return (*(f"{name}_*" for name in people), *takes)
 
