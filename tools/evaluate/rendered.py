@@ -30,9 +30,10 @@ from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs
-from tools.evaluate.asf_angles import AsfAngles, angle_errors, asf_angles, own_angles
+from tools.evaluate.asf_angles import AsfAngles, angle_errors, own_angles
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, query_path, read_query
+from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, read_query
+from tools.evaluate.queries import query_angles
 from tools.evaluate.scores import LabelCheck, PoseScore, ScoredMotion, check_labels, score
 
 TPOSE_S = 3.0
@@ -170,7 +171,8 @@ def run_clip(
     tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
     result = score(estimated, true, tracked, labels[part], performer.markers.names)
     errors = skeleton_error_mm(subject, performer), offset_error_mm(subject, performer)
-    asf = paper_errors_deg(asf_angles(query_path(which, motion)), which.start, rendered, rotvec, true_rotvec)[tracked]
+    file = query_angles(which, motion)
+    asf = paper_errors_deg(file, which.start, rendered, rotvec, true_rotvec)[tracked] if file.chains else np.zeros(0)
     asf_deg = (float(asf.mean()), float(np.percentile(asf, 95))) if asf.size else (float("nan"), float("nan"))
     return RenderedResult(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, asf_deg, result)
 
@@ -211,7 +213,7 @@ def measure_rendered(
     settings: Settings,
     options: RenderedOptions,
     *,
-    clips: Sequence[str] = (),
+    clips: Sequence[str | ProtocolClip] = (),
     occlude: Sequence[float] = (0.0,),
     processes: int = 2,
 ) -> RenderedResults:
