@@ -18,7 +18,7 @@ from reconstruct.solve.energy import _energy
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
-ERROR_SCALE: Final = 46.1
+ERROR_SCALE: Final = 48.5
 BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
 MAX_ERROR_M: Final = 1.0
 
