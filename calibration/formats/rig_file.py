@@ -20,6 +20,7 @@ from config.errors import FileFormatError
 from config.files import atomic_write
 
 FORMATS = ("toml", "caliscope", "opencv", "easymocap", "qualisys")
+WITHOUT_FISHEYE = ("easymocap", "qualisys")
 STORED = (".yml", ".yaml", ".xml")
 QUALISYS = (".qca.txt", ".qca", ".txt")
 PLAIN = ReadOptions()
@@ -110,8 +111,13 @@ def format_of(path: Path) -> str:
 def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
     """Write a rig in one of FORMATS, completely or not at all, and return the files written.
 
-    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written.
+    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written, or the format has no place
+    for a fisheye.
     """
+    if form in WITHOUT_FISHEYE and any(camera.fisheye for camera in rig.cameras):
+        raise FileFormatError(
+            f"{path}: {form} has no place for fisheye lenses; write toml, caliscope or opencv, or calibrate with --lens pinhole"
+        )
     if form == "easymocap":
         try:
             path.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, Camera
+from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, MAX_FISHEYE_RAD, Camera
 from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
 from calibration.triangulate import triangulate
@@ -135,11 +135,19 @@ def lens_reach(camera: Camera) -> float:
 
     Beyond, a ray and another nearer to the axis come to the same pixel.
     """
-    k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
     r = np.linspace(0.0, 3.0 * _corner_radius(camera), 600)
-    bent = r * (1.0 + r**2 * (k1 + r**2 * (k2 + r**2 * k3)))
+    if camera.fisheye:
+        r = np.tan(np.linspace(0.0, MAX_FISHEYE_RAD, 600))
+    bent = _bent(camera, r)
     folds = np.flatnonzero(np.diff(bent) <= 0.0)
     return float(r[folds[0]]) if len(folds) else float("inf")
+
+
+def _bent(camera: Camera, r: Floats) -> Floats:
+    """Return how far from the centre a lens puts what is `r` from its axis, over the focal length: (N,) -> (N,)."""
+    k, x = camera.intrinsics[4:9], np.arctan(r) if camera.fisheye else r
+    rising = k[:4] if camera.fisheye else k[[0, 1, 4]]
+    return np.asarray(x * (1.0 + sum(one * x ** (2 * n + 2) for n, one in enumerate(rising))))
 
 
 def within_reach(solution: RigSolution, points_m: Floats) -> NDArray[np.bool_]:
@@ -160,9 +168,8 @@ def _corner_radius(camera: Camera) -> float:
 
 def _folds(camera: Camera) -> Finding | None:
     """Return a finding on how far the lens model is monotonic, None if out to the picture's corners."""
-    k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
     reach, corner = lens_reach(camera), _corner_radius(camera)
-    bent = reach * (1.0 + reach**2 * (k1 + reach**2 * (k2 + reach**2 * k3))) if np.isfinite(reach) else np.inf
+    bent = float(_bent(camera, np.array([reach]))[0]) if np.isfinite(reach) else np.inf
     if bent >= 0.98 * corner:
         return None
     text = (

@@ -108,7 +108,7 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
 def candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
     """Return both board poses of every view as one camera sees it, refined, the better first.
 
-    intrinsics: (9,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
+    intrinsics: (10,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
     better of each view, then the others, and their costs (2 V,); views with fewer than `MIN_CORNERS` corners have infinite cost.
     """
     V, centre = seen.n_views, seen.points_m.mean(axis=0)
