@@ -35,20 +35,18 @@ class Edges:
 
 
 def edges_of(solution: RigSolution) -> Edges:
-    """Triangulate the corners that both cameras saw, and measure the sides of the squares."""
+    """Triangulate the corners that both cameras saw, and measure the sides of the squares; longer distances as parts of them."""
     board, shared = solution.board, solution.used[0] & solution.used[1]
     points = np.full((*shared.shape, 3), np.nan)
     if shared.any() and not solution.rig.is_monocular:
         px = [corners_px(solution, side)[shared] for side in (0, 1)]
         points[shared] = triangulate(solution.rig, px[0], px[1])[0]
-    grid = points.reshape(len(points), board.rows, board.columns, 3)
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
-    lengths, parts = [], []
-    for axis, column in ((2, 0), (1, 1)):
-        sides = np.diff(grid, axis=axis)
-        parts.append(np.einsum("vrci,vi->vrc", sides, R[:, :, column]).ravel())
-        lengths.append(np.linalg.norm(sides, axis=-1).ravel())
-    length, part = np.concatenate(lengths), np.concatenate(parts)
+    first, second, axis = board.edges
+    squares = np.linalg.norm(board.points_m[second] - board.points_m[first], axis=1) / board.square_m
+    sides = (points[:, second] - points[:, first]) / squares[:, None]
+    part = np.einsum("vei,vie->ve", sides, R[:, :, axis]).ravel()
+    length = np.linalg.norm(sides, axis=-1).ravel()
     length, part = length[np.isfinite(length)], part[np.isfinite(part)]
     if not len(length):
         return Edges(float("nan"), float("nan"), float("nan"), float("nan"), 0)

@@ -21,7 +21,7 @@ from calibration.solve.adjust import (
     normal_equations,
     shared_covariance,
 )
-from calibration.solve.board_pose import MIN_CORNERS, mirrored, refine_board_poses
+from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
 from calibration.solve.checks import check_fits, check_intrinsics, check_tilt
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, residual_px, subset
 from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedPair, DropReason, LensModel, intrinsic_names
@@ -53,7 +53,7 @@ def solve_single_camera(
 
     Raises CalibrationError: the corners are not those of the board, the views do not determine the focal length, an absurd lens.
     """
-    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= MIN_CORNERS)
+    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= least_corners(len(board)))
     mine, prior = seen.at(views), weak_prior(size, fisheye)
     lens = LensModel(("k1",) if mine.n_views < FEW_VIEWS else ("k1", "k2"), fisheye=fisheye)
     freedom = FreeParameters((lens,), relative=False)
@@ -158,7 +158,7 @@ def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) ->
 
 def determines_pose(board: Board, view: BoardView) -> bool:
     """Return whether the corners seen are enough, and not all in one line, to determine the board's pose."""
-    if view.n_seen < MIN_CORNERS:
+    if view.n_seen < least_corners(len(board)):
         return False
     points = board.points_m[view.seen, :2]
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(points))
@@ -184,7 +184,7 @@ def initial_state(
     """
     V = seen.n_views
     candidates = [pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]
-    seen_by = [(seen.weight[c] > 0).sum(axis=1) >= MIN_CORNERS for c in range(2)]
+    seen_by = [(seen.weight[c] > 0).sum(axis=1) >= least_corners(len(seen.points_m)) for c in range(2)]
     shared = np.asarray(seen_by[0] & seen_by[1])
     R, t, choice, agrees = vote_relative_pose(candidates[0], candidates[1], shared)
     index = np.arange(V) + V * choice

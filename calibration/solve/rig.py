@@ -22,7 +22,7 @@ from calibration.solve.adjust import (
     shared_covariance,
     view_distances_px,
 )
-from calibration.solve.board_pose import MIN_CORNERS, refine_board_poses
+from calibration.solve.board_pose import least_corners, refine_board_poses
 from calibration.solve.checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, formed_points, residual_px
 from calibration.solve.initial import (
@@ -166,7 +166,7 @@ def solve_camera(
     """Solve for one camera alone: a rig of one camera, whose frame is the world. Raises CalibrationError as `solve_rig` does."""
     check_views(board, views, size, name)
     usable = [view for view in views if determines_pose(board, view)]
-    check_enough(usable, name)
+    check_enough(board, usable, name)
     pairs = tuple(ViewPair(view, None) for view in usable)
     seen = observations(board, pairs, False).of_camera(0)
 
@@ -189,14 +189,15 @@ def _check_input(
         views = [view for pair in pairs if (view := pair.views[c]) is not None]
         check_views(board, views, sizes[c], name)
         if intrinsics is None:
-            check_enough([view for view in views if determines_pose(board, view)], name)
+            check_enough(board, [view for view in views if determines_pose(board, view)], name)
         elif intrinsics[c].size != tuple(sizes[c]):
             known, size = intrinsics[c].size, sizes[c]
             raise CalibrationError(
                 f"{title(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
-    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= MIN_CORNERS]
+    least = least_corners(len(board))
+    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= least]
     check_shared(sum(determines_pose(board, left) and determines_pose(board, right) for left, right in seen))
 
 

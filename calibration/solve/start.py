@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import FISHEYE, Camera
 from calibration.solve.adjust import IntrinsicsPrior, adjust
-from calibration.solve.board_pose import MIN_CORNERS, candidate_poses, homography, view_costs
+from calibration.solve.board_pose import candidate_poses, homography, least_corners, view_costs
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, subset
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
@@ -61,7 +61,7 @@ def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):
-        if (w > 0).sum() < MIN_CORNERS:
+        if (w > 0).sum() < least_corners(len(w)):
             continue
         h1, h2, _ = homography(points_m[:, :2], (corners - centre) / scale, w).T
         norm = np.linalg.norm(h1[:2]) * np.linalg.norm(h2[:2])

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.pattern import Board, Pattern, board_pattern
+from calibration.board.pattern import CIRCLE_SHARE, Board, Pattern, board_pattern
 from calibration.camera import Camera, Rig
 from calibration.placement import all_in_view
 from config.arrays import Floats, Image
@@ -73,6 +73,31 @@ def render(placed: Sequence[Placed], camera: Camera, look: Look | None = None, s
     for each in placed:
         _draw(image, each, camera, look.samples)
     return _taken(image, look, rng)
+
+
+def render_circles(
+    board: Board,
+    camera: Camera,
+    rotvec: Floats,
+    translation: Floats,
+    look: Look | None = None,
+    seed: int = 0,
+    margin: float = 1.0,
+    samples: int = 4,
+) -> Image:
+    """Return the picture that a camera takes of a board of circles on white paper, (H, W), as `render_board`."""
+    (width, height), R = camera.size, camera.rotation @ matrix_from_rotvec(np.asarray(rotvec, float))
+    steps = [(np.arange(n * samples) + 0.5) / samples - 0.5 for n in (width, height)]
+    rays = camera.rays(np.stack(np.meshgrid(*steps), axis=-1))
+    to_board = np.linalg.inv(np.column_stack([R[:, 0], R[:, 1], camera.rotation @ translation + camera.translation]))
+    on_board = rays @ to_board.T
+    at, centres = on_board[..., :2] / on_board[..., 2:], board.points_m[:, :2]
+    low, high = centres.min(axis=0) - margin * board.square_m, centres.max(axis=0) + margin * board.square_m
+    image = np.where(np.all((at > low) & (at < high), axis=-1), PAPER, ROOM)
+    for centre in centres:
+        image[np.hypot(*np.moveaxis(at - centre, -1, 0)) < CIRCLE_SHARE * board.square_m] = INK
+    image = image.reshape(height, samples, width, samples).mean(axis=(1, 3))
+    return _taken(image, look or Look(), np.random.default_rng(seed))
 
 
 def _taken(image: Floats, look: Look, rng: np.random.Generator) -> Image:
@@ -147,7 +172,7 @@ def _coverage(
     boxes = ((u, half_u), (v, half_v))
     lines = (pattern.x_m, pattern.y_m)
     paper = _product([np.array(_sides(line, margin_m)) for line in lines], [np.ones(1)] * 2, boxes)
-    if np.ptp(np.diff(lines[0])) < 1e-9:  # a chessboard
+    if np.array_equal(pattern.dark, np.indices(pattern.dark.shape).sum(axis=0) % 2 == 0):  # a chessboard
         signs = [(-1.0) ** np.arange(len(line) - 1) for line in lines]
         even = _product(lines, [np.ones_like(sign) for sign in signs], boxes) + _product(lines, signs, boxes)
         dark = 0.5 * even

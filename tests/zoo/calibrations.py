@@ -44,7 +44,7 @@ def board_poses(rig: Rig, n: int, seed: int, board: Board = BOARD, share: tuple[
     middle = board.points_m.mean(axis=0)
     for _ in range(200_000):
         ray = left.rays(rng.uniform((0.0, 0.0), left.size))
-        away = left.focal_px * board.columns * board.square_m / (rng.uniform(*share) * max(left.size))
+        away = left.focal_px * float(np.ptp(board.points_m, axis=0).max()) / (rng.uniform(*share) * max(left.size))
         tilt = rng.normal(size=3) * (1.0, 1.0, 0.5)
         tilt *= rng.uniform(0.1, 0.7) / np.linalg.norm(tilt)
         facing = _towards(ray / np.linalg.norm(ray))
