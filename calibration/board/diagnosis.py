@@ -28,6 +28,7 @@ COMMON = (
     *("DICT_4X4_100", "DICT_5X5_100", "DICT_6X6_100", "DICT_7X7_100", "DICT_ARUCO_ORIGINAL", "DICT_ARUCO_MIP_36h12"),
     *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
 )
+SHARP_PX = 1.0  # blur in a picture of half the size, of one that is sharp
 CLEAR = 8  # markers that leave no doubt
 ROWS = "<rows>"
 
@@ -100,10 +101,10 @@ def _extended(grey: Image, along: Floats, axis: int, light: NDArray[np.bool_], h
     """Return a grid, its rows along the first axis, with another row where the squares go on at either end."""
     steps = np.moveaxis(grid_steps(np.moveaxis(along, 0, axis)).reshape(*np.moveaxis(along, 0, axis).shape[:2], 2, 2), axis, 0)
     shades, halves = np.moveaxis(light, axis, 0), np.moveaxis(half, axis, 0)
+    board = Board("chessboard", along.shape[1], along.shape[0], 0.01)
     for way in (1, -1):
         a, b, c = along[::way][:3]
         further = 3.0 * a - 3.0 * b + c
-        board = Board("chessboard", *along.shape[1::-1], 0.01)
         if shows_crossings(grey, board, further, steps[::way][0], ~shades[::way][0], halves[::way][0]):
             return np.concatenate([further[None], along] if way == 1 else [along, further[None]])
     return along
@@ -299,7 +300,7 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
     if found is not None:
         another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else "", 0
-    seen = detect_chessboard(grey)
+    seen = detect_chessboard(grey) or _seen_smaller(grey)
     if seen is None:
         return "", 0
     columns, rows = seen.columns, seen.rows
@@ -319,6 +320,13 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
         f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: give "
         f"--board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}{part}"
     ), 0
+
+
+def _seen_smaller(grey: Image) -> _OtherChessboard | None:
+    """Return a chessboard that is found at half the size only, although it is sharp; None: there is none."""
+    small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    seen = detect_chessboard(small)
+    return seen if seen is not None and seen.blur_px < SHARP_PX else None
 
 
 def _blur_message(grey: Image, board: Board) -> str:

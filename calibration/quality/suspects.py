@@ -14,6 +14,7 @@ from calibration.quality.evidence import (
     fixed_lens_directions,
 )
 from calibration.solve.equations import form_directions
+from calibration.solve.lens_choice import CORNERS_FOR_FORM
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 
@@ -56,7 +57,7 @@ def unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
         usual = np.array([FOCAL_SIGMA * f, FOCAL_SIGMA * f, CENTER_SIGMA * f, CENTER_SIGMA * f, *lens])
         own = slice(side * len(usual), (side + 1) * len(usual))
         columns.append(fixed * np.linalg.norm(fixed[own] * usual[:, None], axis=0))
-    if solution.form_was_free:
+    if solution.form_was_free or len(solution.board) < CORNERS_FOR_FORM:
         return np.concatenate(columns, axis=1)
     length = float(np.ptp(solution.board.points_m, axis=0).max())
     curvature = 8.0 * SAG_SIGMA_M / length**2
@@ -92,7 +93,7 @@ def _lens_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
 
 def _form_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether the board is bent, or its squares are longer than wide, unless that was allowed for."""
-    if solution.form_was_free:
+    if solution.form_was_free or len(solution.board) < CORNERS_FOR_FORM:
         return []
     extra, found = board_form(evidence), []
     flat = alternative(evidence, extra[:, 1:])

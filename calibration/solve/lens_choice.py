@@ -19,6 +19,7 @@ from config.arrays import Floats
 FOLDS = 5
 VIEWS_FOR_SPREAD = 10  # with fewer, held-out views cannot show that a lens model is too simple: it is not chosen but given
 VIEWS_FOR_FORM = 8  # with fewer, the board is taken to be flat
+CORNERS_FOR_FORM = 9  # of a board: four tell nothing of how it bends
 VIEWS_PER_PARAMETER = 0.8  # that a model needs
 STEPS = 12
 ENOUGH_GAIN = 1e-6  # of the cost, when models are compared
@@ -82,7 +83,7 @@ def choose_lenses(
         possible = [level for level in possible if "k3" not in level][-1:]
     base = replace(freedom, lenses=_same(LensModel(possible[-1], fisheye=fisheye), C), form=False)
     trial.run(base, state)
-    if seen.n_views >= VIEWS_FOR_FORM:
+    if seen.n_views >= VIEWS_FOR_FORM and len(seen.points_m) >= CORNERS_FOR_FORM:
         base = _enrich(trial, base, replace(base, form=True))
     base = _enrich(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
     rungs = [replace(base, lenses=_same(replace(base.lenses[0], coefficients=level), C)) for level in possible]

@@ -35,7 +35,7 @@ from calibration.solve.initial import (
     observations,
     solve_single_camera,
 )
-from calibration.solve.lens_choice import choose_lenses
+from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
 from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedPair, DropReason, LensKind, RigSolution, describe_dropped
 from calibration.solve.start import as_camera, weak_prior
 from config.arrays import Floats
@@ -263,7 +263,7 @@ def _solution(
         dropped=found.dropped,
         offset_s=state.offset_s if freedom.offset else float("nan"),
         offset_sigma_s=uncertainty.offset_sigma_s,
-        form=board_form(fit, freedom, found.prior),
+        form=board_form(fit, freedom, found.prior) if len(board) >= CORNERS_FOR_FORM else None,
         board_form=state.form if freedom.form else np.zeros(N_FORM),
         weight=weight,
     )

@@ -75,7 +75,7 @@ def found(text: str, finish: Finish = as_taken, aside: float = 0.0, legacy: bool
         if view is None:
             raise CalibrationError(why_no_board([finish(image)], board))
         # White on black, a chessboard is counted from its other end, in every picture.
-        off = min((np.sqrt(((view.corners_px - each)[view.seen] ** 2).sum(axis=1).mean()) for each in (truth, truth[::-1])))
+        off = min(np.sqrt(((view.corners_px - each)[view.seen] ** 2).sum(axis=1).mean()) for each in (truth, truth[::-1]))
         return Outcome(f"{view.n_seen} of {len(board)} corners of {board.text}", float(off))
 
     return make
