@@ -66,7 +66,11 @@ def read_rig(path: str | Path) -> Rig:
                 f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
             )
     if len(found) > 2:
-        raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
+        names = ", ".join(str(tables[name].get("name", name)) for name in found)
+        raise FileFormatError(
+            f"{path}: {len(found)} cameras ({names}), expected two; choose left and right with "
+            f"`duocap calibrate convert {path} --cameras LEFT,RIGHT --out rig.toml`"
+        )
     left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
     rig = Rig(left, right, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
     check_baseline(str(path), rig)
