@@ -4,7 +4,7 @@ The pattern is integrated exactly over the footprint of every sample: edges lie 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -129,7 +129,7 @@ def _draw(image: Floats, placed: Placed, camera: Camera, samples: int) -> None:
     rim = np.concatenate([np.linspace(edges_m[a], edges_m[b], 9) for a, b in ((0, 1), (1, 3), (3, 2), (2, 0))])
     x = rim @ R.T + t
     assert x[:, 2].min() > 0.01, "the board must stand in front of the camera"
-    seen, _ = cv2.projectPoints(x, np.zeros(3), np.zeros(3), camera.matrix, camera.distortions)
+    seen = replace(camera, rotation=np.eye(3), translation=np.zeros(3)).project(x)
     low = np.clip(np.floor(seen.reshape(-1, 2).min(axis=0)) - 2, 0, np.array(camera.size)).astype(int)
     high = np.clip(np.ceil(seen.reshape(-1, 2).max(axis=0)) + 3, 0, np.array(camera.size)).astype(int)
     if np.any(high <= low):

@@ -1,10 +1,11 @@
 """All specimens, by group; a new group is a module with `SPECIMENS` and a line here."""
 
-from tests.zoo import boards, lenses, rigs
+from tests.zoo import boards, cases, lenses, rigs
 from tests.zoo.specimen import Specimen
 
 GROUPS: dict[str, tuple[Specimen, ...]] = {
     "boards": boards.SPECIMENS,
     "lenses": lenses.SPECIMENS,
     "rigs": rigs.SPECIMENS,
+    "cases": cases.SPECIMENS,
 }
