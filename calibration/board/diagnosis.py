@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.board.charuco import MarkerDetections, find_charuco, find_markers
 from calibration.board.chessboard import chessboard_grids, find_chessboard
 from calibration.board.find import grey_picture, without_board
-from calibration.board.others import count_spots, seen_aprilgrid, seen_circles, seen_marker, tags_message
+from calibration.board.others import count_spots, loose_markers_message, seen_aprilgrid, seen_circles, seen_marker, tags_message
 from calibration.board.pattern import MARKER_SHARE, SIDES, Board, board_dictionary, is_ambiguous
 from calibration.board.squares import OtherChessboard, detect_chessboard
 from config.arrays import Image
@@ -27,6 +27,7 @@ COMMON = (
 )
 CIRCLES_SHARE = 0.25  # that are seen of a board of circles, at least
 SHARP_PX = 1.0  # blur in a picture of half the size, of one that is sharp
+MARKERS_OF_LAYOUT = 6  # by which the layout of a board is told
 CLEAR = 8  # markers that leave no doubt
 ROWS = "<rows>"
 
@@ -46,7 +47,7 @@ def detect_dictionary(grey: Image) -> tuple[str, MarkerDetections]:
 
 def charuco_layout(markers: MarkerDetections) -> tuple[int, int] | None:
     """Return the inner corners of the ChArUco board that markers fit, with as many rows as were seen; None if they fit none."""
-    if len(markers.ids) < 6:
+    if len(markers.ids) < MARKERS_OF_LAYOUT:
         return None
     found = []
     for columns in range(SIDES[0], 25):
@@ -59,7 +60,7 @@ def charuco_layout(markers: MarkerDetections) -> tuple[int, int] | None:
             if H is not None:
                 found.append((int(inlier.sum()), columns, int(row[inlier.ravel() > 0].max())))
     best = max(found, default=(0, 0, 0), key=lambda each: each[0])
-    return (best[1], best[2]) if best[0] >= max(6, 0.7 * len(markers.ids)) else None
+    return (best[1], best[2]) if best[0] >= max(MARKERS_OF_LAYOUT, 0.7 * len(markers.ids)) else None
 
 
 def _squares_of(ids: NDArray[np.int_], across: int, light_first: bool) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
@@ -144,7 +145,9 @@ def _expected_message(grey: Image, board: Board) -> tuple[str, int]:
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS:
         layout = charuco_layout(markers)
-        size, rows = (f"{layout[0]}x{ROWS}", layout[1]) if layout else ("COLUMNSxROWS", 0)
+        if (text := loose_markers_message(name, markers, layout is not None)) or layout is None:
+            return text, 0
+        size, rows = f"{layout[0]}x{ROWS}", layout[1]
         return (
             f"a board with markers of {name} is seen where {board.text} was expected: give --board charuco:{size}:MM:MM:{name}",
             rows,
@@ -199,9 +202,11 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS:
         layout = charuco_layout(markers)
-        seen_name = f"{name}, {layout[0]}x{ROWS} inner corners or more" if layout else name
+        if (text := loose_markers_message(name, markers, layout is not None)) or layout is None:
+            return text, 0
+        seen_name = f"{name}, {layout[0]}x{ROWS} inner corners or more"
         text = f"a board with markers ({seen_name}) is seen where a plain chessboard was expected: "
-        return text + _option(name, layout, board), layout[1] if layout else 0
+        return text + _option(name, layout, board), layout[1]
     found = find_chessboard(grey, board)
     if found is not None:
         another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
@@ -252,10 +257,16 @@ def _charuco_message(grey: Image, board: Board) -> tuple[str, int]:
         return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off", 0
     if len(expected.ids) >= MIN_MARKERS:
         layout = charuco_layout(expected)
+        few = len(expected.ids) < MARKERS_OF_LAYOUT
+        if text := loose_markers_message(board.dictionary, expected, few or layout is not None):
+            return text, 0
         return _layout_message(grey, board, expected, layout), layout[1] if layout else 0
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS and name != board.dictionary:
         layout = charuco_layout(markers)
+        few = len(markers.ids) < MARKERS_OF_LAYOUT
+        if text := loose_markers_message(name, markers, few or layout is not None):
+            return text, 0
         text = f"markers of {name} are seen where {board.dictionary} was expected: {_option(name, layout, board)}"
         return text, layout[1] if layout else 0
     return _few_markers_message(grey, board, len(expected.ids)), 0

@@ -97,6 +97,23 @@ def seen_circles(grey: Image) -> SeenBoard | None:
     return None
 
 
+def loose_markers_message(name: str, markers: MarkerDetections, fit_charuco: bool) -> str:
+    """Return what the markers of a dictionary are if no ChArUco board's; empty if they may be one's."""
+    grid = april_layout(markers)
+    if grid is not None:
+        return (
+            f"a grid of {grid[0]}x{grid[1]} markers of {name} without squares is seen, whose corners are less exact than those "
+            "of squares: print a ChArUco board (duocap calibrate board --board charuco:9x6:25)"
+        )
+    if fit_charuco:
+        return ""
+    numbers = ", ".join(f"{number}" for number in sorted(markers.ids.tolist())[:4])
+    return (
+        f"markers {numbers} of {name} are seen, which fit no ChArUco board: show more of the board, or for one of them alone "
+        f"give --board aruco:{markers.ids.min()}:MM:{name}"
+    )
+
+
 def tags_message(grey: Image, board: Board) -> str:
     """Return what is seen of an AprilGrid or a single marker that was expected and not found; empty if nothing."""
     dictionary = board_dictionary(board)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from calibration.board.diagnosis import why_no_board
@@ -94,6 +95,23 @@ def asked(shown: str, named: str, finish: Finish = as_taken, aside: float = 0.0)
     return make
 
 
+def aruco_grid(named: str, loose: bool = False) -> Callable[[Path], Outcome]:
+    """Return what looks for a board in a picture of a grid of markers, or of markers without order."""
+
+    def make(folder: Path) -> Outcome:
+        dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_6X6_250)
+        image, rng = np.full((480, 640), PAPER, np.uint8), np.random.default_rng(4)
+        for number in range(6 if loose else 20):
+            row, column = divmod(number, 5)
+            side = 46 + (2 * number if loose else 8)
+            y, x = 40 + 100 * row + (number * 17 % 37 if loose else 0), 50 + 110 * column + (number * 29 % 31 if loose else 0)
+            which = int(rng.integers(20, 200)) if loose else number
+            image[y : y + side, x : x + side] = np.where(cv2.aruco.generateImageMarker(dictionary, which, side) > 0, PAPER, INK)
+        raise CalibrationError(why_no_board([cv2.GaussianBlur(image, (0, 0), 0.7)], board_from_text(named)))
+
+    return make
+
+
 def calibrates(text: str, n_views: int = 24, noise_px: float = 0.1) -> Callable[[Path], Outcome]:
     """Return what calibrates two cameras with a board."""
 
@@ -148,6 +166,9 @@ SPECIMENS: tuple[Specimen, ...] = (
     told("single marker named as ChArUco", asked("aruco:7:150", "charuco:9x6:25"), "aruco:7:MM:DICT_5X5"),
     told("another marker", asked("aruco:7:150", "aruco:8:150"), "aruco:7:MM:DICT_5X5"),
     told("circles named as chessboard", asked("circles:4x11:17", "9x6:25"), "circles:4x11:MM", slow=True),
+    told("grid of ArUco markers", aruco_grid("9x6:25"), "a grid of 5x4 markers.*print a ChArUco board"),
+    told("grid of ArUco markers named as ChArUco", aruco_grid("charuco:9x6:25"), "a grid of 5x4 markers.*print a ChArUco"),
+    told("markers without order", aruco_grid("9x6:25", loose=True), "fit no ChArUco board.*aruco:[0-9]+:MM:DICT_6X6"),
     Specimen("calibration with an AprilGrid", calibrates("aprilgrid:6x4:60"), "pass", 1.0, "%", slow=True),
     Specimen("calibration with circles", calibrates("circles:4x11:30"), "pass", 1.0, "%", slow=True),
     Specimen("calibration with a single marker, 40 views", calibrates("aruco:7:300", 40), "pass|poor", 1.0, "%", slow=True),
