@@ -289,9 +289,6 @@ def _few_markers_message(grey: Image, board: Board, n_markers: int) -> str:
 
 def _layout_message(grey: Image, board: Board, markers: MarkerDetections, seen: tuple[int, int] | None) -> str:
     """Return why a board whose markers are seen was not found; empty if that is unknown. seen: what `charuco_layout` says."""
-    twice = len(markers.ids) - len(np.unique(markers.ids))
-    if twice >= MIN_MARKERS:
-        return "two boards with the same markers are in the picture: leave only one in view"
     needed = (board.columns + 1) * (board.rows + 1) // 2
     if seen is not None and (seen[0] != board.columns or seen[1] > board.rows):
         return (

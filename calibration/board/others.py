@@ -99,6 +99,8 @@ def seen_circles(grey: Image) -> SeenBoard | None:
 
 def loose_markers_message(name: str, markers: MarkerDetections, fit_charuco: bool) -> str:
     """Return what the markers of a dictionary are if no ChArUco board's; empty if they may be one's."""
+    if len(markers.ids) - len(np.unique(markers.ids)) >= MIN_TAGS:
+        return "two boards with the same markers are in the picture: leave only one in view"
     grid = april_layout(markers)
     if grid is not None:
         return (

@@ -105,7 +105,7 @@ def aruco_grid(named: str, loose: bool = False) -> Callable[[Path], Outcome]:
             row, column = divmod(number, 5)
             side = 46 + (2 * number if loose else 8)
             y, x = 40 + 100 * row + (number * 17 % 37 if loose else 0), 50 + 110 * column + (number * 29 % 31 if loose else 0)
-            which = int(rng.integers(20, 200)) if loose else number
+            which = int(rng.integers(20, 95)) if loose else number
             image[y : y + side, x : x + side] = np.where(cv2.aruco.generateImageMarker(dictionary, which, side) > 0, PAPER, INK)
         raise CalibrationError(why_no_board([cv2.GaussianBlur(image, (0, 0), 0.7)], board_from_text(named)))
 
