@@ -59,7 +59,7 @@ class Durations:
 def lengths_of(folder: Path, videos: list[Path], timestamps: Path | None) -> Durations:
     """Replay two videos and return how long all is that becomes of it."""
     mcap, report = folder / "walk.mcap", folder / "walk.json"
-    result = replay(folder, videos, "--record", mcap, "--report", report, timestamps=timestamps)
+    result = replay(videos, "--record", mcap, "--report", report, timestamps=timestamps)
     assert result.status == 0, result.err
     recording = open_recording(mcap)
     captured = [pose.t_capture_ns for pose in recording.poses]
