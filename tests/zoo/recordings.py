@@ -39,7 +39,7 @@ def even(n: int = N, rate: Fraction = RATE) -> Floats:
 
 
 def read(path: Path, expected: Sequence[Image], stamps_s: Floats) -> Outcome:
-    """Read a source; the error is the worst picture's mean difference, of 255, or infinite where a time is off by a millisecond."""
+    """Read a source; the error is the worst picture's mean difference, of 255; infinite: a time is off by 1 ms."""
     source = open_source(path, 0)
     frames = list(iter(source.read, None))
     source.close()
