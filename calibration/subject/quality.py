@@ -107,6 +107,7 @@ def arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
 
 
 SCATTER_MM = (8.0, 30.0)  # poor, fail
+LEVER_M = 0.2  # from the joint: markers farther away count by so much less
 SLOPE_DEG = (20.0, 40.0)
 OFF_SIGMAS, OFF_M = 3.5, 0.07
 BEYOND = (0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
@@ -186,8 +187,10 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     # What the cameras let expect: a T-pose's covariance is half of a single frame's.
     noise = np.mean([2e6 * np.trace(t.covariance_m2, axis1=1, axis2=2) * t.valid for t in tposes], axis=0)
     moved = np.sqrt(np.maximum(scatter**2 - 0.8 * noise, 0.0))
-    m = int(np.argmax(moved)) if moved.any() else int(np.argmax(scatter))
-    grade = graded(float(moved[m]), SCATTER_MM)
+    # A marker on a prop swings far when the hand that holds it turns a little.
+    swung = moved * LEVER_M / np.maximum(np.linalg.norm(fit.subject.offset_m, axis=1), LEVER_M)
+    m = int(np.argmax(swung)) if moved.any() else int(np.argmax(scatter))
+    grade = graded(float(swung[m]), SCATTER_MM)
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]

@@ -93,7 +93,7 @@ def _held(
     looking = [replace(plan, preview=page is not None) for plan in plans]
     try:
         with GuidedCameras(looking, sources, inbox.address, tell, learn_s) as cameras:
-            tell("opening the cameras; then stand in a T-pose before them; Ctrl-C ends")
+            tell("opening the cameras; then stand before them, in a T-pose if markers are worn on the arms; Ctrl-C ends")
             while not session.over:
                 cameras.turn(0)
                 received = inbox.drain(TURN_MS)
