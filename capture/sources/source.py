@@ -143,6 +143,8 @@ class VideoFile:
         if own is not None:
             self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own.seconds), own.seconds
             self.n_frames = own.n_announced  # OpenCV may have it from the rate
+        elif seconds is not None and len(seconds) > 1:
+            self.fps = 1.0 / frame_period_s(seconds)
         self._times = _FrameTimes(self.fps, seconds)
 
     def read(self) -> Frame | None:
@@ -194,7 +196,7 @@ class ImageFolder:
         if first is None:
             raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
         self.size = (first.shape[1], first.shape[0])
-        self.fps = fps or DEFAULT_FPS
+        self.fps = fps or (1.0 / frame_period_s(seconds) if seconds is not None and len(seconds) > 1 else DEFAULT_FPS)
         self.n_frames: int | None = len(self._files)
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
