@@ -209,12 +209,14 @@ def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Ri
     """Return two videos of another program's project, their rig, and the times of their frames where a file has them; None where
     there is no project. Raises DuocapError.
     """
-    from tools.projects.project import open_project, project_pair
+    from tools.projects.project import BEST, best_pair, open_project, project_pair
 
     project = open_project(folder)
     if project is None:
         return None
     left, right = project_pair(project, cameras)
+    if cameras == BEST:
+        typer.echo(f"best pair: {best_pair(project).words}")
     typer.echo(f"{project.calibration.name}: {left} ({project.videos[left].name}), {right} ({project.videos[right].name})")
     return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right)), project.frame_times((left, right))
 

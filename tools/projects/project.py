@@ -153,7 +153,7 @@ def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float
         raise DuocapError(f"{calibration}: {len(cameras)} of its cameras can be read; a pair needs two")
     pairs = ranked_pairs(cameras, volume_of(cameras, floor_known, sides_m), floor_known)
     if not pairs:
-        size = " x ".join(f"{side:g}" for side in sides_m)
+        size = "x".join(f"{side:g}" for side in sides_m)
         raise DuocapError(
             f"{calibration}: no two of its cameras see a quarter of {size} m where they look; give a smaller --volume"
         )
