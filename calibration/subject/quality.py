@@ -81,8 +81,8 @@ def length_lines(fit: SubjectFit) -> list[str]:
     found = lengths_of(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
-    lines = [f"measured: {told}"] if told else []
-    return [*lines, f"not measured, from people of that size: {guessed}"] if guessed else lines
+    lines = [f"bones measured (+- standard deviation): {told}"] if told else []
+    return [*lines, f"bones not measured, from people of that size: {guessed}"] if guessed else lines
 
 
 def marker_lines(fit: SubjectFit) -> list[str]:
@@ -91,8 +91,8 @@ def marker_lines(fit: SubjectFit) -> list[str]:
     moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
     lines = []
     for m, marker in enumerate(subject.markers.names):
-        seen = f"{moved[m]:4.0f} mm from nominal, scatter {subject.residual_mm[m]:.1f} mm"
-        lines.append(f"  {marker:<16} {seen if fit.seen[m] else 'not seen: nominal place kept'}")
+        seen = f"{moved[m]:4.0f} mm from its place in the set, held still to {subject.residual_mm[m]:.1f} mm"
+        lines.append(f"  {marker:<16} {seen if fit.seen[m] else 'not seen: its place in the set is kept'}")
     return lines
 
 
@@ -170,7 +170,7 @@ def _markers(fit: SubjectFit) -> list[Finding]:
     findings = [Finding(Grade.PASS, f"all {len(names)} markers seen")]
     if missing:
         text = f"{len(missing)} of {len(names)} markers not seen: {', '.join(missing)}"
-        findings = [Finding(Grade.POOR, text, "their nominal places are kept; repeat with every marker in both views")]
+        findings = [Finding(Grade.POOR, text, "their places in the set are kept; repeat with every marker in both views")]
     moved_m = np.where(fit.seen, np.linalg.norm(fit.subject.offset_m - worn.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved_m / worn.sigma_m))
     if moved_m[worst] > max(OFF_SIGMAS * worn.sigma_m[worst], OFF_M):
