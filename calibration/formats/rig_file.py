@@ -17,7 +17,7 @@ from calibration.formats.rig_toml import (
 )
 from calibration.formats.rig_toml import read_rig as read_native
 from config.errors import FileFormatError
-from config.files import atomic_write
+from config.files import atomic_write, written_together
 
 FORMATS = ("toml", "caliscope", "opencv", "easymocap", "qualisys")
 STORED = (".yml", ".yaml", ".xml")
@@ -126,6 +126,7 @@ def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
         texts = {path: opencv_text(rig, suffix)}
     else:
         texts = {path: caliscope_text(rig) if form == "caliscope" else qualisys_text(rig)}
-    for file, text in texts.items():
-        atomic_write(file, text)
+    with written_together():
+        for file, text in texts.items():
+            atomic_write(file, text)
     return list(texts)

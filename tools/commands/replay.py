@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from config.files import written_together
 from config.settings import CAMERAS, Settings
 from tools.arguments import (
     BACKGROUND,
@@ -269,10 +270,11 @@ def _replay_videos(
                 style=wishes.style,
             )
         info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
-        result = _finish(result, performer, info, wishes)
-        if overlay is not None:
-            with progress_bar("overlay") as progress:
-                write_overlay(overlay, recording, rig, performer, result.poses, result.markers, progress)
+        with written_together():
+            finished = _finish(result, performer, info, wishes)
+            if overlay is not None:
+                with progress_bar("overlay") as progress:
+                    write_overlay(overlay, recording, rig, performer, finished.poses, finished.markers, progress)
 
 
 def _replay_session(
@@ -311,7 +313,8 @@ def _replay_session(
             parts = video_parts(session) if video else journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
         info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
-        _finish(result, session.subject, info, wishes)
+        with written_together():
+            _finish(result, session.subject, info, wishes)
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:

@@ -38,6 +38,7 @@ def forces(
 ) -> None:
     """Forces of a motion: on the feet, in the joints, and what no contact explains."""
     from config.errors import DuocapError
+    from config.files import written_together
     from reconstruct.models.physics.backend import pinocchio
     from tools.physics.forces import ForcesTask, force_lines, force_warnings, forces_of_file, write_forces
 
@@ -57,10 +58,12 @@ def forces(
         typer.echo(line)
     for words in force_warnings(found):
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_forces(out, found)
+    with written_together():
+        write_forces(out, found)
+        if plot is not None:
+            from tools.physics.plot import plot_forces
+
+            plot_forces(plot, found, read.name)
     typer.echo(f"{out}: {sum(len(each.forces.parts) for each in found)} rows")
     if plot is not None:
-        from tools.physics.plot import plot_forces
-
-        plot_forces(plot, found, read.name)
         typer.echo(f"{plot}: drawn")
