@@ -68,6 +68,9 @@ def performer_distance_m(rig: Rig) -> float:
     """
 
     def needed(camera: Camera) -> float:
+        if camera.fisheye:
+            column = camera.matrix[0, 2]
+            return BODY_M / float(np.ptp(camera.undistort([(column, 0.0), (column, camera.size[1] - 1.0)])[:, 1]))
         return BODY_M * float(camera.matrix[1, 1]) / camera.size[1]
 
     least = float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))

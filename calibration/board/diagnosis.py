@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.charuco import MarkerDetections, find_charuco, find_markers
-from calibration.board.chessboard import chessboard_grids, find_chessboard, grid_steps, square_contrast
+from calibration.board.chessboard import chessboard_grids, find_chessboard, grid_steps, shows_crossings, square_contrast
 from calibration.board.corner_fit import are_crossings, fit_corners
 from calibration.board.find import grey_picture, without_board
+from calibration.board.others import seen_aprilgrid, seen_circles, seen_marker, tags_message
 from calibration.board.pattern import MARKER_SHARE, SIDES, Board, board_dictionary, is_ambiguous, light_squares
 from config.arrays import Floats, Image
 
@@ -27,6 +28,7 @@ COMMON = (
     *("DICT_4X4_100", "DICT_5X5_100", "DICT_6X6_100", "DICT_7X7_100", "DICT_ARUCO_ORIGINAL", "DICT_ARUCO_MIP_36h12"),
     *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
 )
+SHARP_PX = 1.0  # blur in a picture of half the size, of one that is sharp
 CLEAR = 8  # markers that leave no doubt
 ROWS = "<rows>"
 
@@ -56,12 +58,56 @@ def detect_chessboard(grey: Image) -> _OtherChessboard | None:
             best = grid, blur_px
     if best is None:
         return None
-    grid, blur_px = best
+    grid, blur_px = _true_extent(small, best[0]), best[1]
     step = np.linalg.norm(grid_steps(grid), axis=2).max()
     limit = np.array(small.shape[::-1]) - 1.0
     rim = min(grid.min(), (limit - grid.reshape(-1, 2).max(axis=0)).min())
     sides = sorted(grid.shape[:2], reverse=True)
     return _OtherChessboard(sides[0], sides[1], bool(rim < AT_EDGE * step), blur_px / scale)
+
+
+def _true_extent(grey: Image, grid: Floats) -> Floats:
+    """Return a grid without outer rows that are no crossings, and with those that go on, (rows, columns, 2) [px]."""
+    for axis in (0, 1):
+        for _ in range(SIDES[1]):
+            before = grid.shape
+            crossings, light, half = _crossings(grey, grid)
+            counts = np.moveaxis(crossings, axis, 0).mean(axis=1)
+            along = np.moveaxis(grid, axis, 0)
+            if len(along) > MIN_SIDES[1] and counts[-1] < 0.5:
+                grid = np.moveaxis(along[:-1], 0, axis)
+            elif len(along) > MIN_SIDES[1] and counts[0] < 0.5:
+                grid = np.moveaxis(along[1:], 0, axis)
+            else:
+                grid = np.moveaxis(_extended(grey, along, axis, light, half), 0, axis)
+            if grid.shape == before:
+                break
+    return np.ascontiguousarray(grid)
+
+
+def _crossings(grey: Image, grid: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
+    """Return which corners of a grid are crossings, whether the square to the lower right of each is light, and the contrast."""
+    rows, columns = grid.shape[:2]
+    board, found = Board("chessboard", columns, rows, 0.01), []
+    for first in (False, True):
+        light = light_squares(board, first)
+        fit = fit_corners(grey, grid.reshape(-1, 2), grid_steps(grid), board, light)
+        found.append((are_crossings(fit, light), light, np.abs(fit.half)))
+    best = max(found, key=lambda each: int(each[0].sum()))
+    return best[0].reshape(rows, columns), best[1].reshape(rows, columns), best[2].reshape(rows, columns)
+
+
+def _extended(grey: Image, along: Floats, axis: int, light: NDArray[np.bool_], half: Floats) -> Floats:
+    """Return a grid, its rows along the first axis, with another row where the squares go on at either end."""
+    steps = np.moveaxis(grid_steps(np.moveaxis(along, 0, axis)).reshape(*np.moveaxis(along, 0, axis).shape[:2], 2, 2), axis, 0)
+    shades, halves = np.moveaxis(light, axis, 0), np.moveaxis(half, axis, 0)
+    board = Board("chessboard", along.shape[1], along.shape[0], 0.01)
+    for way in (1, -1):
+        a, b, c = along[::way][:3]
+        further = 3.0 * a - 3.0 * b + c
+        if shows_crossings(grey, board, further, steps[::way][0], ~shades[::way][0], halves[::way][0]):
+            return np.concatenate([further[None], along] if way == 1 else [along, further[None]])
+    return along
 
 
 def _squares_blur(grey: Image, grid: Floats) -> float | None:
@@ -168,15 +214,68 @@ class _Reason:
 
 def _reason(grey: Image, board: Board) -> _Reason:
     """Return what one picture shows."""
-    text, rows = _charuco_message(grey, board) if board.kind == "charuco" else _chessboard_message(grey, board)
+    if text := _other_kind_message(grey, board):
+        return _Reason(text, True)
+    text, rows = _expected_message(grey, board)
     if text:
         return _Reason(text, True, rows)
+    if text := _circles_message(grey, board):
+        return _Reason(text, True)
     if text := _light_message(grey):
         return _Reason(text, False)
     if board.kind == "chessboard" and (text := _blur_message(grey, board)):
         return _Reason(text, True)
     nothing = f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
     return _Reason(nothing, False)
+
+
+def _expected_message(grey: Image, board: Board) -> tuple[str, int]:
+    """Return what is seen of a board of the kind that was expected, or of a chessboard or ChArUco board instead, and its rows."""
+    if board.kind == "charuco":
+        return _charuco_message(grey, board)
+    if board.kind == "chessboard":
+        return _chessboard_message(grey, board)
+    if board.kind != "circles" and (text := tags_message(grey, board)):
+        return text, 0
+    name, markers = detect_dictionary(grey)
+    if len(markers.ids) >= MIN_MARKERS:
+        layout = charuco_layout(markers)
+        size, rows = (f"{layout[0]}x{ROWS}", layout[1]) if layout else ("COLUMNSxROWS", 0)
+        return (
+            f"a board with markers of {name} is seen where {board.text} was expected: give --board charuco:{size}:MM:MM:{name}",
+            rows,
+        )
+    seen = detect_chessboard(grey)
+    if seen is not None:
+        size = f"{seen.columns}x{seen.rows}"
+        return (
+            f"a chessboard of {size} inner corners is seen where {board.text} was expected: give --board chessboard:{size}:MM",
+            0,
+        )
+    return "", 0
+
+
+def _other_kind_message(grey: Image, board: Board) -> str:
+    """Return that an AprilGrid or a single marker is seen where another kind of board was expected; empty if not."""
+    other = seen_aprilgrid(grey) if board.kind != "aprilgrid" else None
+    if other is None:
+        name, markers = detect_dictionary(grey)
+        other = seen_marker(name, markers, grey.shape[1])
+        if other is None or (board.kind == "aruco" and board.marker_id in find_markers(grey, board_dictionary(board)).ids):
+            return ""
+        if detect_chessboard(grey) is not None:
+            return ""
+    return f"{other.words} is seen where {board.text} was expected: give --board {other.text}, MM its side by ruler"
+
+
+def _circles_message(grey: Image, board: Board) -> str:
+    """Return that a grid of circles is seen; empty if not."""
+    other = seen_circles(grey)
+    if other is None or (other.kind == "circles" and board.kind == "circles" and f":{board.columns}x{board.rows}:" in other.text):
+        return ""
+    if not other.text:
+        return f"{other.words} is seen, which looks the same turned round: print another board (duocap calibrate board)"
+    return f"{other.words} is seen where {board.text} was expected: give --board {other.text}, MM from row to row by ruler"
 
 
 def _light_message(grey: Image) -> str:
@@ -201,7 +300,7 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
     if found is not None:
         another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else "", 0
-    seen = detect_chessboard(grey)
+    seen = detect_chessboard(grey) or _seen_smaller(grey)
     if seen is None:
         return "", 0
     columns, rows = seen.columns, seen.rows
@@ -221,6 +320,13 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
         f"a board of {columns}x{rows} inner corners is seen where {board.columns}x{board.rows} were expected: give "
         f"--board chessboard:{columns}x{rows}:{1e3 * board.square_m:g}{part}"
     ), 0
+
+
+def _seen_smaller(grey: Image) -> _OtherChessboard | None:
+    """Return a chessboard that is found at half the size only, although it is sharp; None: there is none."""
+    small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    seen = detect_chessboard(small)
+    return seen if seen is not None and seen.blur_px < SHARP_PX else None
 
 
 def _blur_message(grey: Image, board: Board) -> str:

@@ -60,7 +60,7 @@ def _camera_content(camera: CameraReading) -> dict[str, Any]:
     """Return a camera as a map of plain values."""
     keys = ("matrix", "distortions", "rotation", "translation")
     arrays = {key: np.asarray(getattr(camera, key), float).tolist() for key in keys}
-    return {"name": camera.name, "size": camera.size, **arrays}
+    return {"name": camera.name, "size": camera.size, **arrays, **({"fisheye": True} if camera.fisheye else {})}
 
 
 def decode(payload: bytes) -> Message:
@@ -132,7 +132,11 @@ def _camera(content: object) -> CameraReading:
     if len(distortions) not in (4, 5) or not np.isfinite(distortions).all() or len(matrix) != 3:
         raise MalformedMessageError("a camera needs a matrix of 3 x 3 and 4 or 5 distortions; the message was dropped")
     rotation, translation = np.array(_triple(content, "rotation")), np.array(_triple(content, "translation"))
-    return CameraReading(field_of(content, "name", str), (size[0], size[1]), matrix, distortions, rotation, translation)
+    fisheye = content.get("fisheye", False)
+    if not isinstance(fisheye, bool) or (fisheye and len(distortions) != 4):
+        raise MalformedMessageError("a fisheye camera has 4 distortions, and 'fisheye' is true or false; the message was dropped")
+    name = field_of(content, "name", str)
+    return CameraReading(name, (size[0], size[1]), matrix, distortions, rotation, translation, fisheye)
 
 
 def _pose(content: dict[str, Any]) -> PoseMessage:

@@ -46,7 +46,7 @@ class SkeletonMessage:
 class CameraReading:
     """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
 
-    rotation: Rodrigues vector, (3,); translation: (3,) [m].
+    rotation: Rodrigues vector, (3,); translation: (3,) [m]; fisheye: distortions are of the fisheye model, (4,).
     """
 
     name: str
@@ -55,6 +55,7 @@ class CameraReading:
     distortions: Floats
     rotation: Floats
     translation: Floats
+    fisheye: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from calibration.quality.rig import rig_report
 from calibration.solve.checks import MIN_SHARED, MIN_VIEWS
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
-from calibration.solve.solution import RigSolution, describe_dropped
+from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from tools.calibrate.board.found import BoardSearch
@@ -37,7 +37,8 @@ class RigTask:
 
     n_views: how many views are used at most; intrinsics: from earlier; refine: they may change a little; solve_offset: the
     cameras' stamps are apart by an unknown time; distance_m: of the performer; tape_m: the baseline by tape; out, picture: files
-    to write, picture None for none; offset_s: by which the right stamps were late and were corrected.
+    to write, picture None for none; offset_s: by which the right stamps were late and were corrected; lens: the
+    model.
     """
 
     board: Board
@@ -50,6 +51,7 @@ class RigTask:
     distance_m: float | None = None
     tape_m: float | None = None
     offset_s: float = 0.0
+    lens: LensKind = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,9 @@ def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: 
 def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
     """Solve for one camera or two."""
     if len(sizes) == 1:
-        return solve_camera(task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera")
+        return solve_camera(
+            task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera", lens=task.lens
+        )
     return solve_rig(
         task.board,
         pairs,
@@ -160,6 +164,7 @@ def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> R
         intrinsics=task.intrinsics,
         intrinsic_sigma=refined_sigma(task.intrinsics) if task.intrinsics is not None and task.refine else None,
         solve_offset=task.solve_offset and any(_shows_motion(pair) for pair in pairs),
+        lens=task.lens,
         progress=_LOG.debug,
     )
 

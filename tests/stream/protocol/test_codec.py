@@ -22,6 +22,17 @@ def test_round_trip(message: Message) -> None:
     assert same(decode(encode(message)), message)
 
 
+def test_a_fisheye_comes_through() -> None:
+    """And a camera without the key is none."""
+    wide = replace(RIG.cameras[0], distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
+    message = replace(RIG, cameras=(wide, *RIG.cameras[1:]))
+    assert same(decode(encode(message)), message)
+    assert "fisheye" not in msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    short = replace(RIG, cameras=(replace(wide, distortions=np.zeros(5)), *RIG.cameras[1:]))
+    with pytest.raises(MalformedMessageError, match="4 distortions"):
+        decode(encode(short))
+
+
 def test_pose_layout_is_the_one_other_languages_read() -> None:
     topic, _, body = encode(POSE).partition(b" ")
     content = msgpack.unpackb(body)

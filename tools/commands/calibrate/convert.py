@@ -13,18 +13,18 @@ from tools.arguments import with_settings
 if TYPE_CHECKING:
     from calibration.camera import Rig
 
-UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001}
+UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254}
 
 Source = Annotated[
     Path, typer.Argument(metavar="FILE", help="A file or folder of another program or of ours.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="What to write.", show_default=False)]
 Format = Annotated[
-    Literal["toml", "caliscope", "opencv", "easymocap", "qualisys"] | None,
+    Literal["toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys"] | None,
     typer.Option(
         "--format",
         help="toml: ours, aniposelib's and Pose2Sim's; the others as named; default by --out: .toml, .yml and .xml (opencv), "
-        ".qca.txt (qualisys), a folder (easymocap).",
+        ".qca.txt (qualisys), a folder (easymocap); kalibr and caliscope by name only.",
         show_default=False,
     ),
 ]
@@ -50,7 +50,7 @@ Size = Annotated[
     str | None,
     typer.Option("--size", metavar="WxH", help="Of the images, where the file does not say.", show_default=False),
 ]
-Unit = Annotated[Literal["m", "cm", "mm"], typer.Option("--unit", help="Of its translations; ours are in metres.")]
+Unit = Annotated[Literal["m", "cm", "mm", "inch"], typer.Option("--unit", help="Of its translations; ours are in metres.")]
 Up = Annotated[
     Literal["y", "z"] | None,
     typer.Option("--up", help="Its axis that points up, with the floor at 0; ours is y, that of Pose2Sim z.", show_default=False),

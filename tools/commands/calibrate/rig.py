@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -57,6 +57,10 @@ Intrinsics = Annotated[
     ),
 ]
 Refine = Annotated[bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")]
+Lens = Annotated[
+    Literal["auto", "pinhole", "fisheye"],
+    typer.Option("--lens", help="The lens model; auto: the one that fits pictures left out better."),
+]
 Views = Annotated[int, typer.Option("--views", min=4, max=400, metavar="N", help="How many views are used, the best ones.")]
 Distance = Annotated[
     float | None,
@@ -93,6 +97,7 @@ def rig(
     board: BoardText = None,
     intrinsics: Intrinsics = None,
     refine: Refine = False,
+    lens: Lens = "auto",
     views: Views = 40,
     distance: Distance = None,
     baseline: Tape = None,
@@ -120,7 +125,7 @@ def rig(
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
     lenses = read_intrinsics(intrinsics) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
-    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
+    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
     typer.echo(f"board: {known.text}")
     if note := board_note(known):
         typer.echo(note)
