@@ -96,23 +96,25 @@ def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | No
     try:
         with av.open(str(file)) as container:
             stream = container.streams.video[0]
-            ticks = sorted(packet.pts for packet in container.demux(stream) if packet.pts is not None)
-            unit_s, n_announced = float(stream.time_base or 0.0), stream.frames
+            found = [packet for packet in container.demux(stream) if packet.size]
+            # What an edit list leaves out, as of a film that was trimmed on a phone, is decoded but not shown.
+            packets = [packet.pts for packet in found if not packet.is_discard]
+            unit_s, n_announced = float(stream.time_base or 0.0), max(0, stream.frames - (len(found) - len(packets)))
     except (av.FFmpegError, OSError, IndexError, ValueError):
         return None
-    times_s = unit_s * (np.array(ticks, np.float64) - ticks[0]) if ticks else np.zeros(0)
-    if len(times_s) < 2 or unit_s <= 0.0 or not (np.diff(times_s) > 0.0).all():
+    ticks = sorted(tick for tick in packets if tick is not None)
+    if len(ticks) < 2 or len(ticks) < len(packets) or unit_s <= 0.0:
+        return None
+    times_s = _without_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
+    if not (np.diff(times_s) > 0.0).all():
         return None
     times_s.setflags(write=False)
     return ContainerTimes(times_s, n_announced or len(times_s))
 
 
-def uneven_times(file: Path, fps: float) -> ContainerTimes | None:
-    """Return the times that a video holds where its frames are not evenly at a rate [Hz]; None: they are, or it holds none."""
-    times = presentation_times(file)
-    if times is None or np.abs(times.seconds * fps - np.arange(len(times.seconds))).max() < MAX_UNEVEN:
-        return None
-    return times
+def is_even(times: ContainerTimes, fps: float) -> bool:
+    """Return whether the frames of a video are evenly at a rate [Hz]."""
+    return bool(np.abs(times.seconds * fps - np.arange(len(times.seconds))).max() < MAX_UNEVEN)
 
 
 def is_video_stamps(file: Path) -> bool:

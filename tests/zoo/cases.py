@@ -78,9 +78,7 @@ def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Ou
 
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen("15 views of a 4x5 board, stamps 143 ms apart", _offset, "^14[234] ms late; (pass|poor)", 1.0, "%", slow=True),
-    Specimen(
-        "fisheyes from pictures", from_pictures(SMALL, "9x6:30", 16, 21), "pass: fisheye", 1.0, "%", slow=True
-    ),
+    Specimen("fisheyes from pictures", from_pictures(SMALL, "9x6:30", 16, 21), "pass: fisheye", 1.0, "%", slow=True),
     Specimen(
         "AprilGrid from pictures", from_pictures(usual_rig(), "aprilgrid:6x4:28", 14, 22), "pass: pinhole", 1.0, "%", slow=True
     ),

@@ -89,6 +89,20 @@ def _turned(degrees: int) -> Callable[[Path], Outcome]:
     return make
 
 
+def _trimmed(varying: bool) -> Callable[[Path], Outcome]:
+    """Return what writes a video that was trimmed on a phone: its first pictures are in the file, but not to be shown."""
+
+    def make(folder: Path) -> Outcome:
+        stamps_s, cut = even(), 5
+        if varying:
+            stamps_s = np.concatenate([[0.0], np.cumsum(np.random.default_rng(3).choice([0.033, 0.05, 0.067], N - 1))])
+        stamps_s = stamps_s - stamps_s[cut]
+        file = write_coded(folder / "phone.mp4", scene(), stamps_s, RATE)
+        return read(file, scene()[cut:], stamps_s[cut:])
+
+    return make
+
+
 def _matroska(folder: Path) -> Outcome:
     """Write motion JPEG in Matroska."""
     return read(write_mkv(folder / "clip.mkv", scene(), even(), 30.0), scene(), even())
@@ -145,6 +159,8 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("phone held upright", _turned(90), f"^{N} pictures of 240x320 at 30.00 Hz", LEVELS, "of 255"),
     Specimen("phone held upside down", _turned(180), _ALL, LEVELS, "of 255"),
     Specimen("phone held upright the other way", _turned(270), f"^{N} pictures of 240x320", LEVELS, "of 255"),
+    Specimen("trimmed on a phone", _trimmed(False), "^35 pictures of 320x240 at 30.00 Hz", LEVELS, "of 255"),
+    Specimen("trimmed, of variable rate", _trimmed(True), "^35 pictures of 320x240", LEVELS, "of 255"),
     Specimen("H.264 of 10 bits", _coded(".mp4", "libx264", "yuv420p10le"), _ALL, LEVELS, "of 255"),
     Specimen("H.265 of 10 bits", _coded(".mov", "libx265", "yuv420p10le"), _ALL, LEVELS, "of 255"),
     Specimen("120 Hz", _fast, r"tracked.*120\.00 Hz$", 5.0, "% not tracked", slow=True),
