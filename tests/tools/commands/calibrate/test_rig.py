@@ -191,6 +191,25 @@ def test_what_cannot_be(
     assert not Path("rig.toml").exists()
 
 
+def test_a_project_of_pose2sim_names_its_board(pictures: Pictures, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Its sides are counted rows first; --board is stronger than what it says."""
+    place = tmp_path / "project" / "calibration" / "extrinsics"
+    place.mkdir(parents=True)
+    for side, images in (("cam01", pictures.left), ("cam02", pictures.right)):
+        folder(place / f"ext_{side}_img", images)
+    board = {"extrinsics_corners_nb": [4, 7], "extrinsics_square_size": 30}
+    tables = {"calibration": {"calculate": {"extrinsics": {"board": board}}}}
+    (tmp_path / "project" / "Config.toml").write_text(tomli_w.dumps(tables), encoding="utf-8")
+    words = ("calibrate", "rig", tmp_path / "project", "--out", tmp_path / "rig.toml", "--distance", "1.6")
+    result = duocap(capsys, *words)
+    assert result.status == 0 and "cam01 (ext_cam01_img), cam02 (ext_cam02_img), board of Config.toml" in result.out
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.01)
+    larger = duocap(capsys, *words, "--cameras", "1,2", "--board", "chessboard:7x4:60")
+    assert larger.status == 0 and "board: chessboard:7x4:60" in larger.out
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(2.0 * pictures.rig.baseline_m, rel=0.01)
+    assert duocap(capsys, "calibrate", "rig", place, "--cameras", "1,2", "--out", tmp_path / "rig.toml").status == 2
+
+
 @pytest.mark.slow
 def test_a_project_of_another_program_with_its_board_and_frame_times(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """As caliscope has it; its second camera began half a second later and lost pictures, which its list of times tells."""
