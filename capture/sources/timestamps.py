@@ -96,20 +96,20 @@ def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | No
     try:
         with av.open(str(file)) as container:
             stream = container.streams.video[0]
-            found = [packet for packet in container.demux(stream) if packet.size]
-            # What an edit list leaves out, as of a film that was trimmed on a phone, is decoded but not shown.
-            packets = [packet.pts for packet in found if not packet.is_discard]
-            unit_s, n_announced = float(stream.time_base or 0.0), max(0, stream.frames - (len(found) - len(packets)))
+            found = [(packet.pts, packet.is_discard) for packet in container.demux(stream) if packet.size]
+            unit_s, n_frames = float(stream.time_base or 0.0), stream.frames
     except (av.FFmpegError, OSError, IndexError, ValueError):
         return None
-    ticks = sorted(tick for tick in packets if tick is not None)
-    if len(ticks) < 2 or len(ticks) < len(packets) or unit_s <= 0.0:
+    # What an edit list leaves out, as of a film that was trimmed on a phone, is decoded but not shown.
+    shown = [tick for tick, is_left_out in found if not is_left_out]
+    ticks = sorted(tick for tick in shown if tick is not None)
+    if len(ticks) < 2 or len(ticks) < len(shown) or unit_s <= 0.0:
         return None
     times_s = _without_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
     if not (np.diff(times_s) > 0.0).all():
         return None
     times_s.setflags(write=False)
-    return ContainerTimes(times_s, n_announced or len(times_s))
+    return ContainerTimes(times_s, n_frames - (len(found) - len(shown)) if n_frames else len(times_s))
 
 
 def is_even(times: ContainerTimes, fps: float) -> bool:
