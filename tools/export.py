@@ -32,6 +32,7 @@ FORMATS = {
     "vrma": Format(".vrma", "stream.export.vrma", "write_vrma", True),
     "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv", False),
     "csv": Format(".csv", "stream.export.csv", "write_csv", False),
+    "mcap": Format(".mcap", "stream.export.recorded", "write_recording", False),
 }
 
 
@@ -68,7 +69,7 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
 
 
 def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None:
-    """Raise DuocapError unless each file is written once and none is one of the recordings."""
+    """Raise DuocapError unless each file is written once and none is one of the recordings, and no recording is replaced."""
     sources = {recording.resolve() for recording in recordings}
     seen: set[Path] = set()
     for wanted in files:
@@ -76,6 +77,8 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
         if place in sources | seen:
             what = "is the recording itself" if place in sources else "would be written twice"
             raise DuocapError(f"{wanted.file}: {what}; choose another name with --out")
+        if wanted.format == "mcap" and wanted.file.exists():
+            raise DuocapError(f"{wanted.file}: exists already, and a recording never replaces anything; choose another name")
         seen.add(place)
 
 

@@ -44,6 +44,7 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         root_m=_between(take.root_m, after, pose_share),
         markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
         info=take.info,
+        forces=None if take.forces is None else take.forces.between(after, share),
     )
 
 

@@ -17,6 +17,7 @@ from reconstruct.pose import TrackingState
 from stream.protocol.messages import (
     CameraReading,
     EventMessage,
+    FootForce,
     MarkerReading,
     Message,
     PoseMessage,
@@ -47,6 +48,12 @@ def encode(message: Message) -> bytes:
             {"name": m.name, "xyz": m.xyz, "residual": m.residual, "cameras": m.cameras, "measured": m.measured}
             for m in message.markers
         ]
+        content["ground_forces"] = [
+            {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
+            for f in message.ground_forces
+        ]
+        if not message.ground_forces:
+            del content["ground_forces"]  # a live pose has none
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
         content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
@@ -105,8 +112,19 @@ def _skeleton(content: dict[str, Any]) -> SkeletonMessage:
         markers=_texts(content, "markers"),
         subject=field_of(content, "subject", str),
         tails_m=tails_m,
+        mass_kg=_mass_kg(content),
         **conventions,
     )
+
+
+def _mass_kg(content: dict[str, Any]) -> float | None:
+    """Return the mass of a skeleton's body."""
+    if content.get("mass_kg") is None:
+        return None
+    mass_kg = float(field_of(content, "mass_kg", (int, float)))
+    if not 0.0 < mass_kg < math.inf:
+        raise MalformedMessageError(f"the mass of a skeleton is {mass_kg:g} kg, expected more than 0; the message was dropped")
+    return mass_kg
 
 
 def _rig(content: dict[str, Any]) -> RigMessage:
@@ -169,6 +187,23 @@ def _pose(content: dict[str, Any]) -> PoseMessage:
         markers=tuple(_marker(item) for item in field_of(content, "markers", list)),
         latency_ns={str(stage): int_of(latency_ns, stage, -(2**63)) for stage in latency_ns},
         predicted_ns=int_of(content, "predicted_ns") if "predicted_ns" in content else 0,
+        ground_forces=_foot_forces(content),
+    )
+
+
+def _foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:
+    """Return the forces of the ground on the feet of a pose."""
+    found = field_of(content, "ground_forces", list) if "ground_forces" in content else []
+    if len(found) > 2 or not all(isinstance(item, dict) for item in found):
+        raise MalformedMessageError("field 'ground_forces' must hold a map for each of two feet; the message was dropped")
+    return tuple(
+        FootForce(
+            field_of(item, "joint", str),
+            _triple(item, "force_n"),
+            None if item.get("center_m") is None else _triple(item, "center_m"),
+            _triple(item, "moment_nm"),
+        )
+        for item in found
     )
 
 

@@ -23,7 +23,8 @@ class SkeletonMessage:
 
     names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
     rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names;
-    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
+    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown; mass_kg: of the whole body
+    where forces were computed, None otherwise.
     """
 
     hash: str
@@ -39,6 +40,7 @@ class SkeletonMessage:
     up: str = "Y"
     quaternion: str = "xyzw"
     tails_m: Floats | None = None
+    mass_kg: float | None = None
     schema: int = SCHEMA
 
 
@@ -88,11 +90,23 @@ class MarkerReading:
 
 
 @dataclass(frozen=True, slots=True)
+class FootForce:
+    """The force of the ground on a foot. joint: the ankle; force_n: [N] world; center_m: centre of pressure [m] world, None where
+    the foot bears nothing; moment_nm: moment about that centre [Nm] world, hardly more than one about the vertical.
+    """
+
+    joint: str
+    force_n: tuple[float, float, float]
+    center_m: tuple[float, float, float] | None
+    moment_nm: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class PoseMessage:
     """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
 
     contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
-    it was not predicted.
+    it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live.
     """
 
     hash: str
@@ -110,6 +124,7 @@ class PoseMessage:
     markers: tuple[MarkerReading, ...]
     latency_ns: dict[str, int]
     predicted_ns: int = 0
+    ground_forces: tuple[FootForce, ...] = ()
     schema: int = SCHEMA
 
 

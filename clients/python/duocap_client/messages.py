@@ -19,7 +19,10 @@ class MalformedMessageError(ValueError):
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The skeleton of all poses with the same `hash`: parents come before their children, -1 is the root's."""
+    """The skeleton of all poses with the same `hash`: parents come before their children, -1 is the root's.
+
+    mass_kg: of the body, where forces were computed; they are in `Pose.all_fields["ground_forces"]`.
+    """
 
     hash: str
     names: tuple[str, ...]
@@ -27,6 +30,7 @@ class Skeleton:
     offsets_m: tuple[Vector, ...]
     humanoid: dict[str, str]
     subject: str
+    mass_kg: float | None = None
 
     def joint_positions(self, pose: Pose) -> dict[str, Vector]:
         """Return where every joint is in the world [m]."""
@@ -100,7 +104,9 @@ def _skeleton(content: dict[str, Any]) -> Skeleton:
     names = tuple(content["names"])
     if not len(names) == len(parents) == len(offsets_m) or any(not -1 <= p < j for j, p in enumerate(parents)):
         raise MalformedMessageError("a skeleton whose parts do not fit together")
-    return Skeleton(content["hash"], names, parents, offsets_m, dict(content["humanoid"]), content["subject"])
+    return Skeleton(
+        content["hash"], names, parents, offsets_m, dict(content["humanoid"]), content["subject"], content.get("mass_kg")
+    )
 
 
 def _pose(content: dict[str, Any]) -> Pose:

@@ -13,7 +13,12 @@ from tools.progress import progress_bar
 
 Out = Annotated[
     list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .c3d or .trc; repeatable.", show_default=False),
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable.",
+        show_default=False,
+    ),
 ]
 
 
