@@ -12,6 +12,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 
 BODY_M = 2.2  # height that must fit into an image: a performer with an arm up
+FISHEYE_LEAST_M = 2.0  # room to move: before a fisheye a body would fit in much nearer
 DISTANCES_M = (1.0, 6.0)  # of the performer, where none is given
 VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth that a body takes which moves on the spot
 
@@ -70,7 +71,8 @@ def performer_distance_m(rig: Rig) -> float:
     def needed(camera: Camera) -> float:
         if camera.fisheye:
             column = camera.matrix[0, 2]
-            return BODY_M / float(np.ptp(camera.undistort([(column, 0.0), (column, camera.size[1] - 1.0)])[:, 1]))
+            fits_m = BODY_M / float(np.ptp(camera.undistort([(column, 0.0), (column, camera.size[1] - 1.0)])[:, 1]))
+            return max(fits_m, FISHEYE_LEAST_M)
         return BODY_M * float(camera.matrix[1, 1]) / camera.size[1]
 
     least = float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))

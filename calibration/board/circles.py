@@ -12,19 +12,19 @@ ROUNDS = 3
 MIN_CONTRAST = 15.0  # grey levels
 
 
-def find_circles(grey: Image, board: Board) -> TagDetection | None:
+def find_circles(grey: Image, board: Board, quick: bool = False) -> TagDetection | None:
     """Return the circles' centres in the board's order in a picture, (H, W); None unless all are in view."""
     for picture in (grey, np.asarray(cv2.bitwise_not(grey))):
-        corners = circle_grid(picture, board.columns, board.rows)
+        corners = circle_grid(picture, board.columns, board.rows, quick=quick)
         if corners is not None:
             return TagDetection(_centred(picture, corners), np.ones(len(board), bool), np.full((len(board), 2), 0.7))
     return None
 
 
-def circle_grid(grey: Image, columns: int, rows: int, symmetric: bool = False) -> Floats | None:
+def circle_grid(grey: Image, columns: int, rows: int, symmetric: bool = False, quick: bool = False) -> Floats | None:
     """Return the rough centres of a grid of dark circles, row by row, (N, 2) [px]; None: no such grid."""
     kind = cv2.CALIB_CB_SYMMETRIC_GRID if symmetric else cv2.CALIB_CB_ASYMMETRIC_GRID
-    for flags in (kind, kind | cv2.CALIB_CB_CLUSTERING):
+    for flags in (kind,) if quick else (kind, kind | cv2.CALIB_CB_CLUSTERING):
         found, centres = cv2.findCirclesGrid(grey, (columns, rows), flags=flags, blobDetector=blob_detector(grey))
         if found and centres is not None:
             return np.asarray(centres, float).reshape(-1, 2)

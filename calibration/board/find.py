@@ -8,7 +8,7 @@ from calibration.board.charuco import MIN_MARKERS, find_charuco, find_markers
 from calibration.board.chessboard import ChessboardDetection, find_chessboard
 from calibration.board.circles import find_circles
 from calibration.board.pattern import Board, board_dictionary
-from calibration.board.tags import find_aprilgrid, find_marker
+from calibration.board.tags import find_tags_of
 from calibration.board.views import BoardView
 from config.arrays import Floats
 
@@ -23,8 +23,7 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     if board.kind == "charuco":
         return _charuco(grey, board, name, t_ns, quick)
     if board.kind != "chessboard":
-        finder = {"aprilgrid": find_aprilgrid, "aruco": find_marker, "circles": find_circles}[board.kind]
-        tags = finder(grey, board)
+        tags = find_circles(grey, board, quick) if board.kind == "circles" else find_tags_of(grey, board)
         return None if tags is None else BoardView(tags.corners_px, tags.seen, t_ns, name, _blur_px(tags.blur_px[tags.seen]))
     found = find_chessboard(grey, board, quick)
     if found is None or (not quick and _has_another(grey, board, found)):

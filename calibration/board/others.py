@@ -16,6 +16,7 @@ MAX_COLUMNS = 20
 INLIER, MIN_SHARE = 0.2, 0.7  # of the distance between tags; share of the tags that must fit
 SINGLE_SHARE = 0.06  # of the picture's width: a smaller marker is one of a board too far away
 CIRCLES = (12, 220)  # least and most
+ALIKE = 0.25  # relative difference of the sizes of spots
 SPARE = 4  # spots that belong to something else
 SIDES = (3, 25)  # circles along a side
 
@@ -72,6 +73,13 @@ def seen_marker(name: str, markers: MarkerDetections, width: int) -> SeenBoard |
     return SeenBoard("aruco", f"a single marker, number {number} of {name},", f"aruco:{number}:MM:{name}")
 
 
+def count_spots(grey: Image) -> int:
+    """Return how many dark, round spots of about one size a picture shows, (H, W); 0 where most are of other sizes."""
+    sizes = np.array([spot.size for spot in blob_detector(grey).detect(grey)])
+    alike = int((np.abs(sizes / np.median(sizes) - 1.0) < ALIKE).sum()) if len(sizes) else 0
+    return alike if alike >= MIN_SHARE * len(sizes) else 0
+
+
 def seen_circles(grey: Image) -> SeenBoard | None:
     """Return the grid of circles in a picture, (H, W); None: there is none."""
     n = len(blob_detector(grey).detect(grey))
@@ -82,9 +90,9 @@ def seen_circles(grey: Image) -> SeenBoard | None:
             rows = count // columns
             if columns * rows != count or not SIDES[0] <= rows <= SIDES[1]:
                 continue
-            if circle_grid(grey, columns, rows) is not None:
+            if circle_grid(grey, columns, rows, quick=True) is not None:
                 return SeenBoard("circles", f"a grid of {columns}x{rows} circles", f"circles:{columns}x{rows}:MM")
-            if columns >= rows and circle_grid(grey, columns, rows, symmetric=True) is not None:
+            if columns >= rows and circle_grid(grey, columns, rows, symmetric=True, quick=True) is not None:
                 return SeenBoard("symmetric", f"a symmetric grid of {columns}x{rows} circles", "")
     return None
 

@@ -72,6 +72,11 @@ def tag_corners_m(board: Board) -> Floats:
     return np.asarray(grid[:, OPENCV_ORDER])  # of lower left, lower right, upper left, upper right
 
 
+def find_tags_of(grey: Image, board: Board) -> TagDetection | None:
+    """Return the corners of an AprilGrid or a single marker in a picture, (H, W); None: it is not seen."""
+    return find_aprilgrid(grey, board) if board.kind == "aprilgrid" else find_marker(grey, board)
+
+
 def find_aprilgrid(grey: Image, board: Board) -> TagDetection | None:
     """Return the corners of an AprilGrid of which any part is in a picture, (H, W); None: too few tags, or another grid's."""
     tags = find_tags(grey)

@@ -189,6 +189,8 @@ def read_camera_tables(path: Path) -> CameraFile:
 
 def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     """Return one camera; caliscope's rotation may be a matrix, and its images may be rotated."""
+    if table["matrix"] in ("null", None, []):
+        raise FileFormatError(f"{where} is not calibrated, its matrix is empty; choose other cameras, or calibrate it there")
     if table.get("rotation_count"):
         raise FileFormatError(
             f"{where} turns its images by {90 * table['rotation_count']} degrees; expected images as they are taken"

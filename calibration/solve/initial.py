@@ -197,7 +197,7 @@ def initial_state(
     if fits.sum() < max(3, (1.0 - MAX_BAD_SHARE) * shared.sum()):
         raise CalibrationError(
             f"only {int(fits.sum())} of {int(shared.sum())} pairs of pictures agree on where the cameras stand: do left and "
-            f"right pictures belong together, was the board still, and did no camera move?"
+            f"right pictures belong together, was the board still, did no camera move, and does neither mirror?"
         )
     keep = np.flatnonzero(fits | (seen_by[0] ^ seen_by[1]))
     dropped = tuple(DroppedPair(pairs[v], DropReason.INCONSISTENT) for v in np.flatnonzero(shared & ~fits).tolist())

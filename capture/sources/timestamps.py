@@ -94,7 +94,7 @@ def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | No
     import av
 
     try:
-        with av.open(str(file)) as container:
+        with av.open(str(file.absolute())) as container:  # a colon in a mere name would be of a protocol
             stream = container.streams.video[0]
             found = [(packet.pts, packet.is_discard) for packet in container.demux(stream) if packet.size]
             unit_s, n_frames = float(stream.time_base or 0.0), stream.frames

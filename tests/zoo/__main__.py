@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.zoo.registry import GROUPS
 from tests.zoo.specimen import Outcome, Specimen, complaints, examine
 
+EXACT = 1e-7
+
 
 def main(names: list[str]) -> int:
     """Print one table a group and return the exit status."""
@@ -25,8 +27,8 @@ def main(names: list[str]) -> int:
 
 def _result(specimen: Specimen, outcome: Outcome, wrong: list[str]) -> str:
     """Return the result in a cell: refused, or how wrong the data came out, and what was not expected."""
-    error = f", wrong by {outcome.error:.2g} {specimen.unit}" if specimen.unit and not outcome.refused else ""
-    good = "refused" if outcome.refused else f"taken{error}"
+    off = "exactly" if outcome.error < EXACT else f"wrong by {outcome.error:.2g} {specimen.unit}"
+    good = "refused" if outcome.refused else f"taken, {off}"
     return good if not wrong else f"**NOT AS EXPECTED** ({'; '.join(wrong)})"
 
 

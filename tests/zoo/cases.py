@@ -56,6 +56,22 @@ def _strong_barrel(folder: Path) -> Outcome:
     return judged(rig, solve_rig(board, pairs, (rig.left.size, rig.right.size), lens="pinhole"))
 
 
+def _one_mirrors(folder: Path) -> Outcome:
+    """A chessboard before two cameras of which the right one mirrors: in a picture alone, that cannot be told."""
+    lens, board = (-0.1, 0.05, 0.0, 0.0, 0.0), board_from_text("9x6:40")
+    rig = Rig(
+        camera("left", (1280, 720), 1000.0, lens),
+        camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0)),
+    )
+    pairs = []
+    for pair in seen_pairs(rig, board_poses(rig, 20, 6)):
+        assert pair.left is not None and pair.right is not None
+        px = pair.right.corners_px.reshape(board.rows, board.columns, 2)[:, ::-1].reshape(-1, 2)
+        mirrored = np.column_stack([rig.right.size[0] - 1.0 - px[:, 0], px[:, 1]])
+        pairs.append(ViewPair(pair.left, BoardView(mirrored, pair.right.seen, pair.t_ns)))
+    return judged(rig, solve_rig(board, pairs, (rig.left.size, rig.right.size)))
+
+
 def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Outcome]:
     """Return what renders pictures of a board and runs `duocap calibrate rig` does with them."""
 
@@ -77,6 +93,7 @@ def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Ou
 
 
 SPECIMENS: tuple[Specimen, ...] = (
+    Specimen("chessboard, one camera mirrors", _one_mirrors, "pairs of pictures agree", refused=True, slow=True),
     Specimen("15 views of a 4x5 board, stamps 143 ms apart", _offset, "^14[234] ms late; (pass|poor)", 1.0, "%", slow=True),
     Specimen("fisheyes from pictures", from_pictures(SMALL, "9x6:30", 16, 21), "pass: fisheye", 1.0, "%", slow=True),
     Specimen(

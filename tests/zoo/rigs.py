@@ -151,7 +151,12 @@ SPECIMENS: tuple[Specimen, ...] = (
     ),
     Specimen("Pose2Sim, 3 cameras in inches", taken(aniposelib, 3, ("cam_3", "cam_1"), (2, 0), 0.0254), "cam_3", PX, "px"),
     Specimen("caliscope, 6 cameras, 2 of no use", taken(caliscope, 6, ("cam_1", "cam_5"), (0, 4)), "cam_1 and cam_5", PX, "px"),
-    Specimen("caliscope, one not calibrated", taken(caliscope, 6, ("cam_1", "cam_2")), "matrix must be 3 x 3", refused=True),
+    Specimen(
+        "caliscope, one not calibrated",
+        taken(caliscope, 6, ("cam_1", "cam_2")),
+        "is not calibrated",
+        refused=True,
+    ),
     Specimen("caliscope, one that turns its pictures", taken(caliscope, 6, ("cam_1", "cam_6")), "90 degrees", refused=True),
     Specimen("caliscope, 4 fisheyes", taken(caliscope, 4, ("cam_3", "cam_1"), (2, 0), fisheye=True), "cam_3", PX, "px"),
     Specimen("EasyMocap, 8 cameras", taken(easymocap, 8, ("cam_8", "cam_7"), (7, 6)), "cam_8 and cam_7", PX, "px"),

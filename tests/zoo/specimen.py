@@ -45,7 +45,7 @@ def examine(specimen: Specimen, folder: Path) -> Outcome:
     try:
         return specimen.make(folder)
     except DuocapError as error:
-        return Outcome(str(error).replace(str(folder), "").strip(), refused=True)
+        return Outcome(str(error).replace(f"{folder}/", "").replace(str(folder), "FOLDER"), refused=True)
 
 
 def complaints(specimen: Specimen, outcome: Outcome) -> list[str]:

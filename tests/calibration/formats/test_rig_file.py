@@ -311,7 +311,7 @@ def test_cameras_that_are_not_chosen_may_be_of_no_use(tmp_path: Path) -> None:
     cameras = {"0": left, "1": {**right, "name": "1", "rotation_count": 1}, "2": right, "4": unknown}
     array.write_text(tomli_w.dumps({**tables, "cameras": cameras}), encoding="utf-8")
     assert read_rig(array, ReadOptions(names=("left", "right"))).right.name == "right"
-    refused = {("left", "1"): "90 degrees", ("left", "4"): r"\[4\] matrix must be", ("left", "left"): "named twice"}
+    refused = {("left", "1"): "90 degrees", ("left", "4"): r"\[4\] is not calibrated", ("left", "left"): "named twice"}
     for names, told in refused.items():
         with pytest.raises(FileFormatError, match=told):
             read_rig(array, ReadOptions(names=names))

@@ -44,7 +44,8 @@ BoardText = Annotated[
         "--board",
         metavar="BOARD",
         show_default=False,
-        help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100.",
+        help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
+        "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
     ),
 ]
 Intrinsics = Annotated[
