@@ -95,13 +95,13 @@ def volume_points_m(rig: Rig, distance_m: float) -> Floats:
     for share in (1.0, 0.8, 0.64, 0.5, 0.4, 0.3, 0.2):
         offsets = share * unit * VOLUME_M
         points = center + offsets @ np.stack([right, down, ahead])
-        seen = np.all([_in_view(camera, points) for camera in rig.cameras], axis=0)
+        seen = np.all([in_view(camera, points) for camera in rig.cameras], axis=0)
         if seen.mean() > 0.7:
             return np.asarray(points[seen])
     return np.asarray(points[seen])
 
 
-def _in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which points a camera sees, (N,); the angle is bounded too, since a lens polynomial folds back far outside."""
     x = camera.to_camera(points_m)
     px = camera.project(points_m)

@@ -7,7 +7,7 @@ from config.arrays import Floats, Ints
 MIN_GAP = 1.5  # periods between two frames, from which on one is missing
 MAX_GAP = 4.5  # median periods, up to which the number of missing frames follows from the length of a gap
 PHASE_GAIN = 0.1  # by how much of a stamp's deviation the expected times move
-MAX_JITTER = 0.27  # periods, RMS, beyond which stamps follow no fixed rate; at random they deviate by 0.29
+MAX_JITTER = 0.23  # periods, RMS, beyond which stamps follow no fixed rate; at random they deviate by 0.29
 
 
 def frame_period_s(seconds: Floats) -> float:

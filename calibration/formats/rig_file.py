@@ -18,7 +18,7 @@ from calibration.formats.rig_toml import (
 )
 from calibration.formats.rig_toml import read_rig as read_native
 from config.errors import FileFormatError
-from config.files import atomic_write
+from config.files import atomic_write, written_together
 
 FORMATS = ("toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys")
 WITHOUT_FISHEYE = ("easymocap", "qualisys")
@@ -135,6 +135,7 @@ def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
         texts = {path: opencv_text(rig, suffix)}
     else:
         texts = {path: {"caliscope": caliscope_text, "kalibr": kalibr_text, "qualisys": qualisys_text}[form](rig)}
-    for file, text in texts.items():
-        atomic_write(file, text)
+    with written_together():
+        for file, text in texts.items():
+            atomic_write(file, text)
     return list(texts)

@@ -72,7 +72,7 @@ def pixel_findings(solution: RigSolution) -> QualityReport:
     rms, monocular = solution.rms_px, solution.rig.is_monocular
     sigma = float(np.mean(solution.sigma_px[:1] if monocular else solution.sigma_px))
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
-    text = f"corners are {rms:.2f} px from where they should be (RMS), {sigma:.2f} px along each axis by their own noise"
+    text = f"corners are {rms:.2f} px from where they should be (RMS reprojection error); they were found to {sigma:.2f} px"
     grade = graded(rms / scale, RMS_PX)
     fix = "" if grade is Grade.PASS else "are rows, columns and the board right, the pictures sharp and the board held still?"
     findings = [Finding(grade, text, fix)]
@@ -125,7 +125,8 @@ def size_findings(solution: RigSolution) -> QualityReport:
         return QualityReport((scale,))
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
     bias = edges.true_m / solution.board.square_m - 1.0
-    text = f"{board.sides_words} measure {mean:.2f} +- {sigma:.2f} mm, with a bias of {100.0 * bias + 0.0:+.2f} %"
+    measured = f"{mean:.2f} +- {sigma:.2f} mm ({100.0 * bias + 0.0:+.2f} %)"
+    text = f"{board.sides_words} measure {measured} by both cameras"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     grade = graded(max(abs(bias) - margin, 0.0), BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"

@@ -1,7 +1,7 @@
 """A recording: one source or two and their timestamps, read as pairs of blobs through the detectors of live capture."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,8 @@ class RecordingSpec:
 
     left, right: video files or folders of images, right None for one camera; or left the folder of a session, right None;
     timestamps: CSV, or None to count frames; fps: overrides the videos' own; background_s: seconds without the performer, or None
-    to estimate the background from the recording itself; column: of the timestamps, for one camera of two.
+    to estimate the background from the recording itself; column: of the timestamps, for one camera of two; frame_times: in place
+    of timestamps, those of either camera's own frames, (N,) each [s].
     """
 
     left: str
@@ -43,6 +44,7 @@ class RecordingSpec:
     fps: float | None = None
     background_s: tuple[float, float] | None = None
     column: int = 0
+    frame_times: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
 
 class CaptureRecording:
@@ -69,9 +71,11 @@ class CaptureRecording:
         first = self._open()
         for source in first:
             source.close()
-        if self._session is None:
+        if self._session is None and spec.frame_times is None:
             _check_alike(first, self._stamps)
-        self._own_times = any(source.stamp is Stamp.CONTAINER for source in first)
+        for source, times in zip(first, spec.frame_times or (), strict=False):
+            _check_times(source, times)
+        self._own_times = spec.frame_times is not None or any(source.stamp is Stamp.CONTAINER for source in first)
         self.polled = self._take_polled_times(first)
         self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
@@ -101,7 +105,7 @@ class CaptureRecording:
             return session_videos(self._session)
         names = [name for name in (self.spec.left, self.spec.right) if name is not None]
         stamps = self._stamps
-        columns = [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
+        columns = self.spec.frame_times or [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
         first = self.spec.column if len(names) == 1 else 0
         return tuple(open_source(name, c, self.spec.fps, columns[first + c]) for c, name in enumerate(names))
 
@@ -230,6 +234,14 @@ def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
         raise SourceError(
             f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; "
             "they must be as many: do the stamps belong to these videos?"
+        )
+
+
+def _check_times(source: Source, times: Floats) -> None:
+    """Raise SourceError unless a source has as many frames as times."""
+    if source.n_frames is not None and abs(source.n_frames - len(times)) > 2:
+        raise SourceError(
+            f"{source.name}: {source.n_frames} frames, and {len(times)} times of them; do the times belong to this video?"
         )
 
 

@@ -94,25 +94,27 @@ def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | No
     import av
 
     try:
-        with av.open(str(file)) as container:
+        with av.open(str(file.absolute())) as container:  # a colon in a mere name would be of a protocol
             stream = container.streams.video[0]
-            ticks = sorted(packet.pts for packet in container.demux(stream) if packet.pts is not None)
-            unit_s, n_announced = float(stream.time_base or 0.0), stream.frames
+            found = [(packet.pts, packet.is_discard) for packet in container.demux(stream) if packet.size]
+            unit_s, n_frames = float(stream.time_base or 0.0), stream.frames
     except (av.FFmpegError, OSError, IndexError, ValueError):
         return None
-    times_s = unit_s * (np.array(ticks, np.float64) - ticks[0]) if ticks else np.zeros(0)
-    if len(times_s) < 2 or unit_s <= 0.0 or not (np.diff(times_s) > 0.0).all():
+    # What an edit list leaves out, as of a film that was trimmed on a phone, is decoded but not shown.
+    shown = [tick for tick, is_left_out in found if not is_left_out]
+    ticks = sorted(tick for tick in shown if tick is not None)
+    if len(ticks) < 2 or len(ticks) < len(shown) or unit_s <= 0.0:
+        return None
+    times_s = _without_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
+    if not (np.diff(times_s) > 0.0).all():
         return None
     times_s.setflags(write=False)
-    return ContainerTimes(times_s, n_announced or len(times_s))
+    return ContainerTimes(times_s, n_frames - (len(found) - len(shown)) if n_frames else len(times_s))
 
 
-def uneven_times(file: Path, fps: float) -> ContainerTimes | None:
-    """Return the times that a video holds where its frames are not evenly at a rate [Hz]; None: they are, or it holds none."""
-    times = presentation_times(file)
-    if times is None or np.abs(times.seconds * fps - np.arange(len(times.seconds))).max() < MAX_UNEVEN:
-        return None
-    return times
+def is_even(times: ContainerTimes, fps: float) -> bool:
+    """Return whether the frames of a video are evenly at a rate [Hz]."""
+    return bool(np.abs(times.seconds * fps - np.arange(len(times.seconds))).max() < MAX_UNEVEN)
 
 
 def is_video_stamps(file: Path) -> bool:

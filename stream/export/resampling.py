@@ -18,7 +18,8 @@ MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
 def evenly_timed(take: Take, fps: float | None = None) -> Take:
     """Resample to equal steps: rotations along the shortest arc, positions linearly.
 
-    fps: frames a second; None: the recorded rate (`frame_period_s`). A frame has the state of its nearest neighbour in time; next
+    fps: frames a second; None: the recorded rate (`frame_period_s`). The last frame is the one nearest to the take's end, where
+    the pose is held. A frame has the state of its nearest neighbour in time; next
     to a lost frame it has the pose of the other neighbour. In a gap of the recording it is coasting, in one longer than
     MAX_BRIDGE_S lost. Markers are interpolated between neighbouring frames that both have them, so their gaps remain. An evenly
     timed take is unchanged up to rounding.
@@ -27,8 +28,7 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         return take
     recorded_s = frame_period_s(take.seconds)
     period_s = recorded_s if fps is None else 1.0 / fps
-    # The tolerance keeps the last frame in spite of rounding.
-    count = round(float(take.seconds[-1]) / period_s) if fps is None else int(float(take.seconds[-1]) / period_s + 1e-6)
+    count = round(float(take.seconds[-1]) / period_s)
     seconds = take.seconds[0] + np.arange(count + 1) * period_s
     after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
     gap_s = take.seconds[after] - take.seconds[after - 1]

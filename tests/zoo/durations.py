@@ -59,7 +59,7 @@ class Durations:
 def lengths_of(folder: Path, videos: list[Path], timestamps: Path | None) -> Durations:
     """Replay two videos and return how long all is that becomes of it."""
     mcap, report = folder / "walk.mcap", folder / "walk.json"
-    result = replay(folder, videos, "--record", mcap, "--report", report, timestamps=timestamps)
+    result = replay(videos, "--record", mcap, "--report", report, timestamps=timestamps)
     assert result.status == 0, result.err
     recording = open_recording(mcap)
     captured = [pose.t_capture_ns for pose in recording.poses]
@@ -139,6 +139,12 @@ def _csv(file: Path) -> Length:
     return Length(seconds[-1] - seconds[0])
 
 
+def _mcap(file: Path) -> Length:
+    """Read the times of the poses."""
+    poses = open_recording(file).poses
+    return Length(1e-9 * (poses[-1].t_capture_ns - poses[0].t_capture_ns))
+
+
 def _gltf(file: Path) -> Length:
     """Read the times of the keys; a player begins at 0."""
     content = parsed(file.read_bytes())
@@ -147,7 +153,7 @@ def _gltf(file: Path) -> Length:
 
 
 READERS: dict[str, Callable[[Path], Length]] = {
-    "bvh": _bvh, "trc": _trc, "c3d": _c3d, "csv": _csv, "markers": _csv, "glb": _gltf, "vrma": _gltf,
+    "bvh": _bvh, "trc": _trc, "c3d": _c3d, "csv": _csv, "markers": _csv, "glb": _gltf, "vrma": _gltf, "mcap": _mcap,
 }  # fmt: skip
 
 

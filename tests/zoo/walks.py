@@ -19,6 +19,10 @@ from tests.tools.commands.walked import CLIP, Walked, ended, made_walk
 
 Image = NDArray[np.uint8]
 MS = Fraction(1, 1000)
+CODING = {
+    "libx264": {"bf": "2", "crf": "12", "preset": "veryfast"},
+    "libx265": {"crf": "12", "preset": "veryfast", "x265-params": "bframes=2:log-level=error"},
+}
 
 
 @cache
@@ -82,7 +86,7 @@ def write_coded(
     """Write a video of B-frames as phones and recorders do. rate: as announced; rotation_deg: how players are to turn it."""
     height, width = images[0].shape[:2]
     with av.open(str(file), "w") as container:
-        stream = container.add_stream(codec, rate=rate, options={"bf": "2", "crf": "12", "preset": "veryfast"})
+        stream = container.add_stream(codec, rate=rate, options=CODING[codec])
         stream.width, stream.height, stream.pix_fmt = width, height, pixels
         tick = Fraction(1, 90_000)
         stream.codec_context.time_base = tick
@@ -107,7 +111,7 @@ def turn_in_container(file: Path, degrees: int) -> None:
     file.write_bytes(data)
 
 
-def replay(folder: Path, videos: Sequence[Path], *more: object, **changed: object) -> Result:
+def replay(videos: Sequence[Path], *more: object, **changed: object) -> Result:
     """Run `duocap replay` of two videos; changed: options in place of the walk's, such as rig and timestamps."""
     given: dict[str, object] = {"timestamps": None, "rig": "rig.toml"} | changed
     words = walk().replay_words(*more, "--set", f"stream.address={free_address()}", "--set", "stream.service=", **given)

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from tools.calibrate.board.found import BoardSearch
-from tools.calibrate.outcome import check_report, picture_of, print_report
+from tools.calibrate.outcome import picture_of, print_report, write_outcome
 from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
 
 Tell = Callable[[str], None]
@@ -116,19 +117,25 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     ):
         tell(line)
     print_report(report, tell)
-    picture = picture_of(report, task.picture, task.out)
-    if picture is not None:
-        from calibration.quality.rig_picture import draw_rig
-
-        draw_rig(solution, report, picture)
-        tell(f"picture: {picture}")
+    picture, error = picture_of(report, task.picture, task.out), None
+    draw, write = partial(_draw, solution, report), partial(_write, solution, report, task)
     try:
-        check_report(report, task.out)
-    except CalibrationError as error:
-        return Calibrated(solution, report, picture, error)
+        write_outcome(report, task.out, task.picture, draw, write, tell)
+    except CalibrationError as failed:
+        error = failed
+    return Calibrated(solution, report, picture, error)
+
+
+def _draw(solution: RigSolution, report: QualityReport, file: Path) -> None:
+    """Draw the verdict."""
+    from calibration.quality.rig_picture import draw_rig
+
+    draw_rig(solution, report, file)
+
+
+def _write(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
+    """Write the rig with its verdict."""
     write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
-    tell(f"written to {task.out}")
-    return Calibrated(solution, report, picture)
 
 
 def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:

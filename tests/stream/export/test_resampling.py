@@ -91,7 +91,7 @@ def test_lost_poses_do_not_pull_at_their_neighbours() -> None:
 def test_a_rate_that_was_asked_for(fps: float) -> None:
     motion = take(31, np.arange(31) / 30.0)
     even = evenly_timed(motion, fps)
-    assert len(even) == int(fps + 1e-6) + 1 and even.seconds[-1] <= 1.0 + 1e-9
+    assert len(even) == round(fps) + 1 and abs(even.seconds[-1] - 1.0) <= 0.5 / fps
     np.testing.assert_allclose(np.diff(even.seconds), 1.0 / fps)
     np.testing.assert_allclose(even.root_m[10], motion.root_m[0] + (motion.root_m[-1] - motion.root_m[0]) * 10 / fps, atol=1e-9)
 
