@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
@@ -72,7 +72,8 @@ def settings_for(settings: SolveSettings, seen: Visibility) -> SolveSettings:
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from.
+    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; local_energy:
+    at the minimum without a pose model.
     """
 
     state: BodyState
@@ -81,6 +82,15 @@ class Estimate:
     energy: float
     anew: bool
     frame: MarkerFrame | None = None
+    local_energy: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorMemory:
+    """What an estimator goes on from: the last poses, and what the search found last."""
+
+    history: MotionHistory
+    search: tuple[Ints | None, float]
 
 
 class Estimator:
@@ -149,10 +159,11 @@ class Estimator:
             problem = self._problem(used, prior, observations)
             solution = self._solve(problem, root)
             root = (solution.rotation, solution.position_m)
+        local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and visibility(frame) is Visibility.SOME:
             solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
         state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame)
+        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame, local_energy)
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
@@ -166,6 +177,15 @@ class Estimator:
         hidden = None if estimate.frame is None else self.filler.hidden(estimate.frame)
         if estimate.frame is not None and hidden is not None:
             self.filler.judge(*self._solved_without(self.filler, hidden, estimate.frame, estimate), estimate.frame, hidden)
+
+    @property
+    def memory(self) -> EstimatorMemory:
+        """What the next frame is solved from; a pose model's memory is its own."""
+        return EstimatorMemory(self.history, self._search.memory)
+
+    @memory.setter
+    def memory(self, memory: EstimatorMemory) -> None:
+        self.history, self._search.memory = memory.history, memory.search
 
     def forget(self) -> None:
         """Forget all frames."""

@@ -6,7 +6,7 @@ import pytest
 from config.errors import DatabaseError
 from database.build import left_out_ranges, parse_leave_out
 from tools.evaluate.protocol import named_clip, set_clip
-from tools.evaluate.sets import QUICK, TEST, TUNING, left_out_of_sets, person, set_of, stems_of, people_of_test
+from tools.evaluate.sets import QUICK, TEST, TUNING, left_out_of_sets, people_of_test, person, set_of, stems_of
 
 
 def test_nobody_of_the_test_set_is_in_the_tuning_set_or_in_the_database() -> None:

@@ -1,0 +1,221 @@
+"""Rival labels over time: labellings that may be right instead of the followed one, each with its own poses, until one is settled.
+
+A marker that is seen again, or that passes near another, may be labelled wrongly, and one frame does not tell: its energy is low
+as soon as the pose has gone where the labels lead. The frames after it do. So other labels are followed as well, each from its
+own history, and their energies are summed, older ones fading. Where a rival's sum is less by a margin, it is followed instead.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.camera import Rig
+from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.stereo.labels import ExpectedMarkers, label
+from config.arrays import Bools, Floats
+from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
+from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory, exchange_labels
+
+MAX_RIVALS = 3  # followed beside the labels that are published
+MAX_AGE_S = 0.5  # for which a rival is followed
+MAX_NEW = 3  # other labels that are tried in one frame
+FADING = 0.9  # share of the sum of energies that is left after a frame
+MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
+MARGIN = 10.0  # by which a rival's sum must be less
+HOPELESS = 120.0  # by which a rival's sum may be more
+SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
+REACH_M = 0.5  # farthest that a marker seen again may be from where it was expected
+LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
+NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
+REST_S = 0.5  # for which two markers that stay near each other are not tried again
+POINT_SIGMA_M = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMemory:
+    """What a labelling of the past frames has led to."""
+
+    estimator: EstimatorMemory
+    labeller: LabellerMemory
+    sigma_m: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One labelling of a frame. memory: before the frame; energy: sum; since_ns: when it began; same: frames with equal labels."""
+
+    memory: LabelMemory
+    frame: MarkerFrame
+    estimate: Estimate | None
+    energy: float
+    since_ns: int
+    same: int = 0
+
+
+class Rivals:
+    """Follows rival labels of one subject; estimate: solves a frame, None where its fit is implausible.
+
+    switches: how often a rival was right; solved: frames of rivals that were solved.
+    """
+
+    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
+        self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+        self.switches = self.solved = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all frames."""
+        self._rivals: list[Contender] = []  # with the memory after the last frame
+        self._energy = 0.0
+        self._seen: Bools | None = None
+        self._tried_ns: dict[tuple[int, int], int] = {}
+
+    def best(
+        self, pair: PairedBlobs, points: Points, frame: MarkerFrame, estimate: Estimate | None
+    ) -> tuple[MarkerFrame, Estimate | None]:
+        """Return the labels to follow and their estimate; those given, or a rival's.
+
+        The estimator and the labeller then remember what led to them. points: of the pair.
+        """
+        if not frame.valid.any():
+            self.forget()
+            return frame, estimate
+        filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
+        contenders = self._contenders(pair, points, frame, estimate)
+        chosen = self._chosen(contenders)
+        first = contenders[chosen]
+        others = [other for n, other in enumerate(contenders) if n != chosen]
+        self._rivals = [self._followed(other) for other in self._kept(first, others)]
+        self._recall(first.memory)
+        self._estimator.filler = filler
+        self._energy, self._seen = first.energy, first.frame.seen.any(axis=0)
+        self.switches += chosen > 0
+        return first.frame, first.estimate
+
+    def _contenders(self, pair: PairedBlobs, points: Points, frame: MarkerFrame, estimate: Estimate | None) -> list[Contender]:
+        """Return the followed labels, the rivals so far in this frame, and new ones."""
+        memory, t_ns = self._memory(None), frame.t_capture_ns
+        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(estimate), t_ns)
+        known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
+        self._recall(memory)
+        for other in self._others(frame) if self._seen is not None and estimate is not None else []:
+            if any(_same_labels(other, each.frame) for each in known):
+                continue
+            solved = self._solved(other)
+            known.append(Contender(memory, other, solved, FADING * self._energy + _counted(solved), t_ns))
+        return known
+
+    def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
+        """Return a rival in the next frame, labelled by its own prediction."""
+        self._recall(rival.memory)
+        last, predicted = self._estimator.history.last, self._estimator.predict(pair.t_capture_ns)
+        assert last is not None and predicted is not None
+        ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
+        expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
+        frame = label(pair, points, self._rig, expected)
+        estimate = self._solved(frame)
+        same = rival.same + 1 if _same_labels(frame, leading) else 0
+        energy = FADING * rival.energy + _counted(estimate)
+        return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
+
+    def _solved(self, frame: MarkerFrame) -> Estimate | None:
+        """Solve a frame of a rival."""
+        self.solved += 1
+        return self._estimate(frame, None, None)
+
+    def _chosen(self, contenders: list[Contender]) -> int:
+        """Return the number of the labels to follow: the first unless others have a pose and less energy by a margin."""
+        least = min((other.energy, n) for n, other in enumerate(contenders) if n == 0 or other.estimate is not None)[1]
+        return least if contenders[least].energy < contenders[0].energy - MARGIN else 0
+
+    def _kept(self, first: Contender, others: list[Contender]) -> list[Contender]:
+        """Return the rivals to follow on: the likeliest of those that are not settled."""
+        t_ns = first.frame.t_capture_ns
+        open_ones = [
+            other
+            for other in others
+            if other.estimate is not None
+            and other.same < SAME_FRAMES
+            and other.energy < first.energy + HOPELESS
+            and (t_ns - other.since_ns) * 1e-9 < MAX_AGE_S
+        ]
+        return sorted(open_ones, key=lambda other: other.energy)[:MAX_RIVALS]
+
+    def _followed(self, rival: Contender) -> Contender:
+        """Return a rival with the memory after its frame."""
+        assert rival.estimate is not None
+        self._recall(rival.memory)
+        self._estimator.accept(rival.estimate)
+        self._labeller.remember(rival.frame, rival.estimate.marker_m)
+        return replace(rival, memory=self._memory(rival.estimate.near.sigma_m))
+
+    def _memory(self, sigma_m: Floats | None) -> LabelMemory:
+        """Return what estimator and labeller remember."""
+        return LabelMemory(self._estimator.memory, self._labeller.memory, sigma_m)
+
+    def _recall(self, memory: LabelMemory) -> None:
+        """Let estimator and labeller remember a labelling's past."""
+        self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
+
+    def _others(self, frame: MarkerFrame) -> list[MarkerFrame]:
+        """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
+        expected, seen = self._labeller.predicted, self._seen
+        if expected is None or seen is None:
+            return []
+        cost = _costs(frame, expected)
+        found = [*self._for_returned(frame, cost, ~seen), *self._for_near(frame, cost)]
+        return [exchange_labels(frame, a, b) for _, a, b in sorted(found)[:MAX_NEW]]
+
+    def _for_returned(self, frame: MarkerFrame, cost: Floats, unseen: Bools) -> list[tuple[float, int, int]]:
+        """Return exchanges of the label of a marker that was not seen in the last frame."""
+        found = []
+        hidden = ~frame.seen.any(axis=0)
+        for back in np.flatnonzero(frame.valid & unseen):
+            for other in np.flatnonzero(frame.valid | hidden):
+                if other != back:
+                    more = _more(cost, hidden, int(back), int(other))
+                    if more < LIKELY:
+                        found.append((more, int(back), int(other)))
+        return found
+
+    def _for_near(self, frame: MarkerFrame, cost: Floats) -> list[tuple[float, int, int]]:
+        """Return exchanges of the labels of two markers that are near each other."""
+        shown, t_ns, found = np.flatnonzero(frame.valid), frame.t_capture_ns, []
+        for n, a in enumerate(shown):
+            for b in shown[n + 1 :]:
+                pair = int(a), int(b)
+                if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > NEAR_M:
+                    continue
+                rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
+                more = _more(cost, ~frame.valid, *pair)
+                if rested and more < NEAR_LIKELY:
+                    self._tried_ns[pair] = t_ns
+                    found.append((more, *pair))
+        return found
+
+
+def _counted(estimate: Estimate | None) -> float:
+    """Return what a frame adds to the sum of energies."""
+    return MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)
+
+
+def _costs(frame: MarkerFrame, expected: ExpectedMarkers) -> Floats:
+    """Return -2 ln of the density of every point under every marker, but for a constant: (M, M), inf beyond REACH_M.
+
+    Row: whose label it would have; column: whose it has.
+    """
+    apart_m = np.linalg.norm(expected.point_m[:, None] - frame.point_m[None], axis=2)
+    variance = expected.sigma_m[:, None] ** 2 + POINT_SIGMA_M**2
+    return np.where((apart_m < REACH_M) & frame.valid[None], apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
+
+
+def _more(cost: Floats, hidden: Bools, a: int, b: int) -> float:
+    """Return by how much the labels of a frame are less likely with those of a and b exchanged; b may be hidden."""
+    if hidden[b]:
+        return float(cost[b, a] - min(cost[a, a], 1e6))
+    return float(cost[a, b] + cost[b, a] - min(cost[a, a], 1e6) - min(cost[b, b], 1e6))
+
+
+def _same_labels(first: MarkerFrame, second: MarkerFrame) -> bool:
+    """Return whether two frames of one pair have the same labels."""
+    return bool((first.seen == second.seen).all() and (first.image_px == second.image_px).all())
