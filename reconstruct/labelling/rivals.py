@@ -1,4 +1,4 @@
-"""Rival labels over time: labellings that may be right instead of the followed one, each with its own poses, until one is settled.
+"""Rival labels over time: labellings that may be right instead of the followed one, each with poses of its own, until settled.
 
 A marker that is seen again, or that passes near another, may be labelled wrongly, and one frame does not tell: its energy is low
 as soon as the pose has gone where the labels lead. The frames after it do. So other labels are followed as well, each from its
@@ -11,24 +11,26 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
-from capture.stereo.labels import ExpectedMarkers, label
-from config.arrays import Bools, Floats
+from capture.stereo.labels import ExpectedMarkers, label, marker_frame
+from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory, exchange_labels
+from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
 MAX_RIVALS = 3  # followed beside the labels that are published
 MAX_AGE_S = 0.5  # for which a rival is followed
 MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
-MARGIN = 10.0  # by which a rival's sum must be less
+MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
-REACH_M = 0.5  # farthest that a marker seen again may be from where it was expected
+REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
 LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
 REST_S = 0.5  # for which two markers that stay near each other are not tried again
 POINT_SIGMA_M = 0.02
+
+Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,10 @@ class LabelMemory:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One labelling of a frame. memory: before the frame; energy: sum; since_ns: when it began; same: frames with equal labels."""
+    """One labelling of a frame.
+
+    memory: before the frame; energy: the sum; since_ns: when it began; same: frames in a row with the labels that are followed.
+    """
 
     memory: LabelMemory
     frame: MarkerFrame
@@ -88,7 +93,7 @@ class Rivals:
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
         self._recall(first.memory)
         self._estimator.filler = filler
-        self._energy, self._seen = first.energy, first.frame.seen.any(axis=0)
+        self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
         self.switches += chosen > 0
         return first.frame, first.estimate
 
@@ -98,7 +103,7 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        for other in self._others(frame) if self._seen is not None and estimate is not None else []:
+        for other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
                 continue
             solved = self._solved(other)
@@ -157,41 +162,66 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, frame: MarkerFrame) -> list[MarkerFrame]:
+    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
         expected, seen = self._labeller.predicted, self._seen
-        if expected is None or seen is None:
+        if expected is None or seen is None or not len(points.point_m):
             return []
-        cost = _costs(frame, expected)
-        found = [*self._for_returned(frame, cost, ~seen), *self._for_near(frame, cost)]
-        return [exchange_labels(frame, a, b) for _, a, b in sorted(found)[:MAX_NEW]]
+        choice, cost = _choice(frame, points), _costs(points, expected)
+        hidden = np.asarray(~frame.seen.any(axis=0))
+        found = [*_of_loose_points(choice, cost, hidden, seen), *self._of_near_points(frame, choice, cost)]
+        found.sort(key=lambda other: other[0])
+        return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
-    def _for_returned(self, frame: MarkerFrame, cost: Floats, unseen: Bools) -> list[tuple[float, int, int]]:
-        """Return exchanges of the label of a marker that was not seen in the last frame."""
-        found = []
-        hidden = ~frame.seen.any(axis=0)
-        for back in np.flatnonzero(frame.valid & unseen):
-            for other in np.flatnonzero(frame.valid | hidden):
-                if other != back:
-                    more = _more(cost, hidden, int(back), int(other))
-                    if more < LIKELY:
-                        found.append((more, int(back), int(other)))
-        return found
-
-    def _for_near(self, frame: MarkerFrame, cost: Floats) -> list[tuple[float, int, int]]:
-        """Return exchanges of the labels of two markers that are near each other."""
-        shown, t_ns, found = np.flatnonzero(frame.valid), frame.t_capture_ns, []
+    def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
+        """Return the labels of two markers that are near each other exchanged."""
+        shown, t_ns, found = np.flatnonzero(choice >= 0), frame.t_capture_ns, []
         for n, a in enumerate(shown):
             for b in shown[n + 1 :]:
                 pair = int(a), int(b)
                 if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > NEAR_M:
                     continue
                 rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
-                more = _more(cost, ~frame.valid, *pair)
+                more, other = _exchanged(choice, cost, *pair)
                 if rested and more < NEAR_LIKELY:
                     self._tried_ns[pair] = t_ns
-                    found.append((more, *pair))
+                    found.append((more, other))
         return found
+
+
+def _choice(frame: MarkerFrame, points: Points) -> Ints:
+    """Return the point of every marker of a frame, (M,), -1 for none."""
+    same = frame.valid[:, None] & (frame.point_m[:, None] == points.point_m[None]).all(axis=2)
+    return np.asarray(np.where(same.any(axis=1), same.argmax(axis=1), -1))
+
+
+def _of_loose_points(choice: Ints, cost: Floats, hidden: Bools, seen: Bools) -> list[Labels]:
+    """Return other labels of points that have none, or that of a marker that was not seen in the last frame.
+
+    choice: point of every marker, (M,); cost: (M, P); hidden: now, (M,); seen: in the last frame, (M,).
+    """
+    found = []
+    for point in range(cost.shape[1]):
+        owners = np.flatnonzero(choice == point)
+        if len(owners) and seen[owners[0]]:
+            continue
+        candidates = np.flatnonzero(hidden & np.isfinite(cost[:, point]))
+        usual = cost[owners[0], point] if len(owners) else cost[candidates, point].min(initial=np.inf)
+        for m in candidates:
+            other = np.where(choice == point, -1, choice)
+            other[m] = point
+            found.append((float(cost[m, point] - min(usual, 1e6)), other))
+        for a in owners:
+            found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero(choice >= 0) if b != a]
+    return [other for other in found if other[0] < LIKELY]
+
+
+def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
+    """Return the labels with those of two markers exchanged, and by how much less likely they are."""
+    other = choice.copy()
+    other[[a, b]] = choice[[b, a]]
+    now = min(float(cost[a, choice[a]] + cost[b, choice[b]]), 1e6)
+    return float(cost[a, choice[b]] + cost[b, choice[a]]) - now, other
 
 
 def _counted(estimate: Estimate | None) -> float:
@@ -199,21 +229,11 @@ def _counted(estimate: Estimate | None) -> float:
     return MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)
 
 
-def _costs(frame: MarkerFrame, expected: ExpectedMarkers) -> Floats:
-    """Return -2 ln of the density of every point under every marker, but for a constant: (M, M), inf beyond REACH_M.
-
-    Row: whose label it would have; column: whose it has.
-    """
-    apart_m = np.linalg.norm(expected.point_m[:, None] - frame.point_m[None], axis=2)
+def _costs(points: Points, expected: ExpectedMarkers) -> Floats:
+    """Return -2 ln of the density of every point under every marker, but for a constant: (M, P), inf beyond REACH_M."""
+    apart_m = np.linalg.norm(expected.point_m[:, None] - points.point_m[None], axis=2)
     variance = expected.sigma_m[:, None] ** 2 + POINT_SIGMA_M**2
-    return np.where((apart_m < REACH_M) & frame.valid[None], apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
-
-
-def _more(cost: Floats, hidden: Bools, a: int, b: int) -> float:
-    """Return by how much the labels of a frame are less likely with those of a and b exchanged; b may be hidden."""
-    if hidden[b]:
-        return float(cost[b, a] - min(cost[a, a], 1e6))
-    return float(cost[a, b] + cost[b, a] - min(cost[a, a], 1e6) - min(cost[b, b], 1e6))
+    return np.where(apart_m < REACH_M, apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
 
 
 def _same_labels(first: MarkerFrame, second: MarkerFrame) -> bool:
