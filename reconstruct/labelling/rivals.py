@@ -21,6 +21,7 @@ MAX_AGE_S = 0.5  # for which a rival is followed
 MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
+PRIOR, MOST_PRIOR = 0.5, 30.0  # share of what makes other labels less likely that is added to their energy
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
@@ -103,11 +104,12 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        for other in self._others(pair, points, frame):
+        for more, other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
                 continue
             solved = self._solved(other)
-            known.append(Contender(memory, other, solved, FADING * self._energy + _counted(solved), t_ns))
+            energy = FADING * self._energy + _counted(solved) + PRIOR * min(max(more, 0.0), MOST_PRIOR)
+            known.append(Contender(memory, other, solved, energy, t_ns))
         return known
 
     def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
@@ -162,7 +164,7 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[tuple[float, MarkerFrame]]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
         expected, seen = self._labeller.predicted, self._seen
         if expected is None or seen is None or not len(points.point_m):
@@ -171,7 +173,7 @@ class Rivals:
         hidden = np.asarray(~frame.seen.any(axis=0))
         found = [*_of_loose_points(choice, cost, hidden, seen), *self._of_near_points(frame, choice, cost)]
         found.sort(key=lambda other: other[0])
-        return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
+        return [(more, marker_frame(pair, points, self._rig, other, expected)) for more, other in found[:MAX_NEW]]
 
     def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""
