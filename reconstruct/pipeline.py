@@ -149,10 +149,11 @@ class Pipeline:
         t2 = self.clock()
         frame = self._false_detections.agreed(frame)
         estimate = self._estimate(frame, start)
+        proposed = None
         if estimate is not None and start is None:
-            frame, estimate = self._alternatives.best(frame, estimate)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate)
         if start is None and expected is not None:
-            frame, estimate = self._rivals.best(pair, points, frame, estimate)
+            frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:
             self._rivals.forget()
         self.markers = frame

@@ -14,6 +14,7 @@ from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import ExpectedMarkers, label, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
+from reconstruct.labelling.alternatives import Solved
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
 MAX_RIVALS = 3  # followed beside the labels that are published
@@ -21,7 +22,9 @@ MAX_AGE_S = 0.5  # for which a rival is followed
 MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
-PRIOR, MOST_PRIOR = 0.5, 30.0  # share of what makes other labels less likely that is added to their energy
+PRIOR, MOST_PRIOR = 0.0, 30.0  # share of what makes other labels less likely that is added to their energy
+LIKENESS, MOST_SQUARED = 0.3, 100.0  # share of the nearest example's squared distance, and as how much more counts
+LEFT_OVER = 6.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
@@ -31,6 +34,7 @@ NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and ho
 REST_S = 0.5  # for which two markers that stay near each other are not tried again
 POINT_SIGMA_M = 0.02
 
+Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
 
 
@@ -76,18 +80,17 @@ class Rivals:
         self._seen: Bools | None = None
         self._tried_ns: dict[tuple[int, int], int] = {}
 
-    def best(
-        self, pair: PairedBlobs, points: Points, frame: MarkerFrame, estimate: Estimate | None
-    ) -> tuple[MarkerFrame, Estimate | None]:
-        """Return the labels to follow and their estimate; those given, or a rival's.
+    def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
+        """Return the labels to follow and their estimate; the leading ones, or a rival's.
 
-        The estimator and the labeller then remember what led to them. points: of the pair.
+        The estimator and the labeller then remember what led to them. points: of the pair; proposed: other labels to follow.
         """
+        frame, estimate = leading
         if not frame.valid.any():
             self.forget()
             return frame, estimate
         filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
-        contenders = self._contenders(pair, points, frame, estimate)
+        contenders = self._contenders(pair, points, leading, proposed)
         chosen = self._chosen(contenders)
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
@@ -98,19 +101,30 @@ class Rivals:
         self.switches += chosen > 0
         return first.frame, first.estimate
 
-    def _contenders(self, pair: PairedBlobs, points: Points, frame: MarkerFrame, estimate: Estimate | None) -> list[Contender]:
+    def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
+        frame, estimate = leading
         memory, t_ns = self._memory(None), frame.t_capture_ns
-        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(estimate), t_ns)
+        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
+        if proposed is not None and not any(_same_labels(proposed[0], each.frame) for each in known):
+            known.append(Contender(memory, *proposed, leader.energy, t_ns))
         for more, other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
                 continue
             solved = self._solved(other)
-            energy = FADING * self._energy + _counted(solved) + PRIOR * min(max(more, 0.0), MOST_PRIOR)
+            energy = FADING * self._energy + _counted(other, solved) + PRIOR * min(max(more, 0.0), MOST_PRIOR)
             known.append(Contender(memory, other, solved, energy, t_ns))
-        return known
+        return known if len(known) == 1 else [self._with_likeness(each) for each in known]
+
+    def _with_likeness(self, contender: Contender) -> Contender:
+        """Add to the energy how far the nearest example is from the labelled points."""
+        if contender.estimate is None:
+            return contender
+        root = (contender.estimate.state.rotation, contender.estimate.state.position_m)
+        squared, _ = self._estimator.likeness.nearest(self._estimator.query(contender.frame, root, None))
+        return replace(contender, energy=contender.energy + LIKENESS * min(squared, MOST_SQUARED))
 
     def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""
@@ -122,7 +136,7 @@ class Rivals:
         frame = label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
-        energy = FADING * rival.energy + _counted(estimate)
+        energy = FADING * rival.energy + _counted(frame, estimate)
         return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
 
     def _solved(self, frame: MarkerFrame) -> Estimate | None:
@@ -226,9 +240,10 @@ def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
     return float(cost[a, choice[b]] + cost[b, choice[a]]) - now, other
 
 
-def _counted(estimate: Estimate | None) -> float:
-    """Return what a frame adds to the sum of energies."""
-    return MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)
+def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
+    """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
+    left_over = min(len(frame.extra_m), int((~frame.seen.any(axis=0)).sum()))
+    return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
 
 
 def _costs(points: Points, expected: ExpectedMarkers) -> Floats:
