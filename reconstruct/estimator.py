@@ -87,10 +87,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorMemory:
-    """What an estimator goes on from: the last poses, and what the search found last."""
+    """What an estimator goes on from: the last poses, what the search found last, and which markers were seen last, (M,)."""
 
     history: MotionHistory
     search: tuple[Ints | None, float]
+    seen: Bools | None
 
 
 class Estimator:
@@ -106,6 +107,7 @@ class Estimator:
         """Prepare; search: finds the nearest examples, exhaustively if None. Raises SettingsError: an unknown local model."""
         self.subject, self.examples = subject, examples
         self.history = MotionHistory()
+        self._seen: Bools | None = None
         self.filler: FillIn | None = None
         self.level = True
         self.likeness = Likeness(examples, SAMPLE)
@@ -168,7 +170,7 @@ class Estimator:
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
         history = MotionHistory() if estimate.anew else self.history
-        self.history = history.then(estimate.state, self._settings.velocity_share)
+        self.history = history.then(estimate.state, 0.0 if self._returned(estimate.frame) else self._settings.velocity_share)
         if self.filler is None:
             return
         if estimate.anew:
@@ -178,18 +180,23 @@ class Estimator:
         if estimate.frame is not None and hidden is not None:
             self.filler.judge(*self._solved_without(self.filler, hidden, estimate.frame, estimate), estimate.frame, hidden)
 
+    def _returned(self, frame: MarkerFrame | None) -> bool:
+        """Return whether a marker is seen again: its limb has jumped to it, which is no velocity."""
+        before, self._seen = self._seen, None if frame is None else np.asarray(frame.seen.any(axis=0))
+        return before is not None and self._seen is not None and bool((self._seen & ~before).any())
+
     @property
     def memory(self) -> EstimatorMemory:
         """What the next frame is solved from; a pose model's memory is its own."""
-        return EstimatorMemory(self.history, self._search.memory)
+        return EstimatorMemory(self.history, self._search.memory, self._seen)
 
     @memory.setter
     def memory(self, memory: EstimatorMemory) -> None:
-        self.history, self._search.memory = memory.history, memory.search
+        self.history, self._search.memory, self._seen = memory.history, memory.search, memory.seen
 
     def forget(self) -> None:
         """Forget all frames."""
-        self.history = MotionHistory()
+        self.history, self._seen = MotionHistory(), None
         if self.filler is not None:
             self.filler.forget()
 
