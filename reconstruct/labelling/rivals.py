@@ -23,7 +23,8 @@ MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
 PRIOR, MOST_PRIOR = 0.0, 30.0  # share of what makes other labels less likely that is added to their energy
-LIKENESS, MOST_SQUARED = 0.3, 100.0  # share of the nearest example's squared distance, and as how much more counts
+PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
+LIKENESS, MOST_SQUARED = 0.2, 100.0  # share of the nearest example's squared distance, and as how much more counts
 LEFT_OVER = 6.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
@@ -31,6 +32,9 @@ SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
 REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
 LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
+MET_M = 0.15  # two markers nearer than this may be taken for each other, at 60 frames a second; at lower rates in proportion
+MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
+MAX_SLOWER = 3.0
 REST_S = 0.5  # for which two markers that stay near each other are not tried again
 POINT_SIGMA_M = 0.02
 
@@ -79,6 +83,10 @@ class Rivals:
         self._energy = 0.0
         self._seen: Bools | None = None
         self._tried_ns: dict[tuple[int, int], int] = {}
+        n = len(self._labeller.torso)
+        self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
+        self._last_ns = 0
+        self._began = False
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -89,6 +97,8 @@ class Rivals:
         if not frame.valid.any():
             self.forget()
             return frame, estimate
+        if not self._began:
+            self._met_ns[:], self._last_ns, self._began = frame.t_capture_ns, frame.t_capture_ns, True
         filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
         contenders = self._contenders(pair, points, leading, proposed)
         chosen = self._chosen(contenders)
@@ -98,6 +108,7 @@ class Rivals:
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
+        self._meet(first.frame)
         self.switches += chosen > 0
         return first.frame, first.estimate
 
@@ -108,8 +119,8 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        if proposed is not None and not any(_same_labels(proposed[0], each.frame) for each in known):
-            known.append(Contender(memory, *proposed, leader.energy, t_ns))
+        if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
+            known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
         for more, other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
                 continue
@@ -117,6 +128,21 @@ class Rivals:
             energy = FADING * self._energy + _counted(other, solved) + PRIOR * min(max(more, 0.0), MOST_PRIOR)
             known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
+
+    def _may_be_exchanged(self, frame: MarkerFrame, other: MarkerFrame) -> bool:
+        """Return whether the markers that two frames label otherwise were near each other, or hidden together, not long ago."""
+        differ = np.flatnonzero((frame.image_px != other.image_px).any(axis=(0, 2)))
+        met_ns = self._met_ns[np.ix_(differ, differ)]
+        return bool((frame.t_capture_ns - met_ns < MET_S * 1e9).all()) and len(differ) > 1
+
+    def _meet(self, frame: MarkerFrame) -> None:
+        """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
+        hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
+        slower = np.clip((t_ns - self._last_ns) * 60e-9, 1.0, MAX_SLOWER)
+        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
+        near = (apart_m < slower * MET_M) & frame.valid[:, None] & frame.valid[None]
+        self._met_ns[near | (hidden[:, None] & hidden[None])] = t_ns
+        self._last_ns = t_ns
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
@@ -185,7 +211,8 @@ class Rivals:
             return []
         choice, cost = _choice(frame, points), _costs(points, expected)
         hidden = np.asarray(~frame.seen.any(axis=0))
-        found = [*_of_loose_points(choice, cost, hidden, seen), *self._of_near_points(frame, choice, cost)]
+        met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
+        found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *self._of_near_points(frame, choice, cost)]
         found.sort(key=lambda other: other[0])
         return [(more, marker_frame(pair, points, self._rig, other, expected)) for more, other in found[:MAX_NEW]]
 
@@ -211,12 +238,14 @@ def _choice(frame: MarkerFrame, points: Points) -> Ints:
     return np.asarray(np.where(same.any(axis=1), same.argmax(axis=1), -1))
 
 
-def _of_loose_points(choice: Ints, cost: Floats, hidden: Bools, seen: Bools) -> list[Labels]:
+def _of_loose_points(choice: Ints, cost: Floats, known: tuple[Bools, Bools, Bools]) -> list[Labels]:
     """Return other labels of points that have none, or that of a marker that was not seen in the last frame.
 
-    choice: point of every marker, (M,); cost: (M, P); hidden: now, (M,); seen: in the last frame, (M,).
+    choice: point of every marker, (M,); cost: (M, P); known: which markers are hidden now and were seen in the last frame, (M,),
+    and which have met, (M, M).
     """
     found = []
+    hidden, seen, met = known
     for point in range(cost.shape[1]):
         owners = np.flatnonzero(choice == point)
         if len(owners) and seen[owners[0]]:
@@ -228,7 +257,7 @@ def _of_loose_points(choice: Ints, cost: Floats, hidden: Bools, seen: Bools) -> 
             other[m] = point
             found.append((float(cost[m, point] - min(usual, 1e6)), other))
         for a in owners:
-            found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero(choice >= 0) if b != a]
+            found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero((choice >= 0) & met[a]) if b != a]
     return [other for other in found if other[0] < LIKELY]
 
 
