@@ -139,10 +139,14 @@ class Rivals:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
         hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
         slower = np.clip((t_ns - self._last_ns) * 60e-9, 1.0, MAX_SLOWER)
-        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
-        near = (apart_m < slower * MET_M) & frame.valid[:, None] & frame.valid[None]
-        self._met_ns[near | (hidden[:, None] & hidden[None])] = t_ns
+        self._met_ns[self._near(frame, slower * MET_M) | (hidden[:, None] & hidden[None])] = t_ns
         self._last_ns = t_ns
+
+    @staticmethod
+    def _near(frame: MarkerFrame, limit_m: float) -> Bools:
+        """Return which markers with points are near each other, (M, M)."""
+        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
+        return np.asarray((apart_m < limit_m) & frame.valid[:, None] & frame.valid[None])
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
@@ -218,17 +222,14 @@ class Rivals:
 
     def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""
-        shown, t_ns, found = np.flatnonzero(choice >= 0), frame.t_capture_ns, []
-        for n, a in enumerate(shown):
-            for b in shown[n + 1 :]:
-                pair = int(a), int(b)
-                if np.linalg.norm(frame.point_m[a] - frame.point_m[b]) > NEAR_M:
-                    continue
-                rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
-                more, other = _exchanged(choice, cost, *pair)
-                if rested and more < NEAR_LIKELY:
-                    self._tried_ns[pair] = t_ns
-                    found.append((more, other))
+        t_ns, found = frame.t_capture_ns, []
+        for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
+            pair = int(a), int(b)
+            more, other = _exchanged(choice, cost, *pair)
+            rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
+            if rested and more < NEAR_LIKELY:
+                self._tried_ns[pair] = t_ns
+                found.append((more, other))
         return found
 
 

@@ -21,6 +21,7 @@ from tools.progress import ProgressState
 N_FITTED = 30  # frames that the body is fitted to
 WORTH = 20.0  # independent frames that they are worth
 HEIGHTS_M = (1.65, 1.75, 1.85)
+SELDOM = 0.1  # share of the frames; markers seen in fewer are not used
 LEAST = 12  # known markers of a file
 
 # Joint, offset in the rest pose [m] and how far a marker may be from there [m].
@@ -107,7 +108,8 @@ def vicon_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats
 
     where: the file, for messages. Raises FileFormatError: too few names are known.
     """
-    places = {k: place for k, label in enumerate(labels) if (place := vicon_place(label.upper())) is not None}
+    often = valid.mean(axis=0) > SELDOM
+    places = {k: place for k, label in enumerate(labels) if often[k] and (place := vicon_place(label.upper())) is not None}
     names = tuple(labels[k] for k in places)
     torso = np.array([label.upper().lstrip("LR") in VICON_TORSO or label.upper() in VICON_TORSO for label in names], bool)
     if len(places) < LEAST or int(torso.sum()) < 3:
