@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.subject.adjust import MarkerPriors, SubjectProblem, adjust
+from calibration.subject.adjust import MarkerPriors, SubjectProblem, SubjectState, adjust
 from calibration.subject.model import skeleton_of, skeleton_space
 from calibration.subject.poses import pose_markers, poses_of_markers, torso_placement
 from config.arrays import Bools, Floats, Ints
@@ -160,8 +160,16 @@ def fitted_clip(name: str, markers: NamedMarkers, progress: ProgressState | None
         )
         for n in rows
     )
+    # With markers where they are meant to be, bent arms are found from afar; free ones would be turned about straight arms.
+    first = [poses_of_markers(mean, (joint, markers.offset_m, torso), at[n : n + 1], seen[n : n + 1]) for n in rows]
+    start = SubjectState(
+        np.zeros(space.n_parameters),
+        markers.offset_m,
+        tuple(found.rotvec[0] for found in first),
+        tuple(found.root_m[0] for found in first),
+    )
     priors = MarkerPriors(joint, markers.offset_m, markers.sigma_m)
-    fitted = adjust(SubjectProblem(space, priors, takes), max_steps=40)
+    fitted = adjust(SubjectProblem(space, priors, takes), start, max_steps=40)
     skeleton = skeleton_of(space.vectors(fitted.state.y)[0], name)
     found = poses_of_markers(skeleton, (joint, fitted.state.offset_m, torso), at, seen, progress or (lambda done, total: None))
     return Clip(name, skeleton, markers.fps, found.rotvec, found.root_m)
