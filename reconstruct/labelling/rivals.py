@@ -8,6 +8,7 @@ own history, and their energies are summed, older ones fading. Where a rival's s
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
@@ -22,10 +23,9 @@ MAX_AGE_S = 0.5  # for which a rival is followed
 MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
-PRIOR, MOST_PRIOR = 0.0, 30.0  # share of what makes other labels less likely that is added to their energy
 PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
 LIKENESS, MOST_SQUARED = 0.2, 100.0  # share of the nearest example's squared distance, and as how much more counts
-LEFT_OVER = 6.0  # energy of a point without a label while a marker is hidden
+LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
@@ -121,11 +121,11 @@ class Rivals:
         self._recall(memory)
         if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
-        for more, other in self._others(pair, points, frame):
+        for other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
                 continue
             solved = self._solved(other)
-            energy = FADING * self._energy + _counted(other, solved) + PRIOR * min(max(more, 0.0), MOST_PRIOR)
+            energy = FADING * self._energy + _counted(other, solved)
             known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
@@ -208,7 +208,7 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[tuple[float, MarkerFrame]]:
+    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
         expected, seen = self._labeller.predicted, self._seen
         if expected is None or seen is None or not len(points.point_m):
@@ -218,7 +218,7 @@ class Rivals:
         met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
         found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *self._of_near_points(frame, choice, cost)]
         found.sort(key=lambda other: other[0])
-        return [(more, marker_frame(pair, points, self._rig, other, expected)) for more, other in found[:MAX_NEW]]
+        return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
     def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""
@@ -259,7 +259,21 @@ def _of_loose_points(choice: Ints, cost: Floats, known: tuple[Bools, Bools, Bool
             found.append((float(cost[m, point] - min(usual, 1e6)), other))
         for a in owners:
             found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero((choice >= 0) & met[a]) if b != a]
-    return [other for other in found if other[0] < LIKELY]
+    return [*_all_labelled(choice, cost, hidden), *(other for other in found if other[0] < LIKELY)]
+
+
+def _all_labelled(choice: Ints, cost: Floats, hidden: Bools) -> list[Labels]:
+    """Return the labels with all points that have none, two or more, as hidden markers, if they can be."""
+    free, rows = np.setdiff1d(np.arange(cost.shape[1]), choice), np.flatnonzero(hidden)
+    if not 2 <= len(free) <= len(rows):
+        return []
+    part = np.minimum(cost[np.ix_(rows, free)], 1e6)
+    chosen, points = linear_sum_assignment(part)
+    if part[chosen, points].max() >= 1e6:
+        return []
+    other = choice.copy()
+    other[rows[chosen]] = free[points]
+    return [(-1.0, other)]
 
 
 def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
