@@ -92,6 +92,11 @@ class Pipeline:
             self._dictionary = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
         self.take_style(None)
 
+    @property
+    def label_switches(self) -> int:
+        """How often rival labels were found to be the right ones."""
+        return self._rivals.switches
+
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
         pair = tpose_pair(self.rig, self.subject) if pair is None else pair
