@@ -32,9 +32,8 @@ SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
 REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
 LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
-MET_M = 0.15  # two markers nearer than this may be taken for each other, at 60 frames a second; at lower rates in proportion
+MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
-MAX_SLOWER = 3.0
 REST_S = 0.5  # for which two markers that stay near each other are not tried again
 POINT_SIGMA_M = 0.02
 
@@ -85,7 +84,6 @@ class Rivals:
         self._tried_ns: dict[tuple[int, int], int] = {}
         n = len(self._labeller.torso)
         self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
-        self._last_ns = 0
         self._began = False
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
@@ -98,7 +96,7 @@ class Rivals:
             self.forget()
             return frame, estimate
         if not self._began:
-            self._met_ns[:], self._last_ns, self._began = frame.t_capture_ns, frame.t_capture_ns, True
+            self._met_ns[:], self._began = frame.t_capture_ns, True
         filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
         contenders = self._contenders(pair, points, leading, proposed)
         chosen = self._chosen(contenders)
@@ -138,9 +136,7 @@ class Rivals:
     def _meet(self, frame: MarkerFrame) -> None:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
         hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
-        slower = np.clip((t_ns - self._last_ns) * 60e-9, 1.0, MAX_SLOWER)
-        self._met_ns[self._near(frame, slower * MET_M) | (hidden[:, None] & hidden[None])] = t_ns
-        self._last_ns = t_ns
+        self._met_ns[self._near(frame, MET_M) | (hidden[:, None] & hidden[None])] = t_ns
 
     @staticmethod
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
