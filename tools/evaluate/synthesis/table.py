@@ -19,7 +19,7 @@ WHAT = {
     "noise": "5 mm noise in every coordinate",
     "missing": "two markers hidden, others every second",
     "six": "six markers: hands, feet, shoulders",
-    VICON: "real Vicon markers, as many as the marker set has; offsets from the first second of 02_05, of a given file from all of it",
+    VICON: "real Vicon markers, as many as the marker set has; offsets from its first second, of a given file from all",
 }
 
 
