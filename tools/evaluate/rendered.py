@@ -237,6 +237,15 @@ HEAD = (
     f"{'in view':>9}{'labelled':>10}{'wrong':>8}{'bones':>7}{'offset':>8}{'m away':>8}{'fps':>6}"
 )
 
+LEGEND = (
+    "position mm: of the 23 joints, errors of the skeleton included",
+    "ASF deg: each joint angle of the motion file's own skeleton, the paper's measure",
+    "angle deg: each moving component of our joint rotations; joint deg: the whole rotation of each joint",
+    "in view, labelled: share of the markers that cameras saw, that were told by name; wrong: frames with one more than 8 cm off",
+    "bones, offset: mean error of the bone lengths, and of the markers' places on them, as calibrated [mm]",
+    "m away: distance from the cameras; fps: frames a second that the reconstruction could do",
+)
+
 
 def row(result: RenderedResult) -> str:
     """Return one line."""
@@ -270,7 +279,7 @@ def report(found: RenderedResults) -> Iterator[str]:
     results = found.results
     for occlude in dict.fromkeys(result.occlude for result in results):
         part = [result for result in results if result.occlude == occlude]
-        yield f"\n{100 * occlude:.0f} % of the markers occluded; mean / p95 of tracked frames; bones, offset: of the fit [mm]"
+        yield f"\n{100 * occlude:.0f} % of the markers hidden; errors: mean / 95th percentile of the frames that are tracked"
         yield HEAD
         yield from (row(result) for result in part)
         for behaviour in dict.fromkeys(result.behaviour for result in part):
@@ -280,7 +289,8 @@ def report(found: RenderedResults) -> Iterator[str]:
         if len(part) > 1:
             yield mean_row(part, "all")
     if any(result.behaviour == "boxing" for result in results):
-        yield "Chai & Hodgins 2005, section 8, boxing from two cameras: 2.54 degrees per joint angle"
+        yield "Chai & Hodgins 2005, section 8, boxing from two cameras: 2.54 degrees per joint angle (ASF deg)"
+    yield from LEGEND
     yield "\n".join(found.failed)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from config.files import written_together
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
 from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts
@@ -78,7 +79,8 @@ def synthesis(
             plot_runs(runs, plot / part.title)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    with written_together():
+        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -106,11 +108,12 @@ def search(
     costs = costs_by_size(motion, settings.solve) if sizes else ()
     if costs:
         _print(cost_lines(costs))
-    _write(json, {"clips": results, "sizes": costs})
-    if plot is not None:
-        from tools.evaluate.search.plot import plot_search
+    with written_together():
+        _write(json, {"clips": results, "sizes": costs})
+        if plot is not None:
+            from tools.evaluate.search.plot import plot_search
 
-        print(f"wrote {plot_search(results, costs, plot)}")
+            print(f"wrote {plot_search(results, costs, plot)}")
 
 
 @app.command()
@@ -132,11 +135,12 @@ def dimensionality(
     path = protocol_database(motion, database)
     panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick)
     _print(table(panels))
-    _write(json, [panel.as_json() for panel in panels])
-    if plot is not None:
-        from tools.evaluate.dimensionality.plot import plot_dimensionality
+    with written_together():
+        _write(json, [panel.as_json() for panel in panels])
+        if plot is not None:
+            from tools.evaluate.dimensionality.plot import plot_dimensionality
 
-        print(f"wrote {plot_dimensionality(panels, plot)}")
+            print(f"wrote {plot_dimensionality(panels, plot)}")
 
 
 @app.command(name="end-to-end")
@@ -207,11 +211,12 @@ def filtering(
     options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
     result = measure_filtering(options, settings)
     _print(report(result))
-    _write(json, result)
-    if plot is not None:
-        from tools.evaluate.filtering.plot import plot_filtering
+    with written_together():
+        _write(json, result)
+        if plot is not None:
+            from tools.evaluate.filtering.plot import plot_filtering
 
-        plot_filtering(result, plot)
+            plot_filtering(result, plot)
 
 
 @app.command()
@@ -301,12 +306,13 @@ def posing(
     check_folders(json)
     outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes))
     _print(report(outcomes))
-    _write(json, [outcome.as_json() for outcome in outcomes])
-    if plot is not None:
-        from tools.evaluate.posing.plot import plot_outcomes
+    with written_together():
+        _write(json, [outcome.as_json() for outcome in outcomes])
+        if plot is not None:
+            from tools.evaluate.posing.plot import plot_outcomes
 
-        for file in plot_outcomes(outcomes, plot):
-            print(file, file=sys.stderr)
+            for file in plot_outcomes(outcomes, plot):
+                print(file, file=sys.stderr)
 
 
 @app.command()
@@ -374,7 +380,8 @@ def missing(
             plot_missing(runs, plot / part.title)
         return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    with written_together():
+        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
