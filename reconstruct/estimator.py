@@ -73,7 +73,7 @@ def settings_for(settings: SolveSettings, seen: Visibility) -> SolveSettings:
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-        near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; local_energy:
+    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; local_energy:
     at the minimum without a pose model; solved: the problem and its solution.
     """
 
