@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
@@ -73,8 +73,8 @@ def settings_for(settings: SolveSettings, seen: Visibility) -> SolveSettings:
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; solved: the
-    problem and its solution.
+    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; local_energy:
+    at the minimum without a pose model; solved: the problem and its solution.
     """
 
     state: BodyState
@@ -83,7 +83,17 @@ class Estimate:
     energy: float
     anew: bool
     frame: MarkerFrame | None = None
+    local_energy: float = 0.0
     solved: tuple[FrameProblem, Solution] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorMemory:
+    """What an estimator goes on from: the last poses, what the search found last, and which markers were seen last, (M,)."""
+
+    history: MotionHistory
+    search: tuple[Ints | None, float]
+    seen: Bools | None
 
 
 class Estimator:
@@ -99,6 +109,7 @@ class Estimator:
         """Prepare; search: finds the nearest examples, exhaustively if None. Raises SettingsError: an unknown local model."""
         self.subject, self.examples = subject, examples
         self.history = MotionHistory()
+        self._seen: Bools | None = None
         self.filler: FillIn | None = None
         self.level = True
         self.likeness = Likeness(examples, SAMPLE)
@@ -152,11 +163,12 @@ class Estimator:
             problem = self._problem(used, prior, observations)
             solution = self._solve(problem, root)
             root = (solution.rotation, solution.position_m)
+        local_energy = float(solution.energies[-1])
         if near is None and predicted is not None and self.filler is not None and visibility(frame) is Visibility.SOME:
             problem, solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
         state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        solved = (problem, solution)
-        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame, solved)
+        energies = (float(solution.energies[-1]), start is not None, frame, local_energy)
+        return Estimate(state, self.world(state), used, *energies, (problem, solution))
 
     def error_m(self, estimate: Estimate) -> Floats | None:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
@@ -168,7 +180,7 @@ class Estimator:
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
         history = MotionHistory() if estimate.anew else self.history
-        self.history = history.then(estimate.state, self._settings.velocity_share)
+        self.history = history.then(estimate.state, 0.0 if self._returned(estimate.frame) else self._settings.velocity_share)
         if self.filler is None:
             return
         if estimate.anew:
@@ -178,9 +190,23 @@ class Estimator:
         if estimate.frame is not None and hidden is not None:
             self.filler.judge(*self._solved_without(self.filler, hidden, estimate.frame, estimate), estimate.frame, hidden)
 
+    def _returned(self, frame: MarkerFrame | None) -> bool:
+        """Return whether a marker is seen again: its limb has jumped to it, which is no velocity."""
+        before, self._seen = self._seen, None if frame is None else np.asarray(frame.seen.any(axis=0))
+        return before is not None and self._seen is not None and bool((self._seen & ~before).any())
+
+    @property
+    def memory(self) -> EstimatorMemory:
+        """What the next frame is solved from; a pose model's memory is its own."""
+        return EstimatorMemory(self.history, self._search.memory, self._seen)
+
+    @memory.setter
+    def memory(self, memory: EstimatorMemory) -> None:
+        self.history, self._search.memory, self._seen = memory.history, memory.search, memory.seen
+
     def forget(self) -> None:
         """Forget all frames."""
-        self.history = MotionHistory()
+        self.history, self._seen = MotionHistory(), None
         if self.filler is not None:
             self.filler.forget()
 

@@ -24,6 +24,7 @@ from reconstruct.labelling.false_detections import FalseDetections
 from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
+from reconstruct.labelling.rivals import Rivals
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -83,6 +84,7 @@ class Pipeline:
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
         self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject))
         self._alternatives = Alternatives(self._labeller, self._estimator, self.rig, self._estimate)
+        self._rivals = Rivals(self._labeller, self._estimator, self.rig, self._estimate)
         self._plausibility = Plausibility()
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
@@ -92,6 +94,11 @@ class Pipeline:
         if self.settings.fill.uses_dictionary and self._estimator.joins_models:
             self._dictionary = SparsePoseModel(read_dictionary(Path(self.settings.fill.dictionary)), self.subject.skeleton)
         self.take_style(None)
+
+    @property
+    def label_switches(self) -> int:
+        """How often rival labels were found to be the right ones."""
+        return self._rivals.switches
 
     def warm(self, pair: PairedBlobs | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
@@ -110,7 +117,15 @@ class Pipeline:
         """Forget all frames."""
         self.markers = self._error_m = None
         self._tracker.reset()
-        parts = (self._labeller, self._plausibility, self._false_detections, self._view_acquirer, self._acquirer, self._finish)
+        parts = (
+            self._labeller,
+            self._rivals,
+            self._plausibility,
+            self._false_detections,
+            self._view_acquirer,
+            self._acquirer,
+            self._finish,
+        )
         for part in parts:
             part.forget()
         for estimator in self._estimators:
@@ -142,8 +157,13 @@ class Pipeline:
         t2 = self.clock()
         frame = self._false_detections.agreed(frame)
         estimate = self._estimate(frame, start)
+        proposed = None
         if estimate is not None and start is None:
-            frame, estimate = self._alternatives.best(frame, estimate)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate)
+        if start is None and expected is not None:
+            frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
+        else:
+            self._rivals.forget()
         self.markers = frame
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
         t3 = self.clock()

@@ -18,6 +18,8 @@ NEAREST_ROWS = 16  # neighbours that bound how likely these labels are
 # Labels are exchanged where the nearest example is so much nearer, as a share and in squared sigmas.
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 
+Solved = tuple[MarkerFrame, Estimate]
+
 
 class Alternatives:
     """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
@@ -25,21 +27,23 @@ class Alternatives:
     def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
         self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
 
-    def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate]:
-        """Return the frame with the labels of least energy, and its estimate."""
+    def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
+        """Return the frame with the labels of least energy, its estimate, and others that the examples are nearer to, if any.
+
+        Those may be what the performer seldom does: the next frames have to agree.
+        """
         rivals = self._labeller.rivals(frame)
         frame, estimate = relabel_by_energy(frame, estimate, rivals, self._estimate)
         pair = self._suspects(frame, estimate)
         if pair is None:
-            return frame, estimate
+            return frame, estimate, None
         other_frame = exchange_labels(frame, *pair)
         other = self._estimate(other_frame, None, estimate.near)
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
             other = self._restarted(frame, other_frame, estimate, pair)
-        if other is None:
-            return frame, estimate
+            return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0
-        return other_frame, other
+        return other_frame, other, None
 
     def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
         """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""

@@ -35,6 +35,17 @@ SWAP_M, SWAP_GAIN_M = 0.35, 0.05  # farthest that markers are suspected to be sw
 Estimating = Callable[[MarkerFrame, BodyState | None, Neighbourhood | None], Estimate | None]
 
 
+@dataclass(frozen=True, slots=True)
+class LabellerMemory:
+    """What a labeller remembers of the past frames; its fields are those of `Labeller`."""
+
+    carry_m: Floats
+    unseen: Ints
+    predicted: ExpectedMarkers | None
+    doubt: int
+    misfit: int
+
+
 @dataclass
 class Labeller:
     """Predicts where every marker is, from the pose and what was seen of the marker.
@@ -62,6 +73,16 @@ class Labeller:
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
         self.misfit, self.predicted = 0, None
+
+    @property
+    def memory(self) -> LabellerMemory:
+        """What is remembered of the past frames."""
+        return LabellerMemory(self.carry_m.copy(), self.unseen.copy(), self.predicted, self.doubt, self.misfit)
+
+    @memory.setter
+    def memory(self, memory: LabellerMemory) -> None:
+        self.carry_m, self.unseen, self.predicted = memory.carry_m.copy(), memory.unseen.copy(), memory.predicted
+        self.doubt, self.misfit = memory.doubt, memory.misfit
 
     def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> ExpectedMarkers:
         """Return where each marker is expected, given where the predicted pose has it, (M, 3) [m].

@@ -47,6 +47,15 @@ class PoseSearch:
         self._stamp = 0
         self._stamps = np.zeros(n, np.uint8)
 
+    @property
+    def memory(self) -> tuple[Ints | None, float]:
+        """What the next search begins with: poses found last, and their usual distance."""
+        return self._last, self._usual
+
+    @memory.setter
+    def memory(self, memory: tuple[Ints | None, float]) -> None:
+        self._last, self._usual = memory
+
     def forget(self) -> None:
         """Forget the last query, as after a loss."""
         self._last = None

@@ -110,7 +110,7 @@ def test_all_markers_gone(stage: Stage, seconds: float) -> None:
 
 @pytest.mark.parametrize("at", [10, 20, 30])
 def test_two_labels_exchanged(stage: Stage, at: int) -> None:
-    """The memory has both ankles the wrong way round, as after a crossing: found out and undone within ten frames."""
+    """The memory has both ankles the wrong way round, as after a crossing: found out at once, or undone within ten frames."""
     names = stage.subject.markers.names
     left, right = names.index("left_ankle"), names.index("right_ankle")
     rng, pipeline = np.random.default_rng(2), stage.pipeline()
@@ -125,7 +125,7 @@ def test_two_labels_exchanged(stage: Stage, at: int) -> None:
         frame = pipeline.markers
         assert frame is not None
         wrong = frame.valid & (np.linalg.norm(frame.point_m - stage.markers[k % N], axis=1) > 0.1)
-        assert wrong.any() == (k == at) or at < k < at + 10, k
+        assert not wrong.any() or at <= k < at + 10, k
         if wrong.any():
             assert pose.residual_m[wrong].max() > 0.03  # not hidden
 

@@ -1,6 +1,7 @@
 """Measure the product on real motions and print the papers' tables: `duocap evaluate`.
 
 A room or module a table: `measure` holds the types and the measurement, `table` makes lines of text of its results and `plot`
-draws them. `tools/commands/evaluate/group.py` calls one after the other. Shared: the leave-one-out protocol (`protocol`), markers
-of known motions (`queries`), methods that solve them (`methods`), errors (`scores`, `asf_angles`).
+draws them. `tools/commands/evaluate/group.py` calls one after the other. Shared: the leave-one-out protocol (`protocol`), the
+clips for tuning and test (`sets`), anybody's clips (`given`, `alike`, `marker_bodies`), markers of known motions (`queries`),
+methods that solve them (`methods`), errors (`scores`, `asf_angles`).
 """

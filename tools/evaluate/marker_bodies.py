@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.subject.adjust import MarkerPriors, SubjectProblem, adjust
+from calibration.subject.adjust import MarkerPriors, SubjectProblem, SubjectState, adjust
 from calibration.subject.model import skeleton_of, skeleton_space
 from calibration.subject.poses import pose_markers, poses_of_markers, torso_placement
 from config.arrays import Bools, Floats, Ints
@@ -18,9 +18,10 @@ from database.builtin.bodies import body
 from database.clips import Clip
 from tools.progress import ProgressState
 
-N_FITTED = 30  # frames that the body is fitted to
+N_FITTED = 30  # frames that the body is fitted to, the better posed half of those tried
 WORTH = 20.0  # independent frames that they are worth
 HEIGHTS_M = (1.65, 1.75, 1.85)
+SELDOM = 0.1  # share of the frames; markers seen in fewer are not used
 LEAST = 12  # known markers of a file
 
 # Joint, offset in the rest pose [m] and how far a marker may be from there [m].
@@ -107,7 +108,8 @@ def vicon_markers(where: str, labels: Sequence[str], fps: float, point_m: Floats
 
     where: the file, for messages. Raises FileFormatError: too few names are known.
     """
-    places = {k: place for k, label in enumerate(labels) if (place := vicon_place(label.upper())) is not None}
+    often = valid.mean(axis=0) > SELDOM
+    places = {k: place for k, label in enumerate(labels) if often[k] and (place := vicon_place(label.upper())) is not None}
     names = tuple(labels[k] for k in places)
     torso = np.array([label.upper().lstrip("LR") in VICON_TORSO or label.upper() in VICON_TORSO for label in names], bool)
     if len(places) < LEAST or int(torso.sum()) < 3:
@@ -148,18 +150,19 @@ def fitted_clip(name: str, markers: NamedMarkers, progress: ProgressState | None
         raise FileFormatError(f"{name}: no frame shows three markers of the torso; expected them in most")
     space = skeleton_space([body(height) for height in HEIGHTS_M])
     mean = space.skeleton(np.zeros(space.n_parameters))
-    rows = placed[np.unique(np.linspace(0, len(placed) - 1, N_FITTED).astype(int))]
+    tried = placed[np.unique(np.linspace(0, len(placed) - 1, 2 * N_FITTED).astype(int))]
+    # With markers where they are meant to be, bent arms are found from afar; free ones would be turned about straight arms.
+    worn = (joint, markers.offset_m, torso)
+    posed = [poses_of_markers(mean, worn, at[n : n + 1], seen[n : n + 1]) for n in tried]
+    best = np.sort(np.argsort([float(found.error_mm[0]) for found in posed], kind="stable")[:N_FITTED])
     takes = tuple(
-        pose_markers(
-            at[n],
-            seen[n],
-            *torso_placement(mean, joint, markers.offset_m, torso & seen[n], at[n]),
-            max(1.0, len(rows) / WORTH),
-        )
-        for n in rows
+        pose_markers(at[n], seen[n], *torso_placement(mean, *worn[:2], torso & seen[n], at[n]), max(1.0, len(best) / WORTH))
+        for n in tried[best]
     )
+    poses = (tuple(posed[k].rotvec[0] for k in best), tuple(posed[k].root_m[0] for k in best))
+    start = SubjectState(np.zeros(space.n_parameters), markers.offset_m, *poses)
     priors = MarkerPriors(joint, markers.offset_m, markers.sigma_m)
-    fitted = adjust(SubjectProblem(space, priors, takes), max_steps=40)
+    fitted = adjust(SubjectProblem(space, priors, takes), start, max_steps=40)
     skeleton = skeleton_of(space.vectors(fitted.state.y)[0], name)
     found = poses_of_markers(skeleton, (joint, fitted.state.offset_m, torso), at, seen, progress or (lambda done, total: None))
     return Clip(name, skeleton, markers.fps, found.rotvec, found.root_m)

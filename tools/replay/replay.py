@@ -115,6 +115,7 @@ def replay(
             styles.step(pose)
             progress(n + 1, recording.n_frames)
         result.style = styles.last()
+    result.swaps_suspected += pipeline.label_switches
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")

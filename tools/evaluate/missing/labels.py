@@ -32,6 +32,7 @@ from tools.evaluate.queries import FPS, true_subject
 TPOSE_S, CHANGE_S = 1.0, 0.5
 NOISE_PX = 0.3
 N_CHECKED = 3  # frames after a marker's return in which its label is checked
+LATER_FRAMES = 15  # after which the label of a marker that is still seen must be right: a quarter of a second
 SAME_PX = 1e-6  # a labelled image point is that of its blob
 AIM = 99.5
 
@@ -64,7 +65,8 @@ class LabelRun:
     """One clip and case, with or without a style.
 
     returns: markers that returned; right, wrong, none: their labels over their first N_CHECKED frames; at_once: returns labelled
-    correctly in the first; taken: hidden markers with a label, summed over frames; hidden: hidden markers, likewise.
+    correctly in the first; later, later_right: markers seen for LATER_FRAMES since, and those then labelled correctly; taken:
+    hidden markers with a label, summed over frames; hidden: hidden markers, likewise.
     """
 
     clip: str
@@ -77,6 +79,8 @@ class LabelRun:
     right: int
     wrong: int
     none: int
+    later: int
+    later_right: int
     taken: int
     hidden: int
 
@@ -145,6 +149,8 @@ def run_case(
     returned = np.zeros(visible.shape, bool)
     returned[1:] = visible[1:] & ~visible[:-1]
     counts, at_once, taken = dict.fromkeys(Label, 0), 0, 0
+    since = np.full(n_markers, -1)  # frames since a marker's return, -1: hidden, or never returned
+    later = later_right = 0
     to_check = np.zeros(n_markers, int)  # frames in which a marker's label is still to be checked
     rng = np.random.default_rng([seed, n])
     pipeline.forget()
@@ -160,8 +166,12 @@ def run_case(
             counts[label] += 1
             at_once += int(returned[k, m] and label is Label.RIGHT)
         to_check = np.maximum(to_check - 1, 0)
+        since = np.where(returned[k], 0, np.where(visible[k] & (since >= 0), since + 1, -1))
+        for m in np.flatnonzero(since == LATER_FRAMES):
+            later += 1
+            later_right += int(check_label(frame, int(m), scene.image_px[:, k]) is Label.RIGHT)
     cell = (which.stem, which.behaviour, markers, style, case, int(returned.sum()), at_once)
-    totals = (counts[Label.RIGHT], counts[Label.WRONG], counts[Label.NONE])
+    totals = (counts[Label.RIGHT], counts[Label.WRONG], counts[Label.NONE], later, later_right)
     return LabelRun(*cell, *totals, taken, int((~visible).sum()))
 
 
@@ -207,7 +217,7 @@ def table(runs: list[LabelRun]) -> list[str]:
     """Return a line for each marker set, case and style, over the returns of all clips, and a line for all cases."""
     lines = [
         f"{'markers':<12}{'missing':<18}{'style':<8}{'returns':>8}{'at once %':>11}{'right %':>9}{'wrong %':>9}"
-        f"{'none %':>8}{'taken %':>9}"
+        f"{'none %':>8}{'later %':>9}{'taken %':>9}"
     ]
     for markers in dict.fromkeys(run.markers for run in runs):
         part = [run for run in runs if run.markers == markers]
@@ -224,9 +234,10 @@ def _line(head: str, runs: list[LabelRun]) -> str:
     """Return the line of some runs together."""
     right, wrong, none = (sum(getattr(run, name) for run in runs) for name in ("right", "wrong", "none"))
     returns, checked = sum(run.returns for run in runs), right + wrong + none
+    later = _percent(sum(run.later_right for run in runs), sum(run.later for run in runs))
     taken = _percent(sum(run.taken for run in runs), sum(run.hidden for run in runs))
     shares = f"{_percent(sum(run.at_once for run in runs), returns):>11}{_percent(right, checked):>9}"
-    return f"{head}{returns:>8}{shares}{_percent(wrong, checked):>9}{_percent(none, checked):>8}{taken:>9}"
+    return f"{head}{returns:>8}{shares}{_percent(wrong, checked):>9}{_percent(none, checked):>8}{later:>9}{taken:>9}"
 
 
 def by_clip(runs: list[LabelRun]) -> list[str]:
@@ -244,4 +255,5 @@ def report(runs: list[LabelRun], elapsed_s: float) -> Iterator[str]:
     yield "\nby clip:"
     yield from by_clip(runs)
     yield f"\nright, wrong, none: of the first {N_CHECKED} frames of every marker that came back; aim {AIM:g} % right"
+    yield f"later: right {LATER_FRAMES} frames after the return, of the markers seen until then"
     yield f"taken: hidden markers that were given another's blob; {elapsed_s:.0f} s in all"

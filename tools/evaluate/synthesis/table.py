@@ -19,7 +19,7 @@ WHAT = {
     "noise": "5 mm noise in every coordinate",
     "missing": "two markers hidden, others every second",
     "six": "six markers: hands, feet, shoulders",
-    VICON: "real Vicon markers of clip 02_05, as many as the marker set has; offsets from its first second",
+    VICON: "real Vicon markers, as many as the marker set has; offsets from its first second, of a given file from all",
 }
 
 

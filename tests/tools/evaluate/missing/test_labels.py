@@ -49,11 +49,27 @@ def test_blobs_are_of_the_markers_seen_in_the_order_given() -> None:
 
 
 def test_the_tables_add_up() -> None:
-    one = LabelRun("a", "walking", "boxing", False, MissingCase(0.5, share=0.5), 10, 9, 27, 2, 1, 5, 200)
-    other = replace(one, clip="b", returns=30, at_once=30, right=90, wrong=0, none=0, taken=0, hidden=300)
+    one = LabelRun("a", "walking", "boxing", False, MissingCase(0.5, share=0.5), 10, 9, 27, 2, 1, 8, 6, 5, 200)
+    other = replace(
+        one, clip="b", returns=30, at_once=30, right=90, wrong=0, none=0, later=12, later_right=12, taken=0, hidden=300
+    )
     lines = table([one, other])
     assert len(lines) == 3
-    assert lines[1].split() == ["boxing", "50", "%,", "0.5", "s", "without", "40", "97.50", "97.50", "1.67", "0.83", "1.00"]
+    assert lines[1].split() == [
+        "boxing",
+        "50",
+        "%,",
+        "0.5",
+        "s",
+        "without",
+        "40",
+        "97.50",
+        "97.50",
+        "1.67",
+        "0.83",
+        "90.00",
+        "1.00",
+    ]
     assert lines[2].split()[1:3] == ["all", "without"]
     assert by_clip([one, other])[0].split() == [
         "boxing",
@@ -65,6 +81,7 @@ def test_the_tables_add_up() -> None:
         "90.00",
         "6.67",
         "3.33",
+        "75.00",
         "2.50",
     ]
     assert one.as_json()["what"] == "50 %" and one.as_json()["taken"] == 5

@@ -1,0 +1,298 @@
+"""Rival labels over time: labellings that may be right instead of the followed one, each with poses of its own, until settled.
+
+A marker that is seen again, or that passes near another, may be labelled wrongly, and one frame does not tell: its energy is low
+as soon as the pose has gone where the labels lead. The frames after it do. So other labels are followed as well, each from its
+own history, and their energies are summed, older ones fading. Where a rival's sum is less by a margin, it is followed instead.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from calibration.camera import Rig
+from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.stereo.labels import ExpectedMarkers, label, marker_frame
+from config.arrays import Bools, Floats, Ints
+from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
+from reconstruct.labelling.alternatives import Solved
+from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+
+MAX_RIVALS = 3  # followed beside the labels that are published
+MAX_AGE_S = 0.5  # for which a rival is followed
+MAX_NEW = 3  # other labels that are tried in one frame
+FADING = 0.9  # share of the sum of energies that is left after a frame
+MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
+PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
+LIKENESS, MOST_SQUARED = 0.2, 100.0  # share of the nearest example's squared distance, and as how much more counts
+LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
+MARGIN = 20.0  # by which a rival's sum must be less
+HOPELESS = 120.0  # by which a rival's sum may be more
+SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
+REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
+LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
+NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
+MET_M = 0.15  # two markers nearer than this may be taken for each other
+MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
+REST_S = 0.5  # for which two markers that stay near each other are not tried again
+POINT_SIGMA_M = 0.02
+
+Labelled = tuple[MarkerFrame, Estimate | None]
+Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMemory:
+    """What a labelling of the past frames has led to."""
+
+    estimator: EstimatorMemory
+    labeller: LabellerMemory
+    sigma_m: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One labelling of a frame.
+
+    memory: before the frame; energy: the sum; since_ns: when it began; same: frames in a row with the labels that are followed.
+    """
+
+    memory: LabelMemory
+    frame: MarkerFrame
+    estimate: Estimate | None
+    energy: float
+    since_ns: int
+    same: int = 0
+
+
+class Rivals:
+    """Follows rival labels of one subject; estimate: solves a frame, None where its fit is implausible.
+
+    switches: how often a rival was right; solved: frames of rivals that were solved.
+    """
+
+    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
+        self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+        self.switches = self.solved = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all frames."""
+        self._rivals: list[Contender] = []  # with the memory after the last frame
+        self._energy = 0.0
+        self._seen: Bools | None = None
+        self._tried_ns: dict[tuple[int, int], int] = {}
+        n = len(self._labeller.torso)
+        self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
+        self._began = False
+
+    def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
+        """Return the labels to follow and their estimate; the leading ones, or a rival's.
+
+        The estimator and the labeller then remember what led to them. points: of the pair; proposed: other labels to follow.
+        """
+        frame, estimate = leading
+        if not frame.valid.any():
+            self.forget()
+            return frame, estimate
+        if not self._began:
+            self._met_ns[:], self._began = frame.t_capture_ns, True
+        filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
+        contenders = self._contenders(pair, points, leading, proposed)
+        chosen = self._chosen(contenders)
+        first = contenders[chosen]
+        others = [other for n, other in enumerate(contenders) if n != chosen]
+        self._rivals = [self._followed(other) for other in self._kept(first, others)]
+        self._recall(first.memory)
+        self._estimator.filler = filler
+        self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
+        self._meet(first.frame)
+        self.switches += chosen > 0
+        return first.frame, first.estimate
+
+    def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
+        """Return the followed labels, the rivals so far in this frame, and new ones."""
+        frame, estimate = leading
+        memory, t_ns = self._memory(None), frame.t_capture_ns
+        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
+        known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
+        self._recall(memory)
+        if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
+            known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
+        for other in self._others(pair, points, frame):
+            if any(_same_labels(other, each.frame) for each in known):
+                continue
+            solved = self._solved(other)
+            energy = FADING * self._energy + _counted(other, solved)
+            known.append(Contender(memory, other, solved, energy, t_ns))
+        return known if len(known) == 1 else [self._with_likeness(each) for each in known]
+
+    def _may_be_exchanged(self, frame: MarkerFrame, other: MarkerFrame) -> bool:
+        """Return whether the markers that two frames label otherwise were near each other, or hidden together, not long ago."""
+        differ = np.flatnonzero((frame.image_px != other.image_px).any(axis=(0, 2)))
+        met_ns = self._met_ns[np.ix_(differ, differ)]
+        return bool((frame.t_capture_ns - met_ns < MET_S * 1e9).all()) and len(differ) > 1
+
+    def _meet(self, frame: MarkerFrame) -> None:
+        """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
+        hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
+        self._met_ns[self._near(frame, MET_M) | (hidden[:, None] & hidden[None])] = t_ns
+
+    @staticmethod
+    def _near(frame: MarkerFrame, limit_m: float) -> Bools:
+        """Return which markers with points are near each other, (M, M)."""
+        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
+        return np.asarray((apart_m < limit_m) & frame.valid[:, None] & frame.valid[None])
+
+    def _with_likeness(self, contender: Contender) -> Contender:
+        """Add to the energy how far the nearest example is from the labelled points."""
+        if contender.estimate is None:
+            return contender
+        root = (contender.estimate.state.rotation, contender.estimate.state.position_m)
+        squared, _ = self._estimator.likeness.nearest(self._estimator.query(contender.frame, root, None))
+        return replace(contender, energy=contender.energy + LIKENESS * min(squared, MOST_SQUARED))
+
+    def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
+        """Return a rival in the next frame, labelled by its own prediction."""
+        self._recall(rival.memory)
+        last, predicted = self._estimator.history.last, self._estimator.predict(pair.t_capture_ns)
+        assert last is not None and predicted is not None
+        ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
+        expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
+        frame = label(pair, points, self._rig, expected)
+        estimate = self._solved(frame)
+        same = rival.same + 1 if _same_labels(frame, leading) else 0
+        energy = FADING * rival.energy + _counted(frame, estimate)
+        return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
+
+    def _solved(self, frame: MarkerFrame) -> Estimate | None:
+        """Solve a frame of a rival."""
+        self.solved += 1
+        return self._estimate(frame, None, None)
+
+    def _chosen(self, contenders: list[Contender]) -> int:
+        """Return the number of the labels to follow: the first unless others have a pose and less energy by a margin."""
+        least = min((other.energy, n) for n, other in enumerate(contenders) if n == 0 or other.estimate is not None)[1]
+        return least if contenders[least].energy < contenders[0].energy - MARGIN else 0
+
+    def _kept(self, first: Contender, others: list[Contender]) -> list[Contender]:
+        """Return the rivals to follow on: the likeliest of those that are not settled."""
+        t_ns = first.frame.t_capture_ns
+        open_ones = [
+            other
+            for other in others
+            if other.estimate is not None
+            and other.same < SAME_FRAMES
+            and other.energy < first.energy + HOPELESS
+            and (t_ns - other.since_ns) * 1e-9 < MAX_AGE_S
+        ]
+        return sorted(open_ones, key=lambda other: other.energy)[:MAX_RIVALS]
+
+    def _followed(self, rival: Contender) -> Contender:
+        """Return a rival with the memory after its frame."""
+        assert rival.estimate is not None
+        self._recall(rival.memory)
+        self._estimator.accept(rival.estimate)
+        self._labeller.remember(rival.frame, rival.estimate.marker_m)
+        return replace(rival, memory=self._memory(rival.estimate.near.sigma_m))
+
+    def _memory(self, sigma_m: Floats | None) -> LabelMemory:
+        """Return what estimator and labeller remember."""
+        return LabelMemory(self._estimator.memory, self._labeller.memory, sigma_m)
+
+    def _recall(self, memory: LabelMemory) -> None:
+        """Let estimator and labeller remember a labelling's past."""
+        self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
+
+    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+        """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
+        expected, seen = self._labeller.predicted, self._seen
+        if expected is None or seen is None or not len(points.point_m):
+            return []
+        choice, cost = _choice(frame, points), _costs(points, expected)
+        hidden = np.asarray(~frame.seen.any(axis=0))
+        met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
+        found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *self._of_near_points(frame, choice, cost)]
+        found.sort(key=lambda other: other[0])
+        return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
+
+    def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
+        """Return the labels of two markers that are near each other exchanged."""
+        t_ns, found = frame.t_capture_ns, []
+        for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
+            pair = int(a), int(b)
+            more, other = _exchanged(choice, cost, *pair)
+            rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
+            if rested and more < NEAR_LIKELY:
+                self._tried_ns[pair] = t_ns
+                found.append((more, other))
+        return found
+
+
+def _choice(frame: MarkerFrame, points: Points) -> Ints:
+    """Return the point of every marker of a frame, (M,), -1 for none."""
+    same = frame.valid[:, None] & (frame.point_m[:, None] == points.point_m[None]).all(axis=2)
+    return np.asarray(np.where(same.any(axis=1), same.argmax(axis=1), -1))
+
+
+def _of_loose_points(choice: Ints, cost: Floats, known: tuple[Bools, Bools, Bools]) -> list[Labels]:
+    """Return other labels of points that have none, or that of a marker that was not seen in the last frame.
+
+    choice: point of every marker, (M,); cost: (M, P); known: which markers are hidden now and were seen in the last frame, (M,),
+    and which have met, (M, M).
+    """
+    found = []
+    hidden, seen, met = known
+    for point in range(cost.shape[1]):
+        owners = np.flatnonzero(choice == point)
+        if len(owners) and seen[owners[0]]:
+            continue
+        candidates = np.flatnonzero(hidden & np.isfinite(cost[:, point]))
+        usual = cost[owners[0], point] if len(owners) else cost[candidates, point].min(initial=np.inf)
+        for m in candidates:
+            other = np.where(choice == point, -1, choice)
+            other[m] = point
+            found.append((float(cost[m, point] - min(usual, 1e6)), other))
+        for a in owners:
+            found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero((choice >= 0) & met[a]) if b != a]
+    return [*_all_labelled(choice, cost, hidden), *(other for other in found if other[0] < LIKELY)]
+
+
+def _all_labelled(choice: Ints, cost: Floats, hidden: Bools) -> list[Labels]:
+    """Return the labels with all points that have none, two or more, as hidden markers, if they can be."""
+    free, rows = np.setdiff1d(np.arange(cost.shape[1]), choice), np.flatnonzero(hidden)
+    if not 2 <= len(free) <= len(rows):
+        return []
+    part = np.minimum(cost[np.ix_(rows, free)], 1e6)
+    chosen, points = linear_sum_assignment(part)
+    if part[chosen, points].max() >= 1e6:
+        return []
+    other = choice.copy()
+    other[rows[chosen]] = free[points]
+    return [(-1.0, other)]
+
+
+def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
+    """Return the labels with those of two markers exchanged, and by how much less likely they are."""
+    other = choice.copy()
+    other[[a, b]] = choice[[b, a]]
+    now = min(float(cost[a, choice[a]] + cost[b, choice[b]]), 1e6)
+    return float(cost[a, choice[b]] + cost[b, choice[a]]) - now, other
+
+
+def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
+    """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
+    left_over = min(len(frame.extra_m), int((~frame.seen.any(axis=0)).sum()))
+    return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
+
+
+def _costs(points: Points, expected: ExpectedMarkers) -> Floats:
+    """Return -2 ln of the density of every point under every marker, but for a constant: (M, P), inf beyond REACH_M."""
+    apart_m = np.linalg.norm(expected.point_m[:, None] - points.point_m[None], axis=2)
+    variance = expected.sigma_m[:, None] ** 2 + POINT_SIGMA_M**2
+    return np.where(apart_m < REACH_M, apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
+
+
+def _same_labels(first: MarkerFrame, second: MarkerFrame) -> bool:
+    """Return whether two frames of one pair have the same labels."""
+    return bool((first.seen == second.seen).all() and (first.image_px == second.image_px).all())
