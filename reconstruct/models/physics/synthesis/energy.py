@@ -13,6 +13,7 @@ from config.arrays import Bools, Floats
 from database.geometry.rotations import skew
 from reconstruct.models.physics.contacts import point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
+from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -23,7 +24,7 @@ from reconstruct.models.physics.synthesis.kinematics import (
 from reconstruct.models.physics.synthesis.loads import Loads, share_loads
 from reconstruct.models.physics.synthesis.normal import NormalEquations
 from reconstruct.models.physics.synthesis.problem import (
-    EXAMPLE,
+    EXAMPLE_HZ,
     HEIGHT_M,
     KEY_M,
     KEY_RAD,
@@ -96,10 +97,10 @@ class MotionEnergy:
             "paths": self._paths(motion, normal),
             "contacts": self._contacts(motion, by, normal),
         }
-        if self.problem.example is not None and weights.example > 0.0:
-            terms["example"] = self._example(motion, normal, self.problem.example)
         loads = None
         if self.problem.field is not None:
+            if self.problem.example is not None and weights.example > 0.0:
+                terms["example"] = self._example(motion, normal, self.problem.field, self.problem.example)
             terms |= statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
             terms["physics"], loads = self._physics(motion, by, normal)
@@ -122,15 +123,19 @@ class MotionEnergy:
                 normal.add_single(np.array([key.frame]), J[None], r[None])
         return total
 
-    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, example: Floats) -> float:
-        """Nearness to an example."""
-        scale = np.sqrt(self.problem.weights.example * self.share * self.trust)[:, None] / EXAMPLE
-        r = scale * self.dynamics.difference(example, motion.q)
+    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, field: ForceField, example: Floats) -> float:
+        """Nearness to an example: by how much motions differ from their nearest ones, and that they differ smoothly."""
+        L = field.examples.nearness
+        weight = np.sqrt(self.problem.weights.example * self.share)
+        scale = weight * np.sqrt(self.trust)[:, None]
+        bend = (self.problem.fps / (2.0 * np.pi * EXAMPLE_HZ)) ** 2 * scale[1:-1]
+        d = self.dynamics.difference(example, motion.q) @ L.T
+        r, bent = scale * d, bend * np.diff(d, 2, axis=0)
         if normal is not None:
-            pairs = zip(example, motion.q, strict=True)
-            J = scale[:, None] * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
-            normal.add_single(np.arange(len(r)), J, r)
-        return 0.5 * float((r**2).sum())
+            J = L @ np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in zip(example, motion.q, strict=True)])
+            normal.add_single(np.arange(len(r)), scale[:, :, None] * J, r)
+            normal.add_triples(bend[:, :, None] * np.concatenate([J[:-2], -2.0 * J[1:-1], J[2:]], axis=2), bent)
+        return 0.5 * float((r**2).sum() + (bent**2).sum())
 
     def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
         """Key trajectories: places of joints."""
