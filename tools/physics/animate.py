@@ -5,16 +5,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
-from config.joints import JOINTS
+from config.joints import JOINT_INDEX, JOINTS
+from database.files.read import SUFFIXES, read_clip
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
 from reconstruct.models.physics.body import body_of
 from reconstruct.models.physics.dynamics import Dynamics, poses
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import SUFFIX, read_field
-from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.prepare import field_motion, field_poses
 from reconstruct.models.physics.field.state import units_of
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
@@ -31,12 +33,13 @@ from reconstruct.models.physics.synthesis.start import FirstMotion, from_example
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
 from tools.physics.motion import read_motion
-from tools.physics.script import KeyAsked, MotionScript, PathAsked
+from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_of
 
 MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
 ALLOWED_RESIDUAL, ALLOWED_KEY_M, ALLOWED_SLIDE_M, ALLOWED_FLOAT_M = 0.02, 0.02, 0.001, 0.01
+BALLS = tuple(JOINT_INDEX[f"{side}Toes"] for side in FEET)
 TALLER = 0.15  # of the height, between the body and that of the field
 
 
@@ -78,6 +81,7 @@ class MotionFiles:
     def __init__(self, folders: Sequence[Path], script: Path, mass_kg: float | None) -> None:
         self.folders, self.script, self.mass_kg = folders, script, mass_kg
         self.read: dict[str, FieldMotion] = {}
+        self.fps: dict[str, float] = {}
 
     def __getitem__(self, name: str) -> FieldMotion:
         """Return a motion. Raises DuocapError: there is none such, or it has gaps."""
@@ -86,18 +90,24 @@ class MotionFiles:
             if not found:
                 places = ", ".join(map(str, self.folders))
                 raise DuocapError(f"{self.script}: no motion {name} in {places}; name its folder by --motions")
-            path = found[0]
-            motion = read_motion(path)
-            longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
-            self.read[name] = field_motion(clip_of(motion, longest), self.mass_kg)
+            self.read[name], self.fps[name] = self._read(found[0])
         return self.read[name]
+
+    def _read(self, file: Path) -> tuple[FieldMotion, float]:
+        """Return a motion and its rate; too few frames for a motion are poses, as `style pose` and `sparse complete` write."""
+        clip = read_clip(file) if file.suffix.lower() in SUFFIXES else None
+        if clip is not None and clip.n_frames < MIN_FRAMES:
+            return field_poses(clip, self.mass_kg), clip.fps
+        motion = read_motion(file)
+        longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+        return field_motion(clip_of(motion, longest), self.mass_kg), FPS
 
     def row(self, name: str, at_s: float) -> int:
         """Return the row of a time of a motion. Raises DuocapError: it ends before."""
         motion = self[name]
-        row = round(at_s * FPS)
+        row = round(at_s * self.fps[name])
         if row >= len(motion.q):
-            raise DuocapError(f"{self.script}: {name} at {at_s:g} s: it ends at {(len(motion.q) - 1) / FPS:.2f} s")
+            raise DuocapError(f"{self.script}: {name} at {at_s:g} s: it ends at {(len(motion.q) - 1) / self.fps[name]:.2f} s")
         return row
 
 
@@ -118,6 +128,13 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
     problem = near_example(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
+    for hold in script.footholds:
+        rows = slice(round(hold.first_s * script.fps), round(hold.last_s * script.fps) + 1)
+        if not first.parts[rows, hold.foot].any(axis=1).all():
+            notes.append(
+                f"the {FEET[hold.foot]} foot is not down all the time from {hold.first_s:g} to {hold.last_s:g} s, where it has a "
+                "foothold; give it contacts there"
+            )
     got = animate(problem, q, task.options, progress)
     figures = measure(problem, got.start), measure(problem, got.q)
     return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))
@@ -143,6 +160,8 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     skeleton = files[script.keys[0].file].skeleton
     body = body_of(skeleton, files[script.keys[0].file].mass_kg)
     units = units_of(body)
+    for segment in script.segments:
+        body = body.with_mass(JOINTS[segment.joint], segment.mass_kg)
     for load in script.loads:
         body = body.with_load(JOINTS[load.joint], load.kg)
     notes = []
@@ -154,6 +173,7 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     keys = tuple(_key(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
     dynamics = Dynamics(body)
     paths = tuple(_path(path, files, script, dynamics) for path in script.paths)
+    paths += tuple(_foothold(hold, script) for hold in script.footholds)
     external = tuple(
         ExternalForce(
             force.joint,
@@ -175,23 +195,34 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
 
 def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
     """Return a key pose on the ground where it is wanted."""
-    q = files[asked.file].q[files.row(asked.file, asked.at_s)].copy()
+    row = files.row(asked.file, asked.at_s)
+    q = files[asked.file].q[row].copy()
     if asked.turn_deg:
         R = rotation_about((0.0, 1.0, 0.0), np.radians(asked.turn_deg))
         q[3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[3:7]))
     if asked.place_m is not None:
         q[[0, 2]] = asked.place_m
-    q[1] += around.height_m(q[0], q[2])
+    q[1] += asked.above_m + float(around.height_m(q[0], q[2]))
     return KeyPose(round(asked.time_s * script.fps), q)
 
 
 def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
-    """Return the path of a joint as it is in a file."""
+    """Return the path of a joint as it is in a file, or through points without overshoot."""
     frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
+    if asked.points is not None:
+        times = np.clip(frames / script.fps, asked.points[0, 0], asked.points[-1, 0])
+        return KeyPath(asked.joint, frames, PchipInterpolator(asked.points[:, 0], asked.points[:, 1:])(times))
     times = asked.from_s + (frames - frames[0]) / script.fps
     files.row(asked.file, float(times[-1]))
-    rows = np.rint(times * FPS).astype(int)
+    rows = np.rint(times * files.fps[asked.file]).astype(int)
     return KeyPath(asked.joint, frames, joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
+
+
+def _foothold(asked: FootholdAsked, script: MotionScript) -> KeyPath:
+    """Return where the ball of a foot is; its height is the contacts' business."""
+    frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
+    place = np.array([asked.place_m[0], 0.0, asked.place_m[1]])
+    return KeyPath(BALLS[asked.foot], frames, np.tile(place, (len(frames), 1)), np.array([1.0, 0.0, 1.0]))
 
 
 def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:

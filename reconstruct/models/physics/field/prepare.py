@@ -1,11 +1,12 @@
-"""Motions as force fields take them: filtered, at one rate, on a ground at height 0, with their contacts."""
+"""Motions as force fields take them: filtered, at one rate, on a ground at height 0, with their contacts; and single poses."""
 
 import numpy as np
 
+from config.joints import N_JOINTS
 from database.clips import Clip
 from database.files.resample import resample
 from reconstruct.models.physics.body import body_of
-from reconstruct.models.physics.contacts import contact_parts, ground_under, part_positions
+from reconstruct.models.physics.contacts import N_FEET, N_PARTS, contact_parts, ground_under, part_positions
 from reconstruct.models.physics.dynamics import Dynamics, configurations, poses
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.smoothing import smoothed
@@ -23,3 +24,14 @@ def field_motion(clip: Clip, mass_kg: float | None = None) -> FieldMotion:
     q[:, 1] -= ground.height_m
     parts = contact_parts(body.contacts, point_m, FPS)
     return FieldMotion(clip.name, clip.skeleton, body.total_kg, q, parts, np.asarray(ground.level_m))
+
+
+def field_poses(clip: Clip, mass_kg: float | None = None) -> FieldMotion:
+    """Return poses that are no motion, at their own rate, each with its lowest foot on a ground at height 0 and no contacts."""
+    body = body_of(clip.skeleton, mass_kg)
+    dynamics = Dynamics(body)
+    q = configurations(clip.rotvec, clip.root_m)
+    q[:, 1] -= dynamics.contact_positions(q)[..., 1].min(axis=1)
+    rest = dynamics.contact_positions(configurations(np.zeros((1, N_JOINTS, 3)), np.zeros((1, 3))))
+    level_m = part_positions(body.contacts, rest)[0, ..., 1] - rest[..., 1].min()
+    return FieldMotion(clip.name, clip.skeleton, body.total_kg, q, np.zeros((len(q), N_FEET, N_PARTS), bool), level_m)

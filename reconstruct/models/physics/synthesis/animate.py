@@ -109,7 +109,7 @@ def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProb
     for path in problem.paths:
         inside = (path.frames >= a) & (path.frames < b)
         if inside.any():
-            paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside]))
+            paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside], path.axes))
     external = tuple(replace(force, first=force.first - a, stop=force.stop - a) for force in problem.external)
     weights = problem.weights if a == 0 else replace(problem.weights, first=0.0)
     return replace(

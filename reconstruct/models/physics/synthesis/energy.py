@@ -142,12 +142,13 @@ class MotionEnergy:
         total = 0.0
         scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
         for path in self.problem.paths:
+            each = scale * path.axes
             for frame, wanted in zip(path.frames.tolist(), path.position_m, strict=True):
-                r = scale * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
+                r = each * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
                 total += 0.5 * float(r @ r)
                 if normal is not None:
                     J = self.dynamics.point_jacobian(motion.q[frame], [path.joint], np.zeros((1, 3)))
-                    normal.add_single(np.array([frame]), scale * J, r[None])
+                    normal.add_single(np.array([frame]), each[:, None] * J, r[None])
         return total
 
     def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:

@@ -55,7 +55,7 @@ def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
     joints = joint_positions(energy.dynamics, q)
     jerk = np.linalg.norm(np.diff(joints, 3, axis=0), axis=2) * problem.fps**3 if len(q) > 3 else np.zeros((1, 1))
     keys = [joint_positions(energy.dynamics, key.q[None])[0] - joints[key.frame] for key in problem.keys]
-    paths = [joints[path.frames, path.joint] - path.position_m for path in problem.paths]
+    paths = [path.axes * (joints[path.frames, path.joint] - path.position_m) for path in problem.paths]
     return MotionFigures(
         float(np.sqrt((force**2).mean())),
         float(np.sqrt((torque**2).mean()) / height),
