@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ from reconstruct.models.physics.dynamics import Dynamics, poses
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import SUFFIX, read_field
 from reconstruct.models.physics.field.prepare import field_motion, field_poses
-from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY, units_of
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
+from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.models.physics.synthesis.measure import MotionFigures, measure
 from reconstruct.models.physics.synthesis.problem import (
@@ -40,6 +42,8 @@ MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
 ALLOWED_RESIDUAL, ALLOWED_KEY_M, ALLOWED_SLIDE_M, ALLOWED_FLOAT_M = 0.02, 0.02, 0.001, 0.01
 BALLS = tuple(JOINT_INDEX[f"{side}Toes"] for side in FEET)
+TEMPOS = (0.8, 1.0, 1.25)
+SLOWEST = 0.2
 TALLER = 0.15  # of the height, between the body and that of the field
 
 
@@ -55,7 +59,8 @@ class AnimateTask:
 
 @dataclass(frozen=True, slots=True)
 class Animation:
-    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result."""
+    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result; tempo: that was
+    given or found; energy: of the result, the less the likelier."""
 
     problem: MotionProblem
     first: FirstMotion
@@ -65,6 +70,8 @@ class Animation:
     seconds: tuple[float, float]
     interrupted: bool
     notes: tuple[str, ...]
+    tempo: float
+    energy: float
 
     def take(self, name: str) -> Take:
         """Return the motion as a take."""
@@ -112,14 +119,41 @@ class MotionFiles:
 
 
 def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
-    """Return the motion of a script. Raises DuocapError: the script cannot be followed."""
+    """Return the motion of a script, of several tempos the likeliest where it is free. Raises DuocapError: it cannot be followed.
+
+    Tried are tempos about the usual one, and about that of dynamic similarity, the root of gravity over that on earth.
+    """
+    if task.script.tempo is not None:
+        return _animated(task, progress)
+    similar = max(np.sqrt(task.script.gravity / STANDARD_GRAVITY), SLOWEST)
+    around = sorted({1.0, *(float(f * c) for f in (1.0, similar) for c in TEMPOS)})
+    best: Animation | None = None
+    for k, tempo in enumerate(around):
+        share = partial(_share_of, progress, k, len(around))
+        made = _animated(replace(task, script=task.script.at_tempo(tempo)), share)
+        if best is None or made.energy < best.energy:
+            best = made
+        if made.interrupted:
+            break
+    assert best is not None
+    return replace(best, interrupted=made.interrupted)
+
+
+def _share_of(progress: Callable[[int, int], None], k: int, count: int, done: int, total: int) -> None:
+    """Pass on the progress of the k-th of several."""
+    progress(k * total + done, count * total)
+
+
+def _animated(task: AnimateTask, progress: Callable[[int, int], None]) -> Animation:
+    """Return the motion of a script at its tempo. Raises DuocapError."""
     script = task.script
     files = MotionFiles(task.motions, script.file, script.mass_kg)
     learned = read_field(_field_file(task))
     problem, notes = _problem(task, files, learned)
     dynamics = problem.dynamics()
     given = _parts(script, files, problem.n_frames)
-    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps)
+    tempo = script.tempo or 1.0
+    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
@@ -137,7 +171,9 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
             )
     got = animate(problem, q, task.options, progress)
     figures = measure(problem, got.start), measure(problem, got.q)
-    return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))
+    told = (*notes, *_violated(figures[1]))
+    energy = MotionEnergy(problem).evaluate(got.q).energy
+    return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, told, tempo, energy)
 
 
 def _field_file(task: AnimateTask) -> Path:
@@ -203,7 +239,7 @@ def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surr
     if asked.place_m is not None:
         q[[0, 2]] = asked.place_m
     q[1] += asked.above_m + float(around.height_m(q[0], q[2]))
-    return KeyPose(round(asked.time_s * script.fps), q)
+    return KeyPose(round(asked.time_s * script.fps), q, asked.free_place)
 
 
 def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
@@ -212,7 +248,7 @@ def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: 
     if asked.points is not None:
         times = np.clip(frames / script.fps, asked.points[0, 0], asked.points[-1, 0])
         return KeyPath(asked.joint, frames, PchipInterpolator(asked.points[:, 0], asked.points[:, 1:])(times))
-    times = asked.from_s + (frames - frames[0]) / script.fps
+    times = asked.from_s + (frames - frames[0]) / script.fps * (script.tempo or 1.0)
     files.row(asked.file, float(times[-1]))
     rows = np.rint(times * files.fps[asked.file]).astype(int)
     return KeyPath(asked.joint, frames, joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
@@ -270,10 +306,12 @@ def animation_lines(made: Animation) -> list[str]:
         ("vertical force at most, % of weight", 100.0, "peak", ".0f"),
         ("jerk of joints, m/s^3", 1.0, "jerk", ".0f"),
         ("off the key poses, mm", 1e3, "key_m", ".1f"),
+        ("off the paths and footholds, mm", 1e3, "path_m", ".1f"),
     ]
     n, n_keys = made.problem.n_frames, len(made.problem.keys)
     spent = f"initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"
-    lines = [f"{n} frames, {n_keys} keys; {spent}"]
+    slower = "" if made.tempo == 1.0 else f", {made.tempo:.2f} times as fast as the script"
+    lines = [f"{n} frames, {n_keys} keys{slower}; {spent}"]
     lines.append(f"{'':<38} {'without':>8} {'with physics':>13}")
     for name, scale, key, form in rows:
         values = [scale * getattr(figures, key) for figures in (before, after)]

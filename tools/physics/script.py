@@ -2,9 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ KEYS = (
     "field",
     "seconds",
     "fps",
+    "tempo",
     "key",
     "path",
     "foothold",
@@ -47,7 +48,8 @@ MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON, MOST_ABOVE_M = 10.0, 45.0, 1e5, 5.0
 @dataclass(frozen=True, slots=True)
 class KeyAsked:
     """A key pose: at `at_s` of a file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it is;
-    above_m: how far the lowest foot of a pose, of a file that is no motion, is above the ground.
+    free_place: a guess only, of which the motion may leave the place; above_m: how far the lowest foot of a pose, of a file that
+    is no motion, is above the ground.
     """
 
     time_s: float
@@ -56,6 +58,7 @@ class KeyAsked:
     place_m: Floats | None
     turn_deg: float
     above_m: float
+    free_place: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,9 @@ class ForceAsked:
     anchor_m: Floats
 
 
+Timed = TypeVar("Timed", PathAsked, FootholdAsked, ContactAsked, ForceAsked)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadAsked:
     """A load that a joint carries [kg]."""
@@ -121,12 +127,17 @@ class LoadAsked:
 
 @dataclass(frozen=True, slots=True)
 class MotionScript:
-    """What a script asks. contacts: a file and the seconds of it that last as long as the motion, None: not from a file."""
+    """What a script asks.
+
+    tempo: all times are those of the file over it, None: to be sought; contacts: a file and the seconds of it that last as long
+    as the motion, None: not from a file.
+    """
 
     file: Path
     field: str
     seconds: float
     fps: float
+    tempo: float | None
     keys: tuple[KeyAsked, ...]
     paths: tuple[PathAsked, ...]
     footholds: tuple[FootholdAsked, ...]
@@ -140,6 +151,26 @@ class MotionScript:
     loads: tuple[LoadAsked, ...]
     forces: tuple[ForceAsked, ...]
     weights: SynthesisWeights
+
+    def at_tempo(self, tempo: float) -> "MotionScript":
+        """Return the script with all times over a tempo."""
+
+        def later(each: Timed) -> Timed:
+            return replace(each, first_s=each.first_s / tempo, last_s=each.last_s / tempo)
+
+        paths = tuple(
+            path if path.points is None else replace(path, points=path.points / (tempo, 1.0, 1.0, 1.0)) for path in self.paths
+        )
+        return replace(
+            self,
+            tempo=tempo,
+            seconds=self.seconds / tempo,
+            keys=tuple(replace(key, time_s=key.time_s / tempo) for key in self.keys),
+            paths=tuple(map(later, paths)),
+            footholds=tuple(map(later, self.footholds)),
+            parts=tuple(map(later, self.parts)),
+            forces=tuple(map(later, self.forces)),
+        )
 
 
 def read_script(file: Path) -> MotionScript:
@@ -169,11 +200,12 @@ def read_script(file: Path) -> MotionScript:
         else np.zeros(2)
     )
     body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
-    return MotionScript(
+    script = MotionScript(
         file,
         word_of(where, table, "field"),
         seconds,
         number(where, table, "fps", 60.0, above=10.0, most=240.0),
+        _tempo(where, table),
         keys,
         tuple(_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "path"))),
         tuple(_foothold(f"{where}: foothold {k + 1}", e, seconds) for k, e in enumerate(_tables(where, table, "foothold"))),
@@ -188,6 +220,12 @@ def read_script(file: Path) -> MotionScript:
         tuple(_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "force"))),
         _weights(f"{where}: [weights]", table.get("weights", {})),
     )
+    return script if script.tempo is None else script.at_tempo(script.tempo)
+
+
+def _tempo(where: str, table: Mapping[str, Any]) -> float | None:
+    """Return the tempo, 1 where it is absent, None where it is "free". Raises DuocapError."""
+    return None if table.get("tempo") == "free" else number(where, table, "tempo", 1.0, above=0.1, most=10.0)
 
 
 def _weights(where: str, value: object) -> SynthesisWeights:
@@ -213,12 +251,15 @@ def _tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _key(where: str, value: object) -> KeyAsked:
-    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg", "above_m"))
+    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg", "above_m", "free_place"))
     place = numbers(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
     turn = number(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
     at, time_s = (number(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
     above = number(where, table, "above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
-    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn, above)
+    free = table.get("free_place", False)
+    if not isinstance(free, bool):
+        raise DuocapError(f"{where}: free_place must be true or false, got {free!r}")
+    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn, above, free)
 
 
 def _between(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:

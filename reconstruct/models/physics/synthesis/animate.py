@@ -102,7 +102,7 @@ def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProb
         return problem
     pinned = range(PINNED if a else 0)
     keys = [KeyPose(k, motion[a + k]) for k in pinned]
-    keys += [KeyPose(key.frame - a, key.q) for key in problem.keys if a + len(pinned) <= key.frame < b]
+    keys += [replace(key, frame=key.frame - a) for key in problem.keys if a + len(pinned) <= key.frame < b]
     if b < problem.n_frames and all(key.frame != b - 1 - a for key in keys):
         keys.append(KeyPose(b - 1 - a, motion[b - 1]))
     paths = []

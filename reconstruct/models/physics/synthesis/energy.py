@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats
-from database.geometry.rotations import skew
+from database.geometry.rotations import matrix_from_quaternion, skew
 from reconstruct.models.physics.contacts import point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
 from reconstruct.models.physics.field.field import ForceField
@@ -32,6 +32,7 @@ from reconstruct.models.physics.synthesis.problem import (
     PHYSICS_FORCE,
     PHYSICS_TORQUE,
     SLIDE_M_S,
+    KeyPose,
     MotionProblem,
 )
 from reconstruct.models.physics.synthesis.statistics import statistics_terms
@@ -109,17 +110,15 @@ class MotionEnergy:
         return Evaluated(motion, terms, loads), normal
 
     def _keys(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
-        """Key poses: the whole configuration."""
+        """Key poses: the whole configuration, or all but the place in the plane."""
         total = 0.0
-        unit = np.full(N_TANGENT, KEY_RAD)
-        unit[:3] = KEY_M
-        scale = np.sqrt(self.problem.weights.constraints) / unit
         for key in self.problem.keys:
             at = motion.q[key.frame]
-            r = scale * self.dynamics.difference(key.q[None], at[None])[0]
+            scale = np.sqrt(self.problem.weights.constraints) * key_units(key)
+            r = scale @ self.dynamics.difference(key.q[None], at[None])[0]
             total += 0.5 * float(r @ r)
             if normal is not None:
-                J = scale[:, None] * self.dynamics.difference_derivatives(key.q, at)[1]
+                J = scale @ self.dynamics.difference_derivatives(key.q, at)[1]
                 normal.add_single(np.array([key.frame]), J[None], r[None])
         return total
 
@@ -295,6 +294,15 @@ class MotionEnergy:
             r[t] = scale * by.u[N_ROOT:]
         normal.add_triples(J, r)
         return 0.5 * float((r**2).sum())
+
+
+def key_units(key: KeyPose) -> Floats:
+    """Return what differences from a key pose are multiplied by, (72, 72): its axes' units, nothing along the plane if free."""
+    out = np.eye(N_TANGENT) / KEY_RAD
+    out[:3, :3] = matrix_from_quaternion(key.q[3:7]) / KEY_M  # to the world's axes
+    if key.free_place:
+        out[[0, 2]] = 0.0
+    return out
 
 
 def _evenness(down: Bools, fps: float) -> Floats:
