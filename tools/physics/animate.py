@@ -11,6 +11,7 @@ from scipy.interpolate import PchipInterpolator
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
 from config.joints import JOINT_INDEX, JOINTS
+from database.files.cleaning import clean
 from database.files.read import SUFFIXES, read_clip
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
 from reconstruct.models.physics.body import body_of
@@ -34,7 +35,7 @@ from reconstruct.models.physics.synthesis.problem import (
 from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
-from tools.physics.motion import read_motion
+from tools.physics.motion import motion_of_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_of
 
@@ -105,7 +106,9 @@ class MotionFiles:
         clip = read_clip(file) if file.suffix.lower() in SUFFIXES else None
         if clip is not None and clip.n_frames < MIN_FRAMES:
             return field_poses(clip, self.mass_kg), clip.fps
-        motion = read_motion(file)
+        motion = None if clip is None else motion_of_clip(clean(clip)[0], file.name)
+        if motion is None or not motion.ranges:
+            motion = read_motion(file)
         longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
         return field_motion(clip_of(motion, longest), self.mass_kg), FPS
 
