@@ -18,6 +18,7 @@ import numpy as np
 
 from config.joints import JOINT_INDEX
 from database.clips import runs
+from reconstruct.models.physics.synthesis.animate import AnimateOptions
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from tools.physics.animate import AnimateTask, Animation, animated
 from tools.physics.script import MotionScript, read_script
@@ -86,11 +87,11 @@ CHANGES = {
 }
 
 
-def measured(name: str, folders: list[Path]) -> tuple[Animation, Animation]:
+def measured(name: str, folders: list[Path], options: AnimateOptions = AnimateOptions()) -> tuple[Animation, Animation]:
     """Return the motions of a change, without it and with it."""
     change = CHANGES[name]
     script = read_script(EXAMPLES / f"{change.script}.toml")
-    usual, changed = (animated(AnimateTask(each(script), folders)) for each in (change.usual, change.changed))
+    usual, changed = (animated(AnimateTask(each(script), folders, options=options)) for each in (change.usual, change.changed))
     return usual, changed
 
 
