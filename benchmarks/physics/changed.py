@@ -24,6 +24,7 @@ from tools.physics.animate import AnimateTask, Animation, animated
 from tools.physics.script import MotionScript, read_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
+USUAL = AnimateOptions()
 BALLS = ("leftToes", "rightToes")
 
 
@@ -87,7 +88,7 @@ CHANGES = {
 }
 
 
-def measured(name: str, folders: list[Path], options: AnimateOptions = AnimateOptions()) -> tuple[Animation, Animation]:
+def measured(name: str, folders: list[Path], options: AnimateOptions = USUAL) -> tuple[Animation, Animation]:
     """Return the motions of a change, without it and with it."""
     change = CHANGES[name]
     script = read_script(EXAMPLES / f"{change.script}.toml")

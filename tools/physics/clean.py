@@ -17,6 +17,7 @@ from reconstruct.models.physics.clean import LEAST_FRAMES, CleanOptions, CleanTa
 from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
 from reconstruct.models.physics.forces import FRICTION
 from stream.export.take import Take
+from tools.physics.forces import with_segments
 from tools.physics.motion import PhysicalMotion
 
 VERSION = b"duocap-clean-1"
@@ -31,6 +32,7 @@ class BodyOptions:
     mass_kg: float | None = None
     table: Anthropometry = Anthropometry.MEAN
     friction: float = FRICTION
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def clean_motion(
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
-    body = body_of(motion.take.skeleton, options.mass_kg, options.table)
+    body = with_segments(body_of(motion.take.skeleton, options.mass_kg, options.table), options.segments)
     dynamics = Dynamics(body)
     ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
     if not ranges:

@@ -2,13 +2,14 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
@@ -25,7 +26,8 @@ IN_THE_AIR_M = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ForcesTask:
-    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them."""
+    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them;
+    segments: as of `with_segments`."""
 
     motion: Path
     subject: Path | None = None
@@ -34,6 +36,7 @@ class ForcesTask:
     friction: float = FRICTION
     cutoff_hz: float | None = None
     contacts: Path | None = None
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: No
     """Read a motion and find its forces, stretch by stretch. Raises DuocapError."""
     motion = read_motion(task.motion, task.subject, progress)
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
-    body = body_of(motion.take.skeleton, task.mass_kg, task.table)
+    body = with_segments(body_of(motion.take.skeleton, task.mass_kg, task.table), task.segments)
     dynamics = Dynamics(body)
     found = []
     for k, rows in enumerate(motion.ranges):
@@ -63,6 +66,20 @@ def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: No
         found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
         progress(k + 1, len(motion.ranges))
     return motion, found
+
+
+def with_segments(body: Body, segments: Sequence[str]) -> Body:
+    """Return a body with other masses of segments: "leftFoot=3" [kg], or "leftFoot=+2", that much more. Raises DuocapError."""
+    for words in segments:
+        joint, _, text = words.partition("=")
+        try:
+            kg = float(text)
+        except ValueError as error:
+            raise DuocapError(
+                f"--segment {words}: expected a joint and its mass in kg, such as leftFoot=3 or leftFoot=+2"
+            ) from error
+        body = body.with_load(joint, kg) if text.startswith("+") else body.with_mass(joint, kg)
+    return body
 
 
 def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:
