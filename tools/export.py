@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.errors import DuocapError
+from config.files import written_together
 
 if TYPE_CHECKING:
     from config.arrays import Floats
@@ -31,6 +32,7 @@ FORMATS = {
     "vrma": Format(".vrma", "stream.export.vrma", "write_vrma", True),
     "markers": Format(".markers.csv", "stream.export.csv", "write_markers_csv", False),
     "csv": Format(".csv", "stream.export.csv", "write_csv", False),
+    "mcap": Format(".mcap", "stream.export.recorded", "write_recording", False),
 }
 
 
@@ -67,7 +69,7 @@ def wanted_files(recording: Path, out: Sequence[Path], formats: Sequence[str]) -
 
 
 def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None:
-    """Raise DuocapError unless each file is written once and none is one of the recordings."""
+    """Raise DuocapError unless each file is written once and none is one of the recordings, and no recording is replaced."""
     sources = {recording.resolve() for recording in recordings}
     seen: set[Path] = set()
     for wanted in files:
@@ -75,6 +77,8 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
         if place in sources | seen:
             what = "is the recording itself" if place in sources else "would be written twice"
             raise DuocapError(f"{wanted.file}: {what}; choose another name with --out")
+        if wanted.format == "mcap" and wanted.file.exists():
+            raise DuocapError(f"{wanted.file}: exists already, and a recording never replaces anything; choose another name")
         seen.add(place)
 
 
@@ -85,6 +89,13 @@ def format_of(file: Path, otherwise: str = "") -> str:
             return name
     known = ", ".join(kind.suffix for kind in FORMATS.values())
     raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")
+
+
+def write_takes(files: Sequence[ExportFile], take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
+    """Write a take in several formats, all of them or none; as `write_take`."""
+    with written_together():
+        for wanted in files:
+            write_take(wanted, take, up, upright)
 
 
 def write_take(wanted: ExportFile, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:

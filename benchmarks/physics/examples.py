@@ -1,13 +1,14 @@
 """The examples of Wei et al. 2011, table 1: each script of examples/physics, made and measured.
 
     python -m benchmarks.physics.examples --motions .../cmu/subjects --motions .../motion/styled --fields FOLDER [--out FOLDER]
-    [NAME...]
+    [--strips docs] [--table FILE.md] [NAME...]
 
 Force fields that FOLDER lacks are trained first, as examples/physics/fields.toml says, and their times printed (table 2).
 Columns: frames, key poses and paths, processor seconds of initialisation and synthesis; then of the motion without and with
 physics the residual of eq. 1 (force, % of weight; torque, % of weight times height), slide of feet in contact [mm a frame],
 frames with a force outside of the friction cone [%], jerk of the joints [m/s^3]; of the result the peak of the vertical force [%
-of weight] and the distance from the keys [mm].
+of weight] and the distance from the keys [mm]. --strips draws each as physics-NAME.png, --table writes the table as Markdown: the
+gallery of docs/physics.md.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from reconstruct.models.physics.field.train import FPS
 from tools.export import wanted_files, write_take
 from tools.physics.animate import AnimateTask, Animation, animated
 from tools.physics.script import read_script
+from tools.physics.strip import draw_strip
 from tools.physics.train import FieldTask, read_motions, train_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
@@ -72,6 +74,16 @@ def row(name: str, made: Animation) -> str:
     return f"{name:<14}{n:>6}{keys:>6}{times}{pairs}{100 * b.peak:>7.0f}{1e3 * b.key_m:>7.1f}"
 
 
+MARKDOWN = ["| example | frames | keys | s | force | torque | slide | jerk | peak | key |", "|" + 10 * "---|"]
+
+
+def markdown_row(line: str, name: str) -> str:
+    """Return a row as the table of docs/physics.md has it; that of friction, 0 everywhere, left out."""
+    _, n, keys, *values = line.split()
+    pairs = [", ".join(values[k : k + 2]) for k in (0, 2, 4, 6, 10)]
+    return "| " + " | ".join([name, n, keys.removesuffix("+0"), *pairs, *values[12:]]) + " |"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -79,6 +91,8 @@ def main() -> None:
     parser.add_argument("--motions", type=Path, action="append", required=True)
     parser.add_argument("--fields", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--strips", type=Path, default=None)
+    parser.add_argument("--table", type=Path, default=None)
     options = parser.parse_args()
     options.fields.mkdir(parents=True, exist_ok=True)
     head = f"{'example':<14}{'frames':>6}{'keys':>6}{'init':>6}{'solve':>6}"
@@ -87,17 +101,23 @@ def main() -> None:
         + "".join(f"{title:>15}" for title in ("force %", "torque %", "slide", "friction", "jerk"))
         + f"{'peak':>7}{'key':>7}"
     )
+    table = list(MARKDOWN)
     for name in options.names or ORDER:
         script = read_script(EXAMPLES / f"{name}.toml")
         train_missing(script.field, options.fields, options.motions)
         made = animated(AnimateTask(script, [*options.motions, options.fields]))
         print(row(name, made), flush=True)
+        table.append(markdown_row(row(name, made), name.replace("_", " ")))
         for words in made.notes:
             print(f"    {words}")
+        if options.strips is not None:
+            draw_strip(options.strips / f"physics-{name.replace('_', '-')}.png", made, name.replace("_", " "))
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             for suffix, take in (("", made.take(name)),):
                 write_take(wanted_files(script.file, [options.out / f"{name}{suffix}.bvh"], ())[0], take, None)
+    if options.table is not None:
+        options.table.write_text("\n".join(table) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""C3D (c3d.org, the C3D File Format user guide): joint centres and measured markers in millimetres, Y up, at one rate.
+"""C3D (c3d.org, the C3D File Format user guide): joint centres and measured markers in millimetres, Y up, at one rate; forces of
+the ground as force plates (`plates`).
 
-Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then four floats a point and frame: x, y, z and, in
-one number, the cameras that saw it (bits, high byte) and its residual (low byte); -1 where it was not seen. Joint centres are
-computed and have no camera. A record of a parameter is the length of its name, its group's number (negative for the group),
-the name, the offset of the next record, and for a parameter its type (-1 text, 2 integer, 4 float), dimensions, values and
-description.
+Blocks of 512 bytes, little-endian ("Intel"): a header, parameters in groups, then the frames. A frame has four floats a point: x,
+y, z and, in one number, the cameras that saw it (bits, high byte) and its residual (low byte), -1 where it was not seen; then one
+float a channel of the plates. Joint centres are computed and have no camera. A record of a parameter is the length of its name,
+its group's number (negative for the group), the name, the offset of the next record, and for a parameter its type (-1 text, 2
+integer, 4 float), dimensions, values and description.
 """
 
 import struct
@@ -14,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from capture.rate import frame_period_s
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.files import atomic_write
+from stream.export.plates import ForcePlates, plates_of
 from stream.export.points import PointTable, ascii_text, points_of
 from stream.export.resampling import evenly_timed
 from stream.export.take import Take, software_version
@@ -30,7 +32,7 @@ UNSEEN = -1.0
 MAX_WORD = 0xFFFF  # of the header and of integer parameters
 MAX_TEXTS = 255  # in one parameter; further names are in LABELS2
 
-Value = str | int | float | Sequence[str] | Sequence[int]
+Value = str | int | float | Sequence[str] | Sequence[int] | Floats | Ints
 Groups = Mapping[str, Mapping[str, Value]]
 
 
@@ -60,6 +62,10 @@ def _value(value: Value) -> bytes:
         return struct.pack("<bBH", 2, 0, value)
     if isinstance(value, float):
         return struct.pack("<bBf", 4, 0, value)
+    if isinstance(value, np.ndarray):  # the first dimension changes fastest
+        kind, dtype = (2, "<u2") if value.dtype.kind == "i" else (4, "<f4")
+        head = struct.pack(f"<bB{value.ndim}B", kind, value.ndim, *reversed(value.shape))
+        return head + np.ascontiguousarray(value, dtype).tobytes()
     if all(isinstance(item, int) for item in value):
         return struct.pack(f"<bBB{len(value)}H", 2, 1, len(value), *value)
     cells = [_cell(str(item)) for item in value]
@@ -80,31 +86,33 @@ def write_c3d(file: Path, take: Take) -> None:
 def c3d_bytes(take: Take) -> bytes:
     """Return a take as the bytes of a C3D file."""
     even = evenly_timed(take)
-    points = points_of(even)
+    points, plates = points_of(even), plates_of(even.forces, len(even))
     rate_hz = 1.0 / frame_period_s(even.seconds)
     largest_mm = float(np.abs(points.point_m).max(initial=0.0)) * MM_PER_M
     # Negative: the data are floats. Its magnitude would scale them as integers.
     scale = -max(largest_mm / 32000.0, 0.01)
-    n_blocks = len(parameter_bytes(_groups(take, points, rate_hz, scale, 0))) // BLOCK
+    n_blocks = len(parameter_bytes(_groups(take, points, plates, rate_hz, scale, 0))) // BLOCK
     data_block = 2 + n_blocks
-    parameters = parameter_bytes(_groups(take, points, rate_hz, scale, data_block))
-    return _header(points, rate_hz, scale, data_block) + parameters + _frames(points).astype("<f4").tobytes()
+    parameters = parameter_bytes(_groups(take, points, plates, rate_hz, scale, data_block))
+    frames = np.concatenate([_frames(points), plates.channels], axis=1)
+    return _header(points, plates, rate_hz, scale, data_block) + parameters + frames.astype("<f4").tobytes()
 
 
-def _header(points: PointTable, rate_hz: float, scale: float, data_block: int) -> bytes:
+def _header(points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> bytes:
     """Return the first block."""
     n_frames, n_points = points.valid.shape
-    counts = struct.pack("<BB5H", 2, 0x50, n_points, 0, 1, min(n_frames, MAX_WORD), 10)
+    counts = struct.pack("<BB5H", 2, 0x50, n_points, len(plates.labels), 1, min(n_frames, MAX_WORD), 10)
     return (counts + struct.pack("<fHHf", scale, data_block, 1, rate_hz)).ljust(BLOCK, b"\0")
 
 
 def _frames(points: PointTable) -> Floats:
-    """Return four numbers a point, (N, P, 4)."""
+    """Return four numbers a point, (N, 4 P)."""
     fourth = np.where(points.valid, np.where(points.measured, BOTH_CAMERAS, 0), UNSEEN)
-    return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2)
+    n_frames, n_points = points.valid.shape
+    return np.concatenate([points.point_m * MM_PER_M, fourth[..., None]], axis=2).reshape(n_frames, 4 * n_points)
 
 
-def _groups(take: Take, points: PointTable, rate_hz: float, scale: float, data_block: int) -> Groups:
+def _groups(take: Take, points: PointTable, plates: ForcePlates, rate_hz: float, scale: float, data_block: int) -> Groups:
     """Return the parameters; take: as recorded, before resampling."""
     n_frames, n_points = points.valid.shape
     info = take.info
@@ -135,11 +143,12 @@ def _groups(take: Take, points: PointTable, rate_hz: float, scale: float, data_b
         "ORIGINAL_FRAMES": float(len(take)),
         "ORIGINAL_SECONDS": float(np.ptp(take.seconds)) if len(take) else 0.0,
         "LONGEST_GAP": float(np.diff(take.seconds).max(initial=0.0)),
+        **({} if take.forces is None else {"BODY_MASS": take.forces.mass_kg}),
     }
     return {
         "POINT": point,
-        "ANALOG": {"USED": 0, "GEN_SCALE": 1.0, "RATE": rate_hz},
-        "FORCE_PLATFORM": {"USED": 0},
+        "ANALOG": {"USED": len(plates.labels), "GEN_SCALE": 1.0, "RATE": rate_hz, **plates.analog()},
+        "FORCE_PLATFORM": plates.parameters(),
         "TRIAL": trial,
         "SUBJECTS": {"IS_STATIC": 0, "USES_PREFIXES": 0, "USED": 1, "NAMES": [ascii_text(info.subject)]},
         "MANUFACTURER": {"COMPANY": "duocap", "SOFTWARE": "duocap", "VERSION_LABEL": software_version()},

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -18,10 +18,12 @@ from database.geometry.kinematics import charted
 from database.geometry.rotations import matrix_from_quaternion
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
+from stream.export.ground import GroundForces, forces_of_messages
 from stream.export.resampling import markers_at
 from stream.export.take import MarkerTracks, Take, TakeInfo, increasing, take_from_poses
 from stream.protocol.codec import decode
 from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.recording.recorder import FLOOR_KNOWN
 from stream.recording.recording import Recording
 
 LEAF_SHARE = 0.5  # length of a leaf's own bone, relative to the bone before, if unknown
@@ -34,7 +36,8 @@ class RecordedMotion:
     """One performer's poses of a recording.
 
     subject: name and skeleton, no markers; poses: as published, at their own times; marker_names: of the poses' points; up: the
-    world's up direction, (3,), None if unknown; note: what was left out of the recording, for the user, or empty.
+    world's up direction, (3,), None if unknown; note: what was left out of the recording, for the user, or empty; forces: of the
+    ground, one row a pose, None where the recording has none.
     """
 
     subject: Subject
@@ -43,11 +46,15 @@ class RecordedMotion:
     info: TakeInfo
     up: Floats | None
     note: str
+    forces: GroundForces | None = None
 
     def take(self, poses: Sequence[Pose] | None = None) -> Take:
-        """Return the poses, or others instead (smoothed ones), as a take."""
+        """Return the poses, or others instead (smoothed ones, of the same times), as a take."""
         chosen = self.poses if poses is None else poses
-        return take_from_poses(self.subject.skeleton, chosen, self.marker_names, self.info)
+        take = take_from_poses(self.subject.skeleton, chosen, self.marker_names, self.info)
+        if self.forces is None or len(chosen) != len(self.forces):
+            return take
+        return replace(take, forces=self.forces.rows(increasing([pose.t_capture_ns for pose in chosen])))
 
 
 def motion_from_recording(recording: Recording, progress: Progress = lambda done, total: None) -> RecordedMotion:
@@ -68,12 +75,13 @@ def motion_from_recording(recording: Recording, progress: Progress = lambda done
         session=messages[0].session,
         recorded=metadata.get("when", ""),
         source=recording.file.name,
-        floor_known=rig is None or rig.floor_known,
+        floor_known=metadata.get(FLOOR_KNOWN) != "no" if rig is None else rig.floor_known,
     )
     up = None if rig is None or rig.up_xyz is None else np.array(rig.up_xyz)
     subject = _subject(skeleton)
     note = "; ".join(text for text in (_changes(runs, messages), f"{n_damaged} poses are damaged" * (n_damaged > 0)) if text)
-    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, note)
+    forces = forces_of_messages(messages, skeleton.mass_kg)
+    return RecordedMotion(subject, _poses(messages, skeleton), skeleton.markers, info, up, note, forces)
 
 
 def _read(recording: Recording, progress: Progress) -> tuple[list[PoseMessage], int]:
@@ -196,4 +204,5 @@ def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points
         latency_ns=dict(message.latency_ns),
         contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),
         point_m=points.point_m[n],
+        error_m=message.error_m[order].astype(float) if len(message.error_m) else np.zeros(0),
     )

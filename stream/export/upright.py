@@ -62,7 +62,9 @@ def _moved(take: Take, R: Floats, t_m: Floats) -> Take:
     if markers is not None:
         point_m = np.where(markers.valid[..., None], markers.point_m @ R.T + t_m, 0.0)
         markers = replace(markers, point_m=np.ascontiguousarray(point_m))
-    return replace(take, rotvec=rotvec, root_m=np.ascontiguousarray(take.root_m @ R.T + t_m), markers=markers)
+    forces = None if take.forces is None else take.forces.moved(R, t_m)
+    root_m = np.ascontiguousarray(take.root_m @ R.T + t_m)
+    return replace(take, rotvec=rotvec, root_m=root_m, markers=markers, forces=forces)
 
 
 def standing_points_m(take: Take) -> Floats:

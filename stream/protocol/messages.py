@@ -4,7 +4,7 @@ Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ class SkeletonMessage:
 
     names: (J,) parent first; parents: (J,), -1 for the root; offsets_m: joint from its parent in the rest pose, (J, 3);
     rest_xyzw: rotation of each joint in the rest pose (T-pose), (J, 4); humanoid: joint -> VRM 1.0 bone; markers: names;
-    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown.
+    tails_m: end of each joint's own bone from the joint in the rest pose, (J, 3), None if unknown; mass_kg: of the whole body
+    where forces were computed, None otherwise.
     """
 
     hash: str
@@ -39,6 +40,7 @@ class SkeletonMessage:
     up: str = "Y"
     quaternion: str = "xyzw"
     tails_m: Floats | None = None
+    mass_kg: float | None = None
     schema: int = SCHEMA
 
 
@@ -46,7 +48,7 @@ class SkeletonMessage:
 class CameraReading:
     """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
 
-    rotation: Rodrigues vector, (3,); translation: (3,) [m].
+    rotation: Rodrigues vector, (3,); translation: (3,) [m]; fisheye: distortions are of the fisheye model, (4,).
     """
 
     name: str
@@ -55,6 +57,7 @@ class CameraReading:
     distortions: Floats
     rotation: Floats
     translation: Floats
+    fisheye: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,24 @@ class MarkerReading:
 
 
 @dataclass(frozen=True, slots=True)
+class FootForce:
+    """The force of the ground on a foot. joint: the ankle; force_n: [N] world; center_m: centre of pressure [m] world, None where
+    the foot bears nothing; moment_nm: moment about that centre [Nm] world, hardly more than one about the vertical.
+    """
+
+    joint: str
+    force_n: tuple[float, float, float]
+    center_m: tuple[float, float, float] | None
+    moment_nm: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class PoseMessage:
     """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
 
     contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
-    it was not predicted.
+    it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live; error_m: how far from
+    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown.
     """
 
     hash: str
@@ -109,6 +125,8 @@ class PoseMessage:
     markers: tuple[MarkerReading, ...]
     latency_ns: dict[str, int]
     predicted_ns: int = 0
+    ground_forces: tuple[FootForce, ...] = ()
+    error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     schema: int = SCHEMA
 
 

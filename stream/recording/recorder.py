@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
 from time import monotonic
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 PROFILE = "duocap"
 FORMAT_VERSION = "1"
 METADATA, END_METADATA = "duocap", "duocap.end"
+FLOOR_KNOWN = "floor_known"  # key of the metadata, "no" for a recording without cameras whose floor is unknown
 ENCODING = "msgpack"
 FLUSH_S = 0.3
 SYNC_S = 5.0  # to the disk itself, against a power cut
@@ -36,9 +37,11 @@ SCHEMA_TEXT = (
     "A msgpack map of schema 1: {keys}. Times are ns of the publisher's monotonic clock, lengths metres; see docs/stream.md."
 )
 SCHEMA_KEYS = {
-    "skeleton": "hash, names, parents, offsets_m, rest_xyzw, humanoid, markers, subject, units, handedness, up, quaternion",
+    "skeleton": "hash, names, parents, offsets_m, rest_xyzw, humanoid, markers, subject, units, handedness, up, quaternion, "
+    "mass_kg",
     "rig": "session, cameras, floor_known",
-    "pose": "hash, session, seq, t_capture_ns, t_publish_ns, state, root_m, rotations_xyzw (J x 4 float32), markers, latency_ns",
+    "pose": "hash, session, seq, t_capture_ns, t_publish_ns, state, root_m, rotations_xyzw (J x 4 float32), markers, latency_ns, "
+    "ground_forces, error_m",
     "status": "session, t_ns, state, rates_hz, drops, skew_ns, calibration, cameras",
     "event": "session, t_ns, kind, text",
 }
@@ -94,10 +97,7 @@ class Recorder:
         self.n_recorded = self.n_lost = 0
         self._stream = _created(file)
         self._pending = _Pending()
-        self._writer = Writer(self._pending, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
-        self._writer.start(profile=PROFILE, library="duocap")
-        self._writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
-        self._channels = {topic: self._channel(topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
+        self._writer, self._channels = _begun(self._pending, metadata)
         self._n_whole = self._n_pending = 0
         self._queue: deque[tuple[bytes, int, int]] = deque()
         self._n_queued_bytes = 0
@@ -105,12 +105,6 @@ class Recorder:
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
-
-    def _channel(self, topic: str, keys: str) -> int:
-        """Register the channel of a topic with its schema."""
-        text = SCHEMA_TEXT.format(keys=keys)
-        schema = self._writer.register_schema(f"duocap.{topic}", "text", text.encode())
-        return self._writer.register_channel(topic, ENCODING, schema)
 
     def write(self, payload: bytes, t_ns: int, sequence: int = 0) -> None:
         """Queue one payload of the stream or the journal, of time t_ns; it is written within FLUSH_S, or counted as lost."""
@@ -174,7 +168,7 @@ class Recorder:
             topic, _, body = payload.partition(b" ")
             name = topic.decode()
             if name not in self._channels:
-                self._channels[name] = self._channel(name, JOURNAL_KEYS[name])
+                self._channels[name] = _channel(self._writer, name, JOURNAL_KEYS[name])
             self._writer.add_message(self._channels[name], t_ns, body, t_ns, sequence)
         self._writer.flush()  # type: ignore[no-untyped-call]
         self._put()
@@ -196,6 +190,34 @@ class Recorder:
             self._queue.clear()
         with contextlib.suppress(OSError):
             self._stream.truncate(self._n_whole)
+
+
+def recording_bytes(metadata: Mapping[str, str], messages: Iterable[tuple[bytes, int, int]]) -> bytes:
+    """Return a whole recording of payloads of the stream, with their times [ns] and sequence numbers."""
+    content, n = _Pending(), 0
+    writer, channels = _begun(content, metadata)
+    for payload, t_ns, sequence in messages:
+        topic, _, body = payload.partition(b" ")
+        writer.add_message(channels[topic.decode()], t_ns, body, t_ns, sequence)
+        n += 1
+    writer.flush()  # type: ignore[no-untyped-call]
+    writer.add_metadata(END_METADATA, {"messages": str(n), "lost": "0"})
+    writer.finish()  # type: ignore[no-untyped-call]
+    return content.take()
+
+
+def _begun(content: _Pending, metadata: Mapping[str, str]) -> tuple[Writer, dict[str, int]]:
+    """Return a writer whose head is written, and the channels of the stream's topics."""
+    writer = Writer(content, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
+    writer.start(profile=PROFILE, library="duocap")
+    writer.add_metadata(METADATA, {"format_version": FORMAT_VERSION, **metadata})
+    return writer, {topic: _channel(writer, topic, SCHEMA_KEYS[topic]) for topic in TOPICS}
+
+
+def _channel(writer: Writer, topic: str, keys: str) -> int:
+    """Register the channel of a topic with its schema."""
+    schema = writer.register_schema(f"duocap.{topic}", "text", SCHEMA_TEXT.format(keys=keys).encode())
+    return writer.register_channel(topic, ENCODING, schema)
 
 
 def _created(file: Path) -> FileIO:

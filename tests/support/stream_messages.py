@@ -10,6 +10,7 @@ from stream.protocol.codec import encode
 from stream.protocol.messages import (
     CameraReading,
     EventMessage,
+    FootForce,
     MarkerReading,
     Message,
     PoseMessage,
@@ -48,6 +49,13 @@ POSE = PoseMessage(
     ),
     latency_ns={"detect": 1_500_000, "solve": 900_000},
 )
+FORCED = replace(
+    POSE,
+    ground_forces=(
+        FootForce("leftFoot", (-12.5, 680.0, 33.0), (0.1, 0.01, -2.4), (0.25, -3.0, 0.5)),
+        FootForce("rightFoot", (0.0, 0.0, 0.0), None, (0.0, 0.0, 0.0)),
+    ),
+)
 STATUS = StatusMessage(
     "s1", 5, "tracking", {"pose": 59.9}, {"late": 1}, {"mean": -2e6}, {"epipolar_px": 0.4}, {"left": {"fps": 60.0}}
 )
@@ -61,7 +69,7 @@ CAMERA = CameraReading(
     np.array([0.0, -1.0, 3.0]),
 )
 RIG = RigMessage("s1", (CAMERA, replace(CAMERA, name="right", distortions=np.zeros(4))), True)
-MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT]
+MESSAGES: list[Message] = [SKELETON, RIG, POSE, STATUS, EVENT, replace(SKELETON, mass_kg=71.5), FORCED]
 
 
 def same(first: object, second: object) -> bool:

@@ -35,6 +35,7 @@ from reconstruct.models.physics.synthesis.problem import (
 from reconstruct.models.physics.synthesis.start import FirstMotion, from_examples, near_example
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
+from tools.physics.ground import motion_forces
 from tools.physics.motion import motion_of_clip, read_motion
 from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_of
@@ -80,7 +81,8 @@ class Animation:
         rotvec, root_m = poses(self.q)
         states = (TrackingState.TRACKING,) * n
         seconds = np.arange(n) / self.problem.fps
-        return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=TakeInfo(source=name))
+        info, forces = TakeInfo(source=name), motion_forces(self.problem, self.q).ground
+        return Take(self.problem.body.skeleton, seconds, states, rotvec, root_m, info=info, forces=forces)
 
 
 class MotionFiles:

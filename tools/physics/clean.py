@@ -15,7 +15,8 @@ from reconstruct.models.physics.anthropometry import Anthropometry
 from reconstruct.models.physics.body import Body, body_of, stature_m
 from reconstruct.models.physics.clean import LEAST_FRAMES, CleanOptions, CleanTask, MotionQuality, cleaned, prepared, quality
 from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
-from reconstruct.models.physics.forces import FRICTION
+from reconstruct.models.physics.forces import FRICTION, forces_of_motion
+from stream.export.ground import GroundForces, forces_of_points, in_frames
 from stream.export.take import Take
 from tools.physics.forces import with_segments
 from tools.physics.motion import PhysicalMotion
@@ -67,7 +68,7 @@ def clean_motion(
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
-    body = with_segments(body_of(motion.take.skeleton, options.mass_kg, options.table), options.segments)
+    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table), options.segments)
     dynamics = Dynamics(body)
     ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
     if not ranges:
@@ -152,11 +153,20 @@ class _KeptFrames:
 
 
 def _with_ranges(take: Take, found: list[CleanedRange]) -> Take:
-    """Return a take with its clean frames."""
+    """Return a take with its clean frames and their forces."""
     rotvec, root_m = take.rotvec.copy(), take.root_m.copy()
     for each in found:
         rotvec[slice(*each.rows)], root_m[slice(*each.rows)] = poses(each.q)
-    return replace(take, rotvec=rotvec, root_m=root_m)
+    forces = in_frames([(each.rows[0], _ground_forces(each)) for each in found], len(take))
+    return replace(take, rotvec=rotvec, root_m=root_m, forces=forces)
+
+
+def _ground_forces(found: CleanedRange) -> GroundForces:
+    """Return the forces of the ground on clean frames, unknown where something else bears the body."""
+    d, task = found.task.dynamics, found.task
+    forces = forces_of_motion(d, d.motion(found.q, 1.0 / task.fps), task.fps, task.plan.carrying, task.options.friction)
+    joints = [JOINTS[j] for j in d.points.joint]
+    return forces_of_points(forces.force_n, forces.point_m, joints, d.body.total_kg).only(task.plan.borne)
 
 
 def _lines(motion: PhysicalMotion, take: Take, body: Body, found: list[CleanedRange]) -> list[str]:

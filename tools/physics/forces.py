@@ -16,12 +16,15 @@ from reconstruct.models.physics.anthropometry import Anthropometry
 from reconstruct.models.physics.body import Body, body_of, stature_m
 from reconstruct.models.physics.contacts import N_FEET, N_PARTS, PART_NAMES, ground_under, part_positions
 from reconstruct.models.physics.dynamics import N_ROOT, Dynamics
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY
 from reconstruct.models.physics.forces import FRICTION, ContactForces, ForceOptions, contact_forces
-from tools.physics.motion import PhysicalMotion, Progress, read_motion
+from stream.export.take import Take
+from tools.physics.motion import PhysicalMotion, Progress
 
 AXES = "xyz"
 FEET = ("left", "right")
 IN_THE_AIR_M = 0.1
+RECORDED = (("force", "N"), ("pressure", "m"), ("moment", "Nm"))  # columns of forces that a recording has
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,10 @@ class StretchForces:
         return self.start_s + np.arange(len(self.forces.parts)) / self.forces.fps
 
 
-def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: None) -> tuple[PhysicalMotion, list[StretchForces]]:
-    """Read a motion and find its forces, stretch by stretch. Raises DuocapError."""
-    motion = read_motion(task.motion, task.subject, progress)
+def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = lambda done, total: None) -> list[StretchForces]:
+    """Find the forces of a motion, stretch by stretch. Raises DuocapError."""
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
-    body = with_segments(body_of(motion.take.skeleton, task.mass_kg, task.table), task.segments)
+    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table), task.segments)
     dynamics = Dynamics(body)
     found = []
     for k, rows in enumerate(motion.ranges):
@@ -65,7 +67,7 @@ def forces_of_file(task: ForcesTask, progress: Progress = lambda done, total: No
         forces = contact_forces(dynamics, motion.configurations(rows), motion.fps, options)
         found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
         progress(k + 1, len(motion.ranges))
-    return motion, found
+    return found
 
 
 def with_segments(body: Body, segments: Sequence[str]) -> Body:
@@ -135,6 +137,25 @@ def _block(found: StretchForces) -> tuple[list[str], Floats]:
     columns.append(([f"generalized.{name}" for name in root + names], forces.u))
     columns.append(([f"contact.{name}.{a}_N" for name in points.names for a in AXES], forces.force_n.reshape(n, -1)))
     return [name for names, _ in columns for name in names], np.concatenate([values for _, values in columns], axis=1)
+
+
+def write_recorded_forces(file: Path, take: Take) -> list[str]:
+    """Write the forces that a recording has, a row for every frame in which they are known; return what is said of them."""
+    forces = take.forces
+    assert forces is not None
+    names, values = ["seconds"], [take.seconds[:, None]]
+    for foot, side in enumerate(FEET):
+        center_m = np.where(forces.loaded[:, foot, None], forces.center_m[:, foot], np.nan)
+        names += [f"{side}.{what}.{axis}_{unit}" for what, unit in RECORDED for axis in AXES]
+        values += [forces.force_n[:, foot], center_m, forces.moment_nm[:, foot]]
+    rows = np.concatenate(values, axis=1)[forces.known]
+    atomic_write(file, "\n".join([",".join(names), *(",".join(f"{value:.6g}" for value in row) for row in rows)]) + "\n")
+    load = forces.force_n[..., 1].max(axis=0) / (forces.mass_kg * STANDARD_GRAVITY)
+    peaks = ", ".join(f"{side} at most {100 * peak:.0f}%" for side, peak in zip(FEET, load.tolist(), strict=True))
+    return [
+        f"{len(rows)} frames, {forces.mass_kg:.1f} kg: the forces that the recording has; --anew computes them, with torques",
+        f"vertical force, of body weight: {peaks}",
+    ]
 
 
 def force_lines(motion: PhysicalMotion, found: list[StretchForces]) -> list[str]:

@@ -49,6 +49,10 @@ class PhysicalMotion:
         """Return the configurations of a range of frames, (n, 95)."""
         return configurations(self.take.rotvec[slice(*rows)], self.take.root_m[slice(*rows)])
 
+    def mass_kg(self, given: float | None) -> float | None:
+        """Return the mass that is given, else the one that a recording has with its forces, None for neither."""
+        return self.take.forces.mass_kg if given is None and self.take.forces is not None else given
+
 
 def read_motion(file: Path, subject: Path | None = None, progress: Progress = lambda done, total: None) -> PhysicalMotion:
     """Read BVH, AMC, a recording, or the markers of a subject in TRC.

@@ -19,7 +19,10 @@ class MalformedMessageError(ValueError):
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The skeleton of all poses with the same `hash`: parents come before their children, -1 is the root's."""
+    """The skeleton of all poses with the same `hash`: parents come before their children, -1 is the root's.
+
+    mass_kg: of the body, where forces were computed; they are in `Pose.all_fields["ground_forces"]`.
+    """
 
     hash: str
     names: tuple[str, ...]
@@ -27,6 +30,7 @@ class Skeleton:
     offsets_m: tuple[Vector, ...]
     humanoid: dict[str, str]
     subject: str
+    mass_kg: float | None = None
 
     def joint_positions(self, pose: Pose) -> dict[str, Vector]:
         """Return where every joint is in the world [m]."""
@@ -53,7 +57,10 @@ class Marker:
 
 @dataclass(frozen=True)
 class Pose:
-    """One pose: local rotations from the rest pose, the root's in the world; state: tracking, coasting or lost."""
+    """One pose: local rotations from the rest pose, the root's in the world; state: tracking, coasting or lost.
+
+    error_m: metres by which each joint may be off (68 % are nearer to the truth), empty where it is unknown.
+    """
 
     hash: str
     session: str
@@ -69,6 +76,7 @@ class Pose:
     markers: tuple[Marker, ...]
     latency_ns: dict[str, int]
     all_fields: dict[str, Any] = field(repr=False, compare=False)
+    error_m: tuple[float, ...] = ()
 
 
 def decode(payload: bytes) -> tuple[str, Skeleton | Pose | dict[str, Any]]:
@@ -100,7 +108,9 @@ def _skeleton(content: dict[str, Any]) -> Skeleton:
     names = tuple(content["names"])
     if not len(names) == len(parents) == len(offsets_m) or any(not -1 <= p < j for j, p in enumerate(parents)):
         raise MalformedMessageError("a skeleton whose parts do not fit together")
-    return Skeleton(content["hash"], names, parents, offsets_m, dict(content["humanoid"]), content["subject"])
+    return Skeleton(
+        content["hash"], names, parents, offsets_m, dict(content["humanoid"]), content["subject"], content.get("mass_kg")
+    )
 
 
 def _pose(content: dict[str, Any]) -> Pose:
@@ -122,6 +132,7 @@ def _pose(content: dict[str, Any]) -> Pose:
         markers=tuple(_marker(marker) for marker in content["markers"]),
         latency_ns=dict(content["latency_ns"]),
         all_fields=content,
+        error_m=tuple(value for (value,) in struct.iter_unpack("<f", content.get("error_m", b""))),
     )
 
 

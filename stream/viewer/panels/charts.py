@@ -41,8 +41,10 @@ class Chart:
         self._gui, self._container = gui, gui.add_folder(None)
 
     def update(self, samples: Sequence[MeterSample], cursor_s: float) -> None:
-        """Show samples; the time axis is seconds before the cursor."""
+        """Show samples; the time axis is seconds before the cursor. Without lines, as of poses without stages, do nothing."""
         columns = self._table(samples)
+        if not columns:
+            return
         ages = np.array([sample.t_s - cursor_s for sample in samples])
         data = (ages, *(np.asarray(column, float) for column in columns.values()))
         if self._plot is None or self._names != tuple(columns):

@@ -18,6 +18,7 @@ LABELS = {
     SceneItem.LABELS: "Names of markers",
     SceneItem.TRAILS: "Trails",
     SceneItem.CONTACTS: "Feet that touch the ground",
+    SceneItem.FORCES: "Forces of the ground",
     SceneItem.CAMERAS: "Cameras",
     SceneItem.FLOOR: "Floor",
     SceneItem.AXES: "Axes",
@@ -61,22 +62,30 @@ class ScenePanel:
             self._checkbox(gui, "Follow the performer", True, self._controls.follow)
         with gui.add_folder("Show"):
             for item, label in LABELS.items():
-                self._checkbox(gui, label, item not in OFF, partial(self._controls.switch, item))
+                box = self._checkbox(gui, label, item not in OFF, partial(self._controls.switch, item))
+                if item is SceneItem.FORCES:
+                    self._forces = box
+                    box.visible = False
             if self._two:
                 gui.add_slider("Apart [m]", 0.0, 4.0, 0.1, APART_M).on_update(self._set_apart)
         self._checkbox(gui, "Dark page", self._dark, self._controls.set_dark)
 
     def update(self, view: AppSnapshot) -> None:
-        """Nothing changes by itself."""
+        """Offer forces once a pose has some."""
+        if not self._forces.visible:
+            shown = [track.pose_at(view.cursor_s) for track in view.tracks]
+            self._forces.visible = any(pose is not None and pose.ground_forces for pose in shown)
 
-    def _checkbox(self, gui: viser.GuiApi, label: str, on: bool, switch: Callable[[bool], None]) -> None:
+    def _checkbox(self, gui: viser.GuiApi, label: str, on: bool, switch: Callable[[bool], None]) -> viser.GuiCheckboxHandle:
         """Create a checkbox that switches something."""
 
         def switched(event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
             wanted = bool(event.target.value)
             self._actions.put(lambda: switch(wanted))
 
-        gui.add_checkbox(label, on).on_update(switched)
+        box = gui.add_checkbox(label, on)
+        box.on_update(switched)
+        return box
 
     def _look(self, event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
         """Look from the view of a button."""

@@ -3,7 +3,7 @@
 A page of viser 1.1 moves the bones of skinned meshes and the positions of nodes while it draws a frame, but passes changed arrays
 of batched meshes and of lines to React, which updates after that frame. Those arrive one drawn frame late: invisible at 60 Hz,
 but a fifth of a second where a page draws five frames a second. So everything that has to fit together is made of skinned meshes
-and nodes; only trails and contacts are made of arrays.
+and nodes; only trails, contacts and forces are made of arrays.
 """
 
 from collections.abc import Callable, Sequence

@@ -38,6 +38,7 @@ class SceneItem(StrEnum):
     LABELS = "labels"
     TRAILS = "trails"
     CONTACTS = "contacts"
+    FORCES = "forces"
     CAMERAS = "cameras"
     FLOOR = "floor"
     AXES = "axes"
@@ -143,7 +144,7 @@ class Scenery:
     def _stage(self, n: int, skeleton: SkeletonMessage) -> Stage:
         """Return the stage of a track; another skeleton gets a new one."""
         stage = self._stages[n]
-        if stage is None or stage.skeleton.hash != skeleton.hash:
+        if stage is None or (stage.skeleton.hash, stage.skeleton.mass_kg) != (skeleton.hash, skeleton.mass_kg):
             if stage is not None:
                 stage.remove()
             stage = Stage(self._server.scene, f"{WORLD}/take{n}", skeleton, self._options_of(n), self._server.atomic)

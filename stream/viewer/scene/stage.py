@@ -1,4 +1,4 @@
-"""One body in the 3D scene: mesh, bones, joints, markers, names, trails and contacts, each switched on and off.
+"""One body in the 3D scene: mesh, bones, joints, markers, names, trails, contacts and forces, each switched on and off.
 
 Everything that moves is few objects, so that a frame costs few messages; what is off costs none.
 """
@@ -14,6 +14,7 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.viewer.scene.body import SkinnedBody
 from stream.viewer.scene.bones import Atomic, BoneParts, JointParts
 from stream.viewer.scene.colors import BODY, Color, Ground
+from stream.viewer.scene.forces import ForceArrows
 from stream.viewer.scene.level import LevelTransform
 from stream.viewer.scene.markers import Contacts, Labels, MarkerParts
 from stream.viewer.scene.trails import Trails
@@ -30,6 +31,7 @@ class StageOptions:
     labels: bool = False
     trails: bool = True
     contacts: bool = True
+    forces: bool = True
     color: Color = BODY
     opacity: float = 1.0
     offset_x_m: float = 0.0
@@ -71,6 +73,7 @@ class Stage:
             self.trails = Trails(scene, f"{prefix}/trails", skeleton)
             self._bones = BoneParts(scene, f"{prefix}/bones", skeleton)
             self._contacts = Contacts(scene, f"{prefix}/contacts", skeleton)
+            self._forces = ForceArrows(scene, f"{prefix}/forces", skeleton)
             self._parts: dict[str, BodyPart] = {
                 "body": self._body,
                 "bones": self._bones,
@@ -79,6 +82,7 @@ class Stage:
                 "labels": Labels(scene, f"{prefix}/labels", skeleton),
                 "trails": self.trails,
                 "contacts": self._contacts,
+                "forces": self._forces,
             }
             self._apply()
 
@@ -118,6 +122,7 @@ class Stage:
         """Set the colours that are readable on a floor."""
         with self._atomic():
             self._bones.set_ground(ground)
+            self._forces.set_ground(ground)
             self.trails.set_ground(ground)
             self.trails.draw()
 

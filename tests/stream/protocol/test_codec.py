@@ -14,12 +14,23 @@ from capture.sockets.wire import MalformedMessageError
 from reconstruct.pose import TrackingState
 from stream.protocol.codec import TOPIC_OF, decode, encode
 from stream.protocol.messages import CameraReading, EventMessage, MarkerReading, Message, PoseMessage, RigMessage
-from tests.support.stream_messages import EVENT, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
+from tests.support.stream_messages import EVENT, FORCED, HALF, MESSAGES, POSE, RIG, SKELETON, STATUS, changed, same
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
 def test_round_trip(message: Message) -> None:
     assert same(decode(encode(message)), message)
+
+
+def test_a_fisheye_comes_through() -> None:
+    """And a camera without the key is none."""
+    wide = replace(RIG.cameras[0], distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
+    message = replace(RIG, cameras=(wide, *RIG.cameras[1:]))
+    assert same(decode(encode(message)), message)
+    assert "fisheye" not in msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    short = replace(RIG, cameras=(replace(wide, distortions=np.zeros(5)), *RIG.cameras[1:]))
+    with pytest.raises(MalformedMessageError, match="4 distortions"):
+        decode(encode(short))
 
 
 def test_pose_layout_is_the_one_other_languages_read() -> None:
@@ -36,7 +47,9 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "cameras": [1],
         "measured": None,
     }
-    assert list(content)[:1] != [] and set(content) == {item.name for item in fields(POSE)}
+    assert set(content) == {item.name for item in fields(POSE)} - {"ground_forces", "error_m"}  # absent where unknown
+    foot = msgpack.unpackb(encode(FORCED).partition(b" ")[2])["ground_forces"][1]
+    assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +70,12 @@ def test_skeleton_layout() -> None:
     assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
 
 
+def test_expected_errors_arrive_and_are_absent_where_unknown() -> None:
+    pose = replace(POSE, error_m=np.array([0.01, 0.02, 0.5], np.float32))
+    assert same(decode(encode(pose)), pose)
+    assert b"error_m" in encode(pose) and b"error_m" not in encode(POSE)
+
+
 def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
     assert same(decode(changed(POSE, fingers=[1, 2])), POSE)
     with pytest.raises(MalformedMessageError, match="update this client"):
@@ -74,6 +93,9 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
         b"pose " + msgpack.packb([1]),
         changed(POSE, state="fine"),
         changed(POSE, seq=-1),
+        changed(POSE, ground_forces=[{}]),
+        changed(POSE, ground_forces=[{"joint": "leftFoot", "force_n": [0, float("inf"), 0], "moment_nm": [0, 0, 0]}]),
+        changed(SKELETON, mass_kg=-1.0),
         changed(POSE, hash=3),
         changed(POSE, root_m=[1.0, 2.0]),
         changed(POSE, root_m=[1.0, 2.0, float("nan")]),
@@ -82,6 +104,8 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
         changed(POSE, rotations_xyzw=POSE.rotations_xyzw.tobytes()[:-16]),
         changed(POSE, confidence=[1.0, 1.0, 1.0]),
         changed(POSE, joint_source=b"\0"),
+        changed(POSE, error_m=b"\0" * 4),
+        changed(POSE, error_m=np.full(3, -0.1, "<f4").tobytes()),
         changed(POSE, markers=[3]),
         changed(POSE, markers=[{"name": "a", "xyz": [0, 0, 0], "residual": float("inf"), "cameras": [0]}]),
         changed(POSE, latency_ns={"solve": "long"}),

@@ -1,16 +1,23 @@
 """Recordings in the viewer: two begin together, poses are shown at once, figures follow, damaged poses are left out."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from config.errors import DuocapError
+from stream.export.ground import forces_of_points
+from stream.export.recorded import write_recording
 from stream.protocol.codec import encode
 from stream.recording.recorder import Recorder
 from stream.viewer.app import App
+from stream.viewer.player import Playhead
 from stream.viewer.takes import TakeFeed
+from stream.viewer.view import AppSnapshot
 from stream.web.server import open_server
+from tests.support.files.takes import take
 from tests.support.viewer.walking_stream import performance
 
 
@@ -69,3 +76,25 @@ def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.mcap").write_bytes(b"nothing of the kind")
     with pytest.raises(DuocapError, match=r"x\.mcap"):
         TakeFeed([tmp_path / "x.mcap"])
+
+
+@pytest.mark.parametrize("has_forces", [True, False])
+def test_a_box_for_forces_where_there_are_some_and_charts_of_poses_without_stages(tmp_path: Path, has_forces: bool) -> None:
+    n = 80
+    forces = forces_of_points(np.full((n, 1, 3), 300.0), np.zeros((n, 1, 3)), ["rightToes"], 70.0)
+    write_recording(tmp_path / "a.mcap", replace(take(n), forces=forces if has_forces else None))
+    feed = TakeFeed([tmp_path / "a.mcap"])
+    for _ in range(200):
+        feed.poll(0, 0)
+    assert feed.tracks[0].meter.samples
+    app = App(open_server("127.0.0.1", 0, "test"), feed, False, 33.0)
+    try:
+        inputs = app.server.gui._gui_input_handle_from_uuid.values()
+        (box,) = (each for each in inputs if getattr(each, "label", "") == "Forces of the ground")
+        view = AppSnapshot(feed.tracks, feed.span, Playhead(1.2), False, False, False, "", 33.0)
+        assert not box.visible
+        for panel in app._panels:
+            panel.update(view)
+        assert box.visible is has_forces
+    finally:
+        app.close()

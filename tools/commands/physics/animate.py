@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
 from tools.progress import progress_bar
@@ -12,7 +13,12 @@ from tools.progress import progress_bar
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT.toml", help="What is wanted: docs/physics.md.", show_default=False)]
 Out = Annotated[
     list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma or .trc; repeatable.", show_default=False),
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable.",
+        show_default=False,
+    ),
 ]
 Motions = Annotated[
     list[Path] | None,
@@ -28,6 +34,10 @@ Start = Annotated[
     Path | None,
     typer.Option("--before", metavar="FILE", help="Write the motion without physics as well.", show_default=False),
 ]
+Strip = Annotated[
+    Path | None,
+    typer.Option("--strip", metavar="FILE.png", help="Draw it, without physics and with it, with forces.", show_default=False),
+]
 Steps = Annotated[int, typer.Option("--steps", min=1, max=1000, help="Steps of the search in each window, at most.")]
 
 
@@ -40,18 +50,22 @@ def animate(
     motions: Motions = None,
     field: Field = None,
     before: Start = None,
+    strip: Strip = None,
     steps: Steps = 30,
 ) -> None:
     """Make a motion from a few key poses that obeys the laws of motion. Ctrl-C keeps what is there."""
     from dataclasses import replace
 
+    from config.files import written_together
     from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.synthesis.animate import AnimateOptions
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.physics.animate import AnimateTask, animated, animation_lines
     from tools.physics.script import read_script
 
-    check_folders(*out, before)
+    check_folders(*out, before, strip)
+    if strip is not None and strip.suffix.lower() != ".png":
+        raise DuocapError(f"--strip {strip}: expected a name that ends with .png")
     files = wanted_files(script, out, ())
     others = [] if before is None else wanted_files(script, [before], ())
     pinocchio()
@@ -63,9 +77,15 @@ def animate(
     notes = (*(("interrupted: the motion so far is kept",) if made.interrupted else ()), *made.notes)
     for words in notes:
         typer.echo(f"duocap: warning: {words}", err=True)
+    with written_together():
+        write_takes(files, made.take(script.stem), None)
+        write_takes(others, replace(made, q=made.start).take(script.stem), None)
     for wanted in files:
-        write_take(wanted, made.take(script.stem), None)
         typer.echo(f"{wanted.file}: {len(made.q)} frames ({wanted.format})")
     for wanted in others:
-        write_take(wanted, replace(made, q=made.start).take(script.stem), None)
         typer.echo(f"{wanted.file}: {len(made.q)} frames, without physics ({wanted.format})")
+    if strip is not None:
+        from tools.physics.strip import draw_strip
+
+        draw_strip(strip, made, script.stem)
+        typer.echo(f"{strip}: drawn")

@@ -13,7 +13,12 @@ from tools.progress import progress_bar
 
 Out = Annotated[
     list[Path],
-    typer.Option("--out", metavar="FILE", help="Write .bvh, .csv, .glb, .vrma, .c3d or .trc; repeatable.", show_default=False),
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write .bvh, .csv, .glb, .vrma, .trc, or with forces .mcap or .c3d; repeatable.",
+        show_default=False,
+    ),
 ]
 
 
@@ -32,7 +37,7 @@ def clean(
     """Make a take obey physics: feet that stand and bear the weight. Interrupted, it goes on next time."""
     from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.friction import cone_basis
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.physics.clean import BodyOptions, clean_motion
     from tools.physics.forces import read_contacts
     from tools.physics.motion import UP, read_motion
@@ -50,6 +55,6 @@ def clean(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
+    write_takes(files, result.take, UP)
     for wanted in files:
-        write_take(wanted, result.take, UP)
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

@@ -21,6 +21,7 @@ Cutoff = Annotated[
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Draw the forces: .png, .svg or .pdf.", show_default=False)
 ]
+Anew = Annotated[bool, typer.Option("--anew", help="Compute forces also where a recording has them.")]
 
 
 @with_settings
@@ -36,11 +37,24 @@ def forces(
     friction: Friction = 0.8,
     cutoff: Cutoff = None,
     plot: Plot = None,
+    anew: Anew = False,
 ) -> None:
-    """Forces of a motion: on the feet, in the joints, and what no contact explains."""
+    """Forces of a motion: on the feet, in the joints, and what no contact explains.
+
+    Of a recording that has forces, as `clean` and `animate` write them, these; any other option but --out computes them.
+    """
     from config.errors import DuocapError
+    from config.files import written_together
     from reconstruct.models.physics.backend import pinocchio
-    from tools.physics.forces import ForcesTask, force_lines, force_warnings, forces_of_file, write_forces
+    from tools.physics.forces import (
+        ForcesTask,
+        find_forces,
+        force_lines,
+        force_warnings,
+        write_forces,
+        write_recorded_forces,
+    )
+    from tools.physics.motion import read_motion
 
     check_folders(out, plot)
     if out.suffix.lower() != ".csv":
@@ -53,15 +67,22 @@ def forces(
     limit = float("inf") if cutoff == 0.0 else cutoff
     task = ForcesTask(motion, subject, mass, table, friction, limit, contacts, tuple(segment or ()))
     with progress_bar("forces") as show:
-        read, found = forces_of_file(task, show)
+        read = read_motion(motion, subject, show)
+        if read.take.forces is not None and task == ForcesTask(motion) and plot is None and not anew:
+            lines = write_recorded_forces(out, read.take)
+            typer.echo("\n".join((*lines, f"{out}: {int(read.take.forces.known.sum())} rows")))
+            return
+        found = find_forces(read, task, show)
     for line in force_lines(read, found):
         typer.echo(line)
     for words in force_warnings(found):
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_forces(out, found)
+    with written_together():
+        write_forces(out, found)
+        if plot is not None:
+            from tools.physics.plot import plot_forces
+
+            plot_forces(plot, found, read.name)
     typer.echo(f"{out}: {sum(len(each.forces.parts) for each in found)} rows")
     if plot is not None:
-        from tools.physics.plot import plot_forces
-
-        plot_forces(plot, found, read.name)
         typer.echo(f"{plot}: drawn")

@@ -1,7 +1,7 @@
 """The stage on a real viser server without a browser: nodes stand where forward kinematics says, what is off is silent."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from database.geometry.rotations import matrix_from_quaternion, matrix_from_rotv
 from reconstruct.pose import TrackingState
 from stream.export.mesh.mesh import rest_positions_m
 from stream.protocol.joints import joints_of
-from stream.protocol.messages import PoseMessage
+from stream.protocol.messages import FootForce, PoseMessage
 from stream.viewer.scene.bones import bones_of, spindle, tip_m
 from stream.viewer.scene.colors import INFERRED, MEASURED, ONE_VIEW, body_color, marker_color, vertex_colors
 from stream.viewer.scene.level import LevelTransform
@@ -132,7 +132,7 @@ def test_a_marker_that_a_pose_does_not_have_is_not_there(server: viser.ViserServ
 def test_what_is_off_costs_nothing_and_is_right_when_it_comes_on(
     server: viser.ViserServer, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.options = StageOptions(body=False, bones=False, joints=False, markers=False, labels=False, trails=False, contacts=False)
+    stage.options = StageOptions(**{part.name: False for part in fields(StageOptions) if part.type is bool})
     stage.show(POSES[0])
     sent = Sent(server, monkeypatch)
     for pose in POSES:
@@ -244,6 +244,31 @@ def test_contacts_lie_on_the_floor_of_a_level_view(server: viser.ViserServer, st
     np.testing.assert_allclose(seen[:, [0, 2]], feet[:, [0, 2]], atol=1e-3)
     turn = matrix_from_quaternion(np.roll(np.asarray(contacts.batched_wxyzs[0], float), -1))
     np.testing.assert_allclose(level.rotation @ turn, np.eye(3), atol=1e-6)
+
+
+def test_forces_are_arrows_from_the_centres_of_pressure(server: viser.ViserServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = FootForce("leftFoot", (50.0, 687.0, -20.0), (0.1, 0.02, -0.3), (0.0, 4.0, 0.0))
+    right = FootForce("rightFoot", (0.0, 343.5, 0.0), (-0.1, 0.0, 0.2), (0.0, 0.0, 0.0))
+    stage = Stage(server.scene, f"{WORLD}/test", replace(SKELETON, mass_kg=70.0), EVERYTHING, server.atomic)
+    arrows = node(server, "forces/arrows")
+    stage.show(POSES[0])
+    assert not arrows.visible
+    stage.show(replace(POSES[0], ground_forces=(left, right)))
+    assert arrows.visible and len(set(map(tuple, arrows.colors.tolist()))) == 2
+    lengths = np.linalg.norm(np.diff(arrows.points, axis=1)[:, 0], axis=1)
+    np.testing.assert_allclose(lengths, [np.linalg.norm(left.force_n) / 686.7, 343.5 / 686.7], atol=1e-6)
+    np.testing.assert_allclose(arrows.points[:, 0], [left.center_m, right.center_m], atol=1e-6)
+    stage.show(replace(POSES[1], ground_forces=(left, replace(right, center_m=None))))
+    assert arrows.points.shape == (1, 2, 3) and len(arrows.colors) == 1
+    stage.options = replace(stage.options, forces=False)
+    assert not node(server, "forces").visible
+    sent = Sent(server, monkeypatch)
+    stage.show(replace(POSES[1], ground_forces=(right,)))
+    assert not any("Arrow" in type(m).__name__ or "forces" in getattr(m, "name", "") for m in sent.messages)
+    stage.show(POSES[2])
+    stage.options = replace(stage.options, forces=True)
+    assert node(server, "forces").visible and not arrows.visible
+    stage.remove()
 
 
 def test_the_world_is_levelled_and_changes_between_dark_and_light(server: viser.ViserServer) -> None:

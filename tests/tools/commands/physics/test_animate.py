@@ -14,7 +14,9 @@ from reconstruct.models.physics.field.train import FieldMotion, FieldOptions
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
+from stream.export.from_recording import motion_from_recording
 from stream.export.take import Take
+from stream.recording.recording import open_recording
 from tests.support.commands import duocap
 from tools.physics.animate import AnimateTask, animated
 from tools.physics.script import read_script
@@ -52,8 +54,14 @@ def test_a_script_becomes_a_motion_that_obeys(folder: Path, tmp_path: Path, caps
     trained = duocap(capsys, "physics", "train", folder / "walk.bvh", "--out", field, "--inducing", 60, "--steps", 10)
     assert trained.status == 0 and "240 of 1 motion" in trained.out
     script.write_text(SCRIPT)
-    done = duocap(capsys, "physics", "animate", script, "--motions", folder, "--out", out, "--before", tmp_path / "b.bvh")
+    outs = ("--out", out, "--out", tmp_path / "out.mcap", "--before", tmp_path / "b.bvh", "--strip", tmp_path / "s.png")
+    done = duocap(capsys, "physics", "animate", script, "--motions", folder, *outs)
     assert done.status == 0 and "31 frames, 2 keys" in done.out and (tmp_path / "b.bvh").exists()
+    assert (tmp_path / "s.png").stat().st_size > 20_000
+    forces = motion_from_recording(open_recording(tmp_path / "out.mcap")).forces
+    assert forces is not None and forces.known.all()
+    vertical = forces.force_n[..., 1].sum(axis=1).mean() / (9.81 * forces.mass_kg)
+    assert vertical == pytest.approx(1.0, abs=0.2)  # a walker neither rises nor falls for long
     residual = float(next(line for line in done.out.splitlines() if line.startswith("residual force")).split()[-1])
     assert residual < 2.0 and "violated" not in done.err
     assert read_clip(out).n_frames == 31

@@ -11,7 +11,9 @@ from database.clips import Clip, clip_slice
 from database.files.read import read_clip
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
+from stream.export.from_recording import motion_from_recording
 from stream.export.take import Take
+from stream.recording.recording import open_recording
 from tests.support.commands import duocap
 from tests.tools.commands.walked import Walked
 
@@ -69,11 +71,37 @@ def test_forces_are_written_and_their_contacts_can_be_given_back(
     assert done.status == 0 and "a contact is in the air (leftHeel up to" in done.err
 
 
-def test_a_clean_take_is_told_and_played(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "clean.bvh"
-    done = duocap(capsys, "physics", "clean", walk, "--out", out)
+def table(file: Path) -> dict[str, np.ndarray]:
+    """Return the columns of a table of forces."""
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+def test_a_clean_take_is_told_and_carries_its_forces(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {suffix: tmp_path / f"clean{suffix}" for suffix in (".bvh", ".mcap", ".c3d")}
+    outs = [word for file in files.values() for word in ("--out", file)]
+    done = duocap(capsys, "physics", "clean", walk, "--mass", 70, *outs)
     assert done.status == 0 and "60 of 60 frames cleaned" in done.out and "slide of standing feet" in done.out
-    assert read_clip(out).n_frames == 60 and not list(tmp_path.glob(".*.part"))
+    assert read_clip(files[".bvh"]).n_frames == 60 and not list(tmp_path.glob(".*.part"))
+    assert b"FORCE_PLATFORM" in files[".c3d"].read_bytes() and b"Fz2" in files[".c3d"].read_bytes()
+
+    read, anew = tmp_path / "read.csv", tmp_path / "anew.csv"
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", read)
+    assert done.status == 0 and "60 frames, 70.0 kg: the forces that the recording has" in done.out
+    done = duocap(capsys, "physics", "forces", files[".mcap"], "--out", anew, "--anew", "--cutoff", 0)
+    assert done.status == 0 and "70.0 kg" in done.out  # its mass is the recording's
+    kept, found = table(read), table(anew)
+    vertical = kept["left.force.y_N"] + kept["right.force.y_N"]
+    assert vertical.mean() == pytest.approx(70.0 * 9.81, rel=0.05)
+    both = found["left.force.y_N"] + found["right.force.y_N"]
+    assert np.abs(vertical - both)[3:-3].mean() < 0.05 * 70.0 * 9.81
+    again = duocap(capsys, "export", files[".mcap"], "--out", tmp_path / "again.c3d")
+    assert again.status == 0 and b"Fz2" in (tmp_path / "again.c3d").read_bytes()
+    refused = duocap(capsys, "export", files[".mcap"], "--out", files[".mcap"].with_name("clean.mcap"))
+    assert refused.status == 1 and "is the recording itself" in refused.err
+    files[".mcap"].with_name("other.mcap").write_bytes(b"kept")
+    refused = duocap(capsys, "physics", "clean", walk, "--out", tmp_path / "other.mcap")
+    assert refused.status == 1 and "never replaces anything" in refused.err
 
 
 @pytest.mark.slow
@@ -153,10 +181,13 @@ def test_without_the_library_one_line_says_what_to_install(
 
 @pytest.mark.slow
 def test_a_replay_exports_what_obeys_physics(walked: Walked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [word for name in ("clean.bvh", "clean.c3d", "clean.trc") for word in ("--out", tmp_path / name)]
+    files = [word for name in ("clean.bvh", "clean.c3d", "clean.trc", "clean.mcap") for word in ("--out", tmp_path / name)]
     done = duocap(capsys, *walked.replay_words("--no-publish", "--physics", "--mass", 70, *files))
     assert done.status == 0 and "70.0 kg" in done.out and "slide of standing feet" in done.out, done.err
     assert read_clip(tmp_path / "clean.bvh").n_frames > 30 and (tmp_path / "clean.c3d").is_file()
+    recorded = motion_from_recording(open_recording(tmp_path / "clean.mcap")).take()
+    assert recorded.forces is not None and recorded.forces.mass_kg == pytest.approx(70.0) and recorded.forces.known.mean() > 0.8
+    assert recorded.markers is not None and recorded.markers.valid.any()
     trc, ann = tmp_path / "clean.trc", walked.folder / "ann.toml"
     posed = duocap(capsys, "physics", "forces", trc, "--subject", ann, "--out", tmp_path / "f.csv")
     assert posed.status == 0 and "markers posed Ann" in posed.out, posed.err
