@@ -100,10 +100,10 @@ def main() -> None:
         got = left_out(field, options.motions / name[: name.index("_")] / f"{name}.amc", first_s, last_s, options.torque)
         every.append(list(got.rms_mm.values()))
         best += min(got.rms_mm, key=lambda method: got.rms_mm[method]) == "all"
-        figures = "".join(f"{value:>12.0f}" for value in every[-1])
+        figures = "".join(f"{value:>12.1f}" for value in every[-1])
         print(f"{name:<8}{figures}{got.residual[0]:>9.2f} {got.residual[1]:>6.2f}{got.seconds:>8.1f}", flush=True)
     print(
-        f"{'mean':<8}" + "".join(f"{value:>12.0f}" for value in np.mean(every, axis=0)) + f"   all best on {best} of {len(every)}"
+        f"{'mean':<8}" + "".join(f"{value:>12.1f}" for value in np.mean(every, axis=0)) + f"   all best on {best} of {len(every)}"
     )
 
 

@@ -2,22 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from config.arrays import Bools, Floats
 from config.errors import DuocapError
-from config.joints import JOINTS
+from config.joints import JOINT_INDEX, JOINTS
+from database.files.cleaning import clean
+from database.files.read import SUFFIXES, read_clip
 from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
 from reconstruct.models.physics.body import body_of
 from reconstruct.models.physics.dynamics import Dynamics, poses
 from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.field.file import SUFFIX, read_field
-from reconstruct.models.physics.field.prepare import field_motion
-from reconstruct.models.physics.field.state import units_of
+from reconstruct.models.physics.field.prepare import field_motion, field_poses
+from reconstruct.models.physics.field.state import STANDARD_GRAVITY, units_of
 from reconstruct.models.physics.field.train import FPS, FieldMotion
 from reconstruct.models.physics.synthesis.animate import AnimateOptions, animate
+from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.models.physics.synthesis.measure import MotionFigures, measure
 from reconstruct.models.physics.synthesis.problem import (
@@ -31,13 +36,16 @@ from reconstruct.models.physics.synthesis.start import FirstMotion, from_example
 from reconstruct.pose import TrackingState
 from stream.export.take import Take, TakeInfo
 from tools.physics.ground import motion_forces
-from tools.physics.motion import read_motion
-from tools.physics.script import KeyAsked, MotionScript, PathAsked
+from tools.physics.motion import motion_of_clip, read_motion
+from tools.physics.script import FEET, FootholdAsked, KeyAsked, MotionScript, PathAsked
 from tools.physics.train import clip_of
 
 MIN_FRAMES = 8
 UNLIKE = 3.0  # distance of the nearest example from which on the user is told
 ALLOWED_RESIDUAL, ALLOWED_KEY_M, ALLOWED_SLIDE_M, ALLOWED_FLOAT_M = 0.02, 0.02, 0.001, 0.01
+BALLS = tuple(JOINT_INDEX[f"{side}Toes"] for side in FEET)
+TEMPOS = (0.8, 1.0, 1.25)
+SLOWEST = 0.2
 TALLER = 0.15  # of the height, between the body and that of the field
 
 
@@ -53,7 +61,8 @@ class AnimateTask:
 
 @dataclass(frozen=True, slots=True)
 class Animation:
-    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result."""
+    """What came of a script. first: the nearest examples; start: without physics; figures: of start and result; tempo: that was
+    given or found; energy: of the result, the less the likelier."""
 
     problem: MotionProblem
     first: FirstMotion
@@ -63,6 +72,8 @@ class Animation:
     seconds: tuple[float, float]
     interrupted: bool
     notes: tuple[str, ...]
+    tempo: float
+    energy: float
 
     def take(self, name: str) -> Take:
         """Return the motion as a take."""
@@ -80,6 +91,7 @@ class MotionFiles:
     def __init__(self, folders: Sequence[Path], script: Path, mass_kg: float | None) -> None:
         self.folders, self.script, self.mass_kg = folders, script, mass_kg
         self.read: dict[str, FieldMotion] = {}
+        self.fps: dict[str, float] = {}
 
     def __getitem__(self, name: str) -> FieldMotion:
         """Return a motion. Raises DuocapError: there is none such, or it has gaps."""
@@ -88,30 +100,65 @@ class MotionFiles:
             if not found:
                 places = ", ".join(map(str, self.folders))
                 raise DuocapError(f"{self.script}: no motion {name} in {places}; name its folder by --motions")
-            path = found[0]
-            motion = read_motion(path)
-            longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
-            self.read[name] = field_motion(clip_of(motion, longest), self.mass_kg)
+            self.read[name], self.fps[name] = self._read(found[0])
         return self.read[name]
+
+    def _read(self, file: Path) -> tuple[FieldMotion, float]:
+        """Return a motion and its rate; too few frames for a motion are poses, as `style pose` and `sparse complete` write."""
+        clip = read_clip(file) if file.suffix.lower() in SUFFIXES else None
+        if clip is not None and clip.n_frames < MIN_FRAMES:
+            return field_poses(clip, self.mass_kg), clip.fps
+        motion = None if clip is None else motion_of_clip(clean(clip)[0], file.name)
+        if motion is None or not motion.ranges:
+            motion = read_motion(file)
+        longest = max(motion.ranges, key=lambda rows: rows[1] - rows[0])
+        return field_motion(clip_of(motion, longest), self.mass_kg), FPS
 
     def row(self, name: str, at_s: float) -> int:
         """Return the row of a time of a motion. Raises DuocapError: it ends before."""
         motion = self[name]
-        row = round(at_s * FPS)
+        row = round(at_s * self.fps[name])
         if row >= len(motion.q):
-            raise DuocapError(f"{self.script}: {name} at {at_s:g} s: it ends at {(len(motion.q) - 1) / FPS:.2f} s")
+            raise DuocapError(f"{self.script}: {name} at {at_s:g} s: it ends at {(len(motion.q) - 1) / self.fps[name]:.2f} s")
         return row
 
 
 def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda done, total: None) -> Animation:
-    """Return the motion of a script. Raises DuocapError: the script cannot be followed."""
+    """Return the motion of a script, of several tempos the likeliest where it is free. Raises DuocapError: it cannot be followed.
+
+    Tried are tempos about the usual one, and about that of dynamic similarity, the root of gravity over that on earth.
+    """
+    if task.script.tempo is not None:
+        return _animated(task, progress)
+    similar = max(np.sqrt(task.script.gravity / STANDARD_GRAVITY), SLOWEST)
+    around = sorted({1.0, *(float(f * c) for f in (1.0, similar) for c in TEMPOS)})
+    best: Animation | None = None
+    for k, tempo in enumerate(around):
+        share = partial(_share_of, progress, k, len(around))
+        made = _animated(replace(task, script=task.script.at_tempo(tempo)), share)
+        if best is None or made.energy < best.energy:
+            best = made
+        if made.interrupted:
+            break
+    assert best is not None
+    return replace(best, interrupted=made.interrupted)
+
+
+def _share_of(progress: Callable[[int, int], None], k: int, count: int, done: int, total: int) -> None:
+    """Pass on the progress of the k-th of several."""
+    progress(k * total + done, count * total)
+
+
+def _animated(task: AnimateTask, progress: Callable[[int, int], None]) -> Animation:
+    """Return the motion of a script at its tempo. Raises DuocapError."""
     script = task.script
     files = MotionFiles(task.motions, script.file, script.mass_kg)
     learned = read_field(_field_file(task))
     problem, notes = _problem(task, files, learned)
     dynamics = problem.dynamics()
     given = _parts(script, files, problem.n_frames)
-    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps)
+    tempo = script.tempo or 1.0
+    first = from_examples(learned, dynamics, problem.keys, given, problem.units, problem.n_frames, problem.fps * tempo)
     if first.distance > UNLIKE:
         notes.append(
             f"{learned.name} was learned of nothing like it (nearest example at {first.distance:.1f}, expected below {UNLIKE:g})"
@@ -120,9 +167,18 @@ def animated(task: AnimateTask, progress: Callable[[int, int], None] = lambda do
     q[:, 1] += problem.surroundings.height_m(q[:, 0], q[:, 2])
     level_m = files[script.keys[0].file].level_m if given is not None else first.level_m
     problem = near_example(replace(problem, parts=first.parts, level_m=level_m), replace(first, q=q))
+    for hold in script.footholds:
+        rows = slice(round(hold.first_s * script.fps), round(hold.last_s * script.fps) + 1)
+        if not first.parts[rows, hold.foot].any(axis=1).all():
+            notes.append(
+                f"the {FEET[hold.foot]} foot is not down all the time from {hold.first_s:g} to {hold.last_s:g} s, where it has a "
+                "foothold; give it contacts there"
+            )
     got = animate(problem, q, task.options, progress)
     figures = measure(problem, got.start), measure(problem, got.q)
-    return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, (*notes, *_violated(figures[1])))
+    told = (*notes, *_violated(figures[1]))
+    energy = MotionEnergy(problem).evaluate(got.q).energy
+    return Animation(problem, first, got.start, got.q, figures, got.seconds, got.interrupted, told, tempo, energy)
 
 
 def _field_file(task: AnimateTask) -> Path:
@@ -145,6 +201,8 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     skeleton = files[script.keys[0].file].skeleton
     body = body_of(skeleton, files[script.keys[0].file].mass_kg)
     units = units_of(body)
+    for segment in script.segments:
+        body = body.with_mass(JOINTS[segment.joint], segment.mass_kg)
     for load in script.loads:
         body = body.with_load(JOINTS[load.joint], load.kg)
     notes = []
@@ -156,6 +214,7 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
     keys = tuple(_key(key, files, script, around) for key in sorted(script.keys, key=lambda key: key.time_s))
     dynamics = Dynamics(body)
     paths = tuple(_path(path, files, script, dynamics) for path in script.paths)
+    paths += tuple(_foothold(hold, script) for hold in script.footholds)
     external = tuple(
         ExternalForce(
             force.joint,
@@ -177,23 +236,34 @@ def _problem(task: AnimateTask, files: MotionFiles, learned: ForceField) -> tupl
 
 def _key(asked: KeyAsked, files: MotionFiles, script: MotionScript, around: Surroundings) -> KeyPose:
     """Return a key pose on the ground where it is wanted."""
-    q = files[asked.file].q[files.row(asked.file, asked.at_s)].copy()
+    row = files.row(asked.file, asked.at_s)
+    q = files[asked.file].q[row].copy()
     if asked.turn_deg:
         R = rotation_about((0.0, 1.0, 0.0), np.radians(asked.turn_deg))
         q[3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[3:7]))
     if asked.place_m is not None:
         q[[0, 2]] = asked.place_m
-    q[1] += around.height_m(q[0], q[2])
-    return KeyPose(round(asked.time_s * script.fps), q)
+    q[1] += asked.above_m + float(around.height_m(q[0], q[2]))
+    return KeyPose(round(asked.time_s * script.fps), q, asked.free_place)
 
 
 def _path(asked: PathAsked, files: MotionFiles, script: MotionScript, dynamics: Dynamics) -> KeyPath:
-    """Return the path of a joint as it is in a file."""
+    """Return the path of a joint as it is in a file, or through points without overshoot."""
     frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
-    times = asked.from_s + (frames - frames[0]) / script.fps
+    if asked.points is not None:
+        times = np.clip(frames / script.fps, asked.points[0, 0], asked.points[-1, 0])
+        return KeyPath(asked.joint, frames, PchipInterpolator(asked.points[:, 0], asked.points[:, 1:])(times))
+    times = asked.from_s + (frames - frames[0]) / script.fps * (script.tempo or 1.0)
     files.row(asked.file, float(times[-1]))
-    rows = np.rint(times * FPS).astype(int)
+    rows = np.rint(times * files.fps[asked.file]).astype(int)
     return KeyPath(asked.joint, frames, joint_positions(dynamics, files[asked.file].q[rows])[:, asked.joint])
+
+
+def _foothold(asked: FootholdAsked, script: MotionScript) -> KeyPath:
+    """Return where the ball of a foot is; its height is the contacts' business."""
+    frames = np.arange(round(asked.first_s * script.fps), round(asked.last_s * script.fps) + 1)
+    place = np.array([asked.place_m[0], 0.0, asked.place_m[1]])
+    return KeyPath(BALLS[asked.foot], frames, np.tile(place, (len(frames), 1)), np.array([1.0, 0.0, 1.0]))
 
 
 def _parts(script: MotionScript, files: MotionFiles, n: int) -> Bools | None:
@@ -241,10 +311,12 @@ def animation_lines(made: Animation) -> list[str]:
         ("vertical force at most, % of weight", 100.0, "peak", ".0f"),
         ("jerk of joints, m/s^3", 1.0, "jerk", ".0f"),
         ("off the key poses, mm", 1e3, "key_m", ".1f"),
+        ("off the paths and footholds, mm", 1e3, "path_m", ".1f"),
     ]
     n, n_keys = made.problem.n_frames, len(made.problem.keys)
     spent = f"initialised in {made.seconds[0]:.1f} s, synthesised in {made.seconds[1]:.1f} s of processor time"
-    lines = [f"{n} frames, {n_keys} keys; {spent}"]
+    slower = "" if made.tempo == 1.0 else f", {made.tempo:.2f} times as fast as the script"
+    lines = [f"{n} frames, {n_keys} keys{slower}; {spent}"]
     lines.append(f"{'':<38} {'without':>8} {'with physics':>13}")
     for name, scale, key, form in rows:
         values = [scale * getattr(figures, key) for figures in (before, after)]

@@ -18,6 +18,7 @@ from reconstruct.models.physics.dynamics import N_CONFIGURATION, Dynamics, poses
 from reconstruct.models.physics.forces import FRICTION, forces_of_motion
 from stream.export.ground import GroundForces, forces_of_points, in_frames
 from stream.export.take import Take
+from tools.physics.forces import with_segments
 from tools.physics.motion import PhysicalMotion
 
 VERSION = b"duocap-clean-1"
@@ -32,6 +33,7 @@ class BodyOptions:
     mass_kg: float | None = None
     table: Anthropometry = Anthropometry.MEAN
     friction: float = FRICTION
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def clean_motion(
 
     Raises DuocapError: no range is long enough; CleanInterruptedError: on Ctrl-C, where there is a file to go on from.
     """
-    body = body_of(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table)
+    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(options.mass_kg), options.table), options.segments)
     dynamics = Dynamics(body)
     ranges = [rows for rows in motion.ranges if rows[1] - rows[0] >= LEAST_FRAMES]
     if not ranges:

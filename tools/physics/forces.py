@@ -2,13 +2,14 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from config.arrays import Bools, Floats
-from config.errors import FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, reason
 from config.files import atomic_write
 from config.joints import JOINTS
 from reconstruct.models.physics.anthropometry import Anthropometry
@@ -28,7 +29,8 @@ RECORDED = (("force", "N"), ("pressure", "m"), ("moment", "Nm"))  # columns of f
 
 @dataclass(frozen=True, slots=True)
 class ForcesTask:
-    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them."""
+    """What is asked: a motion, whose body; mass_kg None: usual for the height; contacts: a table of them, None to detect them;
+    segments: as of `with_segments`."""
 
     motion: Path
     subject: Path | None = None
@@ -37,6 +39,7 @@ class ForcesTask:
     friction: float = FRICTION
     cutoff_hz: float | None = None
     contacts: Path | None = None
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class StretchForces:
 def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = lambda done, total: None) -> list[StretchForces]:
     """Find the forces of a motion, stretch by stretch. Raises DuocapError."""
     given = None if task.contacts is None else read_contacts(task.contacts, motion)
-    body = body_of(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table)
+    body = with_segments(body_of(motion.take.skeleton, motion.mass_kg(task.mass_kg), task.table), task.segments)
     dynamics = Dynamics(body)
     found = []
     for k, rows in enumerate(motion.ranges):
@@ -65,6 +68,20 @@ def find_forces(motion: PhysicalMotion, task: ForcesTask, progress: Progress = l
         found.append(StretchForces(float(motion.take.seconds[rows[0]]), body, forces))
         progress(k + 1, len(motion.ranges))
     return found
+
+
+def with_segments(body: Body, segments: Sequence[str]) -> Body:
+    """Return a body with other masses of segments: "leftFoot=3" [kg], or "leftFoot=+2", that much more. Raises DuocapError."""
+    for words in segments:
+        joint, _, text = words.partition("=")
+        try:
+            kg = float(text)
+        except ValueError as error:
+            raise DuocapError(
+                f"--segment {words}: expected a joint and its mass in kg, such as leftFoot=3 or leftFoot=+2"
+            ) from error
+        body = body.with_load(joint, kg) if text.startswith("+") else body.with_mass(joint, kg)
+    return body
 
 
 def read_contacts(file: Path, motion: PhysicalMotion) -> Bools:

@@ -2,9 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,21 +16,40 @@ from tools.style.values import (
     MOST_M,
     MOST_OFFSET_M,
     check_keys,
+    checked_numbers,
     joint_of,
     number,
     numbers,
     word,
 )
 
-KEYS = ("field", "seconds", "fps", "key", "path", "contacts", "contact", "environment", "body", "load", "force", "weights")
+KEYS = (
+    "field",
+    "seconds",
+    "fps",
+    "tempo",
+    "key",
+    "path",
+    "foothold",
+    "contacts",
+    "contact",
+    "environment",
+    "body",
+    "segment",
+    "load",
+    "force",
+    "weights",
+)
+FEET = ("left", "right")
 LONGEST_S = 120.0
-MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON = 10.0, 45.0, 1e5
+MOST_FRICTION, MOST_SLOPE_DEG, MOST_NEWTON, MOST_ABOVE_M = 10.0, 45.0, 1e5, 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAsked:
-    """A key pose: at `at_s` of a motion file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it
-    is.
+    """A key pose: at `at_s` of a file, at `time_s` of the motion; place_m, turn_deg: moved to there, (2,), None: as it is;
+    free_place: a guess only, of which the motion may leave the place; above_m: how far the lowest foot of a pose, of a file that
+    is no motion, is above the ground.
     """
 
     time_s: float
@@ -38,17 +57,39 @@ class KeyAsked:
     at_s: float
     place_m: Floats | None
     turn_deg: float
+    above_m: float
+    free_place: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PathAsked:
-    """A joint follows that of a file from `from_s` of it on, between two times of the motion."""
+    """A joint follows that of a file from `from_s` of it on, or goes through points (K, 4) of time [s] and place [m], between two
+    times of the motion."""
 
     joint: int
     file: str
     from_s: float
     first_s: float
     last_s: float
+    points: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FootholdAsked:
+    """The ball of a foot, 0 left or 1 right, is at a place of the ground, (2,) [m], between two times."""
+
+    foot: int
+    place_m: Floats
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentAsked:
+    """The segment of a joint has another mass [kg]."""
+
+    joint: int
+    mass_kg: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +114,9 @@ class ForceAsked:
     anchor_m: Floats
 
 
+Timed = TypeVar("Timed", PathAsked, FootholdAsked, ContactAsked, ForceAsked)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadAsked:
     """A load that a joint carries [kg]."""
@@ -83,23 +127,50 @@ class LoadAsked:
 
 @dataclass(frozen=True, slots=True)
 class MotionScript:
-    """What a script asks. contacts: a file and the seconds of it that last as long as the motion, None: not from a file."""
+    """What a script asks.
+
+    tempo: all times are those of the file over it, None: to be sought; contacts: a file and the seconds of it that last as long
+    as the motion, None: not from a file.
+    """
 
     file: Path
     field: str
     seconds: float
     fps: float
+    tempo: float | None
     keys: tuple[KeyAsked, ...]
     paths: tuple[PathAsked, ...]
+    footholds: tuple[FootholdAsked, ...]
     contacts: tuple[str, float, float] | None
     parts: tuple[ContactAsked, ...]
     gravity: float
     friction: float
     slope: Floats
     mass_kg: float | None
+    segments: tuple[SegmentAsked, ...]
     loads: tuple[LoadAsked, ...]
     forces: tuple[ForceAsked, ...]
     weights: SynthesisWeights
+
+    def at_tempo(self, tempo: float) -> "MotionScript":
+        """Return the script with all times over a tempo."""
+
+        def later(each: Timed) -> Timed:
+            return replace(each, first_s=each.first_s / tempo, last_s=each.last_s / tempo)
+
+        paths = tuple(
+            path if path.points is None else replace(path, points=path.points / (tempo, 1.0, 1.0, 1.0)) for path in self.paths
+        )
+        return replace(
+            self,
+            tempo=tempo,
+            seconds=self.seconds / tempo,
+            keys=tuple(replace(key, time_s=key.time_s / tempo) for key in self.keys),
+            paths=tuple(map(later, paths)),
+            footholds=tuple(map(later, self.footholds)),
+            parts=tuple(map(later, self.parts)),
+            forces=tuple(map(later, self.forces)),
+        )
 
 
 def read_script(file: Path) -> MotionScript:
@@ -129,23 +200,32 @@ def read_script(file: Path) -> MotionScript:
         else np.zeros(2)
     )
     body = check_keys(f"{where}: [body]", table.get("body", {}), ("mass_kg",))
-    return MotionScript(
+    script = MotionScript(
         file,
         word_of(where, table, "field"),
         seconds,
         number(where, table, "fps", 60.0, above=10.0, most=240.0),
+        _tempo(where, table),
         keys,
         tuple(_path(f"{where}: path {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "path"))),
+        tuple(_foothold(f"{where}: foothold {k + 1}", e, seconds) for k, e in enumerate(_tables(where, table, "foothold"))),
         _contacts(where, table, seconds),
         tuple(_contact(f"{where}: contact {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "contact"))),
         number(f"{where}: [environment]", environment, "gravity", 9.81, above=-1e-9, most=100.0),
         number(f"{where}: [environment]", environment, "friction", 0.8, above=-1e-9, most=MOST_FRICTION),
         np.tan(np.radians(rise)),
         number(f"{where}: [body]", body, "mass_kg", 70.0, most=400.0) if "mass_kg" in body else None,
+        tuple(_segment(f"{where}: segment {k + 1}", each) for k, each in enumerate(_tables(where, table, "segment"))),
         tuple(_load(f"{where}: load {k + 1}", each) for k, each in enumerate(_tables(where, table, "load"))),
         tuple(_force(f"{where}: force {k + 1}", each, seconds) for k, each in enumerate(_tables(where, table, "force"))),
         _weights(f"{where}: [weights]", table.get("weights", {})),
     )
+    return script if script.tempo is None else script.at_tempo(script.tempo)
+
+
+def _tempo(where: str, table: Mapping[str, Any]) -> float | None:
+    """Return the tempo, 1 where it is absent, None where it is "free". Raises DuocapError."""
+    return None if table.get("tempo") == "free" else number(where, table, "tempo", 1.0, above=0.1, most=10.0)
 
 
 def _weights(where: str, value: object) -> SynthesisWeights:
@@ -171,11 +251,15 @@ def _tables(where: str, table: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _key(where: str, value: object) -> KeyAsked:
-    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg"))
+    table = check_keys(where, value, ("time", "file", "at", "place_m", "turn_deg", "above_m", "free_place"))
     place = numbers(where, table, "place_m", 2, MOST_M) if "place_m" in table else None
     turn = number(where, table, "turn_deg", 0.0, above=-360.0, most=360.0)
     at, time_s = (number(where, table, key, 0.0, above=-1e-9, most=1e5) for key in ("at", "time"))
-    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn)
+    above = number(where, table, "above_m", 0.0, above=-1e-9, most=MOST_ABOVE_M)
+    free = table.get("free_place", False)
+    if not isinstance(free, bool):
+        raise DuocapError(f"{where}: free_place must be true or false, got {free!r}")
+    return KeyAsked(time_s, word_of(where, table, "file"), at, place, turn, above, free)
 
 
 def _between(where: str, table: Mapping[str, Any], seconds: float) -> tuple[float, float]:
@@ -188,9 +272,31 @@ def _between(where: str, table: Mapping[str, Any], seconds: float) -> tuple[floa
 
 
 def _path(where: str, value: object, seconds: float) -> PathAsked:
-    table = check_keys(where, value, ("joint", "file", "at", "from", "to"))
+    table = check_keys(where, value, ("joint", "file", "at", "from", "to", "points"))
+    if ("points" in table) == ("file" in table):
+        raise DuocapError(f"{where}: give either file, whose joint is followed, or points of [time, x, y, z]")
+    if "points" in table:
+        points = _points(where, table["points"], seconds)
+        return PathAsked(joint_of(where, table), "", 0.0, float(points[0, 0]), float(points[-1, 0]), points)
     at = number(where, table, "at", 0.0, above=-1e-9, most=1e5)
     return PathAsked(joint_of(where, table), word_of(where, table, "file"), at, *_between(where, table, seconds))
+
+
+def _points(where: str, value: object, seconds: float) -> Floats:
+    """Return the points of a path, (K, 4), in the order of time. Raises DuocapError."""
+    if not isinstance(value, list) or len(value) < 2:
+        raise DuocapError(f"{where} points: give two at least, each [time, x, y, z]")
+    rows = [checked_numbers(f"{where} point {k + 1}", row, 4, max(MOST_M, LONGEST_S)) for k, row in enumerate(value)]
+    points = np.array(sorted(rows, key=lambda row: float(row[0])))
+    if points[0, 0] < 0.0 or points[-1, 0] > seconds or not (np.diff(points[:, 0]) > 0.0).all():
+        raise DuocapError(f"{where} points: expected different times from 0 to {seconds:g} s")
+    return points
+
+
+def _foothold(where: str, value: object, seconds: float) -> FootholdAsked:
+    table = check_keys(where, value, ("foot", "place_m", "from", "to"))
+    foot = FEET.index(word(where, table, "foot", FEET))
+    return FootholdAsked(foot, numbers(where, table, "place_m", 2, MOST_M), *_between(where, table, seconds))
 
 
 def _contacts(where: str, table: Mapping[str, Any], seconds: float) -> tuple[str, float, float] | None:
@@ -208,6 +314,11 @@ def _contact(where: str, value: object, seconds: float) -> ContactAsked:
     table = check_keys(where, value, ("part", "from", "to"))
     row = PART_NAMES.index(word(where, table, "part", PART_NAMES))
     return ContactAsked((row // 3, row % 3), *_between(where, table, seconds))
+
+
+def _segment(where: str, value: object) -> SegmentAsked:
+    table = check_keys(where, value, ("joint", "mass_kg"))
+    return SegmentAsked(joint_of(where, table), number(where, table, "mass_kg", 0.0, most=200.0))
 
 
 def _load(where: str, value: object) -> LoadAsked:

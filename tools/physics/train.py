@@ -20,11 +20,12 @@ COLUMN = 11
 
 @dataclass(frozen=True, slots=True)
 class FieldTask:
-    """What to learn from. mass_kg None: of each performer, usual for the height."""
+    """What to learn from. mass_kg None: of each performer, usual for the height; sound: motions are made to obey eq. 1 first."""
 
     motions: Sequence[Path]
     mass_kg: float | None = None
     options: FieldOptions = field(default_factory=FieldOptions)
+    sound: bool = True
 
 
 def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
@@ -34,7 +35,7 @@ def read_motions(task: FieldTask, show: ProgressState) -> list[FieldMotion]:
         motion = read_motion(file)
         for rows in motion.ranges:
             if (rows[1] - rows[0]) * FPS / motion.fps >= MIN_FRAMES + 1:
-                found.append(field_motion(clip_of(motion, rows), task.mass_kg))
+                found.append(field_motion(clip_of(motion, rows), task.mass_kg, task.sound))
         show(k + 1, len(task.motions), file.name)
     if not found:
         raise DuocapError(f"nothing to learn from: no motion is longer than {MIN_FRAMES / FPS:g} s")

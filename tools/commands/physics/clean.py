@@ -8,7 +8,7 @@ import typer
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Segments, Subject, Table
 from tools.progress import progress_bar
 
 Out = Annotated[
@@ -28,6 +28,7 @@ def clean(
     take: MotionFile,
     out: Out,
     mass: Mass = None,
+    segment: Segments = None,
     table: Table = Anthropometry.MEAN,
     subject: Subject = None,
     contacts: Contacts = None,
@@ -49,7 +50,7 @@ def clean(
         motion = read_motion(take, subject, show)
         parts = None if contacts is None else read_contacts(contacts, motion)
         part = files[0].file.with_name(f".{files[0].file.name}.clean.part")
-        result = clean_motion(motion, BodyOptions(mass, table, friction), part, show, parts)
+        result = clean_motion(motion, BodyOptions(mass, table, friction, tuple(segment or ())), part, show, parts)
     for line in result.lines:
         typer.echo(line)
     for words in result.warnings:

@@ -8,7 +8,7 @@ import typer
 from config.settings import Settings
 from reconstruct.models.physics.anthropometry import Anthropometry
 from tools.arguments import check_folders, with_settings
-from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Subject, Table
+from tools.commands.physics.options import Contacts, Friction, Mass, MotionFile, Segments, Subject, Table
 from tools.progress import progress_bar
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="The table to write.", show_default=False)]
@@ -30,6 +30,7 @@ def forces(
     motion: MotionFile,
     out: Out,
     mass: Mass = None,
+    segment: Segments = None,
     table: Table = Anthropometry.MEAN,
     subject: Subject = None,
     contacts: Contacts = None,
@@ -64,7 +65,7 @@ def forces(
         raise DuocapError(f"--cutoff {cutoff:g}: expected a frequency in Hz, or 0 for no filter")
     pinocchio()
     limit = float("inf") if cutoff == 0.0 else cutoff
-    task = ForcesTask(motion, subject, mass, table, friction, limit, contacts)
+    task = ForcesTask(motion, subject, mass, table, friction, limit, contacts, tuple(segment or ()))
     with progress_bar("forces") as show:
         read = read_motion(motion, subject, show)
         if read.take.forces is not None and task == ForcesTask(motion) and plot is None and not anew:

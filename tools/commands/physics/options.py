@@ -11,6 +11,15 @@ Mass = Annotated[
     float | None,
     typer.Option("--mass", metavar="KG", help="Of the whole body; default usual for its height.", show_default=False),
 ]
+Segments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--segment",
+        metavar="JOINT=KG",
+        help="Mass of a segment, leftFoot=3, or more of it, leftFoot=+2; repeatable.",
+        show_default=False,
+    ),
+]
 Table = Annotated[
     Anthropometry, typer.Option("--table", help="Masses of segments: of women, of men, or the mean (de Leva 1996).")
 ]

@@ -20,6 +20,10 @@ Inducing = Annotated[int, typer.Option("--inducing", min=10, max=1000, help="Sta
 Steps = Annotated[int, typer.Option("--steps", min=1, max=500, help="Steps of the search for its length scales, at most.")]
 Name = Annotated[str | None, typer.Option("--name", help="What it is called; default as the file.", show_default=False)]
 
+Smooth = Annotated[
+    bool, typer.Option("--smooth/--no-smooth", help="Make the motions obey physics first (as `clean`), or only filter them.")
+]
+
 
 @with_settings
 def train(
@@ -31,6 +35,7 @@ def train(
     inducing: Inducing = 200,
     steps: Steps = 60,
     name: Name = None,
+    smooth: Smooth = True,
 ) -> None:
     """Learn which forces a way of moving uses in each state."""
     from reconstruct.models.physics.backend import pinocchio
@@ -42,8 +47,8 @@ def train(
         raise DuocapError(f"--out {out}: a force field's file ends with {SUFFIX}; give a name such as walk{SUFFIX}")
     check_folders(out)
     pinocchio()
-    task = FieldTask(motions, mass, FieldOptions(inducing, steps=steps))
-    with progress_bar("reading") as show:
+    task = FieldTask(motions, mass, FieldOptions(inducing, steps=steps), smooth)
+    with progress_bar("preparing") as show:
         found = read_motions(task, show)
     with progress_bar("learning") as show:
         lines = train_file(task, found, name or out.stem, out, show)

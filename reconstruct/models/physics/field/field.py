@@ -50,13 +50,14 @@ class ExampleMotions(ReadOnlyArrays):
     """The motions that were learned from, one after the other, on a ground at height 0.
 
     q: (N, 95), single precision; start: first row of each motion and N, (C + 1,); parts: which parts of the feet carry weight,
-    (N, 2, 3); level_m: height of each part when it stands, (C, 2, 3) [m].
+    (N, 2, 3); level_m: height of each part when it stands, (C, 2, 3) [m]; nearness: of `examples.nearness_of`, (72, 72).
     """
 
     q: Singles
     start: Ints
     parts: Bools
     level_m: Floats
+    nearness: Floats
     fps: float
 
 

@@ -20,14 +20,14 @@ from reconstruct.models.physics.field.train import ForceFieldError
 
 SUFFIX = ".forces"
 AGAIN = "train it again with `duocap physics train`"
-KIND = FileKind(b"duocap forces\0\0\0", 1, "a force field", "train one with `duocap physics train`", AGAIN)
+KIND = FileKind(b"duocap forces\0\0\0", 2, "a force field", "train one with `duocap physics train`", AGAIN)
 PARTS: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "state": (Subspace, ("mean", "basis", "spread")),
     "force": (Subspace, ("mean", "basis", "spread")),
     "process": (SparseProcess, ("inducing", "length", "variance", "coefficients", "shrink")),
     "first": (Mixture, ("weight", "mean", "root")),
     "skeleton": (Skeleton, ("offsets_m", "tails_m")),
-    "examples": (ExampleMotions, ("q", "start", "parts", "level_m")),
+    "examples": (ExampleMotions, ("q", "start", "parts", "level_m", "nearness")),
 }
 DTYPES: Mapping[str, type] = {"examples.q": np.float32, "examples.start": np.int64, "examples.parts": np.uint8}
 
@@ -121,6 +121,7 @@ def _fault_of(field: ForceField) -> str:
         "motions": e.q.shape == (len(e.q), N_CONFIGURATION)
         and e.parts.shape == (len(e.q), N_FEET, N_PARTS)
         and e.level_m.shape == (len(e.start) - 1, N_FEET, N_PARTS)
+        and e.nearness.shape == (N_TANGENT, N_TANGENT)
         and len(e.start) > 1
         and e.start[0] == 0
         and e.start[-1] == len(e.q)

@@ -10,7 +10,8 @@ from config.arrays import Bools, Floats, Ints
 from config.errors import DuocapError
 from database.geometry.skeleton import Skeleton
 from reconstruct.models.physics.body import Body, body_of
-from reconstruct.models.physics.dynamics import Dynamics
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.field.examples import bank_of, nearness_of
 from reconstruct.models.physics.field.field import ExampleMotions, ForceField, principal
 from reconstruct.models.physics.field.mixture import fit_mixture
 from reconstruct.models.physics.field.process import SparseProcess, learn_process, predict, process_of
@@ -121,4 +122,9 @@ def _examples(motions: Sequence[FieldMotion]) -> ExampleMotions:
     start: Ints = np.concatenate([[0], np.cumsum([len(motion.q) for motion in motions])]).astype(np.int64)
     q = np.concatenate([motion.q for motion in motions]).astype(np.float32)
     parts = np.concatenate([motion.parts for motion in motions])
-    return ExampleMotions(q, start, parts, np.array([motion.level_m for motion in motions]), FPS)
+    levels = np.array([motion.level_m for motion in motions])
+    found = ExampleMotions(q, start, parts, levels, np.eye(N_TANGENT), FPS)
+    main = max(motions, key=lambda motion: len(motion.q))
+    body = body_of(main.skeleton, main.mass_kg)
+    performers = [motion.skeleton.name for motion in motions]
+    return replace(found, nearness=nearness_of(bank_of(found, units_of(body)), performers, Dynamics(body)))

@@ -102,14 +102,14 @@ def window(problem: MotionProblem, a: int, b: int, motion: Floats) -> MotionProb
         return problem
     pinned = range(PINNED if a else 0)
     keys = [KeyPose(k, motion[a + k]) for k in pinned]
-    keys += [KeyPose(key.frame - a, key.q) for key in problem.keys if a + len(pinned) <= key.frame < b]
+    keys += [replace(key, frame=key.frame - a) for key in problem.keys if a + len(pinned) <= key.frame < b]
     if b < problem.n_frames and all(key.frame != b - 1 - a for key in keys):
         keys.append(KeyPose(b - 1 - a, motion[b - 1]))
     paths = []
     for path in problem.paths:
         inside = (path.frames >= a) & (path.frames < b)
         if inside.any():
-            paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside]))
+            paths.append(KeyPath(path.joint, path.frames[inside] - a, path.position_m[inside], path.axes))
     external = tuple(replace(force, first=force.first - a, stop=force.stop - a) for force in problem.external)
     weights = problem.weights if a == 0 else replace(problem.weights, first=0.0)
     return replace(

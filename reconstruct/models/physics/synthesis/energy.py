@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from config.arrays import Bools, Floats
-from database.geometry.rotations import skew
+from database.geometry.rotations import matrix_from_quaternion, skew
 from reconstruct.models.physics.contacts import point_contacts
 from reconstruct.models.physics.dynamics import N_ROOT, N_TANGENT, Motion
+from reconstruct.models.physics.field.field import ForceField
 from reconstruct.models.physics.friction import N_EDGES, cone_basis
 from reconstruct.models.physics.synthesis.kinematics import (
     MotionJacobians,
@@ -23,7 +24,7 @@ from reconstruct.models.physics.synthesis.kinematics import (
 from reconstruct.models.physics.synthesis.loads import Loads, share_loads
 from reconstruct.models.physics.synthesis.normal import NormalEquations
 from reconstruct.models.physics.synthesis.problem import (
-    EXAMPLE,
+    EXAMPLE_HZ,
     HEIGHT_M,
     KEY_M,
     KEY_RAD,
@@ -31,6 +32,7 @@ from reconstruct.models.physics.synthesis.problem import (
     PHYSICS_FORCE,
     PHYSICS_TORQUE,
     SLIDE_M_S,
+    KeyPose,
     MotionProblem,
 )
 from reconstruct.models.physics.synthesis.statistics import statistics_terms
@@ -96,10 +98,10 @@ class MotionEnergy:
             "paths": self._paths(motion, normal),
             "contacts": self._contacts(motion, by, normal),
         }
-        if self.problem.example is not None and weights.example > 0.0:
-            terms["example"] = self._example(motion, normal, self.problem.example)
         loads = None
         if self.problem.field is not None:
+            if self.problem.example is not None and weights.example > 0.0:
+                terms["example"] = self._example(motion, normal, self.problem.field, self.problem.example)
             terms |= statistics_terms(self.problem, motion, by, normal)
         if weights.physics > 0.0:
             terms["physics"], loads = self._physics(motion, by, normal)
@@ -108,41 +110,44 @@ class MotionEnergy:
         return Evaluated(motion, terms, loads), normal
 
     def _keys(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
-        """Key poses: the whole configuration."""
+        """Key poses: the whole configuration, or all but the place in the plane."""
         total = 0.0
-        unit = np.full(N_TANGENT, KEY_RAD)
-        unit[:3] = KEY_M
-        scale = np.sqrt(self.problem.weights.constraints) / unit
         for key in self.problem.keys:
             at = motion.q[key.frame]
-            r = scale * self.dynamics.difference(key.q[None], at[None])[0]
+            scale = np.sqrt(self.problem.weights.constraints) * key_units(key)
+            r = scale @ self.dynamics.difference(key.q[None], at[None])[0]
             total += 0.5 * float(r @ r)
             if normal is not None:
-                J = scale[:, None] * self.dynamics.difference_derivatives(key.q, at)[1]
+                J = scale @ self.dynamics.difference_derivatives(key.q, at)[1]
                 normal.add_single(np.array([key.frame]), J[None], r[None])
         return total
 
-    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, example: Floats) -> float:
-        """Nearness to an example."""
-        scale = np.sqrt(self.problem.weights.example * self.share * self.trust)[:, None] / EXAMPLE
-        r = scale * self.dynamics.difference(example, motion.q)
+    def _example(self, motion: MotionKinematics, normal: NormalEquations | None, field: ForceField, example: Floats) -> float:
+        """Nearness to an example: by how much motions differ from their nearest ones, and that they differ smoothly."""
+        L = field.examples.nearness
+        weight = np.sqrt(self.problem.weights.example * self.share)
+        scale = weight * np.sqrt(self.trust)[:, None]
+        bend = (self.problem.fps / (2.0 * np.pi * EXAMPLE_HZ)) ** 2 * scale[1:-1]
+        d = self.dynamics.difference(example, motion.q) @ L.T
+        r, bent = scale * d, bend * np.diff(d, 2, axis=0)
         if normal is not None:
-            pairs = zip(example, motion.q, strict=True)
-            J = scale[:, None] * np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in pairs])
-            normal.add_single(np.arange(len(r)), J, r)
-        return 0.5 * float((r**2).sum())
+            J = L @ np.array([self.dynamics.difference_derivatives(a, b)[1] for a, b in zip(example, motion.q, strict=True)])
+            normal.add_single(np.arange(len(r)), scale[:, :, None] * J, r)
+            normal.add_triples(bend[:, :, None] * np.concatenate([J[:-2], -2.0 * J[1:-1], J[2:]], axis=2), bent)
+        return 0.5 * float((r**2).sum() + (bent**2).sum())
 
     def _paths(self, motion: MotionKinematics, normal: NormalEquations | None) -> float:
         """Key trajectories: places of joints."""
         total = 0.0
         scale = np.sqrt(self.problem.weights.constraints * self.share) / KEY_M
         for path in self.problem.paths:
+            each = scale * path.axes
             for frame, wanted in zip(path.frames.tolist(), path.position_m, strict=True):
-                r = scale * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
+                r = each * (self.dynamics.placements(motion.q[frame])[1][path.joint] - wanted)
                 total += 0.5 * float(r @ r)
                 if normal is not None:
                     J = self.dynamics.point_jacobian(motion.q[frame], [path.joint], np.zeros((1, 3)))
-                    normal.add_single(np.array([frame]), scale * J, r[None])
+                    normal.add_single(np.array([frame]), each[:, None] * J, r[None])
         return total
 
     def _contacts(self, motion: MotionKinematics, by: MotionJacobians | None, normal: NormalEquations | None) -> float:
@@ -289,6 +294,15 @@ class MotionEnergy:
             r[t] = scale * by.u[N_ROOT:]
         normal.add_triples(J, r)
         return 0.5 * float((r**2).sum())
+
+
+def key_units(key: KeyPose) -> Floats:
+    """Return what differences from a key pose are multiplied by, (72, 72): its axes' units, nothing along the plane if free."""
+    out = np.eye(N_TANGENT) / KEY_RAD
+    out[:3, :3] = matrix_from_quaternion(key.q[3:7]) / KEY_M  # to the world's axes
+    if key.free_place:
+        out[[0, 2]] = 0.0
+    return out
 
 
 def _evenness(down: Bools, fps: float) -> Floats:

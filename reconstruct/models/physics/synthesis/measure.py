@@ -8,7 +8,7 @@ from config.arrays import Floats
 from reconstruct.models.physics.friction import outside_cone_n
 from reconstruct.models.physics.synthesis.energy import MotionEnergy
 from reconstruct.models.physics.synthesis.kinematics import joint_positions
-from reconstruct.models.physics.synthesis.problem import MotionProblem
+from reconstruct.models.physics.synthesis.problem import KeyPose, MotionProblem
 
 LEAST_LOAD = 0.05  # of the weight; with less on a foot its centre of pressure is not defined
 OUTSIDE_M = 0.005  # out of the hull of the parts that carry weight
@@ -54,8 +54,8 @@ def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
     leaves = outside_cone_n(forces_n, problem.surroundings.friction, energy.normal) > 1e-6 * problem.weight_n
     joints = joint_positions(energy.dynamics, q)
     jerk = np.linalg.norm(np.diff(joints, 3, axis=0), axis=2) * problem.fps**3 if len(q) > 3 else np.zeros((1, 1))
-    keys = [joint_positions(energy.dynamics, key.q[None])[0] - joints[key.frame] for key in problem.keys]
-    paths = [joints[path.frames, path.joint] - path.position_m for path in problem.paths]
+    keys = [_from_key(key, joint_positions(energy.dynamics, key.q[None])[0], joints[key.frame]) for key in problem.keys]
+    paths = [path.axes * (joints[path.frames, path.joint] - path.position_m) for path in problem.paths]
     return MotionFigures(
         float(np.sqrt((force**2).mean())),
         float(np.sqrt((torque**2).mean()) / height),
@@ -69,3 +69,9 @@ def measure(problem: MotionProblem, q: Floats) -> MotionFigures:
         max((float(np.linalg.norm(each, axis=1).max()) for each in keys), default=0.0),
         max((float(np.linalg.norm(each, axis=1).max()) for each in paths), default=0.0),
     )
+
+
+def _from_key(key: KeyPose, wanted: Floats, got: Floats) -> Floats:
+    """Return how far joints (J, 3) are from a key pose, its place at the hips where that is free."""
+    off = got - wanted
+    return off - off[0] * (1.0, 0.0, 1.0) if key.free_place else off

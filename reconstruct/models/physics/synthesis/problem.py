@@ -14,7 +14,7 @@ from reconstruct.models.physics.field.state import STANDARD_GRAVITY, Units
 
 PAPER_FPS = 30.0  # sums over frames are worth as much as at this rate
 KEY_M, KEY_RAD = 0.025, 0.05  # units of the constraints: with a weight of 1000 deviations of 0.8 mm, 0.1 degrees
-EXAMPLE = 0.1  # rad and m
+EXAMPLE_HZ = 1.8  # of how motions differ from their nearest examples, by their velocities, as those that were learned from do
 HEIGHT_M, SLIDE_M_S = 0.15, 1.0
 PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times the height: with 100, deviations of 1 and 0.2 %
 
@@ -23,9 +23,9 @@ PHYSICS_FORCE, PHYSICS_TORQUE = 0.1, 0.02  # of the weight; of the weight times 
 class SynthesisWeights:
     """Weights of eqs. 10 and 11, the paper's by default, and three of our own.
 
-    torque: of the squared joint torques, for motion without a force field; example: of the distance from the motion that the
-    search begins with, which holds what nothing else decides, as the path of a step; log_variance: of the logarithm of the
-    field's variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
+    torque: of the squared joint torques, for motion without a force field; example: of how unlikely it is that a motion differs
+    so from its nearest example, which holds what nothing else decides, as the path of a step; log_variance: of the logarithm of
+    the field's variance in -ln pr, 1 in the paper, where it draws every motion to the states that the field knows best.
     """
 
     constraints: float = 1000.0
@@ -35,25 +35,27 @@ class SynthesisWeights:
     force_subspace: float = 10.0
     state_subspace: float = 10.0
     torque: float = 0.0
-    example: float = 40.0
+    example: float = 4.0
     log_variance: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPose(ReadOnlyArrays):
-    """A configuration (95,) that the motion has in a frame."""
+    """A configuration (95,) that the motion has in a frame; free_place: wherever the hips are in the plane."""
 
     frame: int
     q: Floats
+    free_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPath(ReadOnlyArrays):
-    """Where a joint is in some frames, (F,): position_m (F, 3) world."""
+    """Where a joint is in some frames, (F,): position_m (F, 3) world; axes: which of x, y, z are wanted, 1 or 0, (3,)."""
 
     joint: int
     frames: Ints
     position_m: Floats
+    axes: Floats = made(default_factory=lambda: np.ones(3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class MotionProblem:
 
     parts: which parts of the feet carry weight, (N, 2, 3); level_m: height of each over the ground when it stands, (2, 3) [m];
     units: of states and forces, those of the body before it was changed; field: None for physics alone;
-    example: a motion (N, 95) to stay near, None for none.
+    example: a motion (N, 95) to stay near as far as motions of the field do, None for none.
     """
 
     body: Body

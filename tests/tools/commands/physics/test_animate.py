@@ -5,14 +5,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from config.joints import JOINT_INDEX
+from database.builtin.bodies import body
 from database.builtin.catalog import builtin_clip
 from database.files.read import read_clip
+from reconstruct.models.physics.field.prepare import field_motion
+from reconstruct.models.physics.field.train import FieldMotion, FieldOptions
+from reconstruct.models.physics.synthesis.kinematics import joint_positions
 from reconstruct.pose import TrackingState
 from stream.export.bvh import write_bvh
 from stream.export.from_recording import motion_from_recording
 from stream.export.take import Take
 from stream.recording.recording import open_recording
 from tests.support.commands import duocap
+from tools.physics.animate import AnimateTask, animated
+from tools.physics.script import read_script
+from tools.physics.train import FieldTask, train_file
 
 pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
 
@@ -64,6 +72,48 @@ def test_a_script_becomes_a_motion_that_obeys(folder: Path, tmp_path: Path, caps
     assert done.status == 0 and "was learned of nothing like it" in done.err and "violated" in done.err
 
 
+def test_a_script_is_followed_where_it_asks_more(folder: Path, tmp_path: Path) -> None:
+    """A foothold, a heavy segment, a spring, a path through points, and a pose of a file that is no motion, at the end."""
+    walk = read_clip(folder / "walk.bvh")
+    rows = slice(150, 151)
+    pose = Take(walk.skeleton, np.zeros(1), (TrackingState.TRACKING,), walk.rotvec[rows].copy(), walk.root_m[rows].copy())
+    write_bvh(folder / "pose.bvh", pose)
+    field = tmp_path / "walk.forces"
+    train_file(FieldTask([folder / "walk.bvh"], options=FieldOptions(60, steps=5)), *_motions(folder), field, lambda *_: None)
+    plain = SCRIPT.replace('file = "walk.bvh"\nat = 2.5', 'file = "pose.bvh"\nplace_m = [{:.4f}, {:.4f}]')
+    plain = plain.format(*walk.root_m[150, [0, 2]])
+    (tmp_path / "plain.toml").write_text(plain)
+    made = animated(AnimateTask(read_script(tmp_path / "plain.toml"), [folder], field))
+    height = joint_positions(made.problem.dynamics(), made.q)
+    foot, ball = next((f, JOINT_INDEX[j]) for f, j in enumerate(("leftToes", "rightToes")) if made.problem.parts[5:15, f].all())
+    hold = np.median(height[5:15, ball], axis=0)[[0, 2]] + (0.02, 0.0)
+    head = height[[10, 20], JOINT_INDEX["head"]] - (0.0, 0.03, 0.0)
+    more = f"""
+[[foothold]]
+foot = "{("left", "right")[foot]}"
+place_m = [{hold[0]}, {hold[1]}]
+from = 0.1
+to = 0.2
+[[path]]
+joint = "head"
+points = [[0.1667, {", ".join(map(str, head[0]))}], [0.3333, {", ".join(map(str, head[1]))}]]
+[[segment]]
+joint = "leftFoot"
+mass_kg = 4.0
+[[force]]
+joint = "hips"
+stiffness = 100.0
+anchor_m = [0.0, 1.0, -1.0]
+to = 0.3
+"""
+    (tmp_path / "more.toml").write_text(plain + more)
+    got = animated(AnimateTask(read_script(tmp_path / "more.toml"), [folder], field))
+    assert got.figures[1].path_m < 0.01 and got.figures[1].key_m < 0.02
+    assert got.problem.body.mass_kg[JOINT_INDEX["leftFoot"]] == 4.0
+    again = read_script(tmp_path / "more.toml").at_tempo(0.5)
+    assert again.seconds == 1.0 and again.footholds[0].last_s == 0.4 and again.forces[0].last_s == 0.6
+
+
 BAD = {
     "feild = 1": "unknown key 'feild' (did you mean 'field'?)",
     'field = "walk"': "no [[key]]",
@@ -75,12 +125,48 @@ BAD = {
     SCRIPT + "[environment]\ngravity = nan": "gravity must be a number",
     SCRIPT + '[[load]]\njoint = "leftFoot"\nkg = -2': "kg must be a number",
     SCRIPT + '[[load]]\njoint = "leftFot"\nkg = 2': "did you mean 'leftFoot'?",
+    SCRIPT + '[[segment]]\njoint = "leftFoot"\nmass_kg = 0.0': "mass_kg must be a number above 0",
+    SCRIPT + "[body]\nmass_kg = -70": "mass_kg must be a number above 0",
+    SCRIPT + '[[path]]\njoint = "head"\npoints = [[0.1, 0, 1, 0]]': "give two at least",
+    SCRIPT + '[[foothold]]\nfoot = "lefd"\nplace_m = [0, 0]': "did you mean 'left'?",
+    SCRIPT.replace("at = 2.0", "at = nan"): "at must be a number",
+    'tempo = "slow"\n' + SCRIPT: "tempo must be a number",
     SCRIPT + '[[force]]\njoint = "hips"': "either newton, a constant force, or stiffness",
     SCRIPT + '[[contact]]\npart = "leftHeel"\nfrom = 0.4\nto = 0.2': "to must be after from",
     SCRIPT + "[weights]\nphysic = 1": "did you mean 'physics'?",
     SCRIPT.replace("time = 0.5", "time = 0.05"): "4 frames are too few",
     SCRIPT.replace('"walk"', '"swim"'): "no force field swim.forces",
 }
+
+
+def _motions(folder: Path) -> tuple[list[FieldMotion], str]:
+    """Return the motions of a folder and the name of their field, as `train_file` takes them."""
+    return [field_motion(read_clip(folder / "walk.bvh"))], "walk"
+
+
+INFEASIBLE = {
+    "contradictory keys": (SCRIPT + '[[key]]\ntime = 0.02\nfile = "walk.bvh"\nat = 3.0\n', "keys, contacts and paths contradict"),
+    "a path nobody can reach": (SCRIPT + '[[path]]\njoint = "head"\npoints = [[0.1, 0, 9, 0], [0.4, 0, 9, 0]]', "off its path"),
+    "contacts in the air": (SCRIPT.replace("at = 2.5", "at = 2.5\nabove_m = 0.0\nplace_m = [0.0, 5.0]"), "violated by"),
+    "a force nobody can bear": (SCRIPT + '[[force]]\njoint = "hips"\nnewton = [0, 90000, 0]', "violated by"),
+    "a skeleton it was not learned on": (SCRIPT.replace('"walk.bvh"', '"child.bvh"'), "m tall, walk was learned of"),
+}
+
+
+@pytest.mark.parametrize("case", INFEASIBLE)
+def test_what_cannot_be_had_is_made_as_near_as_can_be_and_told(
+    case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, told = INFEASIBLE[case]
+    if not (folder / "walk.forces").exists():
+        duocap(capsys, "physics", "train", folder / "walk.bvh", "--out", folder / "walk.forces", "--inducing", 60, "--steps", 3)
+    small = builtin_clip("walk", body(1.3), 60.0, 3)
+    states = (TrackingState.TRACKING,) * small.n_frames
+    write_bvh(folder / "child.bvh", Take(small.skeleton, np.arange(small.n_frames) / 60.0, states, small.rotvec, small.root_m))
+    script, out = tmp_path / "s.toml", tmp_path / "x.bvh"
+    script.write_text(text)
+    done = duocap(capsys, "physics", "animate", script, "--motions", folder, "--out", out, "--steps", 4)
+    assert done.status == 0 and told in done.err and np.isfinite(read_clip(out).root_m).all()
 
 
 @pytest.mark.parametrize("text", BAD)

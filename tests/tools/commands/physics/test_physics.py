@@ -51,6 +51,12 @@ def test_forces_are_written_and_their_contacts_can_be_given_back(
     assert len(rows) == 60 and float(rows[1]["seconds"]) == pytest.approx(1.0 / 30.0, rel=1e-3)
     vertical = np.array([[float(row[f"{side}.force.y_N"]) for side in ("left", "right")] for row in rows]).sum(axis=1)
     assert vertical[5:-5].mean() == pytest.approx(70.0 * 9.81, rel=0.1)  # a walker neither rises nor falls for long
+    heavy = ("--mass", 70, "--segment", "chest=+14")
+    assert duocap(capsys, "physics", "forces", walk, "--out", again, *heavy).status == 0
+    loaded = [
+        float(row["left.force.y_N"]) + float(row["right.force.y_N"]) for row in csv.DictReader(again.read_text().splitlines())
+    ]
+    assert np.mean(loaded[5:-5]) / vertical[5:-5].mean() == pytest.approx(84.0 / 70.0, abs=0.02)
     for row in rows:
         u, torque = float(row["generalized.head.x_Nm"]), float(row["torque.head.x_Nm"])
         assert u == pytest.approx(torque, abs=1e-3)  # nothing touches the head
@@ -124,6 +130,8 @@ def test_what_is_clean_is_kept_when_stopped_and_gone_on_from(tmp_path: Path) -> 
         (("forces", "WALK", "--out", "f.csv", "--mass", "0"), "expected the mass of a person"),
         (("forces", "WALK", "--out", "f.csv", "--mass", "nan"), "expected the mass of a person"),
         (("clean", "WALK", "--out", "c.bvh", "--mass", "-80"), "expected the mass of a person"),
+        (("forces", "WALK", "--out", "f.csv", "--segment", "leftFoot=0"), "a segment needs a mass above 0"),
+        (("clean", "WALK", "--out", "c.bvh", "--segment", "leftFoot"), "such as leftFoot=3 or leftFoot=+2"),
         (("forces", "WALK", "--out", "f.csv", "--friction", "-1"), "expected a coefficient from 0"),
         (("clean", "WALK", "--out", "c.bvh", "--friction", "nan"), "expected a coefficient from 0"),
         (("forces", "WALK", "--out", "f.txt"), "ends with .csv"),

@@ -1,0 +1,117 @@
+"""Changed physics: the same script with a change of body or surroundings and without, and what the change did.
+
+    python -m benchmarks.physics.changed --motions .../cmu/subjects --fields FOLDER [NAME...]
+
+moon: a jump under a sixth of the gravity, tempo free: seconds without a foot on the ground; heavy_foot: a walk with 2.5 kg on
+the left foot: by how much its ankle rises [cm]; resistance: a run against a spring at the hips: how far the trunk leans forwards,
+mean [degrees]; ice: a walk with a friction of 0.05, the place of its last key and its tempo free: mean length of its steps [m].
+FOLDER has walk.forces, run.forces and jump.forces, as `benchmarks.physics.examples` trains them.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from config.joints import JOINT_INDEX
+from database.clips import runs
+from reconstruct.models.physics.synthesis.animate import AnimateOptions
+from reconstruct.models.physics.synthesis.kinematics import joint_positions
+from tools.physics.animate import AnimateTask, Animation, animated
+from tools.physics.script import MotionScript, read_script
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "physics"
+USUAL = AnimateOptions()
+BALLS = ("leftToes", "rightToes")
+
+
+def flight_s(made: Animation) -> float:
+    """Return the time without a foot on the ground [s]."""
+    return float((~made.problem.parts.any(axis=(1, 2))).sum() / made.problem.fps)
+
+
+def lift_cm(made: Animation) -> float:
+    """Return by how much the left ankle rises [cm]."""
+    height = joint_positions(made.problem.dynamics(), made.q)[:, JOINT_INDEX["leftFoot"], 1]
+    return 100.0 * float(height.max() - height.min())
+
+
+def lean_deg(made: Animation) -> float:
+    """Return how far the trunk leans to where the motion goes, mean [degrees]."""
+    place = joint_positions(made.problem.dynamics(), made.q)
+    trunk = place[:, JOINT_INDEX["neck"]] - place[:, 0]
+    way = place[-1, 0, [0, 2]] - place[0, 0, [0, 2]]
+    ahead = trunk[:, [0, 2]] @ (way / np.linalg.norm(way))
+    return float(np.degrees(np.arctan2(ahead, trunk[:, 1])).mean())
+
+
+def step_m(made: Animation) -> float:
+    """Return the mean distance of footholds that follow each other [m]."""
+    place = joint_positions(made.problem.dynamics(), made.q)
+    holds = []
+    for foot, ball in enumerate(BALLS):
+        for first, stop in runs(made.problem.parts[:, foot].any(axis=1)):
+            holds.append((first, np.median(place[first:stop, JOINT_INDEX[ball]][:, [0, 2]], axis=0)))
+    order = [at for _, at in sorted(holds, key=lambda hold: hold[0])]
+    return float(np.mean([np.linalg.norm(b - a) for a, b in pairwise(order)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a script: the script, what is done to it with and without the change, and what is measured."""
+
+    script: str
+    changed: Callable[[MotionScript], MotionScript]
+    usual: Callable[[MotionScript], MotionScript]
+    measured: Callable[[Animation], float]
+    unit: str
+
+
+def _free(script: MotionScript) -> MotionScript:
+    return replace(script, tempo=None, keys=(*script.keys[:-1], replace(script.keys[-1], free_place=True)))
+
+
+CHANGES = {
+    "moon": Change(
+        "jumping",
+        lambda script: replace(script, tempo=None, gravity=1.62),
+        lambda script: replace(script, tempo=None),
+        flight_s,
+        "s of flight",
+    ),
+    "heavy_foot": Change("heavy_foot", lambda script: script, lambda script: replace(script, loads=()), lift_cm, "cm of lift"),
+    "resistance": Change("resistance", lambda script: script, lambda script: replace(script, forces=()), lean_deg, "deg of lean"),
+    "ice": Change("slippery", _free, lambda script: replace(_free(script), friction=0.8), step_m, "m a step"),
+}
+
+
+def measured(name: str, folders: list[Path], options: AnimateOptions = USUAL) -> tuple[Animation, Animation]:
+    """Return the motions of a change, without it and with it."""
+    change = CHANGES[name]
+    script = read_script(EXAMPLES / f"{change.script}.toml")
+    usual, changed = (animated(AnimateTask(each(script), folders, options=options)) for each in (change.usual, change.changed))
+    return usual, changed
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--motions", type=Path, action="append", required=True)
+    parser.add_argument("--fields", type=Path, required=True)
+    options = parser.parse_args()
+    print(f"{'change':<12}{'without':>9}{'with':>9}  {'':<14}{'tempo':>12}{'residual %':>14}")
+    for name in options.names or CHANGES:
+        change = CHANGES[name]
+        both = measured(name, [*options.motions, options.fields])
+        values = "".join(f"{change.measured(each):>9.2f}" for each in both)
+        tempo = ", ".join(f"{each.tempo:.2f}" for each in both)
+        residual = ", ".join(f"{100 * each.figures[1].residual_force:.2f}" for each in both)
+        print(f"{name:<12}{values}  {change.unit:<14}{tempo:>12}{residual:>14}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

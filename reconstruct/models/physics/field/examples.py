@@ -1,0 +1,192 @@
+"""The nearest stretch of an example to a motion that is wanted, and how motions differ from it.
+
+Of all stretches of the motions that a force field was learned from, that one is taken whose ends are most like two poses, whose
+hips go as far and turn as much, and whose contacts are most like those that are wanted. Its time is stretched, it is turned and
+moved as a whole, and the rest of the difference is shared out along it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from config.arrays import Bools, Floats, Ints, Singles
+from config.joints import N_JOINTS
+from database.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_about
+from reconstruct.models.physics.dynamics import N_TANGENT, Dynamics
+from reconstruct.models.physics.field.field import ExampleMotions
+from reconstruct.models.physics.field.state import N_POSE, Units, states_of
+
+STRETCH = 1.6  # of an example's time, at most, and its inverse
+ANGLE_RAD, PLACE_M, TURN_RAD, TEMPO, CONTACT = 0.15, 0.15, 0.25, 0.2, 0.25  # deviations that count 1
+SAMPLES = 12  # frames at which contacts are compared
+NEAREST = 40  # candidates for either end of a stretch, in each example
+LEARNED_S, EVERY_S = (0.9, 1.2, 1.5), 1.5  # lengths of the stretches that deviations are learned of; between their beginnings
+ALIKE = 2.5  # distance of examples that deviations are learned of, at most
+USUAL_M, USUAL_RAD, USUAL_COUNT = 0.02, 0.06, 5.0  # deviations before any is known, worth as many stretches
+FAR = 10.0  # distance where no example is long or short enough
+LEAST = 0.01  # rad or m, added to every deviation
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleBank:
+    """The examples with what of them is compared: poses (F, 70) of `states_of`, places in the plane (F, 2), headings (F,)."""
+
+    examples: ExampleMotions
+    pose: Floats
+    place: Floats
+    heading: Floats
+    units: Units
+
+
+def bank_of(examples: ExampleMotions, units: Units) -> ExampleBank:
+    """Return what of the examples is compared."""
+    q = examples.q.astype(np.float64)
+    return ExampleBank(examples, _poses(q, units), q[:, [0, 2]], heading_rad(q), units)
+
+
+def _poses(q: Floats, units: Units) -> Floats:
+    """Return the part of states that is pose, (N, 70)."""
+    return states_of(q, np.zeros((len(q), N_TANGENT)), 0.0, units)[:, :N_POSE]
+
+
+def heading_rad(q: Floats) -> Floats:
+    """Return the angle about Y of where the hips face, (N,) [rad]."""
+    ahead = matrix_from_quaternion(q[:, 3:7])[:, :, 2]
+    return np.asarray(np.arctan2(ahead[:, 0], ahead[:, 2]))
+
+
+def nearest_stretch(
+    bank: ExampleBank,
+    ends: tuple[Floats, Floats],
+    seconds: float,
+    wanted: Bools | None,
+    motions: Sequence[int] | None = None,
+) -> tuple[tuple[int, int], float]:
+    """Return the rows of the nearest stretch of an example, and its distance.
+
+    ends: two poses, (95,); wanted: contacts, (N, 2, 3), None for any; motions: those that are looked through, None for all.
+    """
+    both = np.array(ends)
+    target = _poses(both, bank.units)
+    turn, shift = _relative(both[:1, [0, 2]], heading_rad(both[:1]), both[1:, [0, 2]], heading_rad(both[1:]))
+    apart = [np.sqrt(((bank.pose - row) ** 2).mean(axis=1)) / ANGLE_RAD for row in target]
+    best, least = (0, 1), np.inf
+    examples, frames = bank.examples, seconds * bank.examples.fps
+    ranges = list(pairwise(examples.start.tolist()))
+    for start, stop in ranges if motions is None else [ranges[k] for k in motions]:
+        firsts = start + np.argsort(apart[0][start:stop], kind="stable")[:NEAREST]
+        lasts = start + np.argsort(apart[1][start:stop], kind="stable")[:NEAREST]
+        a, b = (grid.ravel() for grid in np.meshgrid(firsts, lasts))
+        allowed = (b - a + 1 > frames / STRETCH) & (b - a + 1 < frames * STRETCH) & (b - a >= 2)
+        a, b = a[allowed], b[allowed]
+        if not len(a):
+            continue
+        turned, moved = _relative(bank.place[a], bank.heading[a], bank.place[b], bank.heading[b])
+        cost = apart[0][a] ** 2 + apart[1][b] ** 2
+        cost += ((moved - shift) ** 2).sum(axis=1) / PLACE_M**2
+        cost += (np.angle(np.exp(1j * (turned - turn))) / TURN_RAD) ** 2 + (np.log((b - a + 1) / frames) / TEMPO) ** 2
+        if wanted is not None:
+            cost += _contact_cost(examples.parts, a, b, wanted)
+        k = int(np.argmin(cost))
+        if cost[k] < least:
+            best, least = (int(a[k]), int(b[k])), float(cost[k])
+    if not np.isfinite(least):
+        best, least = _anywhere(examples, frames), FAR**2
+    return best, float(np.sqrt(least))
+
+
+def _contact_cost(parts: Bools, a: Ints, b: Ints, wanted: Bools) -> Floats:
+    """Return how unlike those wanted, (N, 2, 3), the contacts of stretches from rows a to rows b are, (C,)."""
+    share = np.linspace(0.0, 1.0, SAMPLES)
+    rows = np.rint(a[:, None] + share * (b - a)[:, None]).astype(int)
+    here = wanted[np.rint(share * (len(wanted) - 1)).astype(int)]
+    return np.asarray(((parts[rows] != here).mean(axis=(1, 2, 3)) / CONTACT) ** 2 * 4.0)
+
+
+def _anywhere(examples: ExampleMotions, frames: float) -> tuple[int, int]:
+    """Return the longest example, as much of it as is wanted: where none can be stretched enough."""
+    lengths = np.diff(examples.start)
+    k = int(np.argmax(lengths))
+    first = int(examples.start[k])
+    return first, first + min(int(lengths[k]) - 1, max(2, round(frames) - 1))
+
+
+def nearness_of(bank: ExampleBank, performers: Sequence[str], dynamics: Dynamics) -> Floats:
+    """Return L (72, 72): |L d|^2 is how unlikely a motion is that differs by d from the nearest example bent to its ends.
+
+    Every stretch of the examples is compared with the nearest one of other performers (of other motions, where there is one
+    performer); L'L is the inverse of the covariance of the differences, in the tangent space, per distance of the example.
+    performers: of each motion.
+    """
+    examples = bank.examples
+    squares = USUAL_COUNT * np.diag(np.repeat([USUAL_M**2, USUAL_RAD**2], [3, N_TANGENT - 3]))
+    count = USUAL_COUNT
+    alone = len(set(performers)) == 1
+    for c, (start, stop) in enumerate(pairwise(examples.start.tolist())):
+        others = [k for k in range(len(performers)) if (k != c if alone else performers[k] != performers[c])]
+        for n in (round(seconds * examples.fps) for seconds in LEARNED_S):
+            for first in range(start, stop - n, round(EVERY_S * examples.fps)) if others else ():
+                real = examples.q[first : first + n].astype(np.float64)
+                stretch, distance = nearest_stretch(
+                    bank, (real[0], real[-1]), n / examples.fps, examples.parts[first : first + n], others
+                )
+                if distance < ALIKE:
+                    near = bent(dynamics, sampled(examples.q, np.linspace(*stretch, n)), real[0], real[-1])
+                    d = dynamics.difference(near, real) / max(1.0, distance)
+                    squares += d.T @ d / n
+                    count += 1.0
+    values, vectors = np.linalg.eigh(squares / count + LEAST**2 * np.eye(N_TANGENT))
+    return np.ascontiguousarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _relative(place: Floats, heading: Floats, to_place: Floats, to_heading: Floats) -> tuple[Floats, Floats]:
+    """Return turns (N,) and shifts (N, 2) from one to the other, seen from the first heading."""
+    d = to_place - place
+    c, s = np.cos(heading), np.sin(heading)
+    shift = np.stack([c * d[:, 0] - s * d[:, 1], s * d[:, 0] + c * d[:, 1]], axis=1)
+    return np.asarray(to_heading - heading), shift
+
+
+def sampled(q: Floats | Singles, rows: Floats) -> Floats:
+    """Return configurations at rows between the frames, (N, 95)."""
+    low = np.minimum(rows.astype(int), len(q) - 2)
+    share = rows - low
+    a, b = q[low].astype(np.float64), q[low + 1].astype(np.float64)
+    first, second = (each[:, 3:].reshape(len(rows), N_JOINTS, 4) for each in (a, b))
+    second = second * np.where((first * second).sum(axis=2, keepdims=True) < 0.0, -1.0, 1.0)
+    mixed = (1.0 - share[:, None, None]) * first + share[:, None, None] * second
+    mixed /= np.linalg.norm(mixed, axis=2, keepdims=True)
+    root = a[:, :3] + share[:, None] * (b[:, :3] - a[:, :3])
+    return np.concatenate([root, mixed.reshape(len(rows), -1)], axis=1)
+
+
+def bent(dynamics: Dynamics, q: Floats, first: Floats, last: Floats) -> Floats:
+    """Return a stretch moved and bent so that it begins and ends with two poses; it turns and moves as a whole to the chord."""
+    moved = _placed(q, first, last)
+    share = np.linspace(0.0, 1.0, len(q))[:, None]
+    ends = [dynamics.difference(moved[[k]], pose[None]) for k, pose in ((0, first), (-1, last))]
+    return dynamics.integrate(moved, (1.0 - share) * ends[0] + share * ends[1])
+
+
+def _placed(q: Floats, first: Floats, last: Floats) -> Floats:
+    """Return a stretch turned about Y by the mean turn that its ends need, its places through those of the two poses."""
+    wanted, have = heading_rad(np.array([first, last])), heading_rad(q[[0, -1]])
+    turn = wanted[0] - have[0]
+    end = np.angle(np.exp(1j * (wanted[1] - have[1] - turn)))
+    chord, new = q[-1, [0, 2]] - q[0, [0, 2]], last[[0, 2]] - first[[0, 2]]
+    if np.linalg.norm(chord) > 0.3 and np.linalg.norm(new) > 0.3:
+        place_turn = np.arctan2(new[0], new[1]) - np.arctan2(chord[0], chord[1])
+    else:
+        place_turn = turn
+    share = np.linspace(0.0, 1.0, len(q))
+    R = rotation_about((0.0, 1.0, 0.0), turn + share * end)
+    P = rotation_about((0.0, 1.0, 0.0), place_turn)
+    root = (q[:, :3] - q[0, :3]) @ P.T
+    root[:, 1] = q[:, 1]
+    root[:, [0, 2]] += first[[0, 2]] + share[:, None] * (last[[0, 2]] - first[[0, 2]] - root[-1, [0, 2]])
+    out = q.copy()
+    out[:, :3] = root
+    out[:, 3:7] = quaternion_from_matrix(R @ matrix_from_quaternion(q[:, 3:7]))
+    return out

@@ -1,0 +1,29 @@
+"""Changed physics does what it should: the same scripts with a change and without, on real motions."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchmarks.physics.changed import CHANGES, EXAMPLES, measured
+from reconstruct.models.physics.synthesis.animate import AnimateOptions
+from tools.physics.train import FieldTask, read_motions, train_file
+
+pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[physics]"')
+
+FIELDS = {"moon": "jump", "heavy_foot": "walk", "resistance": "run"}
+LEAST = {"moon": 0.15, "heavy_foot": -0.3, "resistance": 4.0}  # seconds of flight, cm of lift, degrees of lean
+OPTIONS = AnimateOptions(8, 12)
+MOTIONS = 12  # of a field, so that learning is short
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_change_of_physics_changes_the_motion_as_it_should(name: str, motion_dir: Path, tmp_path: Path) -> None:
+    """The moon lengthens flight, a heavy foot lowers its lift, resistance leans the body."""
+    subjects = motion_dir / "cmu" / "subjects"
+    files = tomllib.loads((EXAMPLES / "fields.toml").read_text("utf-8"))[FIELDS[name]][:MOTIONS]
+    task = FieldTask([subjects / file for file in files], sound=False)
+    train_file(task, read_motions(task, lambda *_: None), FIELDS[name], tmp_path / f"{FIELDS[name]}.forces", lambda *_: None)
+    usual, changed = (CHANGES[name].measured(each) for each in measured(name, [subjects, tmp_path], OPTIONS))
+    assert (changed - usual) / LEAST[name] > 1.0
