@@ -1,7 +1,7 @@
 """The demo: a simulated performer before two simulated cameras, through the same processes as a live run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from capture.detection.detector import Detector
 from capture.packets import Blobs, PairedBlobs
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import key_settings
-from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.camera import SimulatedCamera, shutter_times
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Source
@@ -24,6 +24,7 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from tools.calibrate.session import subject_from_pairs
+from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, demo_report
 from tools.interrupt import interruptible
 from tools.run.live import open_detector, reconstruction_plan
@@ -34,7 +35,7 @@ from tools.run.supervisor import Supervisor, new_session
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
 TPOSE_S = (0.5, 2.5)
 TPOSE_STEP = 3
-TURN_MS = 10
+TURN_MS = 30
 SETTLE_S = 0.08  # the last pose is published well within this; afterwards poses would only be held
 SKELETON_S = 5.0
 
@@ -116,7 +117,10 @@ def run_demo(
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
-        receipts = _listen(run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds))
+        watch = RateWatch(t_start_ns, SCENE.fps)
+        receipts = _listen(
+            run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds), partial(_slow_down, run, watch, tell)
+        )
         counts = [child.counts for child in run.cameras]
     subscriber.close()
 
@@ -125,8 +129,21 @@ def run_demo(
 
     captured = (counts[0]["frames"], counts[1]["frames"])
     frames = (captured[0] + counts[0]["skipped"], captured[1] + counts[1]["skipped"])
-    poses, times_ns = [receipt.pose for receipt in receipts], [receipt.t_received_ns or 0 for receipt in receipts]
-    return demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, settings.stream.budget_ms)
+    judged = watch.judged(receipts)
+    poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
+    due = watch.n_due(shutter_times(SCENE, 0, stage.seconds))
+    budget_ms = settings.stream.budget_ms
+    report = demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
+    return replace(report, rate=watch.words())
+
+
+def _slow_down(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Receipt]) -> None:
+    """Take the poses that came; have the cameras give fewer frames where the machine does not hold all."""
+    for receipt in new:
+        watch.add(receipt.pose.t_capture_ns)
+    if watch.turn(now_ns()):
+        run.thin(EVERY)
+        tell(watch.message())
 
 
 def _advance(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
@@ -144,14 +161,25 @@ def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
     raise RunError(f"no skeleton came from the stream within {SKELETON_S:g} s; is the machine busy? see --verbose and try again")
 
 
-def _listen(run: Supervisor, subscriber: Subscriber, advance: Callable[[PoseMessage], None]) -> list[Receipt]:
-    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt."""
+def _listen(
+    run: Supervisor,
+    subscriber: Subscriber,
+    advance: Callable[[PoseMessage], None],
+    take: Callable[[Sequence[Receipt]], None],
+) -> list[Receipt]:
+    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt.
+
+    The processes are looked after every TURN_MS, not after every pose.
+    """
     receipts: list[Receipt] = []
-    settled = 0
-    while settled < SETTLE_S * 1e3 / TURN_MS:
+    t_ended_ns = t_turn_ns = 0
+    while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * 1e9:
         new = [Receipt(message, now_ns()) for message in subscriber.receive(TURN_MS) if isinstance(message, PoseMessage)]
-        run.turn(0)
-        settled += run.ended
+        take(new)
+        if now_ns() - t_turn_ns >= TURN_MS * 1e6:
+            t_turn_ns = now_ns()
+            run.turn(0)
+            t_ended_ns = t_ended_ns or (t_turn_ns if run.ended else 0)
         receipts += new
         if new:
             advance(new[-1].pose)

@@ -169,6 +169,10 @@ class Supervisor:
         """Have the cameras here record their pictures to a folder, also after a restart; empty: no longer."""
         self._orders.record(folder)
 
+    def thin(self, every: int) -> None:
+        """Have simulated cameras give only every n-th frame from now on, as the machine holds no more."""
+        self._orders.thin(every)
+
     @property
     def ended(self) -> bool:
         """Whether both sources have come to their end."""

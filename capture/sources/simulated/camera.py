@@ -65,7 +65,7 @@ class SimulatedCamera:
         self.stamp, self.facts = Stamp.FILE, Facts()
         self.times_s = shutter_times(scene, camera, self.performer.duration_s)
         self.n_frames: int | None = len(self.times_s)
-        self._next, self._open = 0, True
+        self._next, self._every, self._open = 0, 1, True
         self._center_m, self._block, self._views = self._camera.center_m, -1, list[tuple[CameraView, int]]()
         body = self.performer.body
         colors = (body.color_rgb, marker_colors(self.performer.markers))
@@ -79,8 +79,20 @@ class SimulatedCamera:
         if not self._open or self._next >= len(self.times_s):
             return None
         frame = self.frame_at(self._next)
-        self._next += 1
+        self._next += self._every
         return frame
+
+    def thin(self, every: int) -> None:
+        """Give only every n-th frame from now on, counted from the first of all, so that both cameras give the same."""
+        self._every, self.fps = every, self._scene.fps / every
+        self._next = -(-self._next // every) * every
+
+    def skip(self, t_ns: int) -> int:
+        """Leave out the next frames that were captured before t_ns; return how many."""
+        first = self._next
+        while self._next < len(self.times_s) and self.times_s[self._next] * NS < t_ns:
+            self._next += self._every
+        return (self._next - first) // self._every
 
     def close(self) -> None:
         """End the source."""
