@@ -9,12 +9,12 @@ from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.detection.detector import Detector
 from capture.packets import Blobs, PairedBlobs
+from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import key_settings
 from capture.sources.simulated.camera import SimulatedCamera, shutter_times
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
-from capture.sources.source import Source
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import demo_performance
@@ -27,7 +27,7 @@ from tools.calibrate.session import subject_from_pairs
 from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, demo_report
 from tools.interrupt import interruptible
-from tools.run.live import open_detector, reconstruction_plan
+from tools.run.live import reconstruction_plan
 from tools.run.parts import RunError
 from tools.run.supervisor import Supervisor, new_session
 
@@ -58,11 +58,6 @@ def show(seconds: float | None) -> DemoScene:
     return DemoScene(performer, performer.duration_s)
 
 
-def open_demo_camera(seconds: float | None, camera: int) -> Source:
-    """Open one of the demo's cameras, in whatever process; the same length gives the same show in each."""
-    return SimulatedCamera(SCENE, camera, show(seconds).performer)
-
-
 def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that both cameras see in the T-pose.
 
@@ -83,10 +78,10 @@ def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
 
 
-def _camera_plan(settings: Settings, seconds: float | None, camera: int) -> CameraPlan:
-    """Plan one of the cameras that look at the stage."""
-    source, detector = partial(open_demo_camera, seconds, camera), partial(open_detector, settings.detector)
-    return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
+def _camera_plan(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
+    """Plan one of the cameras that look at the stage; their processes get the performer, and need not make the motion again."""
+    source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
+    return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
 
 
 def run_demo(
@@ -109,7 +104,7 @@ def run_demo(
     tell("starting two cameras and the reconstruction")
     session = new_session()
     rig = stage.performer.rig
-    cameras = [_camera_plan(settings, seconds, camera) for camera in (0, 1)]
+    cameras = [_camera_plan(settings, stage, camera) for camera in (0, 1)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
     with interruptible(), Supervisor(cameras, plan, session, tell) as run:
