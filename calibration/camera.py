@@ -1,4 +1,8 @@
-"""Camera and rig: a pinhole with Brown-Conrady distortion (k1, k2, p1, p2[, k3]), and the checks of every rig that is read.
+"""Camera and rig: a pinhole with Brown-Conrady distortion (k1, k2, p1, p2[, k3]), or a fisheye (k1, k2, k3, k4), and the checks
+of every rig that is read.
+
+Fisheye (Kannala & Brandt 2006, as OpenCV has it): a ray at an angle theta from the axis comes to a distance of
+f theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8) from the centre. Rays at 85 degrees or more are not told apart.
 
 x_camera = R x_world + t; x to the right of the image, y down, z ahead; metres and pixels.
 """
@@ -14,14 +18,19 @@ from config.errors import FileFormatError
 from config.jit import kernel
 
 UNDISTORT_STEPS = 40
+MAX_FISHEYE_RAD = np.radians(85.0)  # angle from the axis: undistorted points lie on a plane, where 90 degrees are infinitely far
+
+
+N_LENS_ROW = 10  # numbers of `Camera.intrinsics`
+FISHEYE = 9  # the one that tells the model
 
 
 @dataclass(frozen=True, slots=True)
 class Camera(ReadOnlyArrays):
     """One calibrated camera.
 
-    size: width, height [px]; matrix: intrinsics, (3, 3) [px]; distortions: (4,) or (5,);
-    rotation: world to camera, (3, 3); translation: world to camera, (3,) [m].
+    size: width, height [px]; matrix: intrinsics, (3, 3) [px]; distortions: (4,) or (5,), of a fisheye (4,);
+    rotation: world to camera, (3, 3); translation: world to camera, (3,) [m]; fisheye: which of the two lens models it is.
     """
 
     name: str
@@ -30,6 +39,7 @@ class Camera(ReadOnlyArrays):
     distortions: Floats
     rotation: Floats
     translation: Floats
+    fisheye: bool = False
 
     def __post_init__(self) -> None:
         for array in (self.matrix, self.distortions, self.rotation, self.translation):
@@ -52,8 +62,12 @@ class Camera(ReadOnlyArrays):
 
     @property
     def intrinsics(self) -> Floats:
-        """The lens as nine numbers, (9,): fx, fy, cx, cy, k1, k2, p1, p2, k3; k3 is 0 where there is none."""
-        K, out = self.matrix, np.zeros(9)
+        """The lens as ten numbers, (10,): fx, fy, cx, cy, k1, k2, p1, p2, k3, 0; k3 is 0 where there is none.
+
+        Of a fisheye: fx, fy, cx, cy, k1, k2, k3, k4, 0, 1.
+        """
+        K, out = self.matrix, np.zeros(N_LENS_ROW)
+        out[FISHEYE] = float(self.fisheye)
         out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
         out[4 : 4 + len(self.distortions)] = self.distortions
         return out
@@ -70,7 +84,8 @@ class Camera(ReadOnlyArrays):
         safe = np.where(behind[:, None, None], np.array([0.0, 0.0, 1.0]), flat)
         if not len(safe):
             return np.zeros((*x.shape[:-1], 2))
-        px, _ = cv2.projectPoints(safe, np.zeros(3), np.zeros(3), self.matrix, self.distortions)
+        model = cv2.fisheye.projectPoints if self.fisheye else cv2.projectPoints
+        px, _ = model(np.ascontiguousarray(safe), np.zeros(3), np.zeros(3), self.matrix, self.distortions)
         px = np.asarray(px, float).reshape(-1, 2)
         px[behind] = np.nan
         return px.reshape(*x.shape[:-1], 2)
@@ -81,6 +96,21 @@ class Camera(ReadOnlyArrays):
         ideal = np.empty((px.size // 2, 2))
         undistort_points(read_only(px.reshape(-1, 2)), self.intrinsics, ideal)
         return ideal.reshape(px.shape)
+
+    def magnification(self, points_px: ArrayLike) -> Floats:
+        """Return how many ideal pixels a raw pixel is wide, the geometric mean of both directions: (..., 2) raw [px] -> (...).
+
+        1 for lenses that are not fisheyes: theirs are not much larger.
+        """
+        px = np.asarray(points_px, float)
+        if not self.fisheye:
+            return np.ones(px.shape[:-1])
+        r = np.linalg.norm(self.undistort(px), axis=-1)
+        theta, k = np.arctan(np.maximum(r, 1e-9)), self.distortions
+        t2 = theta * theta
+        bent = theta * (1.0 + t2 * (k[0] + t2 * (k[1] + t2 * (k[2] + t2 * k[3]))))
+        slope = 1.0 + t2 * (3.0 * k[0] + t2 * (5.0 * k[1] + t2 * (7.0 * k[2] + t2 * 9.0 * k[3])))
+        return np.asarray(np.sqrt((1.0 + r * r) / np.maximum(slope, 1e-3) * np.maximum(r, 1e-9) / np.maximum(bent, 1e-9)))
 
     def rays(self, points_px: ArrayLike) -> Floats:
         """Return the directions of image points in the camera's frame, at depth 1: (..., 2) raw [px] -> (..., 3)."""
@@ -132,12 +162,37 @@ class Rig:
 
 
 @kernel
+def _undistort_fisheye(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
+    """Invert the fisheye model: px (N, 2), intrinsics (10,) -> ideal (N, 2)."""
+    k1, k2, k3, k4 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7]
+    for n in range(len(px)):
+        xd, yd = (px[n, 0] - intrinsics[2]) / intrinsics[0], (px[n, 1] - intrinsics[3]) / intrinsics[1]
+        bent = np.sqrt(xd * xd + yd * yd)
+        theta = min(bent, MAX_FISHEYE_RAD)
+        for _ in range(UNDISTORT_STEPS):
+            t2 = theta * theta
+            slope = 1.0 + t2 * (3.0 * k1 + t2 * (5.0 * k2 + t2 * (7.0 * k3 + t2 * 9.0 * k4)))
+            if slope < 0.05:
+                theta *= 0.9  # beyond the fold
+                continue
+            step = (theta * (1.0 + t2 * (k1 + t2 * (k2 + t2 * (k3 + t2 * k4)))) - bent) / slope
+            theta = min(max(theta - step, 0.0), MAX_FISHEYE_RAD)
+            if abs(step) < 1e-14:
+                break
+        scale = np.tan(theta) / bent if bent > 1e-12 else 1.0
+        ideal[n, 0], ideal[n, 1] = xd * scale, yd * scale
+
+
+@kernel
 def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
-    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), intrinsics (9,) -> ideal (N, 2).
+    """Invert the lens model by fixed-point iteration, as OpenCV does, to convergence: px (N, 2), intrinsics (10,) -> (N, 2).
 
     OpenCV 4 stops after five steps, and only OpenCV 5 takes a criterion. Far outside the image, where the model folds back, the
-    last point before that is returned.
+    last point before that is returned. A fisheye is inverted by Newton's method, up to `MAX_FISHEYE_RAD`.
     """
+    if intrinsics[FISHEYE] > 0.0:
+        _undistort_fisheye(px, intrinsics, ideal)
+        return
     fx, fy, cx, cy = intrinsics[0], intrinsics[1], intrinsics[2], intrinsics[3]
     k1, k2, p1, p2, k3 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7], intrinsics[8]
     for n in range(len(px)):
@@ -186,6 +241,8 @@ def check_camera(where: str, camera: Camera) -> None:
             raise FileFormatError(
                 f"{where} principal point {name} = {center:g} px is far outside the image of {length} px; does size fit matrix?"
             )
+    if camera.fisheye and len(camera.distortions) != 4:
+        raise FileFormatError(f"{where} is a fisheye with {len(camera.distortions)} distortions; expected four: k1, k2, k3, k4")
     if np.abs(camera.distortions).max() > MAX_DISTORTION:
         raise FileFormatError(
             f"{where} distortions up to {np.abs(camera.distortions).max():g}, expected at most {MAX_DISTORTION:g}"

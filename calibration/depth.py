@@ -12,6 +12,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 
 BODY_M = 2.2  # height that must fit into an image: a performer with an arm up
+FISHEYE_LEAST_M = 2.0  # room to move: before a fisheye a body would fit in much nearer
 DISTANCES_M = (1.0, 6.0)  # of the performer, where none is given
 VOLUME_M = (1.6, 1.9, 1.2)  # width, height and depth that a body takes which moves on the spot
 
@@ -68,6 +69,10 @@ def performer_distance_m(rig: Rig) -> float:
     """
 
     def needed(camera: Camera) -> float:
+        if camera.fisheye:
+            column = camera.matrix[0, 2]
+            fits_m = BODY_M / float(np.ptp(camera.undistort([(column, 0.0), (column, camera.size[1] - 1.0)])[:, 1]))
+            return max(fits_m, FISHEYE_LEAST_M)
         return BODY_M * float(camera.matrix[1, 1]) / camera.size[1]
 
     least = float(np.clip(max(needed(camera) for camera in rig.cameras), *DISTANCES_M))
@@ -90,13 +95,13 @@ def volume_points_m(rig: Rig, distance_m: float) -> Floats:
     for share in (1.0, 0.8, 0.64, 0.5, 0.4, 0.3, 0.2):
         offsets = share * unit * VOLUME_M
         points = center + offsets @ np.stack([right, down, ahead])
-        seen = np.all([_in_view(camera, points) for camera in rig.cameras], axis=0)
+        seen = np.all([in_view(camera, points) for camera in rig.cameras], axis=0)
         if seen.mean() > 0.7:
             return np.asarray(points[seen])
     return np.asarray(points[seen])
 
 
-def _in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def in_view(camera: Camera, points_m: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which points a camera sees, (N,); the angle is bounded too, since a lens polynomial folds back far outside."""
     x = camera.to_camera(points_m)
     px = camera.project(points_m)

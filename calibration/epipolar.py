@@ -39,4 +39,6 @@ def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Flo
     algebraic = np.abs(lines_right @ right.T)
     to_right = algebraic / np.maximum(np.hypot(lines_right[:, 0], lines_right[:, 1]), 1e-300)[:, None]
     to_left = algebraic / np.maximum(np.hypot(lines_left[:, 0], lines_left[:, 1]), 1e-300)[None, :]
+    if rig.left.fisheye or rig.right.fisheye:  # towards the edge an ideal pixel is much smaller than a raw one
+        to_right, to_left = to_right / rig.right.magnification(right_px), to_left / rig.left.magnification(left_px)[:, None]
     return np.asarray(0.5 * (to_right + to_left))

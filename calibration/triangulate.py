@@ -7,22 +7,23 @@ The point minimises the reprojection error in raw pixels, each camera's weighted
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.camera import Camera, Rig, undistort_points
+from calibration.camera import FISHEYE, Camera, Rig, undistort_points
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.jit import kernel
 
-# A packed camera: fx, fy, cx, cy, k1, k2, p1, p2, k3, R by rows (9), t (3).
-N_PACKED = 21
+# A packed camera: nine numbers of the lens, R by rows (9), t (3), whether it is a fisheye.
+N_PACKED = 22
 MAX_STEPS = 12
 
 
 def packed_camera(camera: Camera) -> Floats:
-    """Return a camera as one row of numbers for the kernels, (21,)."""
+    """Return a camera as one row of numbers for the kernels, (22,)."""
     row = np.zeros(N_PACKED)
-    row[:9] = camera.intrinsics
+    row[:9] = camera.intrinsics[:9]
     row[9:18] = camera.rotation.ravel()
-    row[18:] = camera.translation
+    row[18:21] = camera.translation
+    row[21] = camera.intrinsics[FISHEYE]
     return row
 
 
@@ -52,7 +53,7 @@ def triangulate(
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
     ideal = np.empty_like(px)
     for side in range(2):
-        undistort_points(px[side], cameras[side, :9], ideal[side])
+        undistort_points(px[side], rig.cameras[side].intrinsics, ideal[side])
     _triangulate(cameras, px, ideal, sigma, point, covariance)
     return point, covariance
 
@@ -61,6 +62,16 @@ def depths_m(rig: Rig, point_m: ArrayLike) -> Floats:
     """Return each point's depth along both optical axes: (N, 3) world [m] -> (2, N) [m], negative behind a camera."""
     points = np.asarray(point_m, float)
     return np.stack([points @ camera.rotation[2] + camera.translation[2] for camera in rig.cameras])
+
+
+@kernel
+def _write_jacobian(c: Floats, J: Floats, at: tuple[float, float, float], bent: tuple[float, float, float]) -> None:
+    """Write the Jacobian of a projection, (2, 3); at: x/z, y/z, z of the point; bent: the lens model's, symmetric: xx, xy, yy."""
+    for k in range(3):
+        dx = (c[9 + k] - at[0] * c[15 + k]) / at[2]
+        dy = (c[12 + k] - at[1] * c[15 + k]) / at[2]
+        J[0, k] = c[0] * (bent[0] * dx + bent[1] * dy)
+        J[1, k] = c[1] * (bent[1] * dx + bent[2] * dy)
 
 
 @kernel
@@ -73,6 +84,17 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
         return False
     x, y = X / Z, Y / Z
     r2 = x * x + y * y
+    if c[21] > 0.0:
+        r = np.sqrt(r2)
+        theta = np.arctan(r)
+        t2 = theta * theta
+        bent = 1.0 + t2 * (c[4] + t2 * (c[5] + t2 * (c[6] + t2 * c[7])))
+        rate = (1.0 + t2 * (3.0 * c[4] + t2 * (5.0 * c[5] + t2 * (7.0 * c[6] + t2 * 9.0 * c[7])))) / (1.0 + r2)
+        radial = theta * bent / r if r > 1e-8 else 1.0
+        slope = (rate - radial) / r2 if r > 1e-4 else 0.0  # d radial / d x = slope * x
+        uv[0], uv[1] = c[0] * x * radial + c[2], c[1] * y * radial + c[3]
+        _write_jacobian(c, J, (x, y, Z), (radial + slope * x * x, slope * x * y, radial + slope * y * y))
+        return True
     radial = 1.0 + r2 * (c[4] + r2 * (c[5] + r2 * c[8]))
     slope = 2.0 * (c[4] + r2 * (2.0 * c[5] + r2 * 3.0 * c[8]))  # d radial / d x = slope * x
     uv[0] = c[0] * (x * radial + 2.0 * c[6] * x * y + c[7] * (r2 + 2.0 * x * x)) + c[2]
@@ -80,11 +102,7 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
     xx = radial + slope * x * x + 2.0 * c[6] * y + 6.0 * c[7] * x
     xy = slope * x * y + 2.0 * c[6] * x + 2.0 * c[7] * y
     yy = radial + slope * y * y + 6.0 * c[6] * y + 2.0 * c[7] * x
-    for k in range(3):
-        dx = (c[9 + k] - x * c[15 + k]) / Z
-        dy = (c[12 + k] - y * c[15 + k]) / Z
-        J[0, k] = c[0] * (xx * dx + xy * dy)
-        J[1, k] = c[1] * (xy * dx + yy * dy)
+    _write_jacobian(c, J, (x, y, Z), (xx, xy, yy))
     return True
 
 
@@ -161,7 +179,7 @@ def _triangulate(
     point: Floats,
     covariance: Floats,
 ) -> None:
-    """Triangulate each correspondence: cameras (2, 21), px and ideal (2, N, 2), sigma (2, N) -> point (N, 3), covariance (N, 3,
+    """Triangulate each correspondence: cameras (2, 22), px and ideal (2, N, 2), sigma (2, N) -> point (N, 3), covariance (N, 3,
     3).
     """
     work, H, weight = np.empty((2, 6)), np.empty((3, 4)), np.empty(2)

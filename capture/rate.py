@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 
 MIN_GAP = 1.5  # periods between two frames, from which on one is missing
 MAX_GAP = 4.5  # median periods, up to which the number of missing frames follows from the length of a gap
 PHASE_GAIN = 0.1  # by how much of a stamp's deviation the expected times move
-MAX_JITTER = 0.27  # periods, RMS, beyond which stamps follow no fixed rate; at random they deviate by 0.29
+MAX_JITTER = 0.23  # periods, RMS, beyond which stamps follow no fixed rate; at random they deviate by 0.29
 
 
 def frame_period_s(seconds: Floats) -> float:
@@ -28,25 +28,38 @@ def frame_period_s(seconds: Floats) -> float:
     return period_s if jitter < MAX_JITTER else mean
 
 
+def missing_frames(seconds: Floats) -> Ints:
+    """Return how many frames are missing between each two stamps, (N,) [s] -> (N - 1,).
+
+    A late stamp before an early one is no gap, as in `frame_period_s`; where stamps follow no fixed rate, a gap is of MIN_GAP
+    mean periods or more.
+    """
+    gaps, period_s = np.diff(seconds), frame_period_s(seconds)
+    periods, jitter = _counted(gaps.tolist(), period_s)
+    if jitter < MAX_JITTER:
+        return np.array(periods, np.int64) - 1
+    return np.where(gaps > MIN_GAP * period_s, np.maximum(1, np.rint(gaps / period_s).astype(np.int64) - 1), 0)
+
+
 def _settled(gaps: list[float], total_s: float, period_s: float) -> tuple[float, float]:
     """Return the period that a period settles at when it is counted how often it fits, and the stamps' RMS deviation in it."""
     for _ in range(5):
         periods, jitter = _counted(gaps, period_s)
-        before, period_s = period_s, total_s / periods
+        before, period_s = period_s, total_s / sum(periods)
         if abs(period_s / before - 1.0) < 1e-9:
             break
     return period_s, jitter
 
 
-def _counted(gaps: list[float], period_s: float) -> tuple[int, float]:
-    """Return how many periods there are in gaps, each at least one, and the RMS deviation from expected times, in periods."""
+def _counted(gaps: list[float], period_s: float) -> tuple[list[int], float]:
+    """Return how many periods there are in each gap, at least one, and the RMS deviation from expected times, in periods."""
     late = squares = 0.0
-    total = 0
+    counts = []
     for gap in gaps:
         late += gap
         periods = max(1, round(late / period_s))
-        total += periods
+        counts.append(periods)
         late -= periods * period_s
         squares += late * late
         late *= 1.0 - PHASE_GAIN
-    return total, float(np.sqrt(squares / len(gaps))) / period_s
+    return counts, float(np.sqrt(squares / max(1, len(gaps)))) / period_s

@@ -5,6 +5,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,8 +18,9 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of 
 def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> Iterator[BinaryIO]:
     """Return a stream, to write and to read back, whose bytes become `file` when the block ends without an exception.
 
-    They go to a temporary file in the same folder, which then replaces `file`; after an exception the old file is unchanged.
-    Raises `error_type`: the folder does not exist, cannot be written to, or the disk is full.
+    They go to a temporary file in the same folder, which then replaces `file`, or does so at the end of `written_together`; after
+    an exception the old file is unchanged. Raises `error_type`: the folder does not exist, cannot be written to, or the disk is
+    full.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
@@ -32,16 +34,58 @@ def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> 
             os.fsync(stream.fileno())
         # mkstemp allows only the owner to read; a result is an ordinary file.
         temporary.chmod(0o666 & ~_umask())
-        try:
-            temporary.replace(file)
-        except OSError as error:  # a folder of that name, or on Windows a file that another program has open
-            raise error_type(_unwritable_message(file, error)) from error
+        replace_file(temporary, file, error_type)
     except OSError as error:
         if error.errno in DISK_FULL:
             raise error_type(_unwritable_message(file, error)) from error
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary not in (_WAITING.get() or {}):
+            temporary.unlink(missing_ok=True)
+
+
+_WAITING: ContextVar[dict[Path, tuple[Path, type[DuocapError]]] | None] = ContextVar("_WAITING", default=None)
+
+
+@contextlib.contextmanager
+def written_together() -> Iterator[None]:
+    """Let all files that are written atomically in the block replace the old ones at its end; after an exception none does.
+
+    Raises what `atomic_open` of a file would, if it cannot be replaced; if that shows beforehand, nothing is replaced.
+    """
+    if _WAITING.get() is not None:
+        yield  # part of a larger whole
+        return
+    waiting: dict[Path, tuple[Path, type[DuocapError]]] = {}
+    token = _WAITING.set(waiting)
+    try:
+        yield
+        for file, error_type in waiting.values():
+            if file.is_dir():
+                raise error_type(_unwritable_message(file, IsADirectoryError(errno.EISDIR, "it is a folder")))
+        for temporary, (file, error_type) in waiting.items():
+            _replace(temporary, file, error_type)
+    finally:
+        _WAITING.reset(token)
+        for temporary in waiting:
+            temporary.unlink(missing_ok=True)
+
+
+def replace_file(temporary: Path, file: Path, error_type: type[DuocapError] = FileFormatError) -> None:
+    """Let a whole file take another's place, at once or at the end of `written_together`. Raises `error_type`: it cannot."""
+    waiting = _WAITING.get()
+    if waiting is None:
+        _replace(temporary, file, error_type)
+    else:
+        waiting[temporary] = (file, error_type)
+
+
+def _replace(temporary: Path, file: Path, error_type: type[DuocapError]) -> None:
+    """Let a whole file take another's place. Raises `error_type`."""
+    try:
+        temporary.replace(file)
+    except OSError as error:  # a folder of that name, or on Windows a file that another program has open
+        raise error_type(_unwritable_message(file, error)) from error
 
 
 def atomic_write(file: Path, content: str | bytes) -> None:

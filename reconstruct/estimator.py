@@ -22,6 +22,7 @@ from reconstruct.observations import Observations, monocular_rays, observations_
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.walk import PoseSearch
+from reconstruct.solve.certainty import joint_error_m
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -72,7 +73,8 @@ def settings_for(settings: SolveSettings, seen: Visibility) -> SolveSettings:
 class Estimate:
     """A solved pose and its markers in the world, (M, 3) [m].
 
-    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from.
+    near: what it was solved in; energy: at the minimum; anew: not from the history; frame: what it was solved from; solved: the
+    problem and its solution.
     """
 
     state: BodyState
@@ -81,6 +83,7 @@ class Estimate:
     energy: float
     anew: bool
     frame: MarkerFrame | None = None
+    solved: tuple[FrameProblem, Solution] | None = None
 
 
 class Estimator:
@@ -150,9 +153,17 @@ class Estimator:
             solution = self._solve(problem, root)
             root = (solution.rotation, solution.position_m)
         if near is None and predicted is not None and self.filler is not None and visibility(frame) is Visibility.SOME:
-            solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
+            problem, solution, used = self._filled(self.filler, frame.t_capture_ns, problem, solution, used)
         state = BodyState(frame.t_capture_ns, solution.joints, solution.rotation, solution.position_m)
-        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame)
+        solved = (problem, solution)
+        return Estimate(state, self.world(state), used, float(solution.energies[-1]), start is not None, frame, solved)
+
+    def error_m(self, estimate: Estimate) -> Floats | None:
+        """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
+        if estimate.solved is None or not self._fitter.free:
+            return None
+        nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
+        return joint_error_m(*estimate.solved, float(np.sqrt(nearest @ nearest / len(nearest))))
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
@@ -221,14 +232,14 @@ class Estimator:
 
     def _filled(
         self, filler: FillIn, t_ns: int, problem: FrameProblem, solution: Solution, near: Neighbourhood
-    ) -> tuple[Solution, Neighbourhood]:
-        """Solve again with the pose model joined with the local model."""
+    ) -> tuple[FrameProblem, Solution, Neighbourhood]:
+        """Solve again with the pose model joined with the local model; return the problem as well."""
         filled = filler.fill(problem, solution, t_ns)
         if filled is None:
-            return solution, near
-        root = (solution.rotation, solution.position_m)
-        solution = self._solve(replace(problem, model=filled.model), root, start=filled.start)
-        return solution, replace(near, model=filled.model, sigma_m=filled.sigma_m)
+            return problem, solution, near
+        root, problem = (solution.rotation, solution.position_m), replace(problem, model=filled.model)
+        solution = self._solve(problem, root, start=filled.start)
+        return problem, solution, replace(near, model=filled.model, sigma_m=filled.sigma_m)
 
     def _solved_without(
         self, filler: FillIn, hidden: Bools, frame: MarkerFrame, estimate: Estimate

@@ -75,7 +75,8 @@ def observations_from_markers(
             which = monocular[c]
             ideal[c, which] = camera.undistort(frame.image_px[c, which])
             model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
-            weight[c, which] = 1.0 / (frame.sigma_px[c, which] ** 2 + model_px**2)
+            sigma_px = frame.sigma_px[c, which] * camera.magnification(frame.image_px[c, which])
+            weight[c, which] = 1.0 / (sigma_px**2 + model_px**2)
     rotation = np.array([camera.rotation for camera in rig.cameras])
     translation = np.array([camera.translation for camera in rig.cameras])
     focal = np.array([camera.focal_px for camera in rig.cameras])

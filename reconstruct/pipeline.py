@@ -35,10 +35,12 @@ from reconstruct.observations import monocular_rays
 from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable
 from reconstruct.search.index import search_index
+from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.tracking import Phase, Tracker
 from reconstruct.warm import tpose_pair, warm_estimator
 
 Clock = Callable[[], int]
+HELD_M_S = 0.5  # by which the expected error of a held pose grows
 LEVEL_COSINE = 0.998  # a vertical this near to the world's Y is taken for it
 
 
@@ -84,6 +86,7 @@ class Pipeline:
         self._plausibility = Plausibility()
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
+        self._error_m: Floats | None = None  # of the pose that was published last
         self._finish = Finish(self.subject, self.database, self.settings, self.rig.floor_known)
         self._dictionary: SparsePoseModel | None = None
         if self.settings.fill.uses_dictionary and self._estimator.joins_models:
@@ -105,7 +108,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Forget all frames."""
-        self.markers = None
+        self.markers = self._error_m = None
         self._tracker.reset()
         parts = (self._labeller, self._plausibility, self._false_detections, self._view_acquirer, self._acquirer, self._finish)
         for part in parts:
@@ -257,7 +260,8 @@ class Pipeline:
             return self._last(frame)
         self._tracker.publish(state, frame.t_capture_ns)
         sigma_m = estimate.near.sigma_m if self._visible.all() else None
-        return self._packet(frame, state, sigma_m)
+        self._error_m = self._estimator.error_m(estimate)
+        return self._packet(frame, state, sigma_m, self._error_m)
 
     def _without_hidden_markers(self, frame: MarkerFrame, estimate: Estimate) -> BodyState:
         """Return the pose as it is solved without the hidden markers; the last one where the others are too few."""
@@ -284,12 +288,17 @@ class Pipeline:
         if published is None:
             rest = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
             return self._packet(frame, BodyState(frame.t_capture_ns, rest, np.eye(3), np.zeros(3)))
-        return self._packet(frame, replace(published.state, t_ns=frame.t_capture_ns))
+        held_s = 1e-9 * (frame.t_capture_ns - published.state.t_ns)
+        error_m = None if self._error_m is None else np.minimum(self._error_m + HELD_M_S * max(held_s, 0.0), MAX_ERROR_M)
+        return self._packet(frame, replace(published.state, t_ns=frame.t_capture_ns), error_m=error_m)
 
-    def _packet(self, frame: MarkerFrame, state: BodyState, sigma_m: Floats | None = None) -> Pose:
-        """Build the packet of a pose, with the markers that may be used; sigma_m: of those that were predicted, (M,) [m]."""
+    def _packet(self, frame: MarkerFrame, state: BodyState, sigma_m: Floats | None = None, error_m: Floats | None = None) -> Pose:
+        """Build the packet of a pose, with the markers that may be used.
+
+        sigma_m: of the markers that were predicted, (M,) [m]; error_m: of the joints, (J,) [m].
+        """
         phase, marker_m = self._tracker.phase.published, self._estimator.world(state)
-        return pose_packet(self._visible_part(frame), phase, state, marker_m, self.rig, self.subject, sigma_m)
+        return pose_packet(self._visible_part(frame), phase, state, marker_m, self.rig, self.subject, sigma_m, error_m)
 
     def _visible_part(self, frame: MarkerFrame) -> MarkerFrame:
         """Return a frame without the hidden markers."""

@@ -44,7 +44,8 @@ class Pose:
     it, (M, 3) [m] world; measured: both cameras saw it and the solver used it, (M,); residual_m: distance to the measured
     marker, (M,), zero elsewhere; seen: used from each camera, (2, M); residual_px: reprojection error there, (2, M);
     latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
-    markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it.
+    markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it; error_m: how far from the truth each joint may
+    be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Pose:
     latency_ns: dict[str, int]
     contacts: Bools = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))
     point_m: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    error_m: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def pose_packet(
@@ -73,11 +75,12 @@ def pose_packet(
     rig: Rig,
     subject: Subject,
     sigma_m: Floats | None = None,
+    error_m: Floats | None = None,
 ) -> Pose:
     """Build the packet of a frame.
 
     frame: the markers that were used; body: the pose; marker_m: its markers, (M, 3) [m] world; sigma_m: standard deviation of
-    their positions where a pose model predicted them, (M,) [m], or None.
+    their positions where a pose model predicted them, (M,) [m], or None; error_m: of the joints, (J,) [m], or None.
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
@@ -103,6 +106,7 @@ def pose_packet(
         residual_px,
         {},
         point_m=frame.point_m,
+        error_m=np.zeros(0) if error_m is None else error_m,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.errors import DuocapError
+from config.files import written_together
 
 if TYPE_CHECKING:
     from config.arrays import Floats
@@ -88,6 +89,13 @@ def format_of(file: Path, otherwise: str = "") -> str:
             return name
     known = ", ".join(kind.suffix for kind in FORMATS.values())
     raise DuocapError(f"{file}: its format is not told by its name, which should end with one of {known}{otherwise}")
+
+
+def write_takes(files: Sequence[ExportFile], take: "Take", up: "Floats | None", upright: bool | None = None) -> None:
+    """Write a take in several formats, all of them or none; as `write_take`."""
+    with written_together():
+        for wanted in files:
+            write_take(wanted, take, up, upright)
 
 
 def write_take(wanted: ExportFile, take: "Take", up: "Floats | None", upright: bool | None = None) -> None:

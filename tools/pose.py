@@ -16,7 +16,7 @@ from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import open_or_default
-from tools.export import FORMATS, ExportFile, write_take
+from tools.export import FORMATS, ExportFile, write_take, write_takes
 from tools.interrupt import interruptible, raise_if_interrupted
 from tools.progress import progress_bar
 from tools.viewer import prefers_dark
@@ -271,8 +271,8 @@ def export_session(task: PoseTask, out: Sequence[ExportFile], tell: Callable[[st
             take = motion_of(session.document, session.poser, lambda done, total: show(done, total)).take
     else:
         take = still_take(session.document, session.skeleton)
+    write_takes(out, take, None)
     for wanted in out:
-        write_take(wanted, take, None)
         tell(f"{wanted.file}: {len(take)} frame{'s' if len(take) > 1 else ''}, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 

@@ -79,7 +79,7 @@ def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
     """Fit the scene from the truth, all corners weighted equally, with the noise of the residuals."""
     lens = lens or lens_of(scene)
     state = bundle_state(scene.truth, scene.board_to_world)
-    state = replace(state, intrinsics=state.intrinsics * (np.abs(lens.directions).sum(axis=1) > 0))
+    state = replace(state, intrinsics=state.intrinsics * np.append(np.abs(lens.directions).sum(axis=1) > 0, True))
     seen, freedom = observations(scene), FreeParameters((lens, lens))
     fit = adjust(state, seen, freedom)
     solution = solution_of(scene, fit.state, lens, shared_covariance(normal_equations(fit.state, seen, freedom)))

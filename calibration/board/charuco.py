@@ -42,9 +42,14 @@ class CharucoDetection:
     legacy: bool
 
 
-def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", sharpen: bool = False) -> MarkerDetections:
-    """Return the markers of a dictionary in a picture, (H, W); sharpen: also small or slightly blurred ones, more slowly."""
-    detector = cv2.aruco.ArucoDetector(dictionary, cv2.aruco.DetectorParameters())
+def find_markers(grey: Image, dictionary: "cv2.aruco.Dictionary", sharpen: bool = False, border: int = 1) -> MarkerDetections:
+    """Return the markers of a dictionary in a picture, (H, W).
+
+    sharpen: also small or slightly blurred ones, more slowly; border: width of the markers' dark rim, in cells.
+    """
+    parameters = cv2.aruco.DetectorParameters()
+    parameters.markerBorderBits = border
+    detector = cv2.aruco.ArucoDetector(dictionary, parameters)
     if sharpen and grey.shape[1] < WIDE_PX:
         return _markers(detector, _sharpened(grey), 2.0)
     return _markers(detector, grey, 1.0)
@@ -77,7 +82,7 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
             return None
         if agree.sum() / 4.0 >= max(MIN_MARKERS, MIN_SHARE * len(markers.ids)):
             light = light_squares(board, legacy)
-            fit, seen = _grow(grey, board, points_m[agree], points_px[agree], light)
+            fit, seen = grow_corners(grey, board, points_m[agree], points_px[agree], light)
             grown.append((int(agree.sum()) // 4 * 2 + int(seen.sum()), CharucoDetection(fit, seen, legacy)))
     grown.sort(key=lambda each: -each[0])
     # With an odd number of squares a row, the layouts differ by a shift, but for the first and last square of each row.
@@ -89,10 +94,14 @@ def find_charuco(grey: Image, board: Board, markers: MarkerDetections) -> Charuc
     return best if best.seen.sum() >= MIN_CORNERS else None
 
 
-def _grow(
+def grow_corners(
     grey: Image, board: Board, markers_m: Floats, markers_px: Floats, light: NDArray[np.bool_]
 ) -> tuple[CornerFit, NDArray[np.bool_]]:
-    """Fit corners outwards from what is known: over the whole board the lens bends more than a homography does."""
+    """Fit corners outwards from what is known: over the whole board the lens bends more than a homography does.
+
+    markers_m, markers_px: corners of markers on the board, (K, 2) [m], and in the picture, (K, 2) [px]; light: as of
+    `light_squares`. Returns the fit and which corners are reliable, (N,).
+    """
     fit, seen = _fit(grey, board, markers_m, markers_px, light)
     for _ in range(ROUNDS):
         before = seen
@@ -112,7 +121,7 @@ def match_markers(board: Board, legacy: bool, markers: MarkerDetections) -> tupl
     on_board = markers.ids < len(corners_m)
     points_m = corners_m[markers.ids[on_board]].reshape(-1, 2)
     points_px = markers.corners_px[on_board].reshape(-1, 2)
-    return points_m, points_px, _inliers(points_m, points_px, board.square_m)
+    return points_m, points_px, agreeing(points_m, points_px, board.square_m)
 
 
 def _marker_corners_m(board: Board, legacy: bool, n_rows: int) -> Floats:
@@ -140,7 +149,7 @@ def _goes_on(board: Board, legacy: bool, markers: MarkerDetections, points_m: Fl
     return bool((error < FURTHER).any())
 
 
-def _inliers(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
+def agreeing(points_m: Floats, points_px: Floats, square_m: float) -> NDArray[np.bool_]:
     """Return which markers fit one plane seen by one camera, allowing for its lens, (4 M,); a marker counts as a whole."""
     if len(points_m) < 4 * MIN_MARKERS:
         return np.zeros(len(points_m), bool)
@@ -157,7 +166,7 @@ def _fit(
     grey: Image, board: Board, known_m: Floats, known_px: Floats, light: NDArray[np.bool_]
 ) -> tuple[CornerFit, NDArray[np.bool_]]:
     """Fit all corners where the known points predict them, and return which are reliable, (N,)."""
-    s = board.square_m
+    s = board.cell_m
     points = board.points_m[:, :2]
     reach = np.array([[0.0, 0.0], [s, 0.0], [0.0, s]])
     at, right, down = (_predicted(points + offset, known_m, known_px, s) for offset in reach)

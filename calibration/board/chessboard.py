@@ -94,12 +94,12 @@ def _continues(grey: Image, board: Board, fit: CornerFit, light: NDArray[np.bool
         rows, step, shade, half = (np.moveaxis(each, axis, 0) for each in (grid, steps, shades, halves))
         for way in (1, -1):
             a, b, c = rows[::way][:3]
-            if _shows_crossings(grey, board, 3.0 * a - 3.0 * b + c, step[::way][0], ~shade[::way][0], half[::way][0]):
+            if shows_crossings(grey, board, 3.0 * a - 3.0 * b + c, step[::way][0], ~shade[::way][0], half[::way][0]):
                 return True
     return False
 
 
-def _shows_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: NDArray[np.bool_], half: Floats) -> bool:
+def shows_crossings(grey: Image, board: Board, at: Floats, steps: Floats, light: NDArray[np.bool_], half: Floats) -> bool:
     """Return whether most positions show crossings as strong as their neighbours; the corner of a single square is half as
     strong.
     """

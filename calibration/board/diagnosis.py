@@ -9,76 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.charuco import MarkerDetections, find_charuco, find_markers
-from calibration.board.chessboard import chessboard_grids, find_chessboard, grid_steps, square_contrast
-from calibration.board.corner_fit import are_crossings, fit_corners
+from calibration.board.chessboard import chessboard_grids, find_chessboard
 from calibration.board.find import grey_picture, without_board
-from calibration.board.pattern import MARKER_SHARE, SIDES, Board, board_dictionary, is_ambiguous, light_squares
-from config.arrays import Floats, Image
+from calibration.board.others import count_spots, loose_markers_message, seen_aprilgrid, seen_circles, seen_marker, tags_message
+from calibration.board.pattern import MARKER_SHARE, SIDES, Board, board_dictionary, is_ambiguous
+from calibration.board.squares import OtherChessboard, detect_chessboard
+from config.arrays import Image
 
 MAX_IMAGES = 4
-WORK_WIDTH = 960
 DARK, BRIGHT = 45.0, 225.0  # grey levels
 MIN_MARKERS = 4
-MIN_SIDES = (5, 3)  # smaller grids of dark and light squares are found in anything
-AT_EDGE = 1.3  # squares from a side of the picture within which a board may go on outside it
 
 # Of each kind the one that boards are printed with; those of 50 and 250 hold the same markers to begin with.
 COMMON = (
     *("DICT_4X4_100", "DICT_5X5_100", "DICT_6X6_100", "DICT_7X7_100", "DICT_ARUCO_ORIGINAL", "DICT_ARUCO_MIP_36h12"),
     *("DICT_APRILTAG_36h11", "DICT_APRILTAG_25h9", "DICT_APRILTAG_16h5"),
 )
+CIRCLES_SHARE = 0.25  # that are seen of a board of circles, at least
+SHARP_PX = 1.0  # blur in a picture of half the size, of one that is sharp
+MARKERS_OF_LAYOUT = 6  # by which the layout of a board is told
 CLEAR = 8  # markers that leave no doubt
 ROWS = "<rows>"
-
-
-@dataclass(frozen=True, slots=True)
-class _OtherChessboard:
-    """A chessboard of any size: its inner corners, more and fewer, whether it may go on outside the picture, and its blur."""
-
-    columns: int
-    rows: int
-    at_edge: bool
-    blur_px: float
-
-
-def detect_chessboard(grey: Image) -> _OtherChessboard | None:
-    """Return the largest chessboard in a picture, (H, W), whatever its size; None if there is none."""
-    scale = min(1.0, WORK_WIDTH / grey.shape[1])
-    small = grey if scale == 1.0 else cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    best: tuple[Floats, float] | None = None
-    for seed, flags in (((3, 3), 0), ((4, 3), cv2.CALIB_CB_EXHAUSTIVE | cv2.CALIB_CB_NORMALIZE_IMAGE)):
-        found, corners, meta = cv2.findChessboardCornersSBWithMeta(small, seed, cv2.CALIB_CB_LARGER | flags)
-        if not found or meta is None or len(corners) != meta.size:
-            continue
-        grid = np.asarray(corners, float).reshape(*meta.shape[:2], 2)
-        blur_px = _squares_blur(small, grid)
-        if blur_px is not None and (best is None or grid.size > best[0].size):
-            best = grid, blur_px
-    if best is None:
-        return None
-    grid, blur_px = best
-    step = np.linalg.norm(grid_steps(grid), axis=2).max()
-    limit = np.array(small.shape[::-1]) - 1.0
-    rim = min(grid.min(), (limit - grid.reshape(-1, 2).max(axis=0)).min())
-    sides = sorted(grid.shape[:2], reverse=True)
-    return _OtherChessboard(sides[0], sides[1], bool(rim < AT_EDGE * step), blur_px / scale)
-
-
-def _squares_blur(grey: Image, grid: Floats) -> float | None:
-    """Return the blur of a grid of squares, (rows, columns, 2) [px]; None if it is not one."""
-    rows, columns = grid.shape[:2]
-    if max(rows, columns) < MIN_SIDES[0] or min(rows, columns) < MIN_SIDES[1]:
-        return None
-    contrast, agree = square_contrast(grey, grid)
-    x, y = (grid[:, -1] - grid[:, 0]).mean(axis=0), (grid[-1] - grid[0]).mean(axis=0)
-    turned = x[0] * y[1] - x[1] * y[0] < 0.0
-    board = Board("chessboard", columns, rows, 0.01)
-    light = light_squares(board, contrast < 0.0)
-    fit = fit_corners(grey, grid.reshape(-1, 2), grid_steps(grid), board, light)
-    same = are_crossings(fit, light).mean()
-    if agree < 0.8 or (same < 0.5 and not turned):
-        return None
-    return float(np.median(fit.blur_px, axis=0).max())
 
 
 def detect_dictionary(grey: Image) -> tuple[str, MarkerDetections]:
@@ -96,7 +47,7 @@ def detect_dictionary(grey: Image) -> tuple[str, MarkerDetections]:
 
 def charuco_layout(markers: MarkerDetections) -> tuple[int, int] | None:
     """Return the inner corners of the ChArUco board that markers fit, with as many rows as were seen; None if they fit none."""
-    if len(markers.ids) < 6:
+    if len(markers.ids) < MARKERS_OF_LAYOUT:
         return None
     found = []
     for columns in range(SIDES[0], 25):
@@ -109,7 +60,7 @@ def charuco_layout(markers: MarkerDetections) -> tuple[int, int] | None:
             if H is not None:
                 found.append((int(inlier.sum()), columns, int(row[inlier.ravel() > 0].max())))
     best = max(found, default=(0, 0, 0), key=lambda each: each[0])
-    return (best[1], best[2]) if best[0] >= max(6, 0.7 * len(markers.ids)) else None
+    return (best[1], best[2]) if best[0] >= max(MARKERS_OF_LAYOUT, 0.7 * len(markers.ids)) else None
 
 
 def _squares_of(ids: NDArray[np.int_], across: int, light_first: bool) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
@@ -168,15 +119,72 @@ class _Reason:
 
 def _reason(grey: Image, board: Board) -> _Reason:
     """Return what one picture shows."""
-    text, rows = _charuco_message(grey, board) if board.kind == "charuco" else _chessboard_message(grey, board)
+    if text := _other_kind_message(grey, board):
+        return _Reason(text, True)
+    text, rows = _expected_message(grey, board)
     if text:
         return _Reason(text, True, rows)
+    if text := _circles_message(grey, board):
+        return _Reason(text, True)
     if text := _light_message(grey):
         return _Reason(text, False)
     if board.kind == "chessboard" and (text := _blur_message(grey, board)):
         return _Reason(text, True)
     nothing = f"no board ({board.text}) is to be seen, nor any other: hold it nearer, whole, still and in focus"
     return _Reason(nothing, False)
+
+
+def _expected_message(grey: Image, board: Board) -> tuple[str, int]:
+    """Return what is seen of a board of the kind that was expected, or of a chessboard or ChArUco board instead, and its rows."""
+    if board.kind == "charuco":
+        return _charuco_message(grey, board)
+    if board.kind == "chessboard":
+        return _chessboard_message(grey, board)
+    if board.kind != "circles" and (text := tags_message(grey, board)):
+        return text, 0
+    name, markers = detect_dictionary(grey)
+    if len(markers.ids) >= MIN_MARKERS:
+        layout = charuco_layout(markers)
+        if (text := loose_markers_message(name, markers, layout is not None)) or layout is None:
+            return text, 0
+        size, rows = f"{layout[0]}x{ROWS}", layout[1]
+        return (
+            f"a board with markers of {name} is seen where {board.text} was expected: give --board charuco:{size}:MM:MM:{name}",
+            rows,
+        )
+    seen = detect_chessboard(grey)
+    if seen is not None:
+        size = f"{seen.columns}x{seen.rows}"
+        return (
+            f"a chessboard of {size} inner corners is seen where {board.text} was expected: give --board chessboard:{size}:MM",
+            0,
+        )
+    return "", 0
+
+
+def _other_kind_message(grey: Image, board: Board) -> str:
+    """Return that an AprilGrid or a single marker is seen where another kind of board was expected; empty if not."""
+    other = seen_aprilgrid(grey) if board.kind != "aprilgrid" else None
+    if other is None:
+        name, markers = detect_dictionary(grey)
+        other = seen_marker(name, markers, grey.shape[1])
+        if other is None or (board.kind == "aruco" and board.marker_id in find_markers(grey, board_dictionary(board)).ids):
+            return ""
+        if detect_chessboard(grey) is not None:
+            return ""
+    return f"{other.words} is seen where {board.text} was expected: give --board {other.text}, MM its side by ruler"
+
+
+def _circles_message(grey: Image, board: Board) -> str:
+    """Return that a grid of circles is seen; empty if not."""
+    other = seen_circles(grey)
+    if other is None and board.kind == "circles" and (n := min(count_spots(grey), len(board) - 1)) >= CIRCLES_SHARE * len(board):
+        return f"about {n} of the board's {len(board)} circles are seen: keep the whole board in the picture, in focus"
+    if other is None or (other.kind == "circles" and board.kind == "circles" and f":{board.columns}x{board.rows}:" in other.text):
+        return ""
+    if not other.text:
+        return f"{other.words} is seen, which looks the same turned round: print another board (duocap calibrate board)"
+    return f"{other.words} is seen where {board.text} was expected: give --board {other.text}, MM from row to row by ruler"
 
 
 def _light_message(grey: Image) -> str:
@@ -194,14 +202,16 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS:
         layout = charuco_layout(markers)
-        seen_name = f"{name}, {layout[0]}x{ROWS} inner corners or more" if layout else name
+        if (text := loose_markers_message(name, markers, layout is not None)) or layout is None:
+            return text, 0
+        seen_name = f"{name}, {layout[0]}x{ROWS} inner corners or more"
         text = f"a board with markers ({seen_name}) is seen where a plain chessboard was expected: "
-        return text + _option(name, layout, board), layout[1] if layout else 0
+        return text + _option(name, layout, board), layout[1]
     found = find_chessboard(grey, board)
     if found is not None:
         another = find_chessboard(without_board(grey, found.fit.corners_px), board, quick=True)
         return f"two boards of {board.columns}x{board.rows} are in the picture: leave only one in view" if another else "", 0
-    seen = detect_chessboard(grey)
+    seen = detect_chessboard(grey) or _seen_smaller(grey)
     if seen is None:
         return "", 0
     columns, rows = seen.columns, seen.rows
@@ -223,6 +233,13 @@ def _chessboard_message(grey: Image, board: Board) -> tuple[str, int]:
     ), 0
 
 
+def _seen_smaller(grey: Image) -> OtherChessboard | None:
+    """Return a chessboard that is found at half the size only, although it is sharp; None: there is none."""
+    small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    seen = detect_chessboard(small)
+    return seen if seen is not None and seen.blur_px < SHARP_PX else None
+
+
 def _blur_message(grey: Image, board: Board) -> str:
     """Return whether a board shows up in a smaller picture, where blur matters less; empty if not."""
     for scale in (0.5, 0.25):
@@ -240,10 +257,16 @@ def _charuco_message(grey: Image, board: Board) -> tuple[str, int]:
         return "the pictures are mirrored, the board's markers are seen from behind: switch the camera's mirroring off", 0
     if len(expected.ids) >= MIN_MARKERS:
         layout = charuco_layout(expected)
+        few = len(expected.ids) < MARKERS_OF_LAYOUT
+        if text := loose_markers_message(board.dictionary, expected, few or layout is not None):
+            return text, 0
         return _layout_message(grey, board, expected, layout), layout[1] if layout else 0
     name, markers = detect_dictionary(grey)
     if len(markers.ids) >= MIN_MARKERS and name != board.dictionary:
         layout = charuco_layout(markers)
+        few = len(markers.ids) < MARKERS_OF_LAYOUT
+        if text := loose_markers_message(name, markers, few or layout is not None):
+            return text, 0
         text = f"markers of {name} are seen where {board.dictionary} was expected: {_option(name, layout, board)}"
         return text, layout[1] if layout else 0
     return _few_markers_message(grey, board, len(expected.ids)), 0
@@ -266,9 +289,6 @@ def _few_markers_message(grey: Image, board: Board, n_markers: int) -> str:
 
 def _layout_message(grey: Image, board: Board, markers: MarkerDetections, seen: tuple[int, int] | None) -> str:
     """Return why a board whose markers are seen was not found; empty if that is unknown. seen: what `charuco_layout` says."""
-    twice = len(markers.ids) - len(np.unique(markers.ids))
-    if twice >= MIN_MARKERS:
-        return "two boards with the same markers are in the picture: leave only one in view"
     needed = (board.columns + 1) * (board.rows + 1) // 2
     if seen is not None and (seen[0] != board.columns or seen[1] > board.rows):
         return (

@@ -6,13 +6,15 @@ from numpy.typing import NDArray
 
 from calibration.board.charuco import MIN_MARKERS, find_charuco, find_markers
 from calibration.board.chessboard import ChessboardDetection, find_chessboard
+from calibration.board.circles import find_circles
 from calibration.board.pattern import Board, board_dictionary
+from calibration.board.tags import find_tags_of
 from calibration.board.views import BoardView
 from config.arrays import Floats
 
 
 def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: int = 0, quick: bool = False) -> BoardView | None:
-    """Return the corners of a board in a picture; None if it shows no board, or two; a chessboard must be whole.
+    """Return the corners of a board in a picture; None if it shows no board, or two; chessboards and circles must be whole.
 
     image: (H, W) or (H, W, 3), blue first; quick: for live use, where a picture without a board must take a few milliseconds only
     and a missed board is seen again.
@@ -20,6 +22,9 @@ def find_board(image: NDArray[np.uint8], board: Board, *, name: str = "", t_ns: 
     grey = grey_picture(image)
     if board.kind == "charuco":
         return _charuco(grey, board, name, t_ns, quick)
+    if board.kind != "chessboard":
+        tags = find_circles(grey, board, quick) if board.kind == "circles" else find_tags_of(grey, board)
+        return None if tags is None else BoardView(tags.corners_px, tags.seen, t_ns, name, _blur_px(tags.blur_px[tags.seen]))
     found = find_chessboard(grey, board, quick)
     if found is None or (not quick and _has_another(grey, board, found)):
         return None

@@ -73,7 +73,8 @@ def board_pdf(board: Board, paper: str) -> bytes:
 
 def _size_mm(board: Board) -> tuple[float, float]:
     """Return a board's width and height, all its squares [mm]."""
-    return (board.columns + 1) * 1e3 * board.square_m, (board.rows + 1) * 1e3 * board.square_m
+    pattern = board_pattern(board)
+    return 1e3 * float(np.ptp(pattern.x_m)), 1e3 * float(np.ptp(pattern.y_m))
 
 
 def _fits(size_mm: tuple[float, float], page_mm: tuple[float, float]) -> bool:
@@ -83,13 +84,14 @@ def _fits(size_mm: tuple[float, float], page_mm: tuple[float, float]) -> bool:
 
 def _what_fits(board: Board, paper: str) -> str:
     """Say with which squares or on which paper a board would fit."""
-    across, down = board.columns + 1, board.rows + 1
+    across, down = (side / (1e3 * board.square_m) for side in _size_mm(board))
     best_mm = 0.0
     for width, height in (PAPERS_MM[paper], PAPERS_MM[paper][::-1]):
         best_mm = max(best_mm, min((width - 2.0 * SIDE_MM) / across, (height - 2.0 * STRIP_MM) / down))
     larger = [name for name, page in PAPERS_MM.items() if _fits(_size_mm(board), page) or _fits(_size_mm(board), page[::-1])]
     square_mm = np.floor(best_mm) if best_mm >= 2.0 else np.floor(10.0 * best_mm) / 10.0
-    return f"squares of {square_mm:g} mm would" + (f", or --paper {larger[0]}" if larger else "")
+    kind = {"aprilgrid": "tags", "aruco": "a marker"}.get(board.kind, "squares")
+    return f"{kind} of {square_mm:g} mm would" + (f", or --paper {larger[0]}" if larger else "")
 
 
 def dark_boxes_mm(board: Board, layout: PageLayout) -> Floats:
@@ -99,9 +101,8 @@ def dark_boxes_mm(board: Board, layout: PageLayout) -> Floats:
     `board_dictionary` does.
     """
     pattern = board_pattern(board)
-    square_mm = 1e3 * board.square_m
-    x = layout.corner_mm[0] + square_mm + 1e3 * pattern.x_m
-    y = layout.corner_mm[1] - square_mm - 1e3 * pattern.y_m
+    x = layout.corner_mm[0] + 1e3 * (pattern.x_m - pattern.x_m[0])
+    y = layout.corner_mm[1] - 1e3 * (pattern.y_m - pattern.y_m[0])
     boxes = [(x[a], y[row + 1], x[b], y[row]) for row, cells in enumerate(pattern.dark) for a, b in _runs(cells)]
     boxes += [(x[k], y[b], x[k + 1], y[a]) for k, cells in enumerate(pattern.dark.T) for a, b in _runs(cells) if b > a + 1]
     left, low, right, high = np.array(boxes).T
@@ -131,13 +132,11 @@ def _draw(figure: "Figure", lines_mm: Floats, **style: Any) -> None:
 def _draw_text(figure: "Figure", board: Board, layout: PageLayout) -> None:
     """Write which board it is above it, and how it is used below."""
     width, height = layout.page_mm
-    square_mm = 1e3 * board.square_m
-    markers = f", markers of {1e3 * board.marker_m:g} mm from {board.dictionary}" if board.kind == "charuco" else ""
-    kind = "Chessboard" if board.kind == "chessboard" else "ChArUco board"
+    square_mm, one = 1e3 * board.square_m, {"aprilgrid": "a tag", "aruco": "the marker"}.get(board.kind, "a square")
     above = [
-        f"{kind} of {board.columns} x {board.rows} inner corners, squares of {square_mm:g} mm{markers}, on {layout.paper}",
+        f"{_title(board)}, on {layout.paper}",
         "Print at 100 % (actual size, not fit to page), check it by the rulers, and glue it to something flat and stiff. "
-        f"If a square measures other than {square_mm:g} mm, say so in --board.",
+        f"If {one} measures other than {square_mm:g} mm, say so in --board.",
     ]
     left, room = EDGE_MM + 3.0, width - 2.0 * (EDGE_MM + 3.0)
     for k, line in enumerate(above):
@@ -146,6 +145,19 @@ def _draw_text(figure: "Figure", board: Board, layout: PageLayout) -> None:
     call = f"duocap calibrate rig LEFT RIGHT --board {board.text} --out rig.toml"
     inches_mm = 4.5 if layout.paper == "letter" else 0.0
     _write(figure, (right, EDGE_MM + 1.0 + inches_mm), call, 7.5, width - right - EDGE_MM - 3.0, MONO)
+
+
+def _title(board: Board) -> str:
+    """Return what a board is."""
+    size = f"{board.columns} x {board.rows}"
+    if board.kind == "aprilgrid":
+        return f"AprilGrid of {size} tags, {board.sides_words}, gaps of {1e3 * board.gap_m:g} mm"
+    if board.kind == "aruco":
+        return f"Marker {board.marker_id} of {board.dictionary}, a side of {1e3 * board.square_m:g} mm"
+    if board.kind == "charuco":
+        markers = f", markers of {1e3 * board.marker_m:g} mm from {board.dictionary}"
+        return f"ChArUco board of {size} inner corners, {board.sides_words}{markers}"
+    return f"Chessboard of {size} inner corners, {board.sides_words}"
 
 
 def _draw_rulers(figure: "Figure", layout: PageLayout) -> None:

@@ -16,7 +16,7 @@ from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor, along_floor, to_cameras, up_of_images
 from calibration.quality.report import Finding, Grade
-from calibration.solve.board_pose import MIN_CORNERS, homography, mirrored, pose_from_homography
+from calibration.solve.board_pose import homography, least_corners, mirrored, pose_from_homography
 from config.arrays import Bools, Floats
 from config.errors import CalibrationError
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -45,7 +45,7 @@ class BoardPosition:
     @property
     def n_cameras(self) -> int:
         """Number of cameras that see enough of it."""
-        return int((self.seen.sum(axis=1) >= MIN_CORNERS).sum())
+        return int((self.seen.sum(axis=1) >= least_corners(self.seen.shape[1])).sum())
 
     @property
     def swapped(self) -> "BoardPosition":
@@ -60,7 +60,7 @@ class BoardPosition:
     def views(self, rig: Rig) -> Iterator[tuple[Camera, Floats, Bools]]:
         """Yield the cameras that see it with what they see."""
         for k, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
-            if self.seen[k].sum() >= MIN_CORNERS:
+            if self.seen[k].sum() >= least_corners(self.seen.shape[1]):
                 yield camera, self.px[k], self.seen[k]
 
 
@@ -69,7 +69,7 @@ def board_positions(board: Board, pairs: Sequence[ViewPair]) -> list[BoardPositi
 
     A chessboard with even sides may be numbered from either end: two views of one position may differ by half a turn.
     """
-    usable = [pair for pair in pairs if any(view is not None and view.n_seen >= MIN_CORNERS for view in pair.views)]
+    usable = [pair for pair in pairs if any(view is not None and view.n_seen >= least_corners(len(board)) for view in pair.views)]
     still = [pair for pair in usable if not _moves(pair)]
     groups: list[list[ViewPair]] = []
     for pair in still or usable:
@@ -158,7 +158,7 @@ def floor_from_board(rig: Rig, board: Board, pairs: Sequence[ViewPair], thicknes
     positions = board_positions(board, pairs)
     if not positions:
         raise CalibrationError(
-            f"the board {board.text} is nowhere seen with {MIN_CORNERS} corners or more; "
+            f"the board {board.text} is nowhere seen with {least_corners(len(board))} corners or more; "
             "lay it flat on the floor, whole in both pictures"
         )
     fit, pose, dropped = _fit(rig, board, positions)

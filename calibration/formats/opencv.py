@@ -29,6 +29,7 @@ SINGLE_MATRIX, SINGLE_LENS = (
 )
 WIDTH, HEIGHT = ("image_width", "image_Width", "width"), ("image_height", "image_Height", "height")
 ERROR = ("avg_reprojection_error", "Avg_Reprojection_Error", "rms")
+FISHEYE_MODEL = "fisheye_model"
 N_LENS = ((4,), (5,), (8,), (12,), (14,))
 INTRINSICS_FILES, EXTRINSICS_FILES = (
     ("intrinsics.yml", "intrinsics.yaml", "intrinsics.xml"),
@@ -63,7 +64,7 @@ def read_opencv(path: Path, options: ReadOptions) -> CameraFile:
     if any(name in values for name in SINGLE_MATRIX):
         matrix, lens = values.needed(SINGLE_MATRIX, [(3, 3)]), _lens(values, SINGLE_LENS)
         name = values.text("camera_name") or "camera"
-        camera = Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3))
+        camera = Camera(name, _size(values, options), matrix, lens, np.eye(3), np.zeros(3), _is_fisheye(values))
         return CameraFile((found_camera(camera),), error_px)
     raise FileFormatError(f"{values.where}: no camera in it; expected M1, D1, M2, D2, R, T of two, or camera_matrix of one")
 
@@ -88,10 +89,20 @@ def _two(values: StoredValues, options: ReadOptions) -> tuple[Camera, Camera]:
             values.needed(MATRICES[c], [(3, 3)]),
             _lens(values, LENSES[c]),
             *poses[c],
+            fisheye=_is_fisheye(values, ("", "2")[c]),
         )
         for c in range(2)
     ]
     return cameras[0], cameras[1]
+
+
+def _is_fisheye(values: StoredValues, which: str = "") -> bool:
+    """Return whether a camera's lens is of the fisheye model, as OpenCV's calibration sample writes it."""
+    for name in (f"{FISHEYE_MODEL}{which}", FISHEYE_MODEL):
+        found = values.number((name,))
+        if found is not None:
+            return found != 0.0
+    return False
 
 
 def _lens(values: StoredValues, names: tuple[str, ...]) -> Floats:
@@ -126,10 +137,13 @@ def opencv_text(rig: Rig, suffix: str) -> str:
     values: dict[str, Value] = {"image_width": left.size[0], "image_height": left.size[1]}
     if rig.is_monocular:
         values |= {"camera_name": left.name, "camera_matrix": left.matrix, "distortion_coefficients": left.distortions[None]}
+        values |= {FISHEYE_MODEL: 1} if left.fisheye else {}
     else:
         R, t = rig.left_to_right
         values |= {"image_width2": right.size[0], "image_height2": right.size[1], "name1": left.name, "name2": right.name}
         values |= {"M1": left.matrix, "D1": left.distortions[None], "M2": right.matrix, "D2": right.distortions[None]}
+        if left.fisheye or right.fisheye:
+            values |= {FISHEYE_MODEL: int(left.fisheye), f"{FISHEYE_MODEL}2": int(right.fisheye)}
         values |= {"R": R, "T": t[:, None]}
         values |= {"world_R": left.rotation, "world_T": left.translation[:, None]}
         values |= {"world_R2": right.rotation, "world_T2": right.translation[:, None]}

@@ -5,6 +5,7 @@ from pathlib import Path
 from calibration.camera import Rig
 from calibration.formats.camera_file import CameraFile, ReadOptions, rig_of
 from calibration.formats.easymocap import easymocap_folder, easymocap_texts, read_easymocap
+from calibration.formats.kalibr import is_kalibr, kalibr_text, read_kalibr
 from calibration.formats.opencv import opencv_files, opencv_text, read_opencv
 from calibration.formats.qualisys import qualisys_text, read_qualisys
 from calibration.formats.rig_toml import (
@@ -17,13 +18,16 @@ from calibration.formats.rig_toml import (
 )
 from calibration.formats.rig_toml import read_rig as read_native
 from config.errors import FileFormatError
-from config.files import atomic_write
+from config.files import atomic_write, written_together
 
-FORMATS = ("toml", "caliscope", "opencv", "easymocap", "qualisys")
+FORMATS = ("toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys")
+WITHOUT_FISHEYE = ("easymocap", "qualisys")
 STORED = (".yml", ".yaml", ".xml")
 QUALISYS = (".qca.txt", ".qca", ".txt")
 PLAIN = ReadOptions()
-EXPECTED = "a TOML (duocap, aniposelib, Pose2Sim, caliscope), OpenCV's YAML or XML, EasyMocap's folder or Qualisys' .qca.txt"
+EXPECTED = (
+    "TOML (duocap, aniposelib, Pose2Sim, caliscope), YAML or XML (OpenCV, Kalibr), EasyMocap's folder or Qualisys' .qca.txt"
+)
 
 
 def read_rig(path: str | Path, options: ReadOptions = PLAIN) -> Rig:
@@ -71,6 +75,8 @@ def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:
     name = path.name.lower()
     if name.endswith(QUALISYS) or _begins_with(path, b"<calibration"):
         return read_qualisys(path)
+    if name.endswith(STORED) and is_kalibr(path):
+        return read_kalibr(path)
     if name.endswith(STORED) or (path.is_dir() and opencv_files(path) != [path]):
         return read_opencv(path, options)
     if name.endswith(".toml") or path.is_file():
@@ -110,8 +116,11 @@ def format_of(path: Path) -> str:
 def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
     """Write a rig in one of FORMATS, completely or not at all, and return the files written.
 
-    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written.
+    path: the file, or EasyMocap's folder, which is made. Raises FileFormatError: it cannot be written, or the format has no place
+    for a fisheye.
     """
+    if form in WITHOUT_FISHEYE and any(camera.fisheye for camera in rig.cameras):
+        raise FileFormatError(f"{path}: {form} has no place for fisheye lenses; write toml, caliscope, opencv or kalibr")
     if form == "easymocap":
         try:
             path.mkdir(exist_ok=True)
@@ -125,7 +134,8 @@ def write_rig_file(path: Path, rig: Rig, form: str) -> list[Path]:
         suffix = path.suffix.lower() if path.suffix.lower() in STORED else ".yml"
         texts = {path: opencv_text(rig, suffix)}
     else:
-        texts = {path: caliscope_text(rig) if form == "caliscope" else qualisys_text(rig)}
-    for file, text in texts.items():
-        atomic_write(file, text)
+        texts = {path: {"caliscope": caliscope_text, "kalibr": kalibr_text, "qualisys": qualisys_text}[form](rig)}
+    with written_together():
+        for file, text in texts.items():
+            atomic_write(file, text)
     return list(texts)

@@ -1,8 +1,8 @@
 """rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with `floor_known` and `verdict` of our own in `[metadata]`.
 
 Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[,
-k3]), `rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m]; `[metadata]` with `adjusted`, `error`
-[px]. Files of other programs may have other table names and any number of cameras.
+k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m];
+`[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and any number of cameras.
 """
 
 import math
@@ -66,7 +66,11 @@ def read_rig(path: str | Path) -> Rig:
                 f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
             )
     if len(found) > 2:
-        raise FileFormatError(f"{path}: {len(found)} cameras, expected two: keep [cam_0] (left) and [cam_1] (right)")
+        names = ", ".join(str(tables[name].get("name", name)) for name in found)
+        raise FileFormatError(
+            f"{path}: {len(found)} cameras ({names}), expected two; choose left and right with "
+            f"`duocap calibrate convert {path} --cameras LEFT,RIGHT --out rig.toml`"
+        )
     left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
     rig = Rig(left, right, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
     check_baseline(str(path), rig)
@@ -90,11 +94,12 @@ def write_rig(path: str | Path, rig: Rig) -> None:
 
 
 def camera_table(camera: Camera) -> dict[str, Any]:
-    """Return the TOML table of a camera."""
+    """Return the TOML table of a camera; `fisheye` only where it is one, as aniposelib has it."""
     return {
         "name": camera.name,
         "size": list(camera.size),
         "matrix": camera.matrix.tolist(),
+        **({"fisheye": True} if camera.fisheye else {}),
         "distortions": camera.distortions.tolist(),
         "rotation": (np.round(rotvec_from_matrix(camera.rotation), ROTATION_DECIMALS) + 0.0).tolist(),
         "translation": camera.translation.tolist(),
@@ -103,10 +108,9 @@ def camera_table(camera: Camera) -> dict[str, Any]:
 
 def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
     """Check one camera's table and turn it into a Camera."""
-    if table.get("fisheye"):
-        raise FileFormatError(
-            f"{where} is a fisheye camera; expected the pinhole model with k1, k2, p1, p2[, k3]: calibrate again"
-        )
+    fisheye = table.get("fisheye", False)
+    if not isinstance(fisheye, bool):
+        raise FileFormatError(f"{where} fisheye must be true or false, got {fisheye!r}")
     size = _numbers(where, table, "size", ((2,),))
     if not (np.all(size == np.round(size)) and np.all((size >= 16) & (size <= MAX_SIDE_PX))):
         raise FileFormatError(f"{where} size must be width and height in whole pixels, 16 to {MAX_SIDE_PX}, got {table['size']}")
@@ -114,9 +118,10 @@ def camera_from_table(where: str, table: dict[str, Any]) -> Camera:
         name=str(table.get("name", where.rpartition("[")[2].rstrip("]"))),
         size=(int(size[0]), int(size[1])),
         matrix=_numbers(where, table, "matrix", ((3, 3),)),
-        distortions=_numbers(where, table, "distortions", ((4,), (5,))),
+        distortions=_numbers(where, table, "distortions", ((4,),) if fisheye else ((4,), (5,))),
         rotation=matrix_from_rotvec(_numbers(where, table, "rotation", ((3,),))),
         translation=_numbers(where, table, "translation", ((3,),)),
+        fisheye=fisheye,
     )
     check_camera(where, camera)
     return camera
@@ -184,6 +189,8 @@ def read_camera_tables(path: Path) -> CameraFile:
 
 def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     """Return one camera; caliscope's rotation may be a matrix, and its images may be rotated."""
+    if table["matrix"] in ("null", None, []):
+        raise FileFormatError(f"{where} is not calibrated, its matrix is empty; choose other cameras, or calibrate it there")
     if table.get("rotation_count"):
         raise FileFormatError(
             f"{where} turns its images by {90 * table['rotation_count']} degrees; expected images as they are taken"
@@ -191,8 +198,8 @@ def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
     table = {"name": str(table.get("name") or name), **{key: value for key, value in table.items() if key != "name"}}
     if np.shape(table.get("rotation", ())) == (3, 3):
         table["rotation"] = rotvec_from_matrix(np.array(table["rotation"], float)).tolist()
-    if np.shape(table.get("distortions", ())) == (1, 5):
-        table["distortions"] = table["distortions"][0]
+    if np.shape(table.get("distortions", ())) in ((1, 5), (1, 4), (4, 1)):
+        table["distortions"] = np.ravel(table["distortions"]).tolist()
     return camera_from_table(where, table)
 
 

@@ -85,7 +85,7 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
     """
     seen = view.seen
-    if view.n_seen < MIN_CORNERS:
+    if view.n_seen < min(MIN_CORNERS, len(board)):
         return None
     plane = board.points_m[seen, :2] / board.square_m
     focal = GUESSED_FOCAL * size[0]
@@ -96,8 +96,9 @@ def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShap
     normal = np.cross(H[:, 0], H[:, 1])
     if abs(normal[2]) < 1e-9:
         return None
-    right, down = board.columns - 1.0, board.rows - 1.0
-    corners = H @ np.array([[0.0, right, right, 0.0], [0.0, 0.0, down, down], [1.0, 1.0, 1.0, 1.0]])
+    whole = board.points_m[:, :2] / board.square_m
+    (left, top), (right, down) = whole.min(axis=0), whole.max(axis=0)
+    corners = H @ np.array([[left, right, right, left], [top, top, down, down], [1.0, 1.0, 1.0, 1.0]])
     outline = (corners[:2] / corners[2]).T * focal
     across = outline[1] - outline[0]
     area_px = abs(_area(outline))

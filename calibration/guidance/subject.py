@@ -23,6 +23,7 @@ from database.geometry.skeleton import Skeleton
 
 COME_IN = "come into both cameras' view"
 NO_TPOSE = "stand in a T-pose: upright, arms level to the sides"
+NO_STAND = "stand upright, every marker in view of both cameras"  # no markers on the arms
 FACE = "face the cameras"
 HOLD = "hold still"
 HELD = "taken, relax"
@@ -162,6 +163,7 @@ class SubjectGuide:
         )
         up, down = (tpose_model(markers, skeletons, (d, d)) for d in (STEP_DEG, -STEP_DEG))
         self._rise = (up - down)[:, 1] / (2.0 * STEP_DEG)  # of each marker, metres a degree
+        self._wears_arms = bool(np.any(self._arms))
         self._past: deque[tuple[int, Floats]] = deque()
         self._complete_ns = self._good_ns = self._last_ns = 0
         self.since_ns: int | None = None
@@ -199,7 +201,7 @@ class SubjectGuide:
             return None
         best = self._placed(seen.point_m, (0.0, 0.0))
         slopes = (0.0, 0.0)
-        if best is None or best.cost_m > SURE_M:
+        if (best is None or best.cost_m > SURE_M) and self._wears_arms:
             for other in ARMS_DEG:
                 found = self._placed(seen.point_m, other)
                 if found is not None and (best is None or found.cost_m < 0.8 * best.cost_m):
@@ -248,12 +250,13 @@ class SubjectGuide:
         if not any(seen.n_spots):
             return COME_IN
         if stance is None:
-            return few_words(*seen.n_spots, n) if min(seen.n_spots) < n - MAX_MISSING else NO_TPOSE
+            no_pose = NO_TPOSE if self._wears_arms else NO_STAND
+            return few_words(*seen.n_spots, n) if min(seen.n_spots) < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
             return FACE
         arms = arm_words(stance.slopes_deg, LEVEL_DEG) or forward_words(stance.forward_deg, FORWARD_DEG)
-        if arms:
+        if arms and self._wears_arms:
             return arms
         missing = np.flatnonzero(~stance.labelled)
         if not len(missing):
@@ -303,9 +306,10 @@ class SubjectGuide:
         worst = 90.0 if stance is None else max(abs(slope) for slope in stance.slopes_deg)
         turned = 180.0 if stance is None else stance.turned_deg
         arms = "" if stance is None else "{:+.0f} and {:+.0f} degrees".format(*(slope + 0.0 for slope in stance.slopes_deg))
+        level = Requirement("arms level", 1.0 if worst <= LEVEL_DEG else 1.0 - worst / 90.0, figure=arms)
         return (
             Requirement("markers seen by both", seen / n, figure=f"{seen} of {n}"),
-            Requirement("arms level", 1.0 if worst <= LEVEL_DEG else 1.0 - worst / 90.0, figure=arms),
+            *([level] if self._wears_arms else []),
             Requirement(
                 "facing the cameras",
                 1.0 if turned <= FACING_DEG else 1.0 - turned / 180.0,

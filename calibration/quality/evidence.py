@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from calibration.quality.world_error import N_LENS
 from calibration.solve.adjust import scaled_inverse
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, jacobian
-from calibration.solve.solution import INTRINSICS, LensModel, RigSolution
+from calibration.solve.solution import LensModel, RigSolution, intrinsic_names
 from config.arrays import Floats
 
-ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)
+ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)  # of a fisheye likewise nine numbers, the last without effect
 RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none
 MIN_INFORMATION = 1e-8  # of what places tell of a number on average: less is rounding, as of a camera that did not see the board
 MIN_SIGMA_PX = 1e-3
@@ -152,9 +152,11 @@ def alternative(evidence: Evidence, extra: Floats) -> Alternative:
 
 def fixed_lens_directions(evidence: Evidence, camera: int) -> Floats:
     """Return the directions of a camera's lens that were fixed in the solution, (G, e)."""
+    at = slice(camera * N_LENS, (camera + 1) * N_LENS)
     own = np.zeros((len(evidence.free), N_LENS))
-    own[camera * N_LENS : (camera + 1) * N_LENS] = np.eye(N_LENS)
-    D = evidence.free[camera * N_LENS : (camera + 1) * N_LENS]
+    own[at] = np.eye(N_LENS)
+    without_effect = np.diag((np.diag(evidence.information.sum(axis=0))[at] == 0.0).astype(float))  # a fisheye has eight numbers
+    D = np.concatenate([evidence.free[at], without_effect], axis=1)
     outside = scipy.linalg.null_space(D.T) if D.any() else np.eye(N_LENS)
     return np.asarray(own @ outside)
 
@@ -222,7 +224,8 @@ def _free(solution: RigSolution, n_columns: int) -> Floats:
         tied = K[0, 0] == K[1, 1] and np.isclose(sigma[0], sigma[1], rtol=1e-9)
         columns += [eye[at] + eye[at + 1]] if tied else [eye[at], eye[at + 1]]
         columns += [eye[at + k] for k in (2, 3) if sigma[k] > 0]
-        columns += [eye[at + INTRINSICS.index(name)] for name in solution.lenses[c]]
+        names = intrinsic_names(solution.rig.cameras[c].fisheye)
+        columns += [eye[at + names.index(name)] for name in solution.lenses[c]]
     if not solution.rig.is_monocular:
         columns += list(eye[2 * N_LENS : 2 * N_LENS + 6])
     if solution.form_was_free:

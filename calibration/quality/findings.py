@@ -4,6 +4,7 @@ out.
 
 import numpy as np
 
+from calibration.board.pattern import Board
 from calibration.board.views import coverage_of, outside_share
 from calibration.quality.measures import corners_px, depth_ratio, edges_of, tilts_rad, view_rms_px
 from calibration.quality.report import Finding, Grade, QualityReport, graded
@@ -71,7 +72,7 @@ def pixel_findings(solution: RigSolution) -> QualityReport:
     rms, monocular = solution.rms_px, solution.rig.is_monocular
     sigma = float(np.mean(solution.sigma_px[:1] if monocular else solution.sigma_px))
     scale = max(max(camera.size[0] for camera in solution.rig.cameras) / 640.0, 1.0)
-    text = f"corners are {rms:.2f} px from where they should be (RMS), {sigma:.2f} px along each axis by their own noise"
+    text = f"corners are {rms:.2f} px from where they should be (RMS reprojection error); they were found to {sigma:.2f} px"
     grade = graded(rms / scale, RMS_PX)
     fix = "" if grade is Grade.PASS else "are rows, columns and the board right, the pictures sharp and the board held still?"
     findings = [Finding(grade, text, fix)]
@@ -103,14 +104,19 @@ def _odd_views(solution: RigSolution) -> list[Finding]:
     return [Finding(Grade.PASS, f"{len(odd)} odd views, the worst {name} with {worst:.2f} px, usual {usual:.2f} px")]
 
 
+def _point(board: Board) -> str:
+    """Return what the distances of a board are measured between."""
+    return {"circles": "circle", "chessboard": "inner corner", "charuco": "inner corner"}.get(board.kind, "corner")
+
+
 def size_findings(solution: RigSolution) -> QualityReport:
     """Judge the sides of the squares as the rig measures them, and report what the scale rests on."""
-    square_mm = 1e3 * solution.board.square_m
-    length_mm = square_mm * (solution.board.columns - 1)
+    board = solution.board
+    length_mm = 1e3 * float(np.ptp(board.points_m[:, 0]))
     scale = Finding(
         Grade.PASS,
-        f"the size of the world rests on squares of {square_mm:.4g} mm",
-        f"measure the print: {length_mm:.4g} mm from the first inner corner of a row to its last",
+        f"the size of the world rests on {board.sides_words}",
+        f"measure the print: {length_mm:.4g} mm from the first {_point(board)} of a row to its last",
     )
     if solution.rig.is_monocular:
         return QualityReport(())  # a lens has no size
@@ -119,7 +125,8 @@ def size_findings(solution: RigSolution) -> QualityReport:
         return QualityReport((scale,))
     mean, sigma = 1e3 * edges.mean_m, 1e3 * edges.sigma_m
     bias = edges.true_m / solution.board.square_m - 1.0
-    text = f"squares of {square_mm:.4g} mm measure {mean:.2f} +- {sigma:.2f} mm, with a bias of {100.0 * bias + 0.0:+.2f} %"
+    measured = f"{mean:.2f} +- {sigma:.2f} mm ({100.0 * bias + 0.0:+.2f} %)"
+    text = f"{board.sides_words} measure {measured} by both cameras"
     margin = 3.0 * edges.true_sigma_m / solution.board.square_m / np.sqrt(edges.n)
     grade = graded(max(abs(bias) - margin, 0.0), BIAS)
     fix = "" if grade is Grade.PASS else "lens or pose of a camera is wrong: add views, near and far, the board tilted"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, Camera
+from calibration.camera import BASELINE_RANGE_M, FOCAL_RANGE, MAX_FISHEYE_RAD, Camera
 from calibration.quality.report import Finding, Grade
 from calibration.solve.solution import RigSolution
 from calibration.triangulate import triangulate
@@ -35,20 +35,18 @@ class Edges:
 
 
 def edges_of(solution: RigSolution) -> Edges:
-    """Triangulate the corners that both cameras saw, and measure the sides of the squares."""
+    """Triangulate the corners that both cameras saw, and measure the sides of the squares; longer distances as parts of them."""
     board, shared = solution.board, solution.used[0] & solution.used[1]
     points = np.full((*shared.shape, 3), np.nan)
     if shared.any() and not solution.rig.is_monocular:
         px = [corners_px(solution, side)[shared] for side in (0, 1)]
         points[shared] = triangulate(solution.rig, px[0], px[1])[0]
-    grid = points.reshape(len(points), board.rows, board.columns, 3)
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
-    lengths, parts = [], []
-    for axis, column in ((2, 0), (1, 1)):
-        sides = np.diff(grid, axis=axis)
-        parts.append(np.einsum("vrci,vi->vrc", sides, R[:, :, column]).ravel())
-        lengths.append(np.linalg.norm(sides, axis=-1).ravel())
-    length, part = np.concatenate(lengths), np.concatenate(parts)
+    first, second, axis = board.edges
+    squares = np.linalg.norm(board.points_m[second] - board.points_m[first], axis=1) / board.square_m
+    sides = (points[:, second] - points[:, first]) / squares[:, None]
+    part = np.einsum("vei,vie->ve", sides, R[:, :, axis]).ravel()
+    length = np.linalg.norm(sides, axis=-1).ravel()
     length, part = length[np.isfinite(length)], part[np.isfinite(part)]
     if not len(length):
         return Edges(float("nan"), float("nan"), float("nan"), float("nan"), 0)
@@ -135,11 +133,19 @@ def lens_reach(camera: Camera) -> float:
 
     Beyond, a ray and another nearer to the axis come to the same pixel.
     """
-    k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
     r = np.linspace(0.0, 3.0 * _corner_radius(camera), 600)
-    bent = r * (1.0 + r**2 * (k1 + r**2 * (k2 + r**2 * k3)))
+    if camera.fisheye:
+        r = np.tan(np.linspace(0.0, MAX_FISHEYE_RAD, 600))
+    bent = _bent(camera, r)
     folds = np.flatnonzero(np.diff(bent) <= 0.0)
     return float(r[folds[0]]) if len(folds) else float("inf")
+
+
+def _bent(camera: Camera, r: Floats) -> Floats:
+    """Return how far from the centre a lens puts what is `r` from its axis, over the focal length: (N,) -> (N,)."""
+    k, x = camera.intrinsics[4:9], np.arctan(r) if camera.fisheye else r
+    rising = k[:4] if camera.fisheye else k[[0, 1, 4]]
+    return np.asarray(x * (1.0 + sum(one * x ** (2 * n + 2) for n, one in enumerate(rising))))
 
 
 def within_reach(solution: RigSolution, points_m: Floats) -> NDArray[np.bool_]:
@@ -160,9 +166,8 @@ def _corner_radius(camera: Camera) -> float:
 
 def _folds(camera: Camera) -> Finding | None:
     """Return a finding on how far the lens model is monotonic, None if out to the picture's corners."""
-    k1, k2, _, _, k3 = (*camera.distortions, 0.0)[:5]
     reach, corner = lens_reach(camera), _corner_radius(camera)
-    bent = reach * (1.0 + reach**2 * (k1 + reach**2 * (k2 + reach**2 * k3))) if np.isfinite(reach) else np.inf
+    bent = float(_bent(camera, np.array([reach]))[0]) if np.isfinite(reach) else np.inf
     if bent >= 0.98 * corner:
         return None
     text = (

@@ -59,11 +59,13 @@ def new_figure(width_in: float, height_in: float) -> Figure:
     return figure
 
 
-def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG and return its path. Raises FileFormatError: it cannot be written."""
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=DPI)
-    atomic_write(Path(path), png.getvalue())
+def save_figure(figure: Figure, path: str | Path, dpi: int = DPI) -> Path:
+    """Write a figure, PNG unless its name ends in .svg or .pdf, and return its path. Raises FileFormatError: it cannot be
+    written.
+    """
+    content, kind = io.BytesIO(), Path(path).suffix.lower().removeprefix(".")
+    figure.savefig(content, format=kind if kind in ("svg", "pdf") else "png", dpi=dpi)
+    atomic_write(Path(path), content.getvalue())
     return Path(path)
 
 

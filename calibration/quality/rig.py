@@ -130,7 +130,7 @@ def _world_finding(error: float, spread: float, distance_m: float, suspects: lis
     monocular = solution.rig.is_monocular
     what = "the size of things seen" if monocular else "distances"
     text = f"{what} in the performer's room at {distance_m:.1f} m may be wrong by {_percent(error)}"
-    text += f", {max(1e3 * BODY_M * error, 1.0):.0f} mm over {BODY_M:g} m" if error < 0.995 else ""
+    text += f", {max(1e3 * BODY_M * error, 1.0):.0f} mm over {BODY_M:g} m (two standard deviations)" if error < 0.995 else ""
     if error <= PASS_ERROR:
         return Finding(Grade.PASS, text)
     if suspects and suspects[0].error > 0.3 * error:
@@ -155,7 +155,7 @@ def _suspect_finding(suspect: Suspect) -> Finding:
 def _depth(solution: RigSolution, distance_m: float) -> QualityReport:
     """Report the depth noise of a marker."""
     depth_m = depth_sigma_m(solution.rig, distance_m, MARKER_PX)
-    text = f"at {distance_m:.1f} m, {MARKER_PX:g} px is {1e3 * depth_m:.3g} mm"
+    text = f"at {distance_m:.1f} m a marker found to {MARKER_PX:g} px is known to {1e3 * depth_m:.3g} mm in depth"
     wanted_m = solution.rig.baseline_m * depth_m / DEEP_M
     fix = f"move the cameras apart, to about {wanted_m:.2g} m, or closer to the performer" if depth_m > DEEP_M else ""
     grade = Grade.POOR if depth_m > TOO_DEEP_M else Grade.PASS

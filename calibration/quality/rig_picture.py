@@ -182,7 +182,7 @@ def _from_above(ax: Axes, solution: RigSolution, report: QualityReport) -> None:
     boards = board_points_m(solution, 0) @ rig.left.rotation + rig.left.center_m
     for v, board in enumerate(boards):
         if solution.used[:, v].any():
-            ends = above(board[[0, solution.board.columns - 1]])
+            ends = above(board[[0, solution.board.grid[1] - 1]])
             ax.plot(*ends.T, color=QUIET, lw=1.6, solid_capstyle="round")
     for side, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
         _camera(ax, camera, above, CAMERA_COLORS[side], 1.25 * distance)

@@ -14,6 +14,7 @@ from calibration.quality.evidence import (
     fixed_lens_directions,
 )
 from calibration.solve.equations import form_directions
+from calibration.solve.lens_choice import CORNERS_FOR_FORM
 from calibration.solve.solution import RigSolution
 from config.arrays import Floats
 
@@ -22,6 +23,7 @@ SIGNIFICANT_MOVE = 14.0  # the largest of many views at which a camera may have 
 # Standard deviations of what is not modelled.
 FOCAL_SIGMA, CENTER_SIGMA = 0.002, 0.005  # relative to the focal length
 LENS_SIGMA = (0.1, 0.1, 1e-3, 1e-3, 0.1)  # k1, k2, p1, p2, k3
+FISHEYE_SIGMA = (0.02, 0.02, 0.02, 0.02, 0.0)  # k1, k2, k3, k4
 SAG_SIGMA_M, STRETCH_SIGMA = 5e-4, 5e-4
 MIN_VIEWS = 3  # before and after a move
 
@@ -51,10 +53,11 @@ def unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
     columns = []
     for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
         f, fixed = camera.focal_px, fixed_lens_directions(evidence, side)
-        usual = np.array([FOCAL_SIGMA * f, FOCAL_SIGMA * f, CENTER_SIGMA * f, CENTER_SIGMA * f, *LENS_SIGMA])
+        lens = FISHEYE_SIGMA if camera.fisheye else LENS_SIGMA
+        usual = np.array([FOCAL_SIGMA * f, FOCAL_SIGMA * f, CENTER_SIGMA * f, CENTER_SIGMA * f, *lens])
         own = slice(side * len(usual), (side + 1) * len(usual))
         columns.append(fixed * np.linalg.norm(fixed[own] * usual[:, None], axis=0))
-    if solution.form_was_free:
+    if solution.form_was_free or len(solution.board) < CORNERS_FOR_FORM:
         return np.concatenate(columns, axis=1)
     length = float(np.ptp(solution.board.points_m, axis=0).max())
     curvature = 8.0 * SAG_SIGMA_M / length**2
@@ -82,14 +85,15 @@ def _lens_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
             fix = "calibrate its lens anew, with the zoom, focus and resolution of the performance"
         else:
             text = f"the corners of {camera.title} follow another lens than the one that was fitted"
-            fix = "add views in the corners of its picture; a very wide lens is beyond this model"
+            fix = "add views in the corners of its picture"
+            fix += "" if camera.fisheye else "; for a very wide lens --lens fisheye"
         found.append(Suspect(_distance_change(other, derivatives), text, fix))
     return found
 
 
 def _form_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether the board is bent, or its squares are longer than wide, unless that was allowed for."""
-    if solution.form_was_free:
+    if solution.form_was_free or len(solution.board) < CORNERS_FOR_FORM:
         return []
     extra, found = board_form(evidence), []
     flat = alternative(evidence, extra[:, 1:])

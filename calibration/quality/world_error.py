@@ -14,7 +14,7 @@ from calibration.triangulate import triangulate
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
 
-N_LENS = 9  # fx, fy, cx, cy, k1, k2, p1, p2, k3
+N_LENS = 9  # fx, fy, cx, cy, k1, k2, p1, p2, k3; of a fisheye fx, fy, cx, cy, k1, k2, k3, k4 and nothing
 N_PAIR = 2 * N_LENS + 6  # left lens, right lens, rotation and translation of the right camera
 SHORTEST = 0.3  # of the largest distance: shorter ones do not count
 LENS_STEPS = np.array([1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-5, 1e-5, 1e-4])  # the first four times the focal length
@@ -86,4 +86,5 @@ def _with_lens(camera: Camera, step: Floats) -> Camera:
     matrix[1, 1] += step[1]
     matrix[0, 2] += step[2]
     matrix[1, 2] += step[3]
-    return replace(camera, matrix=matrix, distortions=camera.intrinsics[4:] + step[4:])
+    n = 8 if camera.fisheye else 9
+    return replace(camera, matrix=matrix, distortions=camera.intrinsics[4:n] + step[4:n])

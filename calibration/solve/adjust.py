@@ -21,6 +21,7 @@ from calibration.solve.equations import (
     residual_px,
     subset,
 )
+from calibration.solve.solution import N_INTRINSICS
 from config.arrays import Floats
 
 MAX_STEPS = 60
@@ -103,7 +104,7 @@ def bundle_cost(state: BundleState, seen: CornerObservations, prior: IntrinsicsP
     used = seen.weight > 0
     cost = 0.5 * float(seen.weight[used] @ (residual[used] ** 2).sum(axis=1))
     if prior is not None:
-        cost += 0.5 * float((prior.weight * (state.intrinsics - prior.mean) ** 2).sum())
+        cost += 0.5 * float((prior.weight * (state.intrinsics[:, :N_INTRINSICS] - prior.mean) ** 2).sum())
     return cost
 
 
@@ -126,7 +127,7 @@ def normal_equations(
         for c, lens in enumerate(freedom.lenses):
             S, at = lens.directions, slice(column, column + lens.n_free)
             shared[at, at] += (S * prior.weight[c][:, None]).T @ S
-            gradient[at] += S.T @ (prior.weight[c] * (prior.mean[c] - state.intrinsics[c]))
+            gradient[at] += S.T @ (prior.weight[c] * (prior.mean[c] - state.intrinsics[c, :N_INTRINSICS]))
             column += lens.n_free
     return NormalEquations(shared, H[:, :G, G:], H[:, G:, G:], gradient, b[:, G:])
 

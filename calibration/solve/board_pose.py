@@ -14,10 +14,15 @@ from calibration.solve.equations import BundleState, CornerObservations, FreePar
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
 
-MIN_CORNERS = 6  # of a view
+MIN_CORNERS = 6  # of a view; a single marker has four
 MIN_INFORMATION = 1e-12  # second smallest over largest eigenvalue: less for points on a line
 POSE_STEPS = 30
 MIN_GAIN = 1e-7  # of a view's cost in one step
+
+
+def least_corners(n_board: int) -> int:
+    """Return how many corners a view must show of a board that has `n_board` of them."""
+    return min(MIN_CORNERS, n_board)
 
 
 def homography(points: Floats, px: Floats, weight: Floats) -> Floats:
@@ -108,12 +113,12 @@ def refine_board_poses(state: BundleState, seen: CornerObservations) -> tuple[Bu
 def candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats) -> tuple[BundleState, Floats]:
     """Return both board poses of every view as one camera sees it, refined, the better first.
 
-    intrinsics: (9,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
-    better of each view, then the others, and their costs (2 V,); views with fewer than `MIN_CORNERS` corners have infinite cost.
+    intrinsics: (10,); seen: of one camera; ideal: the corners as x/z, y/z, (V, N, 2). Returns a state with 2 V poses, first the
+    better of each view, then the others, and their costs (2 V,); views with fewer than `least_corners` have infinite cost.
     """
     V, centre = seen.n_views, seen.points_m.mean(axis=0)
     R, t = np.tile(np.eye(3), (V, 1, 1)), np.tile([0.0, 0.0, 1.0], (V, 1))
-    enough = (seen.weight[0] > 0).sum(axis=1) >= MIN_CORNERS
+    enough = (seen.weight[0] > 0).sum(axis=1) >= least_corners(len(seen.points_m))
     for v in np.flatnonzero(enough):
         R[v], t[v] = pose_from_homography(homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
     Rm, tm = mirrored(R, t, centre)

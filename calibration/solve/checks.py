@@ -8,7 +8,7 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardView
 from calibration.camera import FOCAL_RANGE, title
 from calibration.solve.adjust import RobustFit, view_distances_px
-from calibration.solve.board_pose import MIN_CORNERS
+from calibration.solve.board_pose import least_corners
 from config.arrays import Floats
 from config.errors import CalibrationError
 
@@ -41,9 +41,9 @@ def check_views(board: Board, views: Sequence[BoardView], size: tuple[int, int],
             )
 
 
-def check_enough(views: Sequence[BoardView], name: str) -> None:
+def check_enough(board: Board, views: Sequence[BoardView], name: str) -> None:
     """Raise CalibrationError: too few views to calibrate a camera, or all the same."""
-    useful = [view for view in views if view.n_seen >= MIN_CORNERS]
+    useful = [view for view in views if view.n_seen >= least_corners(len(board))]
     if len(useful) < MIN_VIEWS:
         raise CalibrationError(
             f"{title(name)}: {len(useful)} view{'' if len(useful) == 1 else 's'} of the board; at least {MIN_VIEWS} are needed "

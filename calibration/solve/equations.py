@@ -1,8 +1,9 @@
 """The equations of the bundle adjustment: corners predicted from cameras and board poses, with analytic derivatives.
 
 Camera c sees a corner X of the board at project(K_c, R_c (R_v X + t_v) + t_c), with v the view; the world is the left camera, so
-R_0 = 1, t_0 = 0. Rotations are updated from the left: R <- exp([w]x) R. Lens model as in `calibration.camera` (Brown 1971, in
-OpenCV's order). The board may have a form: one axis longer than the other, and bent.
+R_0 = 1, t_0 = 0. Rotations are updated from the left: R <- exp([w]x) R. Lens models as in `calibration.camera` (Brown 1971, in
+OpenCV's order, or a fisheye); the last number of the intrinsics, which tells the model, is no parameter. The board may have a
+form: one axis longer than the other, and bent.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ NEAREST_M = 1e-3  # least depth in front of a camera
 class BundleState:
     """All that the adjustment may change.
 
-    intrinsics: (C, 9) of one or two cameras; rotation, translation: left to right camera, (3, 3), (3,) [m]; board_rotation,
+    intrinsics: (C, 10) of one or two cameras; rotation, translation: left to right camera, (3, 3), (3,) [m]; board_rotation,
     board_translation: board to left camera, (V, 3, 3), (V, 3) [m]; form: of the board (`formed_points`), (4,); offset_s: by which
     the right camera's timestamps are late.
     """
@@ -120,26 +121,46 @@ def form_directions(points_m: Floats) -> Floats:
 
 
 def project(intrinsics: Floats, points_m: Floats) -> Floats:
-    """Project points in a camera's frame: (9,), (..., 3) [m] -> (..., 2) [px]; meaningless nearer than `NEAREST_M`."""
-    fx, fy, cx, cy, k1, k2, p1, p2, k3 = intrinsics
+    """Project points in a camera's frame: (10,), (..., 3) [m] -> (..., 2) [px]; meaningless nearer than `NEAREST_M`."""
+    fx, fy, cx, cy, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
+    out = np.empty((*points_m.shape[:-1], 2))
+    if fisheye:
+        radial = _fisheye(intrinsics, x, y)[0]
+        out[..., 0], out[..., 1] = fx * x * radial + cx, fy * y * radial + cy
+        return out
     r2 = x * x + y * y
     radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-    out = np.empty((*points_m.shape[:-1], 2))
     out[..., 0] = fx * (x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x)) + cx
     out[..., 1] = fy * (y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y) + cy
     return out
 
 
+def _fisheye(intrinsics: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return radial with x' = x radial, its slope with d radial / d x = slope x, and the square of the angle from the axis."""
+    k1, k2, k3, k4 = intrinsics[4:8]
+    r2 = np.maximum(x * x + y * y, 1e-12)
+    r = np.sqrt(r2)
+    theta = np.arctan(r)
+    t2 = theta * theta
+    radial = theta / r * (1.0 + t2 * (k1 + t2 * (k2 + t2 * (k3 + t2 * k4))))
+    rate = (1.0 + t2 * (3.0 * k1 + t2 * (5.0 * k2 + t2 * (7.0 * k3 + t2 * 9.0 * k4)))) / (1.0 + r2)
+    return radial, np.where(r2 > 1e-8, (rate - radial) / r2, 0.0), t2
+
+
 def point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
-    """Return d pixel / d point: (9,), (..., 3) [m] -> (..., 2, 3)."""
-    fx, fy, _, _, k1, k2, p1, p2, k3 = intrinsics
+    """Return d pixel / d point: (10,), (..., 3) [m] -> (..., 2, 3)."""
+    fx, fy, _, _, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
-    r2 = x * x + y * y
-    radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-    slope = 2.0 * (k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3))  # d radial / d x = slope * x
+    if fisheye:
+        radial, slope = _fisheye(intrinsics, x, y)[:2]
+        p1 = p2 = 0.0
+    else:
+        r2 = x * x + y * y
+        radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
+        slope = 2.0 * (k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3))  # d radial / d x = slope * x
     xx = fx * (radial + slope * x * x + 2.0 * p1 * y + 6.0 * p2 * x)
     cross = slope * x * y + 2.0 * p1 * x + 2.0 * p2 * y
     yy = fy * (radial + slope * y * y + 6.0 * p1 * y + 2.0 * p2 * x)
@@ -151,13 +172,21 @@ def point_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
 
 
 def lens_derivatives(intrinsics: Floats, points_m: Floats) -> Floats:
-    """Return d pixel / d intrinsics: (9,), (..., 3) [m] -> (..., 2, 9)."""
-    fx, fy, _, _, k1, k2, p1, p2, k3 = intrinsics
+    """Return d pixel / d intrinsics: (10,), (..., 3) [m] -> (..., 2, 9); a fisheye's last is 0."""
+    fx, fy, _, _, k1, k2, p1, p2, k3, fisheye = intrinsics
     z = np.maximum(points_m[..., 2], NEAREST_M)
     x, y = points_m[..., 0] / z, points_m[..., 1] / z
+    Q = np.zeros((*points_m.shape[:-1], 2, N_INTRINSICS))
+    if fisheye:
+        radial, _, t2 = _fisheye(intrinsics, x, y)
+        Q[..., 0, 0], Q[..., 1, 1], Q[..., 0, 2], Q[..., 1, 3] = x * radial, y * radial, 1.0, 1.0
+        power = np.sqrt(t2 / np.maximum(x * x + y * y, 1e-300))
+        for column in (4, 5, 6, 7):
+            power = power * t2
+            Q[..., 0, column], Q[..., 1, column] = fx * x * power, fy * y * power
+        return Q
     r2 = x * x + y * y
     radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-    Q = np.zeros((*points_m.shape[:-1], 2, N_INTRINSICS))
     Q[..., 0, 0] = x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x)
     Q[..., 1, 1] = y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y
     Q[..., 0, 2] = Q[..., 1, 3] = 1.0
@@ -225,7 +254,7 @@ def apply_step(state: BundleState, freedom: FreeParameters, shared: Floats, pose
     """Return the state after a step: shared (G,), poses (V, 6)."""
     intrinsics, column = state.intrinsics.copy(), 0
     for c, lens in enumerate(freedom.lenses):
-        intrinsics[c] += lens.directions @ shared[column : column + lens.n_free]
+        intrinsics[c, :N_INTRINSICS] += lens.directions @ shared[column : column + lens.n_free]
         column += lens.n_free
     rotation, translation, form, offset_s = state.rotation, state.translation, state.form, state.offset_s
     if freedom.relative:

@@ -21,10 +21,10 @@ from calibration.solve.adjust import (
     normal_equations,
     shared_covariance,
 )
-from calibration.solve.board_pose import MIN_CORNERS, mirrored, refine_board_poses
+from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
 from calibration.solve.checks import check_fits, check_intrinsics, check_tilt
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, residual_px, subset
-from calibration.solve.solution import FIXED, DroppedPair, DropReason, LensModel
+from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedPair, DropReason, LensModel, intrinsic_names
 from calibration.solve.start import cap_weights, initial_camera, pose_candidates, vote_relative_pose, weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -46,14 +46,16 @@ class SingleCamera:
     lens: LensModel
 
 
-def solve_single_camera(board: Board, seen: CornerObservations, size: tuple[int, int], name: str) -> SingleCamera:
+def solve_single_camera(
+    board: Board, seen: CornerObservations, size: tuple[int, int], name: str, fisheye: bool = False
+) -> SingleCamera:
     """Solve for one camera with a plain lens model: seen is of that camera, weight 1 where a corner was seen.
 
     Raises CalibrationError: the corners are not those of the board, the views do not determine the focal length, an absurd lens.
     """
-    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= MIN_CORNERS)
-    mine, prior = seen.at(views), weak_prior(size)
-    lens = LensModel(("k1",) if mine.n_views < FEW_VIEWS else ("k1", "k2"))
+    views = np.asarray((seen.weight[0] > 0).sum(axis=1) >= least_corners(len(board)))
+    mine, prior = seen.at(views), weak_prior(size, fisheye)
+    lens = LensModel(("k1",) if mine.n_views < FEW_VIEWS else ("k1", "k2"), fisheye=fisheye)
     freedom = FreeParameters((lens,), relative=False)
     start = initial_camera(mine, size, lens)
     fit = adjust_unmirrored(subset(start.state, np.arange(mine.n_views)), mine, freedom, prior)
@@ -102,7 +104,7 @@ def unmirror(state: BundleState, seen: CornerObservations) -> tuple[BundleState,
 
 @dataclass(frozen=True, slots=True)
 class InitialLens:
-    """A camera before the joint adjustment: its nine intrinsics, which of them are free, and the prior."""
+    """A camera before the joint adjustment: its intrinsics, (10,), which of them are free, and the prior."""
 
     intrinsics: Floats
     lens: LensModel
@@ -116,17 +118,20 @@ def initial_lens(
     camera: int,
     intrinsics: tuple[Camera, Camera] | None,
     sigma: Floats | None,
+    fisheye: bool = False,
 ) -> InitialLens:
     """Solve for one camera's lens, or take it from an earlier calibration."""
     if intrinsics is None:
-        single = solve_single_camera(board, seen, size, CAMERAS[camera])
-        return InitialLens(single.fit.state.intrinsics[0], single.lens, weak_prior(size))
-    known = intrinsics[camera].intrinsics
+        single = solve_single_camera(board, seen, size, CAMERAS[camera], fisheye)
+        return InitialLens(single.fit.state.intrinsics[0], single.lens, weak_prior(size, fisheye))
+    known, fisheye = intrinsics[camera].intrinsics, intrinsics[camera].fisheye
+    mean = known[None, :N_INTRINSICS]
     if sigma is None:
-        return InitialLens(known, FIXED, IntrinsicsPrior(known[None], np.zeros((1, 9))))
-    free = LensModel(tuple(np.array(("k1", "k2", "p1", "p2", "k3"))[sigma[camera, 4:] > 0]), square=False)
+        return InitialLens(known, FIXED, IntrinsicsPrior(mean, np.zeros((1, N_INTRINSICS))))
+    names = intrinsic_names(fisheye)
+    coefficients = tuple(name for name, one in zip(names[4:], sigma[camera, 4 : len(names)], strict=True) if one > 0)
     weight = np.where(sigma[camera] > 0, 1.0 / np.maximum(sigma[camera], 1e-12) ** 2, 1e12)
-    return InitialLens(known, free, IntrinsicsPrior(known[None], weight[None]))
+    return InitialLens(known, LensModel(coefficients, square=False, fisheye=fisheye), IntrinsicsPrior(mean, weight[None]))
 
 
 def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) -> CornerObservations:
@@ -153,7 +158,7 @@ def observations(board: Board, pairs: Sequence[ViewPair], solve_offset: bool) ->
 
 def determines_pose(board: Board, view: BoardView) -> bool:
     """Return whether the corners seen are enough, and not all in one line, to determine the board's pose."""
-    if view.n_seen < MIN_CORNERS:
+    if view.n_seen < least_corners(len(board)):
         return False
     points = board.points_m[view.seen, :2]
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(points))
@@ -179,7 +184,7 @@ def initial_state(
     """
     V = seen.n_views
     candidates = [pose_candidates(lens.intrinsics, seen.of_camera(c)) for c, lens in enumerate(lenses)]
-    seen_by = [(seen.weight[c] > 0).sum(axis=1) >= MIN_CORNERS for c in range(2)]
+    seen_by = [(seen.weight[c] > 0).sum(axis=1) >= least_corners(len(seen.points_m)) for c in range(2)]
     shared = np.asarray(seen_by[0] & seen_by[1])
     R, t, choice, agrees = vote_relative_pose(candidates[0], candidates[1], shared)
     index = np.arange(V) + V * choice
@@ -192,7 +197,7 @@ def initial_state(
     if fits.sum() < max(3, (1.0 - MAX_BAD_SHARE) * shared.sum()):
         raise CalibrationError(
             f"only {int(fits.sum())} of {int(shared.sum())} pairs of pictures agree on where the cameras stand: do left and "
-            f"right pictures belong together, was the board still, and did no camera move?"
+            f"right pictures belong together, was the board still, did no camera move, and does neither mirror?"
         )
     keep = np.flatnonzero(fits | (seen_by[0] ^ seen_by[1]))
     dropped = tuple(DroppedPair(pairs[v], DropReason.INCONSISTENT) for v in np.flatnonzero(shared & ~fits).tolist())

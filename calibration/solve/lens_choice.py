@@ -13,12 +13,13 @@ import numpy as np
 from calibration.solve.adjust import IntrinsicsPrior, adjust
 from calibration.solve.board_pose import refine_board_poses, view_costs
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, subset
-from calibration.solve.solution import LEVELS, LensModel
+from calibration.solve.solution import FISHEYE_LEVELS, LEVELS, N_INTRINSICS, LensModel
 from config.arrays import Floats
 
 FOLDS = 5
 VIEWS_FOR_SPREAD = 10  # with fewer, held-out views cannot show that a lens model is too simple: it is not chosen but given
 VIEWS_FOR_FORM = 8  # with fewer, the board is taken to be flat
+CORNERS_FOR_FORM = 9  # of a board: four tell nothing of how it bends
 VIEWS_PER_PARAMETER = 0.8  # that a model needs
 STEPS = 12
 ENOUGH_GAIN = 1e-6  # of the cost, when models are compared
@@ -74,17 +75,18 @@ def choose_lenses(
     for each alone. Otherwise coefficients would make up for what is wrong elsewhere. state, seen: of one or two cameras, weights
     final; freedom: what else is free.
     """
-    trial, C = _Trial(seen, prior), seen.n_cameras
+    trial, C, fisheye = _Trial(seen, prior), seen.n_cameras, freedom.lenses[0].fisheye
     seen_by = int((seen.weight > 0).any(axis=2).sum(axis=1).min())
-    possible = [level for level in LEVELS if level == LEVELS[0] or (3 + len(level)) * VIEWS_PER_PARAMETER <= seen_by]
+    levels = FISHEYE_LEVELS if fisheye else LEVELS
+    possible = [level for level in levels if not level or (3 + len(level)) * VIEWS_PER_PARAMETER <= seen_by]
     if seen_by < VIEWS_FOR_SPREAD:
         possible = [level for level in possible if "k3" not in level][-1:]
-    base = replace(freedom, lenses=_same(possible[-1], C), form=False)
+    base = replace(freedom, lenses=_same(LensModel(possible[-1], fisheye=fisheye), C), form=False)
     trial.run(base, state)
-    if seen.n_views >= VIEWS_FOR_FORM:
+    if seen.n_views >= VIEWS_FOR_FORM and len(seen.points_m) >= CORNERS_FOR_FORM:
         base = _enrich(trial, base, replace(base, form=True))
     base = _enrich(trial, base, replace(base, lenses=tuple(replace(lens, square=False) for lens in base.lenses)))
-    rungs = [replace(base, lenses=_same(level, C, base.lenses[0].square)) for level in possible]
+    rungs = [replace(base, lenses=_same(replace(base.lenses[0], coefficients=level), C)) for level in possible]
     for richer, rung in zip(rungs[::-1], rungs[-2::-1], strict=False):
         trial.run(rung, trial.states[richer])
     now = next((rung for rung in rungs if trial.as_good(rung)), base)
@@ -114,10 +116,10 @@ def held_out_errors(state: BundleState, seen: CornerObservations, freedom: FreeP
 
 
 def restrict(intrinsics: Floats, lenses: Lenses) -> Floats:
-    """Set the intrinsics that models do not have to their defaults: (C, 9)."""
+    """Set the intrinsics that models do not have to their defaults: (C, 10)."""
     out = intrinsics.copy()
     for c, lens in enumerate(lenses):
-        out[c, 4:][~lens.directions[4:].any(axis=1)] = 0.0
+        out[c, 4:N_INTRINSICS][~lens.directions[4:].any(axis=1)] = 0.0
         if lens.square:
             out[c, :2] = out[c, :2].mean()
     return out
@@ -133,7 +135,7 @@ def _simplify(trial: _Trial, now: FreeParameters, camera: int, levels: Sequence[
     """Return one camera with a simpler model for as long as that is as good: square pixels, then fewer coefficients."""
     lens = now.lenses[camera]
     below = levels[: levels.index(lens.coefficients)] if levels else ()
-    simpler = [LensModel(level, lens.square) for level in reversed(below)]
+    simpler = [replace(lens, coefficients=level) for level in reversed(below)]
     if not lens.square and len(now.lenses) > 1:
         now = _simpler_if_as_good(trial, now, _replace_lens(now, camera, replace(lens, square=True)))
     for model in simpler:
@@ -150,9 +152,9 @@ def _simpler_if_as_good(trial: _Trial, now: FreeParameters, simpler: FreeParamet
     return simpler if trial.as_good(simpler) else now
 
 
-def _same(level: tuple[str, ...], n_cameras: int, square: bool = True) -> Lenses:
+def _same(lens: LensModel, n_cameras: int) -> Lenses:
     """Return the same model for every camera."""
-    return (LensModel(level, square),) * n_cameras
+    return (lens,) * n_cameras
 
 
 def _replace_lens(freedom: FreeParameters, camera: int, lens: LensModel) -> FreeParameters:

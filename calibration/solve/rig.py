@@ -22,7 +22,7 @@ from calibration.solve.adjust import (
     shared_covariance,
     view_distances_px,
 )
-from calibration.solve.board_pose import MIN_CORNERS, refine_board_poses
+from calibration.solve.board_pose import least_corners, refine_board_poses
 from calibration.solve.checks import check_enough, check_intrinsics, check_shared, check_sides, check_views
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, formed_points, residual_px
 from calibration.solve.initial import (
@@ -35,8 +35,8 @@ from calibration.solve.initial import (
     observations,
     solve_single_camera,
 )
-from calibration.solve.lens_choice import choose_lenses
-from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedPair, DropReason, RigSolution, describe_dropped
+from calibration.solve.lens_choice import CORNERS_FOR_FORM, choose_lenses
+from calibration.solve.solution import N_INTRINSICS, BoardForm, DroppedPair, DropReason, LensKind, RigSolution, describe_dropped
 from calibration.solve.start import as_camera, weak_prior
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -46,6 +46,9 @@ from database.geometry.rotations import rotvec_from_matrix, skew
 Size = tuple[int, int]
 Progress = Callable[[str], None]
 FORM_STEPS = 10
+WIDE_FOCAL = 0.7  # of the longer side: about 70 degrees across, 80 of a fisheye; narrower lenses are no fisheyes
+FISHEYE_GAIN = 0.95  # of the pinhole's held-out error, below which the fisheye is taken
+MAX_FISHEYE_RMS_PX = 2.0  # where no pinhole fits at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +76,71 @@ def solve_rig(
     intrinsics: tuple[Camera, Camera] | None = None,
     intrinsic_sigma: Floats | None = None,
     solve_offset: bool = False,
+    lens: LensKind = "auto",
     progress: Progress = lambda message: None,
 ) -> RigSolution:
     """Solve for two cameras; the world is the left camera's frame.
 
     sizes: width and height of each camera's pictures; intrinsics: of an earlier calibration, kept fixed, or with intrinsic_sigma
     (2, 9) a first guess with these standard deviations; solve_offset: estimate by how much the right camera's timestamps are
-    late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
+    late, from views in motion with known `velocity_px_s`; lens: the model; progress: receives a message for each step.
 
     Raises CalibrationError: too few or too similar views, corners that do not fit the pictures, cameras swapped, an absurd lens.
     """
     _check_input(board, pairs, sizes, intrinsics)
+
+    def solve(fisheye: bool) -> RigSolution:
+        return _solve_pair(board, pairs, sizes, intrinsics, intrinsic_sigma, solve_offset, fisheye, progress)
+
+    return solve(False) if intrinsics is not None else _with_lens_kind(solve, lens)
+
+
+def _with_lens_kind(solve: Callable[[bool], RigSolution], kind: LensKind) -> RigSolution:
+    """Solve with one lens model; of wide lenses, or where the pinhole fails, with either, and return what fits held-out views."""
+    if kind != "auto":
+        return solve(kind == "fisheye")
+    try:
+        pinhole = solve(False)
+    except CalibrationError:
+        try:
+            fisheye = solve(True)
+        except CalibrationError:
+            fisheye = None
+        if fisheye is None or not _is_wide(fisheye.rig) or fisheye.rms_px > MAX_FISHEYE_RMS_PX:
+            raise
+        return fisheye
+    if not _is_wide(pinhole.rig):
+        return pinhole
+    try:
+        fisheye = solve(True)
+    except CalibrationError:
+        return pinhole
+    both = {**pinhole.held_out_px, **fisheye.held_out_px}
+    better = min(fisheye.held_out_px.values()) < FISHEYE_GAIN * min(pinhole.held_out_px.values())
+    return replace(fisheye if better else pinhole, held_out_px=both)
+
+
+def _is_wide(rig: Rig) -> bool:
+    """Return whether a camera sees so much that it may be a fisheye."""
+    return any(camera.focal_px < WIDE_FOCAL * max(camera.size) for camera in rig.cameras)
+
+
+def _solve_pair(
+    board: Board,
+    pairs: Sequence[ViewPair],
+    sizes: tuple[Size, Size],
+    intrinsics: tuple[Camera, Camera] | None,
+    intrinsic_sigma: Floats | None,
+    solve_offset: bool,
+    fisheye: bool,
+    progress: Progress,
+) -> RigSolution:
+    """Solve for two cameras with one of the lens models, which is not chosen where the intrinsics are known."""
     seen = observations(board, pairs, solve_offset)
     lenses = []
     for c, name in enumerate(CAMERAS):
         progress(f"solving for {title(name)} alone")
-        lenses.append(initial_lens(board, seen.of_camera(c), sizes[c], c, intrinsics, intrinsic_sigma))
+        lenses.append(initial_lens(board, seen.of_camera(c), sizes[c], c, intrinsics, intrinsic_sigma, fisheye))
     progress("solving for both cameras together")
     state, kept, dropped = initial_state(lenses, seen, pairs)
     freedom = FreeParameters(tuple(lens.lens for lens in lenses), offset=solve_offset)
@@ -108,18 +160,25 @@ def solve_rig(
     return _solution(board, sizes, CAMERAS, found, intrinsics is not None)
 
 
-def solve_camera(board: Board, views: Sequence[BoardView], size: Size, *, name: str = "left") -> RigSolution:
+def solve_camera(
+    board: Board, views: Sequence[BoardView], size: Size, *, name: str = "left", lens: LensKind = "auto"
+) -> RigSolution:
     """Solve for one camera alone: a rig of one camera, whose frame is the world. Raises CalibrationError as `solve_rig` does."""
     check_views(board, views, size, name)
     usable = [view for view in views if determines_pose(board, view)]
-    check_enough(usable, name)
+    check_enough(board, usable, name)
     pairs = tuple(ViewPair(view, None) for view in usable)
-    single = solve_single_camera(board, observations(board, pairs, False).of_camera(0), size, name)
-    freedom = FreeParameters((single.lens,), relative=False)
-    found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size), pairs))
-    found = _without_outliers(found)
-    check_intrinsics(found.fit.state.intrinsics[0], size, name, board)
-    return _solution(board, (size, size), (name, name), found, False)
+    seen = observations(board, pairs, False).of_camera(0)
+
+    def solve(fisheye: bool) -> RigSolution:
+        single = solve_single_camera(board, seen, size, name, fisheye)
+        freedom = FreeParameters((single.lens,), relative=False)
+        found = _with_chosen_lenses(_Adjustment(single.fit, freedom, weak_prior(size, fisheye), pairs))
+        found = _without_outliers(found)
+        check_intrinsics(found.fit.state.intrinsics[0], size, name, board)
+        return _solution(board, (size, size), (name, name), found, False)
+
+    return _with_lens_kind(solve, lens)
 
 
 def _check_input(
@@ -130,14 +189,15 @@ def _check_input(
         views = [view for pair in pairs if (view := pair.views[c]) is not None]
         check_views(board, views, sizes[c], name)
         if intrinsics is None:
-            check_enough([view for view in views if determines_pose(board, view)], name)
+            check_enough(board, [view for view in views if determines_pose(board, view)], name)
         elif intrinsics[c].size != tuple(sizes[c]):
             known, size = intrinsics[c].size, sizes[c]
             raise CalibrationError(
                 f"{title(name)}'s earlier calibration is for pictures of {known[0]}x{known[1]}, these are "
                 f"{size[0]}x{size[1]}: use the same mode of the camera or calibrate the lens again"
             )
-    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= MIN_CORNERS]
+    least = least_corners(len(board))
+    seen = [(p.left, p.right) for p in pairs if p.left is not None and p.right is not None and p.n_shared >= least]
     check_shared(sum(determines_pose(board, left) and determines_pose(board, right) for left, right in seen))
 
 
@@ -203,7 +263,7 @@ def _solution(
         dropped=found.dropped,
         offset_s=state.offset_s if freedom.offset else float("nan"),
         offset_sigma_s=uncertainty.offset_sigma_s,
-        form=board_form(fit, freedom, found.prior),
+        form=board_form(fit, freedom, found.prior) if len(board) >= CORNERS_FOR_FORM else None,
         board_form=state.form if freedom.form else np.zeros(N_FORM),
         weight=weight,
     )

@@ -210,7 +210,7 @@ def _without_poor(pairs: Sequence[ViewPair], still_only: bool, n_views: int) -> 
     """Leave out views with too few corners, blurred ones and, where enough remain, moving ones."""
     blurs = [view.blur_px for pair in pairs for view in pair.views if view is not None and np.isfinite(view.blur_px)]
     limit_px = max(BLUR_PX, BLUR_TIMES * float(np.median(blurs))) if blurs else np.inf
-    few = _mask(pairs, lambda view: view.n_seen < MIN_CORNERS)
+    few = _mask(pairs, lambda view: view.n_seen < min(MIN_CORNERS, len(view.corners_px)))
     blurred = _mask(pairs, lambda view: view.blur_px > limit_px) & ~few
     moving = _mask(pairs, lambda view: still_only and view.moved_px > MOVED_PX) & ~few & ~blurred
     if np.count_nonzero(~(few | blurred | moving)) < n_views // 2:

@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,14 @@ from calibration.camera import Rig
 from config.arrays import Bools, Floats
 
 INTRINSICS = ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3")
+FISHEYE_INTRINSICS = ("fx", "fy", "cx", "cy", "k1", "k2", "k3", "k4")
 N_INTRINSICS = len(INTRINSICS)
+LensKind = Literal["auto", "pinhole", "fisheye"]  # auto: the model that fits held-out views better
+
+
+def intrinsic_names(fisheye: bool) -> tuple[str, ...]:
+    """Return the names of a lens model's parameters in their order."""
+    return FISHEYE_INTRINSICS if fisheye else INTRINSICS
 
 
 class DropReason(enum.Enum):
@@ -105,12 +113,14 @@ class RigSolution:
 class LensModel:
     """A lens model.
 
-    coefficients: names of the free distortion coefficients; square: pixels are square, fx = fy; fixed: nothing is free.
+    coefficients: names of the free distortion coefficients; square: pixels are square, fx = fy; fixed: nothing is free; fisheye:
+    the coefficients are those of the fisheye model.
     """
 
     coefficients: tuple[str, ...] = ()
     square: bool = True
     fixed: bool = False
+    fisheye: bool = False
 
     @property
     def directions(self) -> Floats:
@@ -119,7 +129,8 @@ class LensModel:
             return np.zeros((N_INTRINSICS, 0))
         eye = np.eye(N_INTRINSICS)
         focal = [eye[0] + eye[1]] if self.square else [eye[0], eye[1]]
-        rest = [eye[INTRINSICS.index(name)] for name in ("cx", "cy", *self.coefficients)]
+        names = intrinsic_names(self.fisheye)
+        rest = [eye[names.index(name)] for name in ("cx", "cy", *self.coefficients)]
         return np.stack([*focal, *rest], axis=1)
 
     @property
@@ -130,8 +141,11 @@ class LensModel:
     @property
     def name(self) -> str:
         """What is free, such as `k1 k2, fx = fy`."""
-        return ("held" if self.fixed else " ".join(self.coefficients) or "no distortion") + (", fx = fy" if self.square else "")
+        kind = "fisheye " if self.fisheye and not self.fixed else ""
+        free = "held" if self.fixed else " ".join(self.coefficients) or "no distortion"
+        return kind + free + (", fx = fy" if self.square else "")
 
 
 LEVELS: tuple[tuple[str, ...], ...] = ((), ("k1",), ("k1", "k2"), ("k1", "k2", "p1", "p2"), ("k1", "k2", "p1", "p2", "k3"))
+FISHEYE_LEVELS: tuple[tuple[str, ...], ...] = ((), ("k1",), ("k1", "k2"), ("k1", "k2", "k3"), ("k1", "k2", "k3", "k4"))
 FIXED = LensModel(fixed=True, square=False)

@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.camera import Camera
+from calibration.camera import FISHEYE, Camera
 from calibration.solve.adjust import IntrinsicsPrior, adjust
-from calibration.solve.board_pose import MIN_CORNERS, candidate_poses, homography, view_costs
+from calibration.solve.board_pose import candidate_poses, homography, least_corners, view_costs
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, subset
-from calibration.solve.solution import LensModel
+from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
 from database.geometry.rotations import geodesic_rad
 
-FOCALS, N_FOCALS = (0.4, 6.0), 10  # of the longer side: the range tried where the closed form fails
+FOCALS, FISHEYE_FOCALS, N_FOCALS = (0.4, 6.0), (0.25, 1.2), 10  # of the longer side: the range tried where the closed form fails
 GOOD_START_PX = 1.0  # error up to which a start is good
 START_STEPS = 12
 CENTRE_SIGMA = 0.1  # of the longer side: standard deviation of the principal point from the middle of the picture
 K_SIGMA = (1.0, 3.0, 0.02, 0.02, 10.0)  # k1, k2, p1, p2, k3: weak, for what the views do not determine
+FISHEYE_SIGMA = (0.3, 0.3, 0.3, 0.3, 1.0)  # k1, k2, k3, k4: of lenses made for that projection
 AGREE_RAD, AGREE_SHARE = 0.05, 0.05  # views agree on the relative pose within: rotation, and share of the board's distance
 
 
@@ -33,23 +34,25 @@ class PoseCandidates:
 
 
 def as_camera(name: str, size: tuple[int, int], intrinsics: Floats, rotation: Floats, translation: Floats) -> Camera:
-    """Return nine intrinsics and a pose as a Camera."""
+    """Return intrinsics, (10,), and a pose as a Camera."""
     fx, fy, cx, cy = intrinsics[:4]
     matrix = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
-    return Camera(name, size, matrix, intrinsics[4:].copy(), rotation.copy(), translation.copy())
+    fisheye = bool(intrinsics[FISHEYE])
+    lens = intrinsics[4 : 8 if fisheye else 9].copy()
+    return Camera(name, size, matrix, lens, rotation.copy(), translation.copy(), fisheye)
 
 
-def weak_prior(size: tuple[int, int]) -> IntrinsicsPrior:
+def weak_prior(size: tuple[int, int], fisheye: bool = False) -> IntrinsicsPrior:
     """Return what is known of any camera's lens: its axis goes roughly through the middle of the picture."""
-    mean, weight = np.zeros((1, 9)), np.zeros((1, 9))
+    mean, weight = np.zeros((1, N_INTRINSICS)), np.zeros((1, N_INTRINSICS))
     mean[0, 2:4] = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
     weight[0, 2:4] = (CENTRE_SIGMA * max(size)) ** -2
-    weight[0, 4:] = np.array(K_SIGMA) ** -2.0
+    weight[0, 4:] = np.array(FISHEYE_SIGMA if fisheye else K_SIGMA) ** -2.0
     return IntrinsicsPrior(mean, weight)
 
 
 def undistort_pixels(intrinsics: Floats, px: Floats) -> Floats:
-    """Return undistorted, normalised image points: (9,), (..., 2) [px] -> (..., 2)."""
+    """Return undistorted, normalised image points: (10,), (..., 2) [px] -> (..., 2)."""
     return as_camera("", (2, 2), intrinsics, np.eye(3), np.zeros(3)).undistort(px)
 
 
@@ -58,7 +61,7 @@ def closed_form_focal(points_m: Floats, px: Floats, weight: Floats, size: tuple[
     centre, scale = np.array([0.5 * (size[0] - 1), 0.5 * (size[1] - 1)]), float(max(size))
     coefficient, constant = [], []
     for corners, w in zip(px, weight, strict=True):
-        if (w > 0).sum() < MIN_CORNERS:
+        if (w > 0).sum() < least_corners(len(w)):
             continue
         h1, h2, _ = homography(points_m[:, :2], (corners - centre) / scale, w).T
         norm = np.linalg.norm(h1[:2]) * np.linalg.norm(h2[:2])
@@ -78,13 +81,14 @@ def initial_camera(seen: CornerObservations, size: tuple[int, int], lens: LensMo
     """Find a camera's intrinsics and the board poses without prior knowledge: seen is of one camera, views it sees, weight 1.
 
     The closed form's focal length is tried first. Where noise spoils it (small boards, far away), or it leads to a bad fit, a
-    range of focal lengths is tried, and those at which the poses fit best are adjusted.
+    range of focal lengths is tried, and those at which the poses fit best are adjusted; of fisheyes always.
     """
-    closed = closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
+    closed = float("nan") if lens.fisheye else closed_form_focal(seen.points_m, seen.px[0], seen.weight[0], size)
     tried = [_from_focal(closed, seen, size, lens)] if 0.3 * max(size) < closed < 10.0 * max(size) else []
     if not tried or tried[0][0] > GOOD_START_PX**2 * seen.px.shape[2]:
-        focals = np.geomspace(*FOCALS, N_FOCALS) * max(size)
-        costs = [float(np.median(pose_candidates(_pinhole(f, size), seen).costs[: seen.n_views])) for f in focals]
+        focals = np.geomspace(*(FISHEYE_FOCALS if lens.fisheye else FOCALS), N_FOCALS) * max(size)
+        plain = [_undistorted(f, size, lens.fisheye) for f in focals]
+        costs = [float(np.median(pose_candidates(each, seen).costs[: seen.n_views])) for each in plain]
         tried += [_from_focal(float(focals[i]), seen, size, lens) for i in np.argsort(costs)[:2]]
     return min(tried, key=lambda start: start[0])[1]
 
@@ -93,17 +97,19 @@ def _from_focal(
     focal_px: float, seen: CornerObservations, size: tuple[int, int], lens: LensModel
 ) -> tuple[float, PoseCandidates]:
     """Adjust from a focal length, first without distortion, with new candidate poses each time; return the typical cost too."""
-    prior, views, now = weak_prior(size), np.arange(seen.n_views), pose_candidates(_pinhole(focal_px, size), seen)
-    for model in (LensModel(), lens):
+    prior, views = weak_prior(size, lens.fisheye), np.arange(seen.n_views)
+    now = pose_candidates(_undistorted(focal_px, size, lens.fisheye), seen)
+    for model in (LensModel(fisheye=lens.fisheye), lens):
         state = subset(now.state, views)
         fit = adjust(state, cap_weights(state, seen), FreeParameters((model,), relative=False), prior, START_STEPS)
         now = pose_candidates(fit.state.intrinsics[0], seen)
     return float(np.median(now.costs[: seen.n_views])), now
 
 
-def _pinhole(focal_px: float, size: tuple[int, int]) -> Floats:
-    """Return the nine intrinsics of a camera without distortion whose axis goes through the middle of the picture."""
-    return np.array([focal_px, focal_px, 0.5 * (size[0] - 1), 0.5 * (size[1] - 1), 0.0, 0.0, 0.0, 0.0, 0.0])
+def _undistorted(focal_px: float, size: tuple[int, int], fisheye: bool) -> Floats:
+    """Return the intrinsics of a camera without coefficients whose axis goes through the middle of the picture, (10,)."""
+    centre = 0.5 * (size[0] - 1), 0.5 * (size[1] - 1)
+    return np.array([focal_px, focal_px, *centre, 0.0, 0.0, 0.0, 0.0, 0.0, float(fisheye)])
 
 
 def cap_weights(state: BundleState, seen: CornerObservations) -> CornerObservations:

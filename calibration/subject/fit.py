@@ -148,9 +148,10 @@ def _take(space: SkeletonSpace, markers: MarkerSet, tpose: TPose, standing: Floa
     """Lay the mean body on the torso's markers and expect a T-pose of it."""
     torso = tpose.valid & markers.torso
     if int(torso.sum()) < 3:
-        missing = ", ".join(n for n, ok in zip(markers.names, tpose.valid, strict=True) if not ok)
+        missing = ", ".join(n for n, on, ok in zip(markers.names, markers.torso, tpose.valid, strict=True) if on and not ok)
         raise CalibrationError(
-            f"fewer than 3 torso markers are seen in the T-pose (missing: {missing}); check light and thresholds"
+            f"{int(torso.sum())} of {int(markers.torso.sum())} torso markers were seen at rest by both cameras (not {missing}), "
+            "and 3 are needed to place the body: choose seconds in which the performer faces both cameras and stands"
         )
     expected = np.zeros((N_JOINTS, 3)) if standing is None else standing.copy()
     rest = space.skeleton(np.zeros(space.n_parameters)).rest_positions_m()

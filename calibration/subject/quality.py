@@ -81,8 +81,8 @@ def length_lines(fit: SubjectFit) -> list[str]:
     found = lengths_of(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
-    lines = [f"measured: {told}"] if told else []
-    return [*lines, f"not measured, from people of that size: {guessed}"] if guessed else lines
+    lines = [f"bones measured (+- standard deviation): {told}"] if told else []
+    return [*lines, f"bones not measured, from people of that size: {guessed}"] if guessed else lines
 
 
 def marker_lines(fit: SubjectFit) -> list[str]:
@@ -91,8 +91,8 @@ def marker_lines(fit: SubjectFit) -> list[str]:
     moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
     lines = []
     for m, marker in enumerate(subject.markers.names):
-        seen = f"{moved[m]:4.0f} mm from nominal, scatter {subject.residual_mm[m]:.1f} mm"
-        lines.append(f"  {marker:<16} {seen if fit.seen[m] else 'not seen: nominal place kept'}")
+        seen = f"{moved[m]:4.0f} mm from its place in the set, held still to {subject.residual_mm[m]:.1f} mm"
+        lines.append(f"  {marker:<16} {seen if fit.seen[m] else 'not seen: its place in the set is kept'}")
     return lines
 
 
@@ -107,6 +107,7 @@ def arm_slopes_deg(fit: SubjectFit, take: int = 0) -> Floats:
 
 
 SCATTER_MM = (8.0, 30.0)  # poor, fail
+LEVER_M = 0.2  # from the joint: markers farther away count by so much less
 SLOPE_DEG = (20.0, 40.0)
 OFF_SIGMAS, OFF_M = 3.5, 0.07
 BEYOND = (0.07, 0.14)  # in logarithms of size, beyond the smallest and the largest of the database
@@ -169,7 +170,7 @@ def _markers(fit: SubjectFit) -> list[Finding]:
     findings = [Finding(Grade.PASS, f"all {len(names)} markers seen")]
     if missing:
         text = f"{len(missing)} of {len(names)} markers not seen: {', '.join(missing)}"
-        findings = [Finding(Grade.POOR, text, "their nominal places are kept; repeat with every marker in both views")]
+        findings = [Finding(Grade.POOR, text, "their places in the set are kept; repeat with every marker in both views")]
     moved_m = np.where(fit.seen, np.linalg.norm(fit.subject.offset_m - worn.offset_m, axis=1), 0.0)
     worst = int(np.argmax(moved_m / worn.sigma_m))
     if moved_m[worst] > max(OFF_SIGMAS * worn.sigma_m[worst], OFF_M):
@@ -186,8 +187,10 @@ def _steadiness(fit: SubjectFit, tposes: Sequence[TPose]) -> list[Finding]:
     # What the cameras let expect: a T-pose's covariance is half of a single frame's.
     noise = np.mean([2e6 * np.trace(t.covariance_m2, axis1=1, axis2=2) * t.valid for t in tposes], axis=0)
     moved = np.sqrt(np.maximum(scatter**2 - 0.8 * noise, 0.0))
-    m = int(np.argmax(moved)) if moved.any() else int(np.argmax(scatter))
-    grade = graded(float(moved[m]), SCATTER_MM)
+    # A marker on a prop swings far when the hand that holds it turns a little.
+    swung = moved * LEVER_M / np.maximum(np.linalg.norm(fit.subject.offset_m, axis=1), LEVER_M)
+    m = int(np.argmax(swung)) if moved.any() else int(np.argmax(scatter))
+    grade = graded(float(swung[m]), SCATTER_MM)
     text = f"markers held still to {np.median(scatter[fit.seen]):.1f} mm, {fit.subject.markers.names[m]} to {scatter[m]:.1f} mm"
     fix = "stand still for the time given, or give less time"
     findings = [Finding(grade, text, fix if grade else "")]

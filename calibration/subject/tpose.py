@@ -25,7 +25,24 @@ from database.geometry.rigid import rigid_fit
 from database.geometry.skeleton import Skeleton
 
 SLOPES_DEG = (-75.0, -50.0, -30.0, 30.0, 60.0)  # of both arms; T-poses are found up to about 15 degrees off level
-START_SLOPES_DEG = {"t": 0.0, "a": -40.0, "stand": -75.0}  # of both arms
+
+
+@dataclass(frozen=True, slots=True)
+class StartingPosture:
+    """How somebody stands whose markers are labelled. slope_deg: of both arms; name, arms: in a sentence."""
+
+    slope_deg: float
+    name: str
+    arms: str
+
+
+POSTURES = {
+    "t": StartingPosture(0.0, "T-pose", " with level arms"),
+    "a": StartingPosture(-40.0, "A-pose", " with both arms obliquely down"),
+    "stand": StartingPosture(-75.0, "standing pose", " with hanging arms"),
+}
+ANY_POSTURE = StartingPosture(0.0, "T-pose, A-pose or standing pose", " still")
+NO_ARMS = StartingPosture(0.0, "standing performer", " still")
 CLEARLY = 0.8  # of the cost of level arms, for others to be taken
 StartPose = Literal["t", "a", "stand"]
 EXPLAINED_M = 0.10
@@ -55,15 +72,17 @@ def tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tu
     return place(vectors, markers.offset_m, markers.joint, rotvec, np.zeros(3)).marker_m
 
 
-def why_no_tpose(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float) -> str:
+def why_no_tpose(
+    points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
+) -> str:
     """Say what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
 
-    cost_m: how badly the best T-pose fits them [m].
+    cost_m: how badly the best T-pose fits them [m]; others_tried: the other postures were, too.
     """
     if len(points) < max(4, len(markers) - 3):
         return ""
     best, words = min(cost_m * BETTER, EXPLAINED_M), ""
-    for guess in _guesses(points, markers, skeletons):
+    for guess in _guesses(points, markers, skeletons, others_tried):
         found = place_constellation(
             points * guess.shrink, guess.model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M
         )
@@ -72,15 +91,15 @@ def why_no_tpose(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleto
     return words
 
 
-def _guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton]) -> Iterator[_Guess]:
+def _guesses(points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], others_tried: bool) -> Iterator[_Guess]:
     """List what is tried: arms that slope, one arm that hangs, a world of the wrong size."""
     lift = "hold both arms level, and give only the time in which they are"
-    for slope in SLOPES_DEG:
+    for slope in SLOPES_DEG if has_arms(markers) else ():
         way = "below" if slope < 0 else "above"
-        yield _Guess(
-            tpose_model(markers, skeletons, (slope, slope)), 1.0, f"the arms point {abs(slope):.0f} degrees {way} level", lift
-        )
-    for side, slopes in (("left", (-75.0, 0.0)), ("right", (0.0, -75.0))):
+        fix = f"{lift}; or say --pose {'stand' if slope < -60.0 else 'a'}" if slope < 0 and not others_tried else lift
+        words = f"the arms point {abs(slope):.0f} degrees {way} level"
+        yield _Guess(tpose_model(markers, skeletons, (slope, slope)), 1.0, words, fix)
+    for side, slopes in (("left", (-75.0, 0.0)), ("right", (0.0, -75.0))) if has_arms(markers) else ():
         yield _Guess(tpose_model(markers, skeletons, slopes), 1.0, f"the {side} arm hangs down", lift)
     level = tpose_model(markers, skeletons)
     by_spread = _spread(points) / _spread(level)
@@ -127,24 +146,27 @@ def label_tpose(
     markers: MarkerSet,
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None = None,
-    slope_deg: float = 0.0,
+    posture: StartingPosture = POSTURES["t"],
 ) -> ConstellationPlacement:
     """Label the points of one frame, (P, 3) [m].
 
     viewpoint_m: middle of the cameras, (3,): of placements that fit alike the one facing them is taken; None if unknown;
-    slope_deg: of both arms. Raises CalibrationError: no placement fits, with what was expected and seen.
+    posture: in which somebody stands. Raises CalibrationError: no placement fits, with what was expected and seen.
     """
-    model = tpose_model(markers, skeletons, (slope_deg, slope_deg))
+    model = tpose_model(markers, skeletons, (posture.slope_deg, posture.slope_deg))
     found = place_constellation(points, model, preferred=markers.torso, scale_range=SCALES, slack_m=SLACK_M, gate_m=GATE_M)
     needed = max(3, len(markers) - 3)
     good = [p for p in found if (p.point_of_marker >= 0).sum() >= min(needed, len(points))]
     best = min(good, key=lambda p: p.cost_m * _averted(p, viewpoint_m), default=None)
     if len(points) < needed or best is None or best.cost_m > MAX_COST_M - LEFT_OVER_M * _left_over(best, len(points)):
         fit = f"the best fit is {best.cost_m * 100:.0f} cm off" if best is not None else "none fits"
-        why = why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M) if slope_deg == 0.0 else ""
-        arms = " with level arms" if has_arms(markers) else ""
-        advice = why or f"choose seconds in which the performer stands{arms} and every marker in both views"
-        raise CalibrationError(f"no T-pose found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}")
+        why = (
+            why_no_tpose(points, markers, skeletons, best.cost_m if best is not None else GATE_M) if not posture.slope_deg else ""
+        )
+        advice = why or f"choose seconds in which the performer stands{posture.arms}, every marker in both views"
+        raise CalibrationError(
+            f"no {posture.name} found: {len(points)} points seen for {len(markers)} markers and {fit}; {advice}"
+        )
     return best
 
 
@@ -183,14 +205,16 @@ def average_tpose(
     side if no T-pose of all fits and no more points are seen; pose: how the arms are held; None: level, or as they fit best.
     Raises CalibrationError: too few frames, or no such pose in them.
     """
+    if not has_arms(markers):
+        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, NO_ARMS)[0]
     if pose is not None:
-        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, START_SLOPES_DEG[pose])[0]
+        return _average_pose(frames, markers, skeletons, viewpoint_m, worn, POSTURES[pose])[0]
     others = []
-    for slope_deg in (START_SLOPES_DEG["a"], START_SLOPES_DEG["stand"]) if has_arms(markers) else ():
+    for posture in (POSTURES["a"], POSTURES["stand"]):
         with suppress(CalibrationError):
-            others.append(_average_pose(frames, markers, skeletons, viewpoint_m, worn, slope_deg))
+            others.append(_average_pose(frames, markers, skeletons, viewpoint_m, worn, posture))
     try:
-        level, cost_m = _average_pose(frames, markers, skeletons, viewpoint_m, worn, 0.0)
+        level, cost_m = _average_pose(frames, markers, skeletons, viewpoint_m, worn, ANY_POSTURE)
     except CalibrationError:
         if not others:
             raise
@@ -205,20 +229,20 @@ def _average_pose(
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None,
     worn: Worn | None,
-    slope_deg: float,
+    posture: StartingPosture,
 ) -> tuple[TPose, float]:
-    """Do so with arms of a slope; also how badly the pose fits [m]."""
+    """Do so in one posture; also how badly it fits [m]."""
     if worn is not None:
-        return _average_part(frames, markers, skeletons, viewpoint_m, worn, slope_deg)
+        return _average_part(frames, markers, skeletons, viewpoint_m, worn, posture)
     try:
-        return _average_part(frames, markers, skeletons, viewpoint_m, "all", slope_deg)
+        return _average_part(frames, markers, skeletons, viewpoint_m, "all", posture)
     except CalibrationError:
         typical = float(np.median([len(points) for points, _ in frames])) if frames else 0.0
         found = []
         for part in PARTS:
             if typical <= len(worn_part(markers, part)) + 1 <= len(markers):
                 with suppress(CalibrationError):
-                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part, slope_deg))
+                    found.append(_average_part(frames, markers, skeletons, viewpoint_m, part, posture))
         if not found:
             raise
         return min(found, key=lambda result: result[1])
@@ -230,16 +254,16 @@ def _average_part(
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None,
     worn: Worn,
-    slope_deg: float,
+    posture: StartingPosture,
 ) -> tuple[TPose, float]:
     """Do so for one side's markers; the T-pose of the whole set and how badly it fits [m]."""
     chosen = worn_part(markers, worn)
-    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m, slope_deg)
+    tpose, cost_m = _average_worn(frames, part_of(markers, chosen), skeletons, viewpoint_m, posture)
     n = len(markers)
     point, covariance, scatter, valid = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n, bool)
     point[chosen], covariance[chosen] = tpose.point_m, tpose.covariance_m2
     scatter[chosen], valid[chosen] = tpose.scatter_m, tpose.valid
-    whole = replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter, slope_deg=slope_deg)
+    whole = replace(tpose, point_m=point, valid=valid, covariance_m2=covariance, scatter_m=scatter, slope_deg=posture.slope_deg)
     return whole, cost_m
 
 
@@ -248,19 +272,20 @@ def _average_worn(
     markers: MarkerSet,
     skeletons: Sequence[Skeleton],
     viewpoint_m: Floats | None,
-    slope_deg: float,
+    posture: StartingPosture,
 ) -> tuple[TPose, float]:
     """Label and average the markers of a set all of which are worn; also how badly the T-pose fits [m]."""
     usable = [frame for frame in frames if len(frame[0]) >= 3]
     if len(usable) < MIN_FRAMES:
         raise CalibrationError(
-            f"no T-pose found: only {len(usable)} frames with markers in both views in the given time, "
+            f"no {posture.name} found: only {len(usable)} frames with markers in both views in the given time, "
             f"at least {MIN_FRAMES} are needed"
         )
     counts = np.array([len(points) for points, _ in usable])
     typical = int(np.median(counts))
     first = int(np.argmin(np.abs(counts - max(typical, min(len(markers), counts.max())))))
-    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m, slope_deg=slope_deg)
+    label = partial(label_tpose, markers=markers, skeletons=skeletons, viewpoint_m=viewpoint_m, posture=posture)
+    slope_deg = posture.slope_deg
     placement, model = label(usable[first][0]), tpose_model(markers, skeletons, (slope_deg, slope_deg))
     taken = placement.point_of_marker
     place = np.where(
@@ -274,7 +299,7 @@ def _average_worn(
     held = int((np.isfinite(stack[..., 0]).mean(axis=0) >= 0.2).sum())
     if held < max(3, len(markers) - 3):
         raise CalibrationError(
-            f"no T-pose found: only {held} of {len(markers)} markers hold still in the given time; "
+            f"no {posture.name} found: only {held} of {len(markers)} markers hold still in the given time; "
             "choose seconds in which the performer stands"
         )
     return _averaged(_without_sway(stack), variance, markers), placement.cost_m * _averted(placement, viewpoint_m)

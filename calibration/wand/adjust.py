@@ -27,7 +27,7 @@ MAX_STEPS = 40
 class WandState:
     """Everything that the adjustment may move.
 
-    intrinsics: (2, 9); rotation, translation: left to right camera, |translation| = 1; points: (F, K, 3) in the left camera's
+    intrinsics: (2, 10); rotation, translation: left to right camera, |translation| = 1; points: (F, K, 3) in the left camera's
     frame, in baselines; length: of the wand, in baselines; delta_s: what is left of the offset; log_focal: by which the focal
     lengths have grown since the start, (2,).
     """

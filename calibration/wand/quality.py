@@ -173,7 +173,7 @@ def _depth(s: WandSolution) -> Finding:
     grade = Grade.PASS if depth_mm <= DEPTH_MM else Grade.POOR
     return Finding(
         grade,
-        f"at {distance_m:.1f} m, 0.2 px is {depth_mm:.0f} mm in depth",
+        f"at {distance_m:.1f} m a marker found to 0.2 px is known to {depth_mm:.0f} mm in depth",
         "" if grade is Grade.PASS else "move the cameras apart",
     )
 

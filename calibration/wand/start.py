@@ -6,7 +6,7 @@ With y = (x/z, y/z, 1) of either camera, y_right' E y_left = 0; five points sett
 poses explain all: several are sought, and the adjustment tells which is right.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -217,4 +217,4 @@ def with_intrinsics(camera: Camera, row: Floats) -> Camera:
     """Return a camera with other focal lengths."""
     matrix = camera.matrix.copy()
     matrix[0, 0], matrix[1, 1] = row[0], row[1]
-    return Camera(camera.name, camera.size, matrix, camera.distortions.copy(), camera.rotation.copy(), camera.translation.copy())
+    return replace(camera, matrix=matrix)

@@ -1,7 +1,7 @@
 """A recording: one source or two and their timestamps, read as pairs of blobs through the detectors of live capture."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,9 @@ from capture.background.statistics import Background, images_between, learn_back
 from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
 from capture.packets import Blobs, Frame, PairedBlobs, monocular_pair
+from capture.recording.polled import polled_times
 from capture.recording.session import in_order, is_session, session_videos
+from capture.sources.health import same_image
 from capture.sources.source import Source, Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from capture.timing.synchronise import Synchroniser
@@ -32,7 +34,8 @@ class RecordingSpec:
 
     left, right: video files or folders of images, right None for one camera; or left the folder of a session, right None;
     timestamps: CSV, or None to count frames; fps: overrides the videos' own; background_s: seconds without the performer, or None
-    to estimate the background from the recording itself; column: of the timestamps, for one camera of two.
+    to estimate the background from the recording itself; column: of the timestamps, for one camera of two; frame_times: in place
+    of timestamps, those of either camera's own frames, (N,) each [s].
     """
 
     left: str
@@ -41,12 +44,15 @@ class RecordingSpec:
     fps: float | None = None
     background_s: tuple[float, float] | None = None
     column: int = 0
+    frame_times: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
 
 class CaptureRecording:
     """The cameras of a recording, opened and checked, with a background learned for each.
 
-    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown.
+    sizes: width and height of the images of each [px]; fps: frames a second; n_frames: None where unknown; n_repeated: how many
+    pictures of each were the one before once more, when its pairs were last read; polled: the cameras were read in turn, and the
+    times of their pictures come from that.
     """
 
     def __init__(
@@ -65,13 +71,33 @@ class CaptureRecording:
         first = self._open()
         for source in first:
             source.close()
-        if self._session is None:
+        if self._session is None and spec.frame_times is None:
             _check_alike(first, self._stamps)
-        self._own_times = any(source.stamp is Stamp.CONTAINER for source in first)
+        for source, times in zip(first, spec.frame_times or (), strict=False):
+            _check_times(source, times)
+        self._own_times = spec.frame_times is not None or any(source.stamp is Stamp.CONTAINER for source in first)
+        self.polled = self._take_polled_times(first)
         self.sizes = tuple(source.size for source in first)
         self.fps = first[0].fps
         self.n_frames = first[0].n_frames if self._stamps is None else len(self._stamps)
         self.backgrounds: tuple[Background, ...] | None = None
+        self.n_repeated = [0] * len(first)
+
+    def _take_polled_times(self, sources: tuple[Source, ...]) -> bool:
+        """Replace stamps that both cameras share by times of their own, where the videos say that they were polled."""
+        n, stamps, right = sources[0].n_frames, self._stamps, self.spec.right
+        if (
+            self._session is not None
+            or self._own_times
+            or right is None
+            or n is None
+            or (stamps is not None and stamps.ndim == 2)
+        ):
+            return False
+        shared = np.arange(n) / sources[0].fps if stamps is None else stamps
+        times = polled_times(shared, (Path(self.spec.left), Path(right)))
+        self._stamps = stamps if times is None else times
+        return times is not None
 
     def _open(self) -> tuple[Source, ...]:
         """Open the sources at their first frame."""
@@ -79,7 +105,7 @@ class CaptureRecording:
             return session_videos(self._session)
         names = [name for name in (self.spec.left, self.spec.right) if name is not None]
         stamps = self._stamps
-        columns = [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
+        columns = self.spec.frame_times or [stamps if stamps is None or stamps.ndim == 1 else stamps[:, c] for c in range(2)]
         first = self.spec.column if len(names) == 1 else 0
         return tuple(open_source(name, c, self.spec.fps, columns[first + c]) for c, name in enumerate(names))
 
@@ -154,14 +180,25 @@ class CaptureRecording:
         detectors = self._detectors()
         synchroniser = synchroniser or self.synchroniser(AS_STAMPED)
         own_times = self._session is not None or self._own_times or (self._stamps is not None and self._stamps.ndim == 2)
+        before: list[Frame | None] = [None] * len(detectors)
+        repeated = [False] * len(detectors)
+        self.n_repeated = [0] * len(detectors)
         t0 = clock()
         for frames in self.frames():
             t1 = clock()
             # A session's frames come one by one, as they were taken.
             blobs = [detector.step(frame) for detector, frame in zip(detectors, frames, strict=True) if frame is not None]
             t2 = clock()
+            for camera, frame in enumerate(frames):
+                if frame is not None:
+                    last = before[camera]
+                    repeated[camera] = last is not None and same_image(frame, last)
+                    self.n_repeated[camera] += repeated[camera]
+                    before[camera] = frame
             for frame, seen in zip([frame for frame in frames if frame is not None], blobs, strict=True):
                 watch(frame, seen)
+            if not all(repeated):  # where no picture changes, nothing moves
+                blobs = [one for one in blobs if not repeated[one.camera]]
             pairs = [monocular_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
@@ -197,6 +234,14 @@ def _check_alike(sources: tuple[Source, ...], stamps: Floats | None) -> None:
         raise SourceError(
             f"{len(stamps)} time stamps for {counts[0]} frames of {left.name}; "
             "they must be as many: do the stamps belong to these videos?"
+        )
+
+
+def _check_times(source: Source, times: Floats) -> None:
+    """Raise SourceError unless a source has as many frames as times."""
+    if source.n_frames is not None and abs(source.n_frames - len(times)) > 2:
+        raise SourceError(
+            f"{source.name}: {source.n_frames} frames, and {len(times)} times of them; do the times belong to this video?"
         )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from capture.packets import Frame
 from capture.rate import frame_period_s
-from capture.sources.timestamps import uneven_times
+from capture.sources.timestamps import is_even, presentation_times
 from config.arrays import Floats
 from config.errors import SourceError
 
@@ -150,9 +150,13 @@ class VideoFile:
         self.n_frames = announced if 0 < announced < 1 << 31 else None
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
-        own = uneven_times(path, self.fps) if fps is None and seconds is None else None
+        own = presentation_times(path)
         if own is not None:
-            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own), own
+            self.n_frames = own.n_announced  # OpenCV may have it from the rate, or with frames that are not shown
+        if own is not None and fps is None and seconds is None and not is_even(own, self.fps):
+            self.stamp, self.fps, seconds = Stamp.CONTAINER, 1.0 / frame_period_s(own.seconds), own.seconds
+        elif seconds is not None and len(seconds) > 1:
+            self.fps = 1.0 / frame_period_s(seconds)
         self._times = _FrameTimes(self.fps, seconds)
 
     def read(self) -> Frame | None:
@@ -204,7 +208,7 @@ class ImageFolder:
         if first is None:
             raise SourceError(f"{self._files[0]}: cannot be decoded as an image; remove it or record again")
         self.size = (first.shape[1], first.shape[0])
-        self.fps = fps or DEFAULT_FPS
+        self.fps = fps or (1.0 / frame_period_s(seconds) if seconds is not None and len(seconds) > 1 else DEFAULT_FPS)
         self.n_frames: int | None = len(self._files)
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()

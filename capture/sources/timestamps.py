@@ -7,17 +7,22 @@ last line. Of other videos: one a pair (`frame,seconds`) or one a camera (`frame
 
 import contextlib
 import csv
+import logging
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import savgol_filter
 
 from config.arrays import Floats
 from config.errors import SourceError, reason
 from config.settings import CAMERAS
+
+log = logging.getLogger(__name__)
 
 HEADER = "index,t_capture_ns,t_read_ns,stamp"
 MAX_DIGITS = 18  # fewer than 64 bits hold
@@ -25,7 +30,10 @@ ONE, TWO = ["frame", "seconds"], ["frame", "left_seconds", "right_seconds"]
 TIMED_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".3gp", ".ts", ".mts"})
 MAX_UNEVEN = 0.25  # periods by which a frame may be off the rate of its video
 MAX_REPEATS = 3  # of one stamp by a coarse clock
-MAX_STEP_S = 1e5  # between two frames: more are no seconds
+COARSE = 0.05  # of all stamps are repeated: the clock is coarser than the frames
+MAX_TICKS = 2.5  # of a coarse clock, from one stamp to the next: more is a gap
+WINDOW = 31  # stamps
+UNITS_S = {1.0: ("seconds", 1.0), 1e3: ("milliseconds", 1e-3), 1e6: ("microseconds", 1e-6), 1e9: ("nanoseconds", 1e-9)}
 MAX_MORE_FRAMES = 2  # of one camera than of the other
 
 
@@ -62,11 +70,16 @@ class StampWriter:
             self._raw.close()
 
 
-def presentation_times(file: Path) -> Floats | None:
-    """Return the time of every frame that a video itself holds, (N,) [s] from 0 on, increasing; None where it holds none.
+@dataclass(frozen=True, slots=True)
+class ContainerTimes:
+    """The times that a video itself holds. seconds: of every frame, (N,) [s] from 0 on, increasing; n_announced: frames."""
 
-    They are read from its packets; nothing is decoded.
-    """
+    seconds: Floats
+    n_announced: int
+
+
+def presentation_times(file: Path) -> ContainerTimes | None:
+    """Return the times that a video itself holds; None where it holds none. Its packets are read, nothing is decoded."""
     if file.suffix.lower() not in TIMED_SUFFIXES:
         return None
     with contextlib.suppress(OSError):
@@ -76,30 +89,32 @@ def presentation_times(file: Path) -> Floats | None:
 
 
 @lru_cache(maxsize=8)
-def _packet_times(file: Path, changed_ns: int, size: int) -> Floats | None:
+def _packet_times(file: Path, changed_ns: int, size: int) -> ContainerTimes | None:
     """Read the times; changed_ns, size: of the file, so that another of the same name is read anew."""
     import av
 
     try:
-        with av.open(str(file)) as container:
+        with av.open(str(file.absolute())) as container:  # a colon in a mere name would be of a protocol
             stream = container.streams.video[0]
-            ticks = sorted(packet.pts for packet in container.demux(stream) if packet.pts is not None)
-            unit_s = float(stream.time_base or 0.0)
+            found = [(packet.pts, packet.is_discard) for packet in container.demux(stream) if packet.size]
+            unit_s, n_frames = float(stream.time_base or 0.0), stream.frames
     except (av.FFmpegError, OSError, IndexError, ValueError):
         return None
-    times_s = unit_s * (np.array(ticks, np.float64) - ticks[0]) if ticks else np.zeros(0)
-    if len(times_s) < 2 or unit_s <= 0.0 or not (np.diff(times_s) > 0.0).all():
+    # What an edit list leaves out, as of a film that was trimmed on a phone, is decoded but not shown.
+    shown = [tick for tick, is_left_out in found if not is_left_out]
+    ticks = sorted(tick for tick in shown if tick is not None)
+    if len(ticks) < 2 or len(ticks) < len(shown) or unit_s <= 0.0:
+        return None
+    times_s = _without_repeats(unit_s * (np.array(ticks, np.float64)[:, None] - ticks[0]))[:, 0]
+    if not (np.diff(times_s) > 0.0).all():
         return None
     times_s.setflags(write=False)
-    return times_s
+    return ContainerTimes(times_s, n_frames - (len(found) - len(shown)) if n_frames else len(times_s))
 
 
-def uneven_times(file: Path, fps: float) -> Floats | None:
-    """Return the times that a video holds where its frames are not evenly at a rate [Hz]; None: they are, or it holds none."""
-    times_s = presentation_times(file)
-    if times_s is None or np.abs(times_s * fps - np.arange(len(times_s))).max() < MAX_UNEVEN:
-        return None
-    return times_s
+def is_even(times: ContainerTimes, fps: float) -> bool:
+    """Return whether the frames of a video are evenly at a rate [Hz]."""
+    return bool(np.abs(times.seconds * fps - np.arange(len(times.seconds))).max() < MAX_UNEVEN)
 
 
 def is_video_stamps(file: Path) -> bool:
@@ -134,7 +149,7 @@ def read_video_stamps(file: Path) -> tuple[NDArray[np.int64], str]:
 
 
 def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
-    """Return timestamps [s]: (N,) for one a pair, (N, 2) for left and right.
+    """Return timestamps from the first on [s]: (N,) for one a pair, (N, 2) for left and right.
 
     n_frames: number of frames in the videos, to be checked. Raises SourceError: no such file, other columns, a value that is no
     finite number, frames out of order, time that does not increase, another number than n_frames.
@@ -156,6 +171,7 @@ def read_timestamps(path: str | Path, n_frames: int | None = None) -> Floats:
         raise SourceError(f"{path}: no time stamps below the header; expected one line a frame")
     stamps = _without_repeats(stamps)
     _check_increasing(path, stamps)
+    stamps = _in_seconds(path, stamps - stamps[0].min())
     if n_frames is not None and len(stamps) != n_frames:
         raise SourceError(f"{path}: {len(stamps)} time stamps for {n_frames} frames; is it the file of these videos?")
     return np.ascontiguousarray(stamps[:, 0] if len(header) == 2 else stamps)
@@ -195,30 +211,54 @@ def _row_seconds(where: str, row: list[str], frame: int, n_columns: int) -> list
 
 
 def _without_repeats(stamps: Floats) -> Floats:
-    """Return stamps, (N, C) [s], with those that a coarse clock repeats set evenly on the way to the next."""
+    """Return stamps, (N, C), with those that a clock repeats moved to when the frames were most likely taken.
+
+    A few that are repeated are set evenly on the way to the next. A clock that repeats many is coarser than the frames: between
+    its gaps, each stamp is that of a line through those around it.
+    """
     found = stamps.copy()
     for column in found.T:
         first = np.flatnonzero(np.append(True, np.diff(column) != 0.0))
-        if len(first) > 1 and np.diff(np.append(first, len(column))).max() <= MAX_REPEATS:
-            step = (column[first[-1]] - column[first[-2]]) / (first[-1] - first[-2])
-            rows, times = (
-                np.append(first, len(column)),
-                np.append(column[first], column[first[-1]] + step * (len(column) - first[-1])),
-            )
-            column[:] = np.interp(np.arange(len(column)), rows, times)
+        if len(first) < 2 or np.diff(np.append(first, len(column))).max() > MAX_REPEATS:
+            continue
+        n_repeated = len(column) - len(first)
+        ticks = np.diff(column[first])
+        last = column[first[-1]] + ticks[-1] / (first[-1] - first[-2]) * (len(column) - first[-1])
+        even = np.interp(np.arange(len(column)), np.append(first, len(column)), np.append(column[first], last))
+        if n_repeated > COARSE * len(column):
+            begins = first[1:][ticks > MAX_TICKS * np.median(ticks)]
+            column[:] = np.concatenate([_smoothed(run) for run in np.split(even, begins)])
+        elif n_repeated:
+            column[:] = even
     return found
+
+
+def _smoothed(stamps: Floats) -> Floats:
+    """Return stamps, each on a line through the WINDOW around it."""
+    window = min(WINDOW, len(stamps) - 1 + len(stamps) % 2)
+    return stamps if window < 3 else np.asarray(savgol_filter(stamps, window, 1))
+
+
+def _in_seconds(path: str | Path, stamps: Floats) -> Floats:
+    """Return stamps, (N, C), in seconds: of rates from 1 to 1000 Hz, the step from frame to frame tells the unit.
+
+    Raises SourceError: of no unit is that a rate.
+    """
+    step = float(np.median(np.diff(stamps, axis=0))) if len(stamps) > 1 else 0.0
+    name, unit_s = next((unit for largest, unit in UNITS_S.items() if step <= largest), ("", 0.0))
+    if not name:
+        raise SourceError(f"{path}: {step:.3g} from frame to frame; expected seconds, or milli-, micro- or nanoseconds")
+    if unit_s != 1.0:
+        log.warning("%s: %.3g from frame to frame, taken as %s", path, step, name)
+    return unit_s * stamps
 
 
 def _check_increasing(path: str | Path, stamps: Floats) -> None:
     """Raise SourceError unless time increases in every column."""
     steps = np.diff(stamps, axis=0)
-    if len(steps) and np.median(steps) > MAX_STEP_S:
-        raise SourceError(
-            f"{path}: {np.median(steps):.3g} s from frame to frame; expected seconds, are these micro- or nanoseconds?"
-        )
     if np.any(steps <= 0.0):
         frame, column = (int(i) for i in np.argwhere(steps <= 0.0)[0])
         raise SourceError(
-            f"{path}: time goes from {stamps[frame, column]:g} to {stamps[frame + 1, column]:g} s at frame {frame + 1}; it must "
-            "increase: sort the file or leave out --timestamps"
+            f"{path}: time goes from {stamps[frame, column]:.15g} to {stamps[frame + 1, column]:.15g} at frame {frame + 1}; it "
+            "must increase: sort the file or leave out --timestamps"
         )

@@ -149,12 +149,12 @@ def _ordered(path: Path, bones: list[AsfBone], parent_of: dict[str, str]) -> tup
     return tuple(ordered)
 
 
-def read_amc(path: Path) -> SourceMotion:
-    """Read a motion; its skeleton is found in the same folder.
+def read_amc(path: Path, asf: Path | None = None) -> SourceMotion:
+    """Read a motion; asf: its skeleton, None: found in the same folder.
 
     Raises FileFormatError, with file and line: not ASF or AMC, or NaN in it.
     """
-    skeleton = read_asf(find_asf(path))
+    skeleton = read_asf(find_asf(path) if asf is None else asf)
     values, scale = _amc_values(path, skeleton)
     bones = skeleton.bones
     offsets = np.array([np.zeros(3) if b.parent < 0 else bones[b.parent].vector for b in bones])
@@ -174,12 +174,12 @@ def read_amc(path: Path) -> SourceMotion:
     )
 
 
-def read_amc_angles(path: Path) -> tuple[AsfSkeleton, dict[str, Floats]]:
+def read_amc_angles(path: Path, asf: Path | None = None) -> tuple[AsfSkeleton, dict[str, Floats]]:
     """Return a motion's skeleton and, by bone, the angles of its rotational degrees of freedom, (N, dofs) [rad].
 
-    Without the root and bones that do not rotate. Raises FileFormatError as `read_amc`.
+    Without the root and bones that do not rotate. asf, raises: as `read_amc`.
     """
-    skeleton = read_asf(find_asf(path))
+    skeleton = read_asf(find_asf(path) if asf is None else asf)
     values, scale = _amc_values(path, skeleton)
     angles: dict[str, Floats] = {}
     for bone in skeleton.bones[1:]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from config.arrays import Floats
 from config.errors import FileFormatError
 from database.files.source_motion import SourceMotion, read_bytes
 from database.geometry.rotations import matrix_from_euler
+
+SURELY = 1.5e-5  # of a frame time: so far from a whole rate is rounding
 
 
 @dataclass(slots=True)
@@ -141,9 +144,18 @@ def _motion_header(path: Path, lines: list[str], line: int) -> tuple[int, float,
         raise FileFormatError(f"{path}, line {line}: expected 'Frames: count' and 'Frame Time: seconds' after MOTION") from error
     if n_frames < 1 or not (seconds > 0 and math.isfinite(seconds)):
         raise FileFormatError(f"{path}, line {line}: {n_frames} frames of {seconds} s; expected one or more, above 0 s")
-    # With six printed decimals 1/120 s reads as 120.0005 Hz; a whole rate nearby is what was meant.
-    fps = 1.0 / seconds
-    return n_frames, float(round(fps)) if abs(fps - round(fps)) < 2e-3 * fps and round(fps) > 0 else fps, line
+    return n_frames, _rate_hz(header["frame time"][0]), line
+
+
+def _rate_hz(frame_time: str) -> float:
+    """Return frames a second of a frame time [s] as it is printed: a whole rate where its last digit leaves room for one.
+
+    0.0333 and 0.033333 are 30 Hz, 0.0333667 is 29.97 Hz.
+    """
+    seconds = float(frame_time)
+    whole = max(1, round(1.0 / seconds))
+    digit_s = 10.0 ** int(Decimal(frame_time).as_tuple().exponent)
+    return float(whole) if abs(1.0 / whole - seconds) < max(digit_s, SURELY * seconds) else 1.0 / seconds
 
 
 def _values(path: Path, lines: list[str], first: int, n_frames: int, n_channels: int) -> Floats:

@@ -3,15 +3,24 @@
 Small positive definite systems are solved by LAPACK's Cholesky decomposition: numpy's general solvers take several times as long.
 """
 
+from dataclasses import replace
+from typing import Final
+
 import numpy as np
 from scipy.linalg import lapack
 
 from config.arrays import Floats
+from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
 from reconstruct.models.local.model import FULL
 from reconstruct.solve.energy import _energy
 from reconstruct.solve.solver import FrameProblem, Solution
+
+# error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
+ERROR_SCALE: Final = 48.5
+BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
+MAX_ERROR_M: Final = 1.0
 
 
 def information(problem: FrameProblem, solution: Solution) -> Floats:
@@ -37,6 +46,22 @@ def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) ->
     J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
     white = whitened(factor, J.reshape(-1, len(factor)).T)
     return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
+
+
+def joint_error_m(problem: FrameProblem, solution: Solution, strange_rad: float) -> Floats:
+    """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
+
+    Laplace's sigma alone is too small for poses unlike any example and too large for familiar ones: it is scaled by how strange
+    the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example. The law and its
+    constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
+    """
+    factor = factored(information(problem, solution))
+    if factor is None:
+        return np.full(N_JOINTS, MAX_ERROR_M)
+    joints = replace(problem, markers=(np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))))
+    laplace_m = marker_sigma_m(joints, solution, factor)
+    error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
+    return np.asarray(np.minimum(error_m, MAX_ERROR_M))
 
 
 def factored(A: Floats) -> Floats | None:

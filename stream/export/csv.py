@@ -1,6 +1,10 @@
-"""CSV: `frame,seconds,state,<joint>.x,<joint>.y,<joint>.z,...`, joint positions in metres, world frame; markers likewise."""
+"""CSV: `frame,seconds,state,<joint>.x,<joint>.y,<joint>.z,...`, joint positions in metres, world frame; markers likewise.
+
+Where it is known how far off the joints may be, `<joint>.error` follows for each, in metres.
+"""
 
 from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +33,14 @@ def write_markers_csv(file: Path, take: Take) -> None:
 def csv_text(take: Take) -> str:
     """Return a take as the text of a CSV file."""
     known = np.repeat(~take.lost[:, None], len(JOINTS), axis=1)
-    return _table(take, JOINTS, take.positions_m(), known)
+    table = _table(take, JOINTS, take.positions_m(), known)
+    if take.error_m is None:
+        return table
+    head, *rows = table.splitlines()
+    lines = [",".join([head, *(f"{name}.error" for name in JOINTS)])]
+    for row, error_m, lost in zip(rows, take.error_m.tolist(), take.lost, strict=True):
+        lines.append(",".join([row, *("" if lost or isinf(error) else f"{error:.4f}" for error in error_m)]))
+    return "\n".join(lines) + "\n"
 
 
 def markers_csv_text(take: Take) -> str:

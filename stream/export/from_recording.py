@@ -204,4 +204,5 @@ def _pose(n: int, message: PoseMessage, rotvec: Floats, order: list[int], points
         latency_ns=dict(message.latency_ns),
         contacts=np.array([joint in message.contacts for joint in CONTACT_JOINTS], bool),
         point_m=points.point_m[n],
+        error_m=message.error_m[order].astype(float) if len(message.error_m) else np.zeros(0),
     )

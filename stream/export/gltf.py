@@ -113,7 +113,7 @@ def continuous(quaternions: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class SampledKeys:
-    """The frames that are not lost, at their own times.
+    """The frames that are not lost, at their own times, and the first and the last, so that all is as long as the take.
 
     seconds: increasing also as float32, (K,); rotations: local, from the T-pose, (K, J, 3, 3); root_m: of the hips, (K, 3) [m].
     """
@@ -124,16 +124,18 @@ class SampledKeys:
 
 
 def keys_of(take: Take) -> SampledKeys:
-    """Return the frames that become keys: players interpolate over lost frames, and repeat the first and last key outside.
+    """Return the frames that become keys: players interpolate over lost frames; lost at either end, the pose beside is held.
 
     Raises FileFormatError: every frame is lost.
     """
     kept = np.flatnonzero(~take.lost)
     if not len(kept):
         raise FileFormatError(f"no motion to write: all {len(take)} frames are lost; check the report or the calibration first")
-    short = take.seconds[kept].astype(np.float32)
-    kept = kept[np.concatenate([[True], np.diff(short) > 0])]
-    return SampledKeys(take.seconds[kept], take.local_rotations()[kept], take.root_m[kept])
+    at = np.unique([0, *kept, len(take) - 1])
+    short = take.seconds[at].astype(np.float32)
+    at = at[np.concatenate([[True], np.diff(short) > 0])]
+    shown = np.clip(at, kept[0], kept[-1])
+    return SampledKeys(take.seconds[at], take.local_rotations()[shown], take.root_m[shown])
 
 
 def quaternions_of(rotations: Floats) -> Floats:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.rate import MIN_GAP, frame_period_s
+from capture.rate import MIN_GAP, frame_period_s, missing_frames
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.pose import TrackingState
@@ -18,7 +18,8 @@ MAX_BRIDGE_S = 0.25  # gap over which joints may be interpolated
 def evenly_timed(take: Take, fps: float | None = None) -> Take:
     """Resample to equal steps: rotations along the shortest arc, positions linearly.
 
-    fps: frames a second; None: the recorded rate (`frame_period_s`). A frame has the state of its nearest neighbour in time; next
+    fps: frames a second; None: the recorded rate (`frame_period_s`). The last frame is the one nearest to the take's end, where
+    the pose is held. A frame has the state of its nearest neighbour in time; next
     to a lost frame it has the pose of the other neighbour. In a gap of the recording it is coasting, in one longer than
     MAX_BRIDGE_S lost. Markers are interpolated between neighbouring frames that both have them, so their gaps remain. An evenly
     timed take is unchanged up to rounding.
@@ -27,8 +28,7 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
         return take
     recorded_s = frame_period_s(take.seconds)
     period_s = recorded_s if fps is None else 1.0 / fps
-    # The tolerance keeps the last frame in spite of rounding.
-    count = round(float(take.seconds[-1]) / period_s) if fps is None else int(float(take.seconds[-1]) / period_s + 1e-6)
+    count = round(float(take.seconds[-1]) / period_s)
     seconds = take.seconds[0] + np.arange(count + 1) * period_s
     after = np.clip(np.searchsorted(take.seconds, seconds), 1, len(take) - 1)
     gap_s = take.seconds[after] - take.seconds[after - 1]
@@ -39,12 +39,13 @@ def evenly_timed(take: Take, fps: float | None = None) -> Take:
     return Take(
         skeleton=take.skeleton,
         seconds=seconds,
-        states=_states(take.states, after, share, gap_s, recorded_s),
+        states=_states(take.states, after, share, np.where(missing_frames(take.seconds)[after - 1] > 0, gap_s, 0.0), recorded_s),
         rotvec=rotvec_from_matrix(R[after - 1] @ matrix_from_rotvec(pose_share[:, None, None] * step)),
         root_m=_between(take.root_m, after, pose_share),
         markers=None if take.markers is None else markers_at(take.markers, take.seconds, seconds),
         info=take.info,
         forces=None if take.forces is None else take.forces.between(after, share),
+        error_m=None if take.error_m is None else np.maximum(take.error_m[after - 1], take.error_m[after]),
     )
 
 
@@ -71,11 +72,11 @@ def _share_without_lost(share: Floats, lost_before: NDArray[np.bool_], lost_afte
 def _states(
     states: tuple[TrackingState, ...], after: NDArray[np.int64], share: Floats, gap_s: Floats, period_s: float
 ) -> tuple[TrackingState, ...]:
-    """Return the state of every new frame."""
+    """Return the state of every new frame. gap_s: between the frames around it, 0 where none is missing."""
     result = []
     for i, s, gap in zip(after, share, gap_s, strict=True):
         nearest = states[i - 1] if s < 0.5 else states[i]
-        invented = gap > MIN_GAP * period_s and min(s, 1.0 - s) * gap > 0.5 * period_s
+        invented = min(s, 1.0 - s) * gap > 0.5 * period_s
         if invented and nearest is not TrackingState.LOST:
             nearest = TrackingState.LOST if gap > max(MAX_BRIDGE_S, MIN_GAP * period_s) else TrackingState.COASTING
         result.append(nearest)
@@ -96,7 +97,7 @@ def markers_at(markers: MarkerTracks, own_s: Floats, wanted_s: Floats) -> Marker
     gap_s = own_s[after] - own_s[after - 1]
     share = (wanted_s - own_s[after - 1]) / gap_s
     before, later = markers.valid[after - 1], markers.valid[after]
-    bridged = (gap_s <= MIN_GAP * period_s) & (share >= 0.0) & (share <= 1.0)
+    bridged = (missing_frames(own_s)[after - 1] == 0) & (share >= 0.0) & (share <= 1.0)
     between = before & later & bridged[:, None]
     first = before & (np.abs(share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between
     second = later & (np.abs(1.0 - share) * gap_s <= AT_FRAME * period_s)[:, None] & ~between & ~first

@@ -65,7 +65,8 @@ class Take:
 
     seconds: time from the first frame, rising, (N,) [s]; states: (N,) `TrackingState`; rotvec: charted as in
     `database.geometry.skeleton`, (N, J, 3) [rad], row 0 of a frame the root's orientation in the world; root_m: (N, 3) [m];
-    markers: as measured at the same times, None if they are unknown; forces: of the ground on the feet, None if unknown.
+    markers: as measured at the same times, None if they are unknown; forces: of the ground on the feet, None if unknown; error_m:
+    how far from the truth each joint may be (`Pose.error_m`), (N, J) [m], None if unknown.
     """
 
     skeleton: Skeleton
@@ -76,12 +77,14 @@ class Take:
     markers: MarkerTracks | None = None
     info: TakeInfo = TakeInfo()
     forces: GroundForces | None = None
+    error_m: Floats | None = None
 
     def __post_init__(self) -> None:
         n = len(self.seconds)
         assert len(self.states) == n and len(self.rotvec) == n and self.root_m.shape == (n, 3)
         assert self.markers is None or len(self.markers) == n
         assert self.forces is None or len(self.forces) == n
+        assert self.error_m is None or len(self.error_m) == n
         assert np.all(np.diff(self.seconds) > 0)
         for array in (self.seconds, self.rotvec, self.root_m):
             array.setflags(write=False)
@@ -120,7 +123,17 @@ def take_from_poses(
         root_m=np.array([poses[i].root_m for i in kept], float).reshape(-1, 3),
         markers=_tracks(tuple(marker_names), [poses[i] for i in kept]) if marker_names else None,
         info=info,
+        error_m=_errors_m([poses[i] for i in kept]),
     )
+
+
+def _errors_m(poses: Sequence[Pose]) -> Floats | None:
+    """Return the expected errors of the joints, (N, J) [m]; None unless every pose has them, but for those before the first."""
+    known = [len(pose.error_m) > 0 for pose in poses]
+    if not any(known) or not all(known[known.index(True) :]):
+        return None
+    first = poses[known.index(True)].error_m
+    return np.stack([pose.error_m if there else np.full_like(first, np.inf) for pose, there in zip(poses, known, strict=True)])
 
 
 def increasing(stamps_ns: Sequence[int]) -> list[int]:
@@ -161,6 +174,7 @@ def between(take: Take, from_s: float = 0.0, to_s: float = np.inf) -> Take:
         root_m=take.root_m[kept],
         markers=markers,
         forces=None if take.forces is None else take.forces.rows(kept),
+        error_m=None if take.error_m is None else take.error_m[kept],
     )
 
 

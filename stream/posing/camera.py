@@ -114,9 +114,8 @@ def cameras_before(picture: PictureView, image_points: Mapping[str, ImagePoint],
         for height_m in BEFORE_HEIGHTS_M:
             rise = np.clip((height_m - MIDDLE_M) / away_m, -MAX_RISE, MAX_RISE)
             eye_m = (0.0, MIDDLE_M + rise * away_m, away_m * np.sqrt(1.0 - rise**2))
-            found.append(
-                looking_at("solved", picture.size, K, eye_m, (0.0, MIDDLE_M, 0.0), lens.distortions if known_lens else None)
-            )
+            view = looking_at("solved", picture.size, K, eye_m, (0.0, MIDDLE_M, 0.0))
+            found.append(replace(view, distortions=lens.distortions, fisheye=lens.fisheye) if known_lens else view)
     return found
 
 
@@ -136,7 +135,7 @@ def camera_for(picture: PictureView, camera: Camera, floor_known: bool) -> Camer
     K[:2, 2] = (K[:2, 2] + 0.5) * (across, down) - 0.5
     K[0, 0], K[1, 1] = across * K[0, 0], down * K[1, 1]
     place = camera if floor_known else picture_camera(picture)
-    return Camera(camera.name, picture.size, K, camera.distortions.copy(), place.rotation.copy(), place.translation.copy())
+    return replace(camera, size=picture.size, matrix=K, rotation=place.rotation.copy(), translation=place.translation.copy())
 
 
 def fov_deg(camera: Camera) -> float:
@@ -232,9 +231,8 @@ class _Search:
     def by_perspective(self) -> Iterator[Floats]:
         """Return where perspective from points begins, for each lens."""
         for lens in self._lenses():
-            solved, rvec, tvec = cv2.solvePnP(
-                np.ascontiguousarray(self.points_m), self.image_px, lens.matrix, lens.distortions, flags=cv2.SOLVEPNP_SQPNP
-            )
+            ideal, points_m = lens.undistort(self.image_px), np.ascontiguousarray(self.points_m)
+            solved, rvec, tvec = cv2.solvePnP(points_m, ideal, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP)
             if solved and np.isfinite(rvec).all() and np.isfinite(tvec).all():
                 yield self._unknowns(rvec.ravel(), tvec.ravel(), lens)
 

@@ -78,12 +78,14 @@ def without_lens(camera: Camera) -> Camera:
     """Return the camera without distortion whose image centre is on its axis, as pages draw it."""
     K, (width, height) = camera.matrix.copy(), camera.size
     K[0, 2], K[1, 2] = 0.5 * (width - 1), 0.5 * (height - 1)
-    return replace(camera, matrix=K, distortions=np.zeros(5))
+    return replace(camera, matrix=K, distortions=np.zeros(5), fisheye=False)
 
 
 def as_drawn(image: Image, camera: Camera) -> Image:
     """Return a picture as the camera `without_lens` would have taken it, (H, W, 3)."""
     drawn = without_lens(camera)
+    if camera.fisheye:
+        return np.asarray(cv2.fisheye.undistortImage(image, camera.matrix, camera.distortions, None, drawn.matrix), np.uint8)
     if not camera.distortions.any() and np.allclose(drawn.matrix, camera.matrix):
         return image
     return np.asarray(cv2.undistort(image, camera.matrix, camera.distortions, None, drawn.matrix), np.uint8)

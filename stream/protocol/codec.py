@@ -11,6 +11,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
 from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, field_of, floats_of, int_of, packed, unpacked_map
 from reconstruct.pose import TrackingState
@@ -43,6 +44,7 @@ def encode(message: Message) -> bytes:
     if isinstance(message, PoseMessage):
         content["rotations_xyzw"] = packed(np.asarray(message.rotations_xyzw), "<f4")
         content["confidence"] = packed(np.asarray(message.confidence), "<f4")
+        content["error_m"] = packed(np.asarray(message.error_m), "<f4")
         content["joint_source"] = message.joint_source.astype(np.uint8).tobytes()
         content["markers"] = [
             {"name": m.name, "xyz": m.xyz, "residual": m.residual, "cameras": m.cameras, "measured": m.measured}
@@ -52,8 +54,9 @@ def encode(message: Message) -> bytes:
             {"joint": f.joint, "force_n": f.force_n, "center_m": f.center_m, "moment_nm": f.moment_nm}
             for f in message.ground_forces
         ]
-        if not message.ground_forces:
-            del content["ground_forces"]  # a live pose has none
+        absent = [name for name in ("ground_forces", "error_m") if not content[name]]
+        for name in absent:  # a live pose has no forces, one of a take no errors
+            del content[name]
     if isinstance(message, SkeletonMessage):
         content["offsets_m"] = np.asarray(message.offsets_m, float).tolist()
         content["rest_xyzw"] = np.asarray(message.rest_xyzw, float).tolist()
@@ -67,7 +70,7 @@ def _camera_content(camera: CameraReading) -> dict[str, Any]:
     """Return a camera as a map of plain values."""
     keys = ("matrix", "distortions", "rotation", "translation")
     arrays = {key: np.asarray(getattr(camera, key), float).tolist() for key in keys}
-    return {"name": camera.name, "size": camera.size, **arrays}
+    return {"name": camera.name, "size": camera.size, **arrays, **({"fisheye": True} if camera.fisheye else {})}
 
 
 def decode(payload: bytes) -> Message:
@@ -150,7 +153,11 @@ def _camera(content: object) -> CameraReading:
     if len(distortions) not in (4, 5) or not np.isfinite(distortions).all() or len(matrix) != 3:
         raise MalformedMessageError("a camera needs a matrix of 3 x 3 and 4 or 5 distortions; the message was dropped")
     rotation, translation = np.array(_triple(content, "rotation")), np.array(_triple(content, "translation"))
-    return CameraReading(field_of(content, "name", str), (size[0], size[1]), matrix, distortions, rotation, translation)
+    fisheye = content.get("fisheye", False)
+    if not isinstance(fisheye, bool) or (fisheye and len(distortions) != 4):
+        raise MalformedMessageError("a fisheye camera has 4 distortions, and 'fisheye' is true or false; the message was dropped")
+    name = field_of(content, "name", str)
+    return CameraReading(name, (size[0], size[1]), matrix, distortions, rotation, translation, fisheye)
 
 
 def _pose(content: dict[str, Any]) -> PoseMessage:
@@ -184,7 +191,18 @@ def _pose(content: dict[str, Any]) -> PoseMessage:
         latency_ns={str(stage): int_of(latency_ns, stage, -(2**63)) for stage in latency_ns},
         predicted_ns=int_of(content, "predicted_ns") if "predicted_ns" in content else 0,
         ground_forces=_foot_forces(content),
+        error_m=_errors_m(content, len(rotations)),
     )
+
+
+def _errors_m(content: dict[str, Any], n_joints: int) -> NDArray[np.float32]:
+    """Return the expected errors of the joints of a pose, (J,) [m], or (0,) where it has none."""
+    if "error_m" not in content:
+        return np.zeros(0, np.float32)
+    error_m = floats_of(content, "error_m", 1, "<f4")[:, 0]
+    if len(error_m) != n_joints or not (error_m >= 0.0).all():
+        raise MalformedMessageError(f"field 'error_m' must hold {n_joints} lengths; the message was dropped")
+    return error_m.astype(np.float32)
 
 
 def _foot_forces(content: dict[str, Any]) -> tuple[FootForce, ...]:

@@ -51,7 +51,8 @@ def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
     """
     cameras = (rig.left,) if rig.is_monocular else rig.cameras
     readings = tuple(
-        CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation) for c in cameras
+        CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation, c.fisheye)
+        for c in cameras
     )
     return RigMessage(session, readings, rig.floor_known, _up(rig, up))
 
@@ -90,6 +91,7 @@ def pose_message(
         markers=_marker_readings(pose, skeleton.markers),
         latency_ns=dict(pose.latency_ns),
         predicted_ns=predicted_ns,
+        error_m=pose.error_m.astype(np.float32),
     )
 
 

@@ -4,7 +4,7 @@ Metres, right-handed, Y up, quaternions xyzw; times on the clock of `capture.clo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ class SkeletonMessage:
 class CameraReading:
     """One calibrated camera as rig.toml has it: size [px], matrix (3, 3), distortions (4,) or (5,), world to camera.
 
-    rotation: Rodrigues vector, (3,); translation: (3,) [m].
+    rotation: Rodrigues vector, (3,); translation: (3,) [m]; fisheye: distortions are of the fisheye model, (4,).
     """
 
     name: str
@@ -57,6 +57,7 @@ class CameraReading:
     distortions: Floats
     rotation: Floats
     translation: Floats
+    fisheye: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class PoseMessage:
     """One pose. rotations_xyzw: local, (J, 4) float32; joint_source: (J,) uint8; confidence: (J,) float32.
 
     contacts: joints that touch the ground; latency_ns: by stage; predicted_ns: time from t_capture_ns to that of the pose, 0 if
-    it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live.
+    it was not predicted; ground_forces: on both feet, left first, empty where they are unknown, as live; error_m: how far from
+    the truth each joint may be, one standard deviation, (J,) float32 [m], or (0,) where it is unknown.
     """
 
     hash: str
@@ -124,6 +126,7 @@ class PoseMessage:
     latency_ns: dict[str, int]
     predicted_ns: int = 0
     ground_forces: tuple[FootForce, ...] = ()
+    error_m: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     schema: int = SCHEMA
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from capture.rate import MIN_GAP, frame_period_s
+from capture.rate import frame_period_s, missing_frames
 from config.files import atomic_write
 from reconstruct.pose import Pose, TrackingState
 
@@ -18,20 +18,24 @@ PACKAGES = ("duocap", "opencv-python", "numpy", "scipy", "numba", "pyzmq")
 
 
 def replay_report(
-    poses: Sequence[Pose], wall_s: float, hidden_mm: Mapping[str, ArrayLike] | None = None, swaps_suspected: int = 0
+    poses: Sequence[Pose],
+    wall_s: float,
+    hidden_mm: Mapping[str, ArrayLike] | None = None,
+    swaps_suspected: int = 0,
+    n_repeated: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Return the report of a replay.
 
     poses: of all frames in order; wall_s: time that all frames took [s]; hidden_mm: prediction errors of each marker that was
-    hidden from the solver [mm]; swaps_suspected: number of frames whose labels look swapped. The result is valid JSON: what could
-    not be measured is null.
+    hidden from the solver [mm]; swaps_suspected: number of frames whose labels look swapped; n_repeated: pictures of each camera
+    that were the one before once more. The result is valid JSON: what could not be measured is null.
     """
     tracking = [pose for pose in poses if pose.state == TrackingState.TRACKING]
     stages = dict.fromkeys(stage for pose in poses for stage in pose.latency_ns)
     return {
         "frames": len(poses),
         "tracked": len(tracking) / len(poses) if poses else None,
-        "time": _time([pose.t_capture_ns for pose in poses]),
+        "time": {**_time([pose.t_capture_ns for pose in poses]), "repeated_pictures": list(n_repeated)},
         "reprojection_px": spread(_joined(pose.residual_px[pose.seen] for pose in tracking)),
         "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
@@ -47,12 +51,12 @@ def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
     seconds = 1e-9 * (np.array(stamps_ns, np.float64) - stamps_ns[0]) if len(stamps_ns) else np.zeros(0)
     if len(seconds) < 2:
         return {"seconds": 0.0, "rate_hz": None, "gaps": 0, "longest_gap_s": None, "longest_gap_at_s": None}
-    period_s, steps = frame_period_s(seconds), np.diff(seconds)
-    gaps, longest = int((steps > MIN_GAP * period_s).sum()), int(steps.argmax())
+    missing, steps = missing_frames(seconds), np.diff(seconds)
+    gaps, longest = int((missing > 0).sum()), int(np.where(missing > 0, steps, 0.0).argmax())
     where = (float(steps[longest]), float(seconds[longest])) if gaps else (None, None)
     return {
         "seconds": float(seconds[-1]),
-        "rate_hz": 1.0 / period_s,
+        "rate_hz": 1.0 / frame_period_s(seconds),
         "gaps": gaps,
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],

@@ -41,7 +41,7 @@ SCHEMA_KEYS = {
     "mass_kg",
     "rig": "session, cameras, floor_known",
     "pose": "hash, session, seq, t_capture_ns, t_publish_ns, state, root_m, rotations_xyzw (J x 4 float32), markers, latency_ns, "
-    "ground_forces",
+    "ground_forces, error_m",
     "status": "session, t_ns, state, rates_hz, drops, skew_ns, calibration, cameras",
     "event": "session, t_ns, kind, text",
 }

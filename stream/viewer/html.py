@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+import numpy as np
+
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
 from stream.viewer.history import SILENT, StateSpan
@@ -60,9 +62,19 @@ def head_html(view: AppSnapshot, pose: PoseMessage | None) -> str:
     recording = f'<div><span class="dot"></span> recording to {escape(view.recording)}</div>' if view.recording else ""
     return box(
         f'<div class="row"><h4>{title}</h4>{pill(*_state(view, pose))}</div>'
-        f'<div class="dim">{_note(view)}</div>{recording}'
+        f'<div class="dim">{_note(view)}</div>{recording}{_error_html(track, pose)}'
         f'<div class="tiles">{_tiles(view, sample_at(track, view.cursor_s))}</div>'
     )
+
+
+def _error_html(track: ViewerTrack, pose: PoseMessage | None) -> str:
+    """Return how far off the joints of a pose may be, empty where nobody knows."""
+    if pose is None or not len(pose.error_m):
+        return ""
+    worst = int(np.argmax(pose.error_m))
+    name = "" if track.skeleton is None else f" ({escape(track.skeleton.names[worst])})"
+    usual_mm, worst_mm = 1e3 * float(np.median(pose.error_m)), 1e3 * float(pose.error_m[worst])
+    return f'<div class="dim">joints may be {usual_mm:.0f} mm off, the worst {worst_mm:.0f} mm{name}</div>'
 
 
 def sample_at(track: ViewerTrack, t_s: float) -> MeterSample | None:

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.camera import Camera, Rig
+from calibration.epipolar import epipolar_distances
+from calibration.solve.equations import project
+from calibration.triangulate import triangulate
 from database.geometry.rotations import matrix_from_rotvec
 from tests.support.rigs import synthetic_rig
 
@@ -54,8 +57,55 @@ def test_undistorting_against_opencv(lens: tuple[float, ...]) -> None:
     np.testing.assert_allclose(seen.undistort(px), expected, atol=1e-6)
 
 
-def test_a_lens_is_nine_numbers() -> None:
-    np.testing.assert_array_equal(camera(LENSES[3]).intrinsics, [795.0, 790.0, 294.0, 251.0, -0.25, 0.08, 0.001, -0.002, 0.0])
+def test_a_lens_is_nine_numbers_and_its_model() -> None:
+    expected = [795.0, 790.0, 294.0, 251.0, -0.25, 0.08, 0.001, -0.002, 0.0, 0.0]
+    np.testing.assert_array_equal(camera(LENSES[3]).intrinsics, expected)
+
+
+FISHEYES = [(0.0, 0.0, 0.0, 0.0), (-0.021, 0.0064, -0.0031, 0.0007), (0.09, -0.05, 0.03, -0.008)]
+
+
+def fisheye(distortions: tuple[float, ...]) -> Camera:
+    """Return a camera that sees 140 degrees across."""
+    plain = camera(distortions)
+    matrix = np.array([[262.0, 0.0, 311.0], [0.0, 259.0, 246.0], [0.0, 0.0, 1.0]])
+    return replace(plain, matrix=matrix, fisheye=True)
+
+
+def inside(seen: Camera, n: int) -> np.ndarray:
+    """Return points of the world up to 75 degrees off the camera's axis, (n, 3)."""
+    rng = np.random.default_rng(2)
+    angle, turn, away = rng.uniform(0.0, np.radians(75.0), n), rng.uniform(0.0, 2.0 * np.pi, n), rng.uniform(0.5, 8.0, n)
+    ray = np.stack([np.sin(angle) * np.cos(turn), np.sin(angle) * np.sin(turn), np.cos(angle)], axis=1)
+    return np.asarray((ray * away[:, None] - seen.translation) @ seen.rotation)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("lens", FISHEYES)
+def test_fisheyes_are_opencvs(lens: tuple[float, ...]) -> None:
+    """Rays, the adjustment's projection and the triangulation's all agree with cv2.fisheye."""
+    seen = fisheye(lens)
+    points = inside(seen, 300)
+    rotvec = cv2.Rodrigues(seen.rotation)[0]
+    px = cv2.fisheye.projectPoints(points[:, None], rotvec, seen.translation, seen.matrix, seen.distortions)[0][:, 0]
+    np.testing.assert_allclose(project(seen.intrinsics, seen.to_camera(points)), px, rtol=0.0, atol=1e-9)
+    x = seen.to_camera(points)
+    np.testing.assert_allclose(seen.undistort(px), x[:, :2] / x[:, 2:], rtol=1e-10, atol=1e-10)
+    beside = replace(seen, name="beside", translation=seen.translation + np.array([-0.4, 0.02, 0.01]))
+    rig = Rig(seen, beside)
+    found, _ = triangulate(rig, seen.project(points), beside.project(points))
+    np.testing.assert_allclose(found, points, atol=1e-8)
+    assert epipolar_distances(rig, seen.project(points), beside.project(points)).diagonal().max() < 1e-7
+
+
+def test_an_epipolar_distance_of_a_fisheye_is_in_raw_pixels() -> None:
+    """A pixel off at the edge of the picture counts about as much as in its middle, where an ideal pixel is as large."""
+    seen = fisheye(FISHEYES[1])
+    beside = replace(seen, name="beside", translation=seen.translation - [0.4, 0.0, 0.0])
+    rays = np.stack([np.tan(np.radians([1.0, 30.0, 60.0])), np.zeros(3), np.ones(3)], axis=1)
+    points = (3.0 * rays - seen.translation) @ seen.rotation
+    off = epipolar_distances(Rig(seen, beside), seen.project(points), beside.project(points) + [0.0, 1.0]).diagonal()
+    assert np.all((off > 0.5) & (off < 1.5)), off
 
 
 def test_a_camera_is_named_in_a_sentence() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.errors import DatabaseError, FileFormatError
-from config.files import atomic_open, atomic_write, keep_last_used, mark_used
+from config.files import atomic_open, atomic_write, keep_last_used, mark_used, written_together
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -28,6 +28,28 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert file.read_text("utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_written_together_are_all_new_or_all_old(tmp_path: Path) -> None:
+    a, b, folder = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "folder"
+    atomic_write(a, "old")
+    with pytest.raises(ZeroDivisionError), written_together():
+        atomic_write(a, "new")
+        with written_together():
+            atomic_write(b, "new")
+        raise ZeroDivisionError
+    folder.mkdir()
+    with pytest.raises(DatabaseError, match="folder: cannot be written"), written_together():
+        atomic_write(a, "new")
+        with atomic_open(folder, DatabaseError) as stream:
+            stream.write(b"new")
+    assert a.read_text("utf-8") == "old" and sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "folder"]
+    with written_together():
+        atomic_write(a, "new")
+        atomic_write(b, "new")
+        assert a.read_text("utf-8") == "old"
+    assert a.read_text("utf-8") == b.read_text("utf-8") == "new"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "b.txt", "folder"]
 
 
 def test_a_full_disk_and_an_unwritable_place_are_errors_of_the_user(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ The pattern is integrated exactly over the footprint of every sample: edges lie 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.board.pattern import Board, Pattern, board_pattern
+from calibration.board.pattern import CIRCLE_SHARE, Board, Pattern, board_pattern
 from calibration.camera import Camera, Rig
 from calibration.placement import all_in_view
 from config.arrays import Floats, Image
@@ -75,6 +75,31 @@ def render(placed: Sequence[Placed], camera: Camera, look: Look | None = None, s
     return _taken(image, look, rng)
 
 
+def render_circles(
+    board: Board,
+    camera: Camera,
+    rotvec: Floats,
+    translation: Floats,
+    look: Look | None = None,
+    seed: int = 0,
+    margin: float = 1.0,
+    samples: int = 4,
+) -> Image:
+    """Return the picture that a camera takes of a board of circles on white paper, (H, W), as `render_board`."""
+    (width, height), R = camera.size, camera.rotation @ matrix_from_rotvec(np.asarray(rotvec, float))
+    steps = [(np.arange(n * samples) + 0.5) / samples - 0.5 for n in (width, height)]
+    rays = camera.rays(np.stack(np.meshgrid(*steps), axis=-1))
+    to_board = np.linalg.inv(np.column_stack([R[:, 0], R[:, 1], camera.rotation @ translation + camera.translation]))
+    on_board = rays @ to_board.T
+    at, centres = on_board[..., :2] / on_board[..., 2:], board.points_m[:, :2]
+    low, high = centres.min(axis=0) - margin * board.square_m, centres.max(axis=0) + margin * board.square_m
+    image = np.where(np.all((at > low) & (at < high), axis=-1), PAPER, ROOM)
+    for centre in centres:
+        image[np.hypot(*np.moveaxis(at - centre, -1, 0)) < CIRCLE_SHARE * board.square_m] = INK
+    image = image.reshape(height, samples, width, samples).mean(axis=(1, 3))
+    return _taken(image, look or Look(), np.random.default_rng(seed))
+
+
 def _taken(image: Floats, look: Look, rng: np.random.Generator) -> Image:
     """Return what lens, exposure and sensor make of an ideal picture."""
     height, width = image.shape
@@ -104,7 +129,7 @@ def _draw(image: Floats, placed: Placed, camera: Camera, samples: int) -> None:
     rim = np.concatenate([np.linspace(edges_m[a], edges_m[b], 9) for a, b in ((0, 1), (1, 3), (3, 2), (2, 0))])
     x = rim @ R.T + t
     assert x[:, 2].min() > 0.01, "the board must stand in front of the camera"
-    seen, _ = cv2.projectPoints(x, np.zeros(3), np.zeros(3), camera.matrix, camera.distortions)
+    seen = replace(camera, rotation=np.eye(3), translation=np.zeros(3)).project(x)
     low = np.clip(np.floor(seen.reshape(-1, 2).min(axis=0)) - 2, 0, np.array(camera.size)).astype(int)
     high = np.clip(np.ceil(seen.reshape(-1, 2).max(axis=0)) + 3, 0, np.array(camera.size)).astype(int)
     if np.any(high <= low):
@@ -147,7 +172,7 @@ def _coverage(
     boxes = ((u, half_u), (v, half_v))
     lines = (pattern.x_m, pattern.y_m)
     paper = _product([np.array(_sides(line, margin_m)) for line in lines], [np.ones(1)] * 2, boxes)
-    if np.ptp(np.diff(lines[0])) < 1e-9:  # a chessboard
+    if np.array_equal(pattern.dark, np.indices(pattern.dark.shape).sum(axis=0) % 2 == 0):  # a chessboard
         signs = [(-1.0) ** np.arange(len(line) - 1) for line in lines]
         even = _product(lines, [np.ones_like(sign) for sign in signs], boxes) + _product(lines, signs, boxes)
         dark = 0.5 * even

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from config.settings import Settings
 from tools.calibrate.board.found import Progress
 from tools.calibrate.board.sources import BoardSpec
 from tools.calibrate.floor_sources import TimeWindow, board_pairs, marker_source, still_markers, walk_moments
-from tools.calibrate.outcome import check_report, picture_of, print_report
+from tools.calibrate.outcome import print_report, write_outcome
 
 Tell = Callable[[str], None]
 
@@ -97,12 +98,9 @@ def end_with(rig: Rig, floor: Floor, ending: FloorOutput, tell: Tell) -> Quality
         floor = replace(floor, ahead=to_cameras(rig, floor.origin_m, floor.up))
     report = floor_report(rig, floor)
     print_report(report, tell)
-    picture = picture_of(report, ending.drawn, ending.out)
-    if picture is not None:
-        tell(f"picture: {draw_floor(rig, floor, report, picture)}")
-    check_report(report, ending.out)
-    write_rig(ending.out, replace(floored(rig, floor), grade=word_of(rig, report)))
-    tell(f"written to {ending.out}")
+    found = replace(floored(rig, floor), grade=word_of(rig, report))
+    draw, write = partial(draw_floor, rig, floor, report), partial(write_rig, ending.out, found)
+    write_outcome(report, ending.out, ending.drawn, draw, write, tell)
     return report
 
 

@@ -8,6 +8,7 @@ import typer
 
 from calibration.quality.report import Grade, QualityReport
 from config.errors import CalibrationError, DuocapError
+from config.files import written_together
 
 PICTURE = Annotated[
     Path | None,
@@ -36,6 +37,30 @@ def picture_of(report: QualityReport, picture: Path | None, out: Path) -> Path |
     if picture is None or report.grade is not Grade.FAIL or not out.exists():
         return picture
     return picture.with_name(f"{picture.stem}.failed{picture.suffix}")
+
+
+def write_outcome(
+    report: QualityReport,
+    out: Path,
+    picture: Path | None,
+    draw: Callable[[Path], object],
+    write: Callable[[], object],
+    tell: Callable[[str], None],
+) -> None:
+    """Draw a report and write the result, both or neither; of a fail only the picture, beside that of a result that is kept.
+
+    Raises CalibrationError: the verdict is fail; FileFormatError: a file cannot be written.
+    """
+    drawn = picture_of(report, picture, out)
+    with written_together():
+        if drawn is not None:
+            draw(drawn)
+        if report.grade is not Grade.FAIL:
+            write()
+    if drawn is not None:
+        tell(f"picture: {drawn}")
+    check_report(report, out)
+    tell(f"written to {out}")
 
 
 def print_report(report: QualityReport, tell: Callable[[str], None] = typer.echo) -> None:

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,11 @@ from calibration.quality.rig import rig_report
 from calibration.solve.checks import MIN_SHARED, MIN_VIEWS
 from calibration.solve.rig import solve_camera, solve_rig
 from calibration.solve.selection import Selection, describe_selection, select_views
-from calibration.solve.solution import RigSolution, describe_dropped
+from calibration.solve.solution import LensKind, RigSolution, describe_dropped
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from tools.calibrate.board.found import BoardSearch
-from tools.calibrate.outcome import check_report, picture_of, print_report
+from tools.calibrate.outcome import picture_of, print_report, write_outcome
 from tools.calibrate.rig_checks import earlier_words, refined_sigma, tape_findings
 
 Tell = Callable[[str], None]
@@ -36,7 +37,8 @@ class RigTask:
 
     n_views: how many views are used at most; intrinsics: from earlier; refine: they may change a little; solve_offset: the
     cameras' stamps are apart by an unknown time; distance_m: of the performer; tape_m: the baseline by tape; out, picture: files
-    to write, picture None for none; offset_s: by which the right stamps were late and were corrected.
+    to write, picture None for none; offset_s: by which the right stamps were late and were corrected; lens: the
+    model.
     """
 
     board: Board
@@ -49,6 +51,7 @@ class RigTask:
     distance_m: float | None = None
     tape_m: float | None = None
     offset_s: float = 0.0
+    lens: LensKind = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +117,25 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     ):
         tell(line)
     print_report(report, tell)
-    picture = picture_of(report, task.picture, task.out)
-    if picture is not None:
-        from calibration.quality.rig_picture import draw_rig
-
-        draw_rig(solution, report, picture)
-        tell(f"picture: {picture}")
+    picture, error = picture_of(report, task.picture, task.out), None
+    draw, write = partial(_draw, solution, report), partial(_write, solution, report, task)
     try:
-        check_report(report, task.out)
-    except CalibrationError as error:
-        return Calibrated(solution, report, picture, error)
+        write_outcome(report, task.out, task.picture, draw, write, tell)
+    except CalibrationError as failed:
+        error = failed
+    return Calibrated(solution, report, picture, error)
+
+
+def _draw(solution: RigSolution, report: QualityReport, file: Path) -> None:
+    """Draw the verdict."""
+    from calibration.quality.rig_picture import draw_rig
+
+    draw_rig(solution, report, file)
+
+
+def _write(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
+    """Write the rig with its verdict."""
     write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
-    tell(f"written to {task.out}")
-    return Calibrated(solution, report, picture)
 
 
 def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:
@@ -145,7 +154,9 @@ def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: 
 def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
     """Solve for one camera or two."""
     if len(sizes) == 1:
-        return solve_camera(task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera")
+        return solve_camera(
+            task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera", lens=task.lens
+        )
     return solve_rig(
         task.board,
         pairs,
@@ -153,6 +164,7 @@ def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> R
         intrinsics=task.intrinsics,
         intrinsic_sigma=refined_sigma(task.intrinsics) if task.intrinsics is not None and task.refine else None,
         solve_offset=task.solve_offset and any(_shows_motion(pair) for pair in pairs),
+        lens=task.lens,
         progress=_LOG.debug,
     )
 

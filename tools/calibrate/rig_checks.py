@@ -39,7 +39,7 @@ def refined_sigma(intrinsics: tuple[Camera, Camera]) -> Floats:
     return np.array(
         [
             [0.02 * camera.focal_px, 0.02 * camera.focal_px, 0.01 * max(camera.size), 0.01 * max(camera.size)]
-            + [0.05, 0.1, 0.002, 0.002, 0.1]
+            + ([0.02, 0.02, 0.02, 0.02, 0.0] if camera.fisheye else [0.05, 0.1, 0.002, 0.002, 0.1])
             for camera in intrinsics
         ]
     )

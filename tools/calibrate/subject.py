@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -18,7 +19,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from database.store import PoseDatabase
 from tools.arguments import seconds_range
-from tools.calibrate.outcome import check_report, picture_of, print_report
+from tools.calibrate.outcome import print_report, write_outcome
 from tools.calibrate.session import PerformerPrior, SubjectResult, pairs_in, subject_from_tposes, summary_lines, tpose_from_pairs
 from tools.progress import progress_bar
 
@@ -107,16 +108,19 @@ def calibrate(task: SubjectTask, sources: Sequence[TakeSource], settings: Settin
     for line in summary_lines(result):
         tell(line)
     print_report(result.report, tell)
-    picture = picture_of(result.report, task.picture, task.out)
-    if picture is not None:
+    write_result(result, task, tell)
+    return result
+
+
+def write_result(result: SubjectResult, task: SubjectTask, tell: Callable[[str], None]) -> None:
+    """Draw and write a subject. Raises CalibrationError: the verdict is fail, no file but the picture is written."""
+
+    def draw(file: Path) -> None:
         from calibration.subject.picture import draw_subject
 
-        draw_subject(result.found, result.report, picture)
-        tell(f"picture: {picture}")
-    check_report(result.report, task.out)
-    write_subject(task.out, result.subject)
-    tell(f"written to {task.out}")
-    return result
+        draw_subject(result.found, result.report, file)
+
+    write_outcome(result.report, task.out, task.picture, draw, partial(write_subject, task.out, result.subject), tell)
 
 
 def _moved(

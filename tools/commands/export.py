@@ -9,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
-from tools.export import FORMATS, ExportFile, wanted_files, write_take
+from tools.export import FORMATS, ExportFile, wanted_files, write_takes
 from tools.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def export(
     _check(files, smooth, fps, from_s, to_s)
     motion = _motion(recording)
     take = _part(_smoothed(motion, smooth), from_s, to_s, fps, in_place)
+    write_takes(files, take, motion.up, upright)
     for wanted in files:
-        write_take(wanted, take, motion.up, upright)
         typer.echo(f"{wanted.file}: {len(take)} frames, {take.seconds[-1]:.2f} s ({wanted.format})")
 
 

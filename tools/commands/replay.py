@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from config.files import written_together
 from config.settings import CAMERAS, Settings
 from tools.arguments import (
     BACKGROUND,
@@ -34,6 +35,7 @@ from tools.outputs import VMC, vmc_outputs
 if TYPE_CHECKING:
     from calibration.camera import Rig
     from calibration.subject.subject import Subject
+    from capture.recording.recording import RecordingSpec
     from config.arrays import Floats
     from stream.export.take import Take, TakeInfo
     from stream.publish.fanout import OutputFactory
@@ -85,7 +87,10 @@ Mass = Annotated[float | None, typer.Option("--mass", metavar="KG", help="With -
 Cameras = Annotated[
     str | None,
     typer.Option(
-        "--cameras", metavar="LEFT,RIGHT", help="Of a project of another program: which of its cameras.", show_default=False
+        "--cameras",
+        metavar="LEFT,RIGHT",
+        help="Of a project of another program: which of its cameras, or best.",
+        show_default=False,
     ),
 ]
 Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
@@ -151,6 +156,7 @@ def replay(
     mass: Mass = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
+    from capture.recording.recording import RecordingSpec
     from capture.recording.session import is_session
 
     check_sources(left, right)
@@ -185,9 +191,10 @@ def replay(
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
             raise typer.BadParameter(f"{left} is no folder of a session (duocap run --record NAME)", param_hint=option)
-    pair, given = (left, right), None
+    pair, given, times = (left, right), None, None
     if right is None and Path(left).is_dir() and (found := _of_project(Path(left), cameras)) is not None:
-        pair, given = found
+        pair, given, times = found
+        times = None if timestamps is not None or fps is not None else times
     if cameras and given is None:
         raise typer.BadParameter(f"{left} is no folder of a project of another program", param_hint="--cameras")
     for option, file in {"--rig": rig or given, "--subject": subject}.items():
@@ -195,34 +202,38 @@ def replay(
             raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
     known = rig or given
     assert known is not None and subject is not None
-    spec = (*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera))
+    spec = RecordingSpec(*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera), times)
     _replay_videos(with_model(settings, model), spec, (known, subject, database), wishes, hide or (), overlay)
 
 
-def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig] | None":
-    """Return two videos of another program's project and their rig, None where there is none. Raises DuocapError."""
-    from tools.replay.project import open_project, project_pair
+def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig, tuple[Floats, Floats] | None] | None":
+    """Return two videos of another program's project, their rig, and the times of their frames where a file has them; None where
+    there is no project. Raises DuocapError.
+    """
+    from tools.projects.project import BEST, best_pair, open_project, project_pair
 
     project = open_project(folder)
     if project is None:
         return None
     left, right = project_pair(project, cameras)
+    if cameras == BEST:
+        typer.echo(f"best pair: {best_pair(project).words}")
     typer.echo(f"{project.calibration.name}: {left} ({project.videos[left].name}), {right} ({project.videos[right].name})")
-    return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right))
+    return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right)), project.frame_times((left, right))
 
 
 def _replay_videos(
     settings: Settings,
-    videos: tuple[str, str | None, Path | None, float | None, tuple[float, float] | None, int],
+    spec: "RecordingSpec",
     made_for: "tuple[Path | Rig, Path, Path | None]",
     wishes: ReplayTask,
     hide: Sequence[str],
     overlay: Path | None,
 ) -> None:
-    """Replay videos as RecordingSpec names them, with the rig (or its file), the subject and the database of `made_for`."""
+    """Replay videos with the rig (or its file), the subject and the database of `made_for`."""
     from calibration.formats.rig_file import read_one_camera, read_rig
     from calibration.subject.subject import read_subject
-    from capture.recording.recording import CaptureRecording, RecordingSpec
+    from capture.recording.recording import CaptureRecording
     from stream.export.take import TakeInfo
     from tools.arguments import open_or_default
     from tools.progress import progress_bar
@@ -232,7 +243,7 @@ def _replay_videos(
     from tools.replay.replay import with_smoothing
     from tools.viewer import open_viewer
 
-    spec, (rig, subject, database) = RecordingSpec(*videos), made_for
+    rig, subject, database = made_for
     settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
     if isinstance(rig, Path):
         rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
@@ -259,10 +270,11 @@ def _replay_videos(
                 style=wishes.style,
             )
         info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
-        result = _finish(result, performer, info, wishes)
-        if overlay is not None:
-            with progress_bar("overlay") as progress:
-                write_overlay(overlay, recording, rig, performer, result.poses, result.markers, progress)
+        with written_together():
+            finished = _finish(result, performer, info, wishes)
+            if overlay is not None:
+                with progress_bar("overlay") as progress:
+                    write_overlay(overlay, recording, rig, performer, finished.poses, finished.markers, progress)
 
 
 def _replay_session(
@@ -301,7 +313,8 @@ def _replay_session(
             parts = video_parts(session) if video else journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
         info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
-        _finish(result, session.subject, info, wishes)
+        with written_together():
+            _finish(result, session.subject, info, wishes)
         if verdict.n_recorded:
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
@@ -314,7 +327,7 @@ def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wish
     from tools.replay.replay import smoothed_result
     from tools.replay.report import report_lines
 
-    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected)
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
     result = smoothed_result(result, performer, wishes.smooth)
     take, up = result.take(performer, info), performer.up
     if wishes.physics:

@@ -170,7 +170,7 @@ class AcquisitionOptions:
 
     motion: Path
     database: Path
-    clips: tuple[str, ...] = ()
+    clips: tuple[str | ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ()
     n_trials: int = 10
     cases: tuple[AcquisitionCase, ...] = CASES

@@ -55,10 +55,13 @@ class AsfAngles:
         return AsfAngles(self.chains, tuple(np.ascontiguousarray(angles[frames]) for angles in self.angles))
 
 
-def asf_angles(amc: Path) -> AsfAngles:
-    """Read the joint angles of a motion, without those our skeleton lacks, such as fingers. Raises FileFormatError."""
-    motion = read_amc(amc)
-    skeleton, values = read_amc_angles(amc)
+def asf_angles(amc: Path, asf: Path | None = None) -> AsfAngles:
+    """Read the joint angles of a motion, without those our skeleton lacks, such as fingers. Raises FileFormatError.
+
+    asf: the motion's skeleton, None: found in its folder.
+    """
+    motion = read_amc(amc, asf)
+    skeleton, values = read_amc_angles(amc, asf)
     mapping = mapping_from_source(str(amc), motion)
     chains, angles = [], []
     for joint in range(1, N_JOINTS):

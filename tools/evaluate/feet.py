@@ -23,7 +23,7 @@ from reconstruct.finish.contacts import label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import examples_for
-from tools.evaluate.protocol import measurable_clips, protocol_clip
+from tools.evaluate.protocol import ProtocolClip, measurable_clips, protocol_clip
 from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant, load_query
 
 CLIPS = ("07_08", "16_15", "35_14", "09_09", "14_02", "16_05")
@@ -168,7 +168,7 @@ class FeetOptions:
 
     motion: Path
     database: Path
-    clips: tuple[str, ...] = ()
+    clips: tuple[str | ProtocolClip, ...] = ()
     markers: str = "boxing"
     seconds: float = 10.0
     seed: int = 1

@@ -18,6 +18,9 @@ from database.files.asf_amc import AMC_FPS
 from database.files.cleaning import clean
 from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
+from tools.evaluate.alike import without_like
+from tools.evaluate.given import C3D, is_file_name, read_given
+from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, set_of
 from tools.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -26,11 +29,16 @@ N_CACHED = 2  # databases of a kind kept in the user's cache, the last used
 
 @dataclass(frozen=True, slots=True)
 class ProtocolClip:
-    """A query: file stem, behaviour, and first frame of the file that is part of it (0-based)."""
+    """A query: file stem, behaviour, and first frame of the file that is part of it (0-based).
+
+    file: of anybody's clip, with the skeleton of an AMC; None: a clip of the motions' folder.
+    """
 
     stem: str
     behaviour: str
     start: int = 0
+    file: Path | None = None
+    skeleton: Path | None = None
 
 
 # Most commands measure MAIN unless clips are named; OTHERS complete the protocol.
@@ -56,6 +64,7 @@ OTHERS = (
 UNKNOWN_SUBJECTS = ("32", "38", "43")
 UNKNOWN_CLIPS = ("32_01", "32_02", "38_01", "38_02", "43_01")
 UNKNOWN = "unseen subjects"
+GIVEN = "given"
 END_TO_END = (*MAIN, *OTHERS[:2])
 # Of 14_02 frames 1 to 2800 stay in the database; the 200 before the query are left out, so that no neighbour is a fraction of a
 # second away. 49_02 is the only clip with hops: 5 s on the left leg and 1 s on the right stay in; the query is 1.4 s on the
@@ -68,18 +77,40 @@ LEAVE_OUT = (
 )
 
 
-def protocol_clip(stem: str) -> ProtocolClip:
-    """Return a query by its file stem; any clip of a subject that is left out as a whole is one.
+def protocol_clip(stem: str | ProtocolClip) -> ProtocolClip:
+    """Return a query by its file stem; any clip of a subject that is left out as a whole is one. A query is returned as it is.
 
     Raises DatabaseError: the clip is no query, the protocol's database contains it.
     """
+    if isinstance(stem, ProtocolClip):
+        return stem
     for clip in (*MAIN, *OTHERS):
         if clip.stem == stem:
             return clip
     if stem.partition("_")[0] in UNKNOWN_SUBJECTS:
         return ProtocolClip(stem, UNKNOWN)
+    if set_of(stem) is not None:
+        return set_clip(stem)
     known = ", ".join(clip.stem for clip in (*MAIN, *OTHERS))
     raise DatabaseError(f"{stem} is no clip of the protocol, the database may hold it; take {known} or one of {UNKNOWN_SUBJECTS}")
+
+
+def is_markers(clip: ProtocolClip) -> bool:
+    """Return whether a clip is a file of markers."""
+    return clip.file is not None and clip.file.suffix.lower() == C3D
+
+
+def named_clip(name: str, skeleton: Path | None = None) -> ProtocolClip:
+    """Return a clip by its name or its file; skeleton: of files as .amc. Raises DatabaseError: a name of no clip."""
+    if not is_file_name(name):
+        return protocol_clip(name)
+    file = Path(name)
+    return ProtocolClip(file.stem, GIVEN, 0, file, skeleton if file.suffix.lower() == ".amc" else None)
+
+
+def set_clip(stem: str) -> ProtocolClip:
+    """Return a clip of the tuning or the test set."""
+    return ProtocolClip(stem, (TUNING | TEST)[stem], STARTS.get(stem, 0))
 
 
 def synthesis_clips() -> tuple[ProtocolClip, ...]:
@@ -102,46 +133,78 @@ def cmu_folder(motion: Path) -> Path:
     raise DatabaseError(f"{motion}: no CMU motions; expected cmu/subjects/NN/NN.asf and NN_TT.amc below it")
 
 
+def hdm_folder(motion: Path) -> Path:
+    """Return the folder of the HDM05 people in a folder of unpacked motions; it may be missing."""
+    return motion / "hdm05" / "subjects"
+
+
 def query_path(clip: ProtocolClip, motion: Path) -> Path:
     """Return the path of a query's motion file. Raises DatabaseError: no CMU motions in the folder."""
+    if clip.file is not None:
+        return clip.file
+    if clip.stem.startswith("HDM_"):
+        return hdm_folder(motion) / clip.stem.split("_")[1] / f"{clip.stem}.amc"
     return cmu_folder(motion) / clip.stem.partition("_")[0] / f"{clip.stem}.amc"
 
 
-def read_take(stem: str, motion: Path) -> Clip:
+def read_take(which: str | ProtocolClip, motion: Path) -> Clip:
     """Read a whole motion file, cleaned as the database's clips are. Raises FileFormatError, DatabaseError."""
-    return clean(read_clip(query_path(ProtocolClip(stem, ""), motion)))[0]
+    clip = ProtocolClip(which, "") if isinstance(which, str) else which
+    if clip.file is not None:
+        return read_given(clip.file, clip.skeleton)
+    return clean(read_clip(query_path(clip, motion)))[0]
 
 
 def read_query(clip: ProtocolClip, motion: Path) -> Clip:
     """Read the frames of a query. Raises FileFormatError, DatabaseError."""
-    whole = read_take(clip.stem, motion)
+    whole = read_take(clip, motion)
     return clip_slice(whole, clip.start, whole.n_frames)
 
 
-def build_protocol_database(motion: Path, out: Path) -> None:
-    """Build the database of all CMU motions except the queries. Raises DuocapError."""
+def build_protocol_database(motion: Path, out: Path, leave_out: Sequence[str] = LEAVE_OUT) -> None:
+    """Build the database of all CMU motions but the queries; for the sets of clips of HDM05's, too. Raises DuocapError."""
+    more = [hdm_folder(motion)] if leave_out is not LEAVE_OUT and hdm_folder(motion).is_dir() else []
     with progress_bar("database") as progress:
-        build_database([cmu_folder(motion)], out, leave_out=LEAVE_OUT, progress=lambda done, total, _: progress(done, total))
+        sources = [cmu_folder(motion), *more]
+        build_database(sources, out, leave_out=leave_out, progress=lambda done, total, _: progress(done, total))
 
 
-def protocol_database(motion: Path, database: Path | None = None) -> Path:
+def protocol_database(motion: Path, database: Path | None = None, clips: Sequence[ProtocolClip] = ()) -> Path:
     """Return the path of the database to measure with: the given one, or one built from the motions and kept in the user's cache.
 
-    Raises DatabaseError: there are no motions, or the given database contains all queries.
+    clips: to be measured; for those of a set the database is that of the sets, and motions like those of given files are not in
+    it. Raises DatabaseError: there are no motions, or the given database contains all queries.
     """
+    of_sets = any(set_of(clip.stem) and clip.file is None and clip not in (*MAIN, *OTHERS) for clip in clips)
     if database is not None:
-        measurable_clips(open_database(database), (), MAIN)
-        return database
-    folder = cmu_folder(motion)
-    listing = "".join(f"{file.relative_to(folder)} {file.stat().st_size} " for file in sorted(folder.glob("*/*.a[ms][cf]")))
-    key = hashlib.blake2b(f"{SCHEMA} {LEAVE_OUT} {listing}".encode(), digest_size=8).hexdigest()
-    path = Path(platformdirs.user_cache_dir("duocap", appauthor=False)) / f"protocol-{key}.db"
+        if not clips:
+            measurable_clips(open_database(database), (), MAIN)
+        path = database
+    else:
+        path = _built(motion, left_out_of_sets() if of_sets else LEAVE_OUT)
+    given = [read_take(clip, motion) for clip in clips if clip.file is not None]
+    return without_like(path, given, _cache_folder()) if given else path
+
+
+def _cache_folder() -> Path:
+    """Return the user's cache folder."""
+    return Path(platformdirs.user_cache_dir("duocap", appauthor=False))
+
+
+def _built(motion: Path, leave_out: Sequence[str]) -> Path:
+    """Return the path of the cached database of the motions without some, built if there is none. Raises DuocapError."""
+    folder, of_sets = cmu_folder(motion), leave_out is not LEAVE_OUT
+    files = [*folder.glob("*/*.a[ms][cf]"), *(hdm_folder(motion).glob("*/*.a[ms][cf]") if of_sets else ())]
+    listing = "".join(f"{file.name if of_sets else file.relative_to(folder)} {file.stat().st_size} " for file in sorted(files))
+    key = hashlib.blake2b(f"{SCHEMA} {leave_out} {listing}".encode(), digest_size=8).hexdigest()
+    kind = "sets" if of_sets else "protocol"
+    path = _cache_folder() / f"{kind}-{key}.db"
     if path.is_file():
         mark_used(path)
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    build_protocol_database(motion, path)
-    keep_last_used(path.parent, "protocol-*.db", N_CACHED)
+    build_protocol_database(motion, path, *([leave_out] if of_sets else []))
+    keep_last_used(path.parent, f"{kind}-*.db", N_CACHED)
     return path
 
 
@@ -153,6 +216,8 @@ def open_once(path: Path) -> PoseDatabase:
 
 def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:
     """Return whether a database contains frames of a query, by the names and lengths of its clips."""
+    if clip.file is not None:
+        return False  # judged by content
     for name, n_poses in zip(database.clip_names, np.diff(database.clip_start), strict=True):
         stem, _, first = name.partition("+")
         if stem == clip.stem and float(first or 0) / AMC_FPS + n_poses / database.fps > clip.start / AMC_FPS:
@@ -160,7 +225,9 @@ def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:
     return False
 
 
-def measurable_clips(database: PoseDatabase, stems: Sequence[str], default: Sequence[ProtocolClip]) -> list[ProtocolClip]:
+def measurable_clips(
+    database: PoseDatabase, stems: Sequence[str | ProtocolClip], default: Sequence[ProtocolClip]
+) -> list[ProtocolClip]:
     """Return the named clips, or those of `default` that the database does not contain, with a warning for the others.
 
     Raises DatabaseError: a named clip is no query, or the database contains it; or it contains all of `default`.

@@ -96,9 +96,15 @@ def first_seconds(clip: Clip, seconds: float) -> Clip:
 def load_query(which: ProtocolClip, motion: Path, markers: str | Path, seconds: float) -> MotionQuery:
     """Read a clip of the protocol, at most `seconds` of it (0: all), with exact markers. Raises DuocapError."""
     clip = read_query(which, motion)
-    asf = asf_angles(query_path(which, motion)).part(slice(which.start, None, round(clip.fps / FPS)))
+    asf = query_angles(which, motion).part(slice(which.start, None, round(clip.fps / FPS)))
     clip = first_seconds(resample(clip, FPS), seconds)
     return query_from_clip(clip, which.behaviour, read_marker_set(markers), asf.part(slice(clip.n_frames)))
+
+
+def query_angles(which: ProtocolClip, motion: Path) -> AsfAngles:
+    """Return the joint angles of a clip's file, none where it is no AMC. Raises FileFormatError, DatabaseError."""
+    file = query_path(which, motion)
+    return asf_angles(file, which.skeleton) if file.suffix.lower() == ".amc" else AsfAngles((), ())
 
 
 def query_from_clip(clip: Clip, behaviour: str, markers: MarkerSet, asf: AsfAngles) -> MotionQuery:

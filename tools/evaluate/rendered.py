@@ -30,9 +30,10 @@ from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs
-from tools.evaluate.asf_angles import AsfAngles, angle_errors, asf_angles, own_angles
+from tools.evaluate.asf_angles import AsfAngles, angle_errors, own_angles
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, query_path, read_query
+from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, read_query
+from tools.evaluate.queries import query_angles
 from tools.evaluate.scores import LabelCheck, PoseScore, ScoredMotion, check_labels, score
 
 TPOSE_S = 3.0
@@ -170,7 +171,8 @@ def run_clip(
     tracked = np.array([pose.state is TrackingState.TRACKING for pose in poses[part]])
     result = score(estimated, true, tracked, labels[part], performer.markers.names)
     errors = skeleton_error_mm(subject, performer), offset_error_mm(subject, performer)
-    asf = paper_errors_deg(asf_angles(query_path(which, motion)), which.start, rendered, rotvec, true_rotvec)[tracked]
+    file = query_angles(which, motion)
+    asf = paper_errors_deg(file, which.start, rendered, rotvec, true_rotvec)[tracked] if file.chains else np.zeros(0)
     asf_deg = (float(asf.mean()), float(np.percentile(asf, 95))) if asf.size else (float("nan"), float("nan"))
     return RenderedResult(which.stem, which.behaviour, options.occlude, performer.distance_m, *errors, fps, asf_deg, result)
 
@@ -211,7 +213,7 @@ def measure_rendered(
     settings: Settings,
     options: RenderedOptions,
     *,
-    clips: Sequence[str] = (),
+    clips: Sequence[str | ProtocolClip] = (),
     occlude: Sequence[float] = (0.0,),
     processes: int = 2,
 ) -> RenderedResults:
@@ -233,6 +235,15 @@ def measure_rendered(
 HEAD = (
     f"{'clip':<7}{'behaviour':<16}{'frames':>7}{'tracked':>9}{'position mm':>16}{'ASF deg':>14}{'angle deg':>14}{'joint deg':>14}"
     f"{'in view':>9}{'labelled':>10}{'wrong':>8}{'bones':>7}{'offset':>8}{'m away':>8}{'fps':>6}"
+)
+
+LEGEND = (
+    "position mm: of the 23 joints, errors of the skeleton included",
+    "ASF deg: each joint angle of the motion file's own skeleton, the paper's measure",
+    "angle deg: each moving component of our joint rotations; joint deg: the whole rotation of each joint",
+    "in view, labelled: share of the markers that cameras saw, that were told by name; wrong: frames with one more than 8 cm off",
+    "bones, offset: mean error of the bone lengths, and of the markers' places on them, as calibrated [mm]",
+    "m away: distance from the cameras; fps: frames a second that the reconstruction could do",
 )
 
 
@@ -268,7 +279,7 @@ def report(found: RenderedResults) -> Iterator[str]:
     results = found.results
     for occlude in dict.fromkeys(result.occlude for result in results):
         part = [result for result in results if result.occlude == occlude]
-        yield f"\n{100 * occlude:.0f} % of the markers occluded; mean / p95 of tracked frames; bones, offset: of the fit [mm]"
+        yield f"\n{100 * occlude:.0f} % of the markers hidden; errors: mean / 95th percentile of the frames that are tracked"
         yield HEAD
         yield from (row(result) for result in part)
         for behaviour in dict.fromkeys(result.behaviour for result in part):
@@ -278,7 +289,8 @@ def report(found: RenderedResults) -> Iterator[str]:
         if len(part) > 1:
             yield mean_row(part, "all")
     if any(result.behaviour == "boxing" for result in results):
-        yield "Chai & Hodgins 2005, section 8, boxing from two cameras: 2.54 degrees per joint angle"
+        yield "Chai & Hodgins 2005, section 8, boxing from two cameras: 2.54 degrees per joint angle (ASF deg)"
+    yield from LEGEND
     yield "\n".join(found.failed)
 
 

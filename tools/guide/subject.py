@@ -11,7 +11,6 @@ from functools import partial
 
 from calibration.camera import Rig
 from calibration.guidance.subject import SubjectGuide
-from calibration.subject.subject import write_subject
 from capture.clock import now_ns
 from capture.packets import PairedBlobs
 from capture.process.control import RoomSettings
@@ -22,9 +21,9 @@ from config.settings import Settings
 from database.geometry.skeleton import Skeleton
 from reconstruct.process.inbox import Inbox
 from stream.guidance.page import GuidePage
-from tools.calibrate.outcome import check_report, picture_of, print_report
+from tools.calibrate.outcome import picture_of, print_report
 from tools.calibrate.session import subject_from_pairs, summary_lines
-from tools.calibrate.subject import SubjectTask
+from tools.calibrate.subject import SubjectTask, write_result
 from tools.guide.cameras import GuidedCameras, checked_plans
 from tools.guide.page import GuideOutcome, Progress, finished, look_at_result, open_page
 from tools.guide.show import GuideShow
@@ -93,7 +92,7 @@ def _held(
     looking = [replace(plan, preview=page is not None) for plan in plans]
     try:
         with GuidedCameras(looking, sources, inbox.address, tell, learn_s) as cameras:
-            tell("opening the cameras; then stand in a T-pose before them; Ctrl-C ends")
+            tell("opening the cameras; then stand before them, in a T-pose if markers are worn on the arms; Ctrl-C ends")
             while not session.over:
                 cameras.turn(0)
                 received = inbox.drain(TURN_MS)
@@ -127,17 +126,11 @@ def calibrate_subject_live(
         print_report(result.report, tell)
         picture = picture_of(result.report, task.picture, task.out)
         if picture is not None:
-            from calibration.subject.picture import draw_subject
-
             progress("drawing", None)
-            draw_subject(result.found, result.report, picture)
-            tell(f"picture: {picture}")
         try:
-            check_report(result.report, task.out)
+            write_result(result, task, tell)
         except CalibrationError as error:
             return GuideOutcome(result.report, (), picture, error)
-        write_subject(task.out, result.subject)
-        tell(f"written to {task.out}")
         return GuideOutcome(result.report, (f"written to {task.out}",), picture)
 
     skeletons = task.database.skeletons

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.quality.picture import INK, LEFT, RIGHT
+from calibration.quality.picture import INK, LEFT, RIGHT, save_figure
 from config.joints import JOINT_INDEX
 from reconstruct.models.physics.dynamics import joint_rows
 from tools.physics.forces import FEET, StretchForces
@@ -38,5 +38,5 @@ def plot_forces(file: Path, found: list[StretchForces], title: str) -> None:
     low.set(ylabel="residual force\n[body weights]", xlabel="time [s]")
     for axes in (top, middle):
         axes.legend(loc="upper right", fontsize="small", ncols=3)
-    figure.savefig(file, dpi=110)
+    save_figure(figure, file, 110)
     pyplot.close(figure)

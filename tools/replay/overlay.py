@@ -15,6 +15,7 @@ from capture.packets import Frame, MarkerFrame
 from capture.recording.recording import CaptureRecording
 from config.arrays import Floats, Image
 from config.errors import SourceError
+from config.files import replace_file
 from config.joints import N_JOINTS, PARENTS
 from database.geometry.kinematics import forward
 from reconstruct.pose import Pose, TrackingState
@@ -55,10 +56,11 @@ def write_overlay(
             writer.write(canvas)
             progress(n + 1, len(poses))
         writer.release()
-        part.replace(file)
-    finally:
-        writer.release()
+        replace_file(part, file, SourceError)
+    except BaseException:
+        writer.release()  # before the file is removed, which Windows refuses of an open one
         part.unlink(missing_ok=True)
+        raise
 
 
 def _in_step(

@@ -48,7 +48,7 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    style: the last one learned or used.
+    n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
     """
 
     poses: list[Pose] = field(default_factory=list)
@@ -56,6 +56,7 @@ class ReplayResult:
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
+    n_repeated: list[int] = field(default_factory=list)
     style: Style | None = None
 
     def take(self, subject: Subject, info: TakeInfo | None = None) -> Take:
@@ -114,7 +115,7 @@ def replay(
             styles.step(pose)
             progress(n + 1, recording.n_frames)
         result.style = styles.last()
-    result.wall_s = (now_ns() - begun_ns) * 1e-9
+    result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
     return result

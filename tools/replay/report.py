@@ -26,11 +26,14 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
 
 def _time_line(time: Mapping[str, Any]) -> str:
     """Describe the time that a recording takes."""
-    line = f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"
-    if not time["gaps"]:
-        return line
-    gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
-    return f"{line}; {gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s"
+    parts = [f"{time['seconds']:.2f} s at {_number(time['rate_hz'], 2)} Hz"]
+    if time["gaps"]:
+        gaps = "a gap" if time["gaps"] == 1 else f"{time['gaps']} gaps, the longest"
+        parts.append(f"{gaps} of {time['longest_gap_s']:.2f} s at {time['longest_gap_at_s']:.2f} s")
+    if any(time["repeated_pictures"]):
+        counts = " and ".join(str(n) for n in time["repeated_pictures"])
+        parts.append(f"{counts} pictures{' (left and right)' * (len(time['repeated_pictures']) > 1)} repeat the one before")
+    return "; ".join(parts)
 
 
 def _percent(share: float | None) -> str:

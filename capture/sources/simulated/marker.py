@@ -106,7 +106,7 @@ def _draw_spheres(
     blur_px: float,
     taps: Floats32,
 ) -> None:
-    """Draw the visible part of every marker as `draw_markers` does; camera: packed, (21,)."""
+    """Draw the visible part of every marker as `draw_markers` does; camera: packed, (22,)."""
     n = len(shown)
     depth = camera[15] * path_m[1, :, 0] + camera[16] * path_m[1, :, 1] + camera[17] * path_m[1, :, 2] + camera[20]
     px, seen, J, Q = np.empty((3, 2)), np.empty(2), np.empty((2, 3)), np.empty((2, 2))
@@ -171,7 +171,7 @@ def draw_markers(
 ) -> None:
     """Draw the visible part of every marker into a BGR image, far ones first, as an ellipse of its area about its middle.
 
-    packed: the camera, (21,); path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; visible: share of each,
+    packed: the camera, (22,); path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; visible: share of each,
     (M,), and middle of that part at mid-exposure, (M, 3) [m]; shift_px: added to each drawn centre, (M, 2); radius_m: of the
     markers; color_bgr: (M, 3), and blur_px: as in `draw_marker`.
     """

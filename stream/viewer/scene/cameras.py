@@ -34,8 +34,8 @@ MAX_PX = 1e5
 def camera_of(reading: CameraReading) -> Camera:
     """Return a camera as the stream describes it."""
     rotation = matrix_from_rotvec(reading.rotation)
-    arrays = [np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation)]
-    return Camera(reading.name, reading.size, *arrays)
+    matrix, lens, R, t = (np.array(a, float) for a in (reading.matrix, reading.distortions, rotation, reading.translation))
+    return Camera(reading.name, reading.size, matrix, lens, R, t, reading.fisheye)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,12 @@ class Frustum:
 
 
 def frustum_of(camera: Camera) -> Frustum:
-    """Return the frustum of a camera: fov = 2 atan(h / 2 f_y)."""
+    """Return the frustum of a camera: fov = 2 atan(h / 2 f_y); of a fisheye what it sees from top to bottom."""
     width, height = camera.size
     fov_rad = 2.0 * float(np.arctan2(0.5 * height, camera.matrix[1, 1]))
+    if camera.fisheye:
+        edges = camera.undistort([(camera.matrix[0, 2], 0.0), (camera.matrix[0, 2], height - 1.0)])
+        fov_rad = float(np.ptp(np.arctan(edges[:, 1])))
     return Frustum(fov_rad, width / height, wxyz_from_matrix(camera.rotation.T), camera.center_m)
 
 

@@ -86,8 +86,8 @@ def test_noise_alone_raises_no_suspicion(more: int) -> None:
 def test_cameras_too_near_to_each_other_are_told_so() -> None:
     report = rig_report(fitted(9), distance_m=4.0)
     assert report.grade is Grade.POOR
-    line = next(finding.line for finding in report.findings if finding.text.startswith("at 4.0 m, 0.2 px is"))
-    told_mm = float(line.split("px is ")[1].split(" mm")[0])
+    line = next(finding.line for finding in report.findings if finding.text.startswith("at 4.0 m a marker found to 0.2 px"))
+    told_mm = float(line.split("known to ")[1].split(" mm")[0])
     rig = fitted(9).rig
     assert told_mm == pytest.approx(1e3 * 4.0**2 * 0.2 * np.sqrt(2.0) / (rig.left.focal_px * rig.baseline_m), rel=0.1)
     assert "move the cameras apart" in line

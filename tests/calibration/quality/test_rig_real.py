@@ -31,7 +31,7 @@ def test_two_real_webcams_are_poor_for_shallow_depth(shared_data: Path, tmp_path
     report = rig_report(solution, 4.0)
     assert report.grade is Grade.POOR, report.lines
     words = "\n".join(report.lines)
-    assert "at 4.0 m, 0.2 px is 15" in words and "move the cameras apart" in words
+    assert "at 4.0 m a marker found to 0.2 px is known to 15" in words and "move the cameras apart" in words
     # 16 m2 x 0.2 px x sqrt(2) / (800 px x 0.366 m)
     assert depth_sigma_m(read_rig(folder / "rig.toml"), 4.0, 0.2) == pytest.approx(0.0155, abs=0.0015)
     assert report.figures["edge_bias_percent"] == pytest.approx(0.0, abs=0.3)

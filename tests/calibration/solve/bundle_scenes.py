@@ -69,7 +69,7 @@ def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObs
     )
     places = true_places(3, seed)
     state = BundleState(
-        np.array(rows[:n_cameras]),
+        np.array([[*row, 0.0] for row in rows[:n_cameras]]),
         matrix_from_rotvec([0.03, 0.12, -0.02]),
         np.array([-0.39, 0.01, 0.07]),
         matrix_from_rotvec(places[:, :3]),

@@ -26,19 +26,26 @@ def test_projection_is_opencvs() -> None:
     points = np.random.default_rng(4).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (50, 3))
     fx, fy, cx, cy = state.intrinsics[0, :4]
     K = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
-    wanted, _ = cv2.projectPoints(points, np.zeros(3), np.zeros(3), K, state.intrinsics[0, 4:])
+    wanted, _ = cv2.projectPoints(points, np.zeros(3), np.zeros(3), K, state.intrinsics[0, 4:9])
     np.testing.assert_allclose(project(state.intrinsics[0], points), wanted.reshape(-1, 2), atol=1e-9)
 
 
-def test_projection_derivatives() -> None:
+WIDE = np.array([255.0, 250.0, 322.0, 238.0, -0.03, 0.01, -0.004, 0.001, 0.0, 1.0])  # a fisheye
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_projection_derivatives(wide: bool) -> None:
     state, _ = small_problem(1)
-    k, points = state.intrinsics[0], np.random.default_rng(5).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (20, 3))
+    k, points = (
+        WIDE if wide else state.intrinsics[0],
+        np.random.default_rng(5).uniform((-0.4, -0.3, 0.7), (0.4, 0.3, 2.0), (20, 3)),
+    )
     P, Q = point_derivatives(k, points), lens_derivatives(k, points)
     for i in range(3):
         e = 1e-6 * np.eye(3)[i]
         np.testing.assert_allclose(P[..., i], (project(k, points + e) - project(k, points - e)) / 2e-6, rtol=1e-6, atol=1e-4)
     for i in range(9):
-        e = 1e-6 * np.eye(9)[i]
+        e = 1e-6 * np.eye(10)[i]
         np.testing.assert_allclose(Q[..., i], (project(k + e, points) - project(k - e, points)) / 2e-6, rtol=1e-6, atol=1e-4)
 
 

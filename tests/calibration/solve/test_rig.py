@@ -17,6 +17,9 @@ from calibration.solve.start import undistort_pixels
 from config.errors import CalibrationError
 from database.geometry.rotations import geodesic_rad, matrix_from_rotvec, rotvec_from_matrix
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, cramer_rao, pairs_of, true_places, true_rig
+from tests.zoo.calibrations import BOARD as FISHEYE_BOARD
+from tests.zoo.calibrations import board_poses, seen_pairs
+from tests.zoo.lenses import fisheyes
 
 SIZES = (SIZE, SIZE)
 TRUE_LENS = LensModel(("k1", "k2"))
@@ -268,3 +271,24 @@ def test_corners_in_one_line_are_no_view() -> None:
     solution = solve_rig(BOARD, [*lines[:3], *pairs[3:]], SIZES, intrinsics=(rig.left, rig.right))
     assert len(solution.pairs) == 5 and solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=5e-3)
     assert "0 views of the board" in bad(lines)
+
+
+@pytest.mark.slow
+def test_fisheyes_are_known_by_the_views_left_out() -> None:
+    """Chosen by itself for two cameras and for one, and kept where it is known: four views then tell where the cameras stand."""
+    rig = fisheyes()
+    pairs, sizes = seen_pairs(rig, board_poses(rig, 12, 1)), (rig.left.size, rig.right.size)
+    chosen = solve_rig(FISHEYE_BOARD, pairs, sizes)
+    alone = solve_camera(FISHEYE_BOARD, [pair.left for pair in pairs if pair.left is not None], sizes[0])
+    held = solve_rig(FISHEYE_BOARD, pairs[:4], sizes, intrinsics=rig.cameras)
+    for solution in (chosen, alone, held):
+        assert solution.rig.left.fisheye
+        assert solution.rig.left.focal_px == pytest.approx(rig.left.focal_px, rel=0.002)
+        assert solution.rms_px == pytest.approx(0.14, abs=0.02)  # the noise of both coordinates
+    for solution in (chosen, held):
+        assert solution.rig.baseline_m == pytest.approx(rig.baseline_m, rel=0.01)
+    pinhole, fisheye = (
+        [error for name, error in chosen.held_out_px.items() if name.startswith("fisheye") == wide] for wide in (False, True)
+    )
+    assert min(fisheye) < 0.95 * min(pinhole)
+    assert not solve_rig(FISHEYE_BOARD, pairs, sizes, lens="pinhole").rig.left.fisheye

@@ -165,7 +165,7 @@ def test_lengths_and_where_they_come_from() -> None:
     up = trunk[JOINT_INDEX["neck"], 1] - trunk[JOINT_INDEX["spine"], 1]
     assert lengths["trunk"].length_m == pytest.approx(up, abs=0.01)
     told, guessed = length_lines(fit)
-    assert told.startswith("measured: ") and "shins" in told and "toes" in guessed and "people of that size" in guessed
+    assert told.startswith("bones measured ") and "shins" in told and "toes" in guessed and "people of that size" in guessed
     assert f"shins {1e3 * lengths['shins'].length_m:.0f} mm +- {1e3 * lengths['shins'].sigma_m:.0f}" in told
 
 
@@ -189,7 +189,7 @@ def test_every_marker_has_its_line() -> None:
     lines = marker_lines(fitted([hidden(held(ANN, 2), np.array([4]))], ANN).fit)
     assert len(lines) == len(ANN.markers)
     assert "not seen" in lines[4] and ANN.markers.names[4] in lines[4]
-    assert sum("mm from nominal" in line for line in lines) == len(ANN.markers) - 1
+    assert sum("mm from its place in the set" in line for line in lines) == len(ANN.markers) - 1
 
 
 @pytest.mark.parametrize("degrees", [-20.0, 0.0, 15.0])

@@ -129,6 +129,16 @@ def test_a_camera_on_its_side() -> None:
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.002)
 
 
+def test_fisheyes() -> None:
+    """Of 110 degrees across."""
+    truth, path = wand_rig(), Wave(seed=7)
+    lens = np.array([-0.02, 0.006, -0.003, 0.0005])
+    matrix = np.array([[333.0, 0.0, 318.0], [0.0, 331.0, 242.0], [0.0, 0.0, 1.0]])
+    truth = Rig(*(replace(camera, matrix=matrix, distortions=lens, fisheye=True) for camera in truth.cameras))
+    tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
+    check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.004)
+
+
 @pytest.mark.slow
 def test_cameras_across_from_each_other() -> None:
     truth, path = wand_rig(), Wave(seed=6)

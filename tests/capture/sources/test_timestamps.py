@@ -7,6 +7,7 @@ import av
 import numpy as np
 import pytest
 
+from capture.rate import frame_period_s
 from capture.sources.source import Stamp, open_source
 from capture.sources.timestamps import read_timestamps
 from config.errors import SourceError
@@ -38,9 +39,9 @@ def test_one_stamp_a_camera_and_windows_line_ends(tmp_path: Path) -> None:
         ("frame,seconds\n0,0.0\n1,nan\n", "stamps.csv:3: expected 2 numbers"),
         ("frame,seconds\n0,0.0\n1\n", "stamps.csv:3: expected 2 numbers"),
         ("frame,seconds\n0,0.0\n2,0.1\n", "stamps.csv:3: frame 2 where 1 was expected"),
-        ("frame,seconds\n0,0.3\n1,0.2\n", "time goes from 0.3 to 0.2 s at frame 1"),
-        ("frame,seconds\n0,0\n1,33333333\n2,66666667\n", "3.33e[+]07 s from frame to frame; expected seconds"),
-        ("frame,left_seconds,right_seconds\n0,0.0,0.4\n1,0.1,0.3\n", "time goes from 0.4 to 0.3 s at frame 1"),
+        ("frame,seconds\n0,0.3\n1,0.2\n", "time goes from 0.3 to 0.2 at frame 1"),
+        ("frame,seconds\n0,0\n1,33333333333\n", "3.33e[+]10 from frame to frame; expected seconds, or milli-"),
+        ("frame,left_seconds,right_seconds\n0,0.0,0.4\n1,0.1,0.3\n", "time goes from 0.4 to 0.3 at frame 1"),
     ],
 )
 def test_each_fault_has_its_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -49,12 +50,28 @@ def test_each_fault_has_its_line(tmp_path: Path, text: str, expected: str) -> No
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("unit_s", [1.0, 1e-3, 1e-6, 1e-9])
+def test_wall_clocks_in_any_unit_count_from_the_first_frame(
+    unit_s: float, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Seconds since 1970 are as usual in other programs as nanoseconds are."""
+    rows = [f"{n},{round((1_763_917_494 + 0.04 * n) / unit_s, 6):.{6 if unit_s == 1.0 else 0}f}" for n in range(4)]
+    found = read_timestamps(write(tmp_path, "\n".join(["frame,seconds", *rows]) + "\n"))
+    np.testing.assert_allclose(found, [0.0, 0.04, 0.08, 0.12], atol=2e-6)
+    assert ("taken as" in caplog.text) == (unit_s != 1.0)
+
+
 def test_a_coarse_clock_repeats_stamps(tmp_path: Path) -> None:
-    """Steps of 10 ms at 120 Hz; many alike are a fault."""
-    path = write(tmp_path, "frame,seconds\n0,1.00\n1,1.00\n2,1.01\n3,1.02\n4,1.03\n5,1.03\n")
-    np.testing.assert_allclose(read_timestamps(path), [1.0, 1.005, 1.01, 1.02, 1.03, 1.04])
-    with pytest.raises(SourceError, match=r"time goes from 1 to 1 s at frame 1"):
+    """Steps of 20 ms at 60 Hz, a gap among them; many alike are a fault."""
+    true_s = np.arange(200) / 60.0 + np.where(np.arange(200) < 120, 0.0, 0.5)
+    rows = [f"{n},{t:.2f}" for n, t in enumerate(0.02 * np.floor(true_s / 0.02))]
+    found = read_timestamps(write(tmp_path, "\n".join(["frame,seconds", *rows]) + "\n"))
+    assert np.abs(found - true_s - np.median(found - true_s)).max() < 0.006 and found[120] - found[119] > 0.49
+    assert frame_period_s(found) == pytest.approx(1.0 / 60.0, rel=2e-3)
+    with pytest.raises(SourceError, match=r"time goes from 1 to 1 at frame 1"):
         read_timestamps(write(tmp_path, "frame,seconds\n" + "".join(f"{n},1.0\n" for n in range(6)) + "6,2.0\n"))
+    once = "".join(f"{n},{t}\n" for n, t in enumerate([0.0, 0.03, 0.03, *np.arange(4, 60) * 0.03]))
+    assert read_timestamps(write(tmp_path, "frame,seconds\n" + once))[:5] == pytest.approx([0.0, 0.03, 0.075, 0.12, 0.15])
 
 
 def video(file: Path, times_ms: list[int], announced_hz: int = 30) -> Path:

@@ -69,6 +69,18 @@ def test_all_markers_of_a_body_without_any_hint() -> None:
     assert np.linalg.norm(error, axis=1).max() < 0.04
 
 
+def test_a_body_at_the_edge_of_fisheyes() -> None:
+    """There an ideal pixel is a fraction of a raw one, and all tolerances are in raw pixels."""
+    lens = (-0.02, 0.006, -0.003, 0.0005)
+    plain = synthetic_rig((-0.3, 1.1, 2.4), (0.3, 1.15, 2.45), (2.4, 0.9, 0.0), (1280, 960), np.radians(92.7), lens)
+    wide = Rig(*(dataclasses.replace(camera, fisheye=True) for camera in plain.cameras))  # 120 degrees across
+    assert all(np.degrees(np.arctan(np.abs(camera.undistort(camera.project(BODY))))).max() > 45.0 for camera in wide.cameras)
+    pair, partner = views(wide, BODY, 0.2)
+    points = match(pair, wide, SETTINGS)
+    assert share_right(points, partner) == 1.0
+    assert points.epipolar_px.max() < 1.5
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_prediction_decides_where_lines_are_crowded(seed: int) -> None:
     """With 1.5 px noise epipolar lines confuse markers of one height; predictions 3 cm off settle it."""

@@ -105,6 +105,15 @@ def assert_same_positions(clip: Clip, bvh: Bvh, ours: dict[str, str], scale: flo
             np.testing.assert_allclose(p[n, JOINT_INDEX[name]], expected, atol=1e-9, err_msg=f"{name}, frame {n}")
 
 
+@pytest.mark.parametrize(
+    ("printed", "fps"),
+    [("0.0333", 30.0), ("0.033333", 30.0), ("0.00833", 120.0), ("0.033366667", 29.97003), ("0.0166833", 59.94018)],
+)
+def test_a_rate_is_whole_where_the_digits_allow_it(tmp_path: Path, printed: str, fps: float) -> None:
+    text = Bvh(MIXAMO, 1, "ZXY").text().replace("Frame Time: 0.0083333", f"Frame Time: {printed}")
+    assert read_clip(written(tmp_path, text)).fps == pytest.approx(fps, rel=2e-6)
+
+
 @pytest.mark.parametrize("order", ["ZXY", "XYZ", "YXZ"])
 def test_joints_are_where_the_source_puts_them(tmp_path: Path, order: str) -> None:
     bvh = Bvh(MIXAMO, 1, order)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,14 @@ def test_csv_names_state_and_metres() -> None:
     knee = [float(rows[1][f"leftLowerLeg.{axis}"]) for axis in "xyz"]
     np.testing.assert_allclose(knee, motion.positions_m()[1, JOINT_INDEX["leftLowerLeg"]], atol=1e-6)
     assert rows[2]["rightHand.z"] == ""
+
+
+def test_csv_tells_how_far_off_joints_may_be() -> None:
+    motion = take(3, states=(TrackingState.LOST, TrackingState.TRACKING, TrackingState.COASTING))
+    error_m = np.stack([np.full(len(JOINT_INDEX), value) for value in (np.inf, 0.012, 0.02)])
+    rows = list(csv.DictReader(io.StringIO(csv_text(replace(motion, error_m=error_m)))))
+    assert [row["leftFoot.error"] for row in rows] == ["", "0.0120", "0.0200"]
+    assert rows[1]["hips.x"] == list(csv.DictReader(io.StringIO(csv_text(motion))))[1]["hips.x"]
 
 
 def test_writers_leave_nothing_half_written(tmp_path: Path) -> None:

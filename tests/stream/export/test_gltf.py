@@ -6,8 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.export.gltf import ARRAY_BUFFER, GltfDocument, animation, continuous, joint_nodes
+from reconstruct.pose import TrackingState
+from stream.export.gltf import ARRAY_BUFFER, GltfDocument, animation, continuous, joint_nodes, keys_of
 from tests.support.files.gltf import parsed
+from tests.support.files.takes import take
 
 
 def test_a_file_of_three_bytes_is_laid_out_as_the_specification_says() -> None:
@@ -46,6 +48,14 @@ def test_nodes_hold_their_way_from_the_parent() -> None:
         {"name": "c", "translation": [-0.25, -0.5, 0.0]},
         {"name": "d", "translation": [0.0, 1.0, 0.0]},
     ]
+
+
+def test_a_take_that_begins_and_ends_lost_is_as_long_as_its_stamps() -> None:
+    lost, tracked = TrackingState.LOST, TrackingState.TRACKING
+    motion = take(6, states=(lost, lost, tracked, lost, tracked, lost))
+    keys = keys_of(motion)
+    np.testing.assert_allclose(keys.seconds, motion.seconds[[0, 2, 4, 5]])
+    np.testing.assert_array_equal(keys.root_m, motion.root_m[[2, 2, 4, 4]])
 
 
 def test_all_channels_share_their_times() -> None:

@@ -22,6 +22,17 @@ def test_round_trip(message: Message) -> None:
     assert same(decode(encode(message)), message)
 
 
+def test_a_fisheye_comes_through() -> None:
+    """And a camera without the key is none."""
+    wide = replace(RIG.cameras[0], distortions=np.array([-0.02, 0.006, -0.003, 0.0005]), fisheye=True)
+    message = replace(RIG, cameras=(wide, *RIG.cameras[1:]))
+    assert same(decode(encode(message)), message)
+    assert "fisheye" not in msgpack.unpackb(encode(RIG).partition(b" ")[2])["cameras"][0]
+    short = replace(RIG, cameras=(replace(wide, distortions=np.zeros(5)), *RIG.cameras[1:]))
+    with pytest.raises(MalformedMessageError, match="4 distortions"):
+        decode(encode(short))
+
+
 def test_pose_layout_is_the_one_other_languages_read() -> None:
     topic, _, body = encode(POSE).partition(b" ")
     content = msgpack.unpackb(body)
@@ -36,7 +47,7 @@ def test_pose_layout_is_the_one_other_languages_read() -> None:
         "cameras": [1],
         "measured": None,
     }
-    assert set(content) == {item.name for item in fields(POSE)} - {"ground_forces"}  # which a live pose does not have
+    assert set(content) == {item.name for item in fields(POSE)} - {"ground_forces", "error_m"}  # absent where unknown
     foot = msgpack.unpackb(encode(FORCED).partition(b" ")[2])["ground_forces"][1]
     assert foot == {"joint": "rightFoot", "force_n": [0.0] * 3, "center_m": None, "moment_nm": [0.0] * 3}
 
@@ -57,6 +68,12 @@ def test_skeleton_layout() -> None:
     content = msgpack.unpackb(encode(SKELETON).partition(b" ")[2])
     assert content["offsets_m"][1] == [0.0, 0.1, 0.02] and content["parents"] == [-1, 0, 0]
     assert (content["units"], content["handedness"], content["up"], content["quaternion"]) == ("m", "right", "Y", "xyzw")
+
+
+def test_expected_errors_arrive_and_are_absent_where_unknown() -> None:
+    pose = replace(POSE, error_m=np.array([0.01, 0.02, 0.5], np.float32))
+    assert same(decode(encode(pose)), pose)
+    assert b"error_m" in encode(pose) and b"error_m" not in encode(POSE)
 
 
 def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
@@ -87,6 +104,8 @@ def test_keys_of_the_future_are_ignored_and_another_schema_is_not() -> None:
         changed(POSE, rotations_xyzw=POSE.rotations_xyzw.tobytes()[:-16]),
         changed(POSE, confidence=[1.0, 1.0, 1.0]),
         changed(POSE, joint_source=b"\0"),
+        changed(POSE, error_m=b"\0" * 4),
+        changed(POSE, error_m=np.full(3, -0.1, "<f4").tobytes()),
         changed(POSE, markers=[3]),
         changed(POSE, markers=[{"name": "a", "xyz": [0, 0, 0], "residual": float("inf"), "cameras": [0]}]),
         changed(POSE, latency_ns={"solve": "long"}),

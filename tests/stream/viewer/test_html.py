@@ -115,6 +115,10 @@ def test_the_head_says_who_and_how_fast_and_how_late() -> None:
     for part in ("Änne", "tracking", "session s1, live", "1:15.2", "60.0", "41.3", "budget 33", BAD):
         assert part in words
     assert GOOD in head_html(view(track, budget_ms=50.0), POSE)
+    error_m = np.full(len(POSE.confidence), 0.014, np.float32)
+    error_m[-1] = 0.06
+    assert f"14 mm off, the worst 60 mm ({SKELETON.names[-1]})" in head_html(view(track), replace(POSE, error_m=error_m))
+    assert "mm off" not in words
     assert "14.8 s behind" in head_html(view(track, player=Playhead(75.25)), POSE)
     assert "stream ended" in head_html(view(track, silent=True), POSE)
     assert "recording to walk.mcap" in head_html(view(track, recording="walk.mcap"), POSE)

@@ -34,7 +34,7 @@ def test_t_pose_becomes_a_subject(baseline_m: float, database: PoseDatabase, tmp
     assert abs(result.subject.skeleton.height_m - 1.75) < 0.08
     lines = summary_lines(result)
     assert "14 of 14 markers, 20 frames" in lines[0] and "left_shoulder" in lines[1]
-    assert len([line for line in lines if "mm from nominal" in line]) == 14
+    assert len([line for line in lines if "mm from its place in the set" in line]) == 14
     assert any("thighs" in line and "+-" in line for line in lines)
 
 

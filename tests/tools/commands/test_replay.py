@@ -14,6 +14,7 @@ import pytest
 
 from calibration.formats.rig_file import read_rig, write_rig_file
 from capture.recording.recording import CaptureRecording, RecordingSpec
+from capture.sources.timestamps import read_timestamps
 from config.errors import DuocapError
 from config.joints import JOINTS
 from config.markers import read_marker_set
@@ -150,14 +151,29 @@ def test_a_project_of_another_program_opens_as_it_is(walked: Walked, tmp_path: P
     """Without a rig file and the names of videos; the walk is the same."""
     write_rig_file(tmp_path / "camera_array.toml", read_rig(walked.folder / "rig.toml"), "caliscope")
     (tmp_path / "recordings" / "walk").mkdir(parents=True)
-    for side in ("left", "right"):
-        shutil.copy(walked.folder / f"clip_{side}.avi", tmp_path / "recordings" / "walk" / f"{side}.avi")
+    times = ["sync_index,port,frame_index,frame_time"]
+    for n, side in enumerate(("left", "right")):
+        shutil.copy(walked.folder / f"clip_{side}.avi", tmp_path / "recordings" / "walk" / f"{side}_{n}.avi")
+        times += [f"{k},{n},{k},{900.0 + row:.6f}" for k, row in enumerate(read_timestamps(walked.folder / "clip.csv")[:, n])]
+    (tmp_path / "recordings" / "walk" / "frame_time_history.csv").write_text("\n".join(times) + "\n", encoding="utf-8")
+    (tmp_path / "camera_array.toml").write_text(
+        (tmp_path / "camera_array.toml")
+        .read_text(encoding="utf-8")
+        .replace('"left"', '"left_0"')
+        .replace('"right"', '"right_1"'),
+        encoding="utf-8",
+    )
     known = ("--subject", walked.folder / "ann.toml", "--database", walked.folder / "small.db", "--no-publish")
     result = duocap(capsys, "replay", tmp_path, *known, "--out", tmp_path / "walk.csv")
-    assert result.status == 0 and "camera_array.toml: left (left.avi), right (right.avi)" in result.out
-    assert mean_error_m(walked, rows_of(tmp_path / "walk.csv")) < 0.04
-    told = duocap(capsys, "replay", tmp_path, *known, "--cameras", "left,top")
-    assert told.status == 1 and "no video of a camera 'top'; it has left, right" in told.last
+    assert result.status == 0 and "camera_array.toml: left_0 (left_0.avi), right_1 (right_1.avi)" in result.out
+    rows = rows_of(tmp_path / "walk.csv")
+    assert mean_error_m(walked, rows) < 0.04
+    stamps_s = read_timestamps(walked.folder / "clip.csv")
+    assert float(rows[-1]["seconds"]) == pytest.approx(stamps_s[-1, 0] - stamps_s[0, 0], abs=1e-4)
+    told = duocap(capsys, "replay", tmp_path, *known, "--cameras", "left_0,top")
+    assert told.status == 1 and "no video of a camera 'top'; it has left_0, right_1" in told.last
+    best = duocap(capsys, "replay", tmp_path, *known, "--cameras", "best")
+    assert best.status == 0 and "best pair: 1.00 m apart" in best.out
 
 
 def test_poses_are_published_as_if_live(replayed: Replayed) -> None:

@@ -39,7 +39,7 @@ def result(folder: Path) -> ReplayResult:
 
 def test_it_is_tracked_and_explained(result: ReplayResult) -> None:
     report = replay_report(result.poses, 1.0, result.hidden_mm, result.swaps_suspected)
-    assert report["frames"] >= 850
+    assert report["frames"] >= 810 and report["time"]["seconds"] > 29.0  # 45 pictures came twice
     assert report["tracked"] >= 0.98
     assert report["reprojection_px"]["median"] < 3.0
     assert report["swaps_suspected"] <= 0.02 * report["frames"]

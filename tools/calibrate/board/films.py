@@ -121,6 +121,7 @@ def search_film(
     offset_s: float = 0.0,
     thorough: bool = False,
     moving: bool = False,
+    timed: bool = False,
 ) -> BoardSearch:
     """Look for the board at the stillest moments of two videos, or of one.
 
@@ -140,19 +141,19 @@ def search_film(
             if any(view is not None for view in views):
                 pairs.append(ViewPair(*views))
     sizes = left.size, left.size if right is None else right.size
-    words = length_words([left] if right is None else [left, right])
+    words = length_words([left] if right is None else [left, right], timed)
     return BoardSearch(tuple(pairs), sizes, (searched[0], searched[1]), misses, words, is_film=True)
 
 
-def length_words(films: Sequence[Source]) -> tuple[str, ...]:
-    """Say which films broke off early, and that two have different lengths."""
+def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...]:
+    """Say which films broke off early, and that two have different lengths, unless the time of every frame is known (timed)."""
     words = [
         f"{film.name}: breaks off early, {film.n_frames} frames are announced; what could be read is used"
         for film in films
         if film.truncated
     ]
     counts = [film.n_frames for film in films if film.n_frames is not None]
-    if len(counts) == 2 and abs(counts[0] - counts[1]) > MORE_FRAMES:
+    if len(counts) == 2 and not timed and abs(counts[0] - counts[1]) > MORE_FRAMES:
         words.append(f"the videos have {counts[0]} and {counts[1]} frames; they are paired by time from their beginnings")
     return tuple(words)
 

@@ -7,7 +7,7 @@ each other (cross-correlation). Good to a part of a frame, which is near enough 
 """
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +87,8 @@ class BoardSpec:
     """Where to look.
 
     left, right: as the user wrote them; timestamps, fps: of videos; offset_s: by which the right camera's stamps are late [s];
-    moving: look at moments in motion too, which tell the cameras' time offset.
+    moving: look at moments in motion too, which tell the cameras' time offset; frame_times: in place of timestamps, those of
+    either camera's own frames, (N,) each [s].
     """
 
     left: Path
@@ -96,6 +97,7 @@ class BoardSpec:
     fps: float | None = None
     offset_s: float = 0.0
     moving: bool = False
+    frame_times: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
     @property
     def is_stills(self) -> bool:
@@ -123,7 +125,16 @@ def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool)
     with ExitStack() as stack:
         left, right = (source and stack.enter_context(closing(source)) for source in _opened(spec))
         assert left is not None
-        return search_film(left, right, board, progress, offset_s=spec.offset_s, thorough=thorough, moving=spec.moving)
+        return search_film(
+            left,
+            right,
+            board,
+            progress,
+            offset_s=spec.offset_s,
+            thorough=thorough,
+            moving=spec.moving,
+            timed=spec.frame_times is not None,
+        )
 
 
 def with_offset(spec: BoardSpec) -> BoardSpec:
@@ -155,7 +166,9 @@ def _opened(spec: BoardSpec) -> tuple[Source, Source | None]:
         return session_videos(spec.left)
     _check_both(spec, folders=spec.left.is_dir())
     stamps = None if spec.timestamps is None else read_timestamps(spec.timestamps)
-    columns = [stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(2)]
+    columns = spec.frame_times or [
+        stamps if stamps is None or stamps.ndim == 1 else np.ascontiguousarray(stamps[:, c]) for c in range(2)
+    ]
     left = open_source(spec.left, 0, spec.fps, columns[0])
     return left, None if spec.right is None else open_source(spec.right, 1, spec.fps, columns[1])
 

@@ -13,30 +13,44 @@ from tools.arguments import with_settings
 if TYPE_CHECKING:
     from calibration.camera import Rig
 
-UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001}
+UNITS_M = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254}
 
 Source = Annotated[
     Path, typer.Argument(metavar="FILE", help="A file or folder of another program or of ours.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="What to write.", show_default=False)]
 Format = Annotated[
-    Literal["toml", "caliscope", "opencv", "easymocap", "qualisys"] | None,
+    Literal["toml", "caliscope", "opencv", "kalibr", "easymocap", "qualisys"] | None,
     typer.Option(
         "--format",
         help="toml: ours, aniposelib's and Pose2Sim's; the others as named; default by --out: .toml, .yml and .xml (opencv), "
-        ".qca.txt (qualisys), a folder (easymocap).",
+        ".qca.txt (qualisys), a folder (easymocap); kalibr and caliscope by name only.",
         show_default=False,
     ),
 ]
 Cameras = Annotated[
     str | None,
-    typer.Option("--cameras", metavar="LEFT,RIGHT", help="Which of its cameras; one alone for one.", show_default=False),
+    typer.Option(
+        "--cameras",
+        metavar="LEFT,RIGHT",
+        help="Which of its cameras; one alone for one; best: the two that measure best where all look.",
+        show_default=False,
+    ),
+]
+Sides = Annotated[
+    str | None,
+    typer.Option(
+        "--volume",
+        metavar="WxHxD",
+        help="With --cameras best: width, height and depth that the performer needs [m]; default 1.6x1.9x1.2.",
+        show_default=False,
+    ),
 ]
 Size = Annotated[
     str | None,
     typer.Option("--size", metavar="WxH", help="Of the images, where the file does not say.", show_default=False),
 ]
-Unit = Annotated[Literal["m", "cm", "mm"], typer.Option("--unit", help="Of its translations; ours are in metres.")]
+Unit = Annotated[Literal["m", "cm", "mm", "inch"], typer.Option("--unit", help="Of its translations; ours are in metres.")]
 Up = Annotated[
     Literal["y", "z"] | None,
     typer.Option("--up", help="Its axis that points up, with the floor at 0; ours is y, that of Pose2Sim z.", show_default=False),
@@ -51,18 +65,27 @@ def convert(
     out: Out,
     form: Format = None,
     cameras: Cameras = None,
+    volume: Sides = None,
     size: Size = None,
     unit: Unit = "m",
     up: Up = None,
     out_up: OutUp = "y",
 ) -> None:
     """Turn a calibration of another program into a rig, or a rig into theirs."""
+    from calibration.depth import VOLUME_M
     from calibration.formats.camera_file import ReadOptions
     from calibration.formats.rig_file import format_of, read_cameras, write_rig_file
+    from tools.projects.project import BEST, best_of
 
     names = tuple(name.strip() for name in cameras.split(",")) if cameras else ()
-    target = form or format_of(out)
-    rig = read_cameras(source, ReadOptions(_size(size), UNITS_M[unit], up or "", names))
+    target, options = form or format_of(out), ReadOptions(_size(size), UNITS_M[unit], up or "")
+    if volume and names != (BEST,):
+        raise typer.BadParameter("tells what the best pair is chosen for; add --cameras best", param_hint="--volume")
+    if names == (BEST,):
+        pair = best_of(source, options, _sides_m(volume) if volume else VOLUME_M)
+        names = (pair.rig.left.name, pair.rig.right.name)
+        typer.echo(f"best pair {', '.join(names)}: {pair.words}")
+    rig = read_cameras(source, replace(options, names=names))
     written = write_rig_file(out, turned_for(rig, target, out_up), target)
     typer.echo("\n".join(converted_lines(rig, written)))
 
@@ -98,3 +121,14 @@ def _size(text: str | None) -> tuple[int, int] | None:
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a width and a height, such as 640x480", param_hint="--size") from None
     return width, height
+
+
+def _sides_m(text: str) -> tuple[float, float, float]:
+    """Read `3x2x3`. Raises typer.BadParameter."""
+    try:
+        width, height, depth = (float(side) for side in text.lower().split("x"))
+    except ValueError:
+        width = height = depth = 0.0
+    if not all(0.1 <= side <= 50.0 for side in (width, height, depth)):
+        raise typer.BadParameter(f"{text!r} is not width, height and depth in metres, such as 3x2x3", param_hint="--volume")
+    return width, height, depth

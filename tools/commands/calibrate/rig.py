@@ -1,8 +1,8 @@
 """`duocap calibrate rig`: both cameras, or one alone, from pictures of a board."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,7 +11,11 @@ from config.settings import Settings
 from tools.arguments import FPS, TIMESTAMPS, check_folders, check_sources, with_settings
 from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file
 
+DEFAULT_BOARD = "chessboard:9x6:25"
+
 if TYPE_CHECKING:
+    from calibration.board.pattern import Board
+    from config.arrays import Floats
     from tools.calibrate.board.sources import BoardSpec
     from tools.calibrate.rig import RigTask
 
@@ -19,18 +23,29 @@ Left = Annotated[
     str,
     typer.Argument(
         help="Left camera, or the only one: a folder of pictures or a video of the board, or a live camera; alone also a "
-        "session's folder, or one with left and right pictures in it.",
+        "session's folder, one with left and right pictures in it, or a project of caliscope, FreeMoCap or Pose2Sim.",
+        show_default=False,
+    ),
+]
+Cameras = Annotated[
+    str | None,
+    typer.Option(
+        "--cameras",
+        metavar="LEFT,RIGHT",
+        help="Of a project of another program: which of its cameras, or best.",
         show_default=False,
     ),
 ]
 Right = Annotated[str | None, typer.Argument(help="Right camera: likewise, of the same moments.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write rig.toml.", show_default=False)]
 BoardText = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="Inner corners and millimetres: chessboard:9x6:25, or charuco:9x6:25:18.75:DICT_5X5_100.",
+        show_default=False,
+        help="Inner corners and millimetres: chessboard:9x6:25 (the default), or charuco:9x6:25:18.75:DICT_5X5_100; also "
+        "aprilgrid:6x6:88:0.3, aruco:7:180, circles:4x11:20.",
     ),
 ]
 Intrinsics = Annotated[
@@ -43,6 +58,10 @@ Intrinsics = Annotated[
     ),
 ]
 Refine = Annotated[bool, typer.Option("--refine", help="Let the lenses of --intrinsics change as far as the pictures say so.")]
+Lens = Annotated[
+    Literal["auto", "pinhole", "fisheye"],
+    typer.Option("--lens", help="The lens model; auto: the one that fits pictures left out better."),
+]
 Views = Annotated[int, typer.Option("--views", min=4, max=400, metavar="N", help="How many views are used, the best ones.")]
 Distance = Annotated[
     float | None,
@@ -75,9 +94,11 @@ def rig(
     left: Left,
     out: Out,
     right: Right = None,
-    board: BoardText = "chessboard:9x6:25",
+    cameras: Cameras = None,
+    board: BoardText = None,
     intrinsics: Intrinsics = None,
     refine: Refine = False,
+    lens: Lens = "auto",
     views: Views = 40,
     distance: Distance = None,
     baseline: Tape = None,
@@ -99,27 +120,58 @@ def rig(
 
     drawn = picture_file(out, picture, no_picture)
     check_folders(out, drawn)
-    known = board_from_text(board)
+    given = _of_project(left, right, cameras, board)
+    known = board_from_text(board or DEFAULT_BOARD) if given is None or given.board is None else given.board
     if refine and not intrinsics:
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
     lenses = read_intrinsics(intrinsics) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
-    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m)
+    task = RigTask(known, out, drawn, views, lenses, refine, unsynchronised, distance, tape_m, lens=lens)
     typer.echo(f"board: {known.text}")
     if note := board_note(known):
         typer.echo(note)
-    sources = [left] if right is None else [left, right]
+    sources = given.videos if given is not None else [left] if right is None else [left, right]
     if not abs(offset) <= 3600.0:  # so that nan is refused, too
         raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
     files = [_is_file(source) for source in sources]
     if any(files) and not guide:
-        check_sources(left, right)
+        check_sources(*sources)
     if guide or not all(files):
         from tools.guide.rig import calibrate_live
 
         calibrate_live(settings, sources, task, fps, browser, typer.echo)
     else:
-        _from_files(BoardSpec(Path(left), None if right is None else Path(right), timestamps, fps, offset), task)
+        times = None if given is None or timestamps is not None or fps is not None else given.frame_times
+        other = Path(sources[1]) if len(sources) > 1 else None
+        _from_files(BoardSpec(Path(sources[0]), other, timestamps, fps, offset, frame_times=times), task)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfProject:
+    """What a project of another program gives: the videos of two cameras, the times of their frames and the board, if known."""
+
+    videos: list[str]
+    frame_times: "tuple[Floats, Floats] | None"
+    board: "Board | None"
+
+
+def _of_project(left: str, right: str | None, cameras: str | None, board: str | None) -> _OfProject | None:
+    """Return what a project was calibrated with, None where the source is no project. Raises DuocapError; typer.BadParameter."""
+    from capture.recording.session import is_session
+    from tools.projects.calibration import open_board_videos
+
+    folder = Path(left)
+    project = open_board_videos(folder) if right is None and folder.is_dir() and not is_session(folder) else None
+    if project is None:
+        if cameras:
+            raise typer.BadParameter(f"{left} is no project of another program with videos of a board", param_hint="--cameras")
+        return None
+    names = project.pair(cameras)
+    if board is None and project.board is None:
+        raise DuocapError(f"{left}: no file of it tells the board; give it with --board, such as charuco:6x4:50:40:DICT_4X4_250")
+    videos = [project.videos[name] for name in names]
+    typer.echo(f"{left}: {names[0]} ({videos[0].name}), {names[1]} ({videos[1].name}){f', board of {project.of}' * (not board)}")
+    return _OfProject(list(map(str, videos)), project.frame_times(names), None if board else project.board)
 
 
 def _is_file(source: str) -> bool:

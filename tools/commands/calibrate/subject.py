@@ -134,6 +134,8 @@ def subject(
     check_folders(out, drawn)
     cams = _cameras_that_run(left, right, windows, also, motion)
     check_sources(*([] if cams else [left, right]), *(name for text in also or () for name in also_parts(text)[0]))
+    if cams and pose in ("a", "stand"):
+        raise typer.BadParameter("live cameras guide into a T-pose; record somebody who stands otherwise", param_hint="--pose")
     if not cams:
         check_wanted(left, right, is_session(Path(left)), windows)
     cameras = read_rig(rig)

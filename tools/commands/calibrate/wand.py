@@ -1,5 +1,6 @@
 """`duocap calibrate wand`: where two cameras stand, from one or two markers waved through the volume."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from config.errors import DuocapError
 from config.settings import Settings
 from tools.arguments import BACKGROUND, FPS, LEFT, RIGHT, TIMESTAMPS, check_folders, check_sources, seconds_range, with_settings
-from tools.calibrate.outcome import NO_PICTURE, PICTURE, check_report, picture_file, print_report
+from tools.calibrate.outcome import NO_PICTURE, PICTURE, picture_file, print_report, write_outcome
 
 LENGTH_RANGE_MM, DISTANCE_RANGE_MM = (20.0, 5000.0), (20.0, 50000.0)
 FOV_RANGE_DEG = (10.0, 150.0)
@@ -93,11 +94,8 @@ def wand(
     print_report(report)
     for note in solution.notes:
         typer.echo(f"  note {note}")
-    if drawn is not None:
-        typer.echo(f"picture: {draw_wand(solution, report, drawn)}")
-    check_report(report, out)
-    write_rig(out, judged_rig(solution, report))
-    typer.echo(f"written to {out}")
+    draw, write = partial(draw_wand, solution, report), partial(write_rig, out, judged_rig(solution, report))
+    write_outcome(report, out, drawn, draw, write, typer.echo)
 
 
 def _check(

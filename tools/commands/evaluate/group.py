@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
+from config.files import written_together
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
+from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts
 from tools.commands.evaluate.forces import forces
 from tools.commands.evaluate.options import (
+    AnyClips,
     C3d,
     Cameras,
     Cases,
@@ -27,6 +30,8 @@ from tools.commands.evaluate.options import (
     Processes,
     Seconds,
     Seed,
+    Sets,
+    Skeleton,
     TrueSubject,
     Variants,
 )
@@ -45,7 +50,9 @@ def synthesis(
     database: Database = None,
     json: Json = None,
     plot: Plot = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     seconds: Seconds = 20.0,
     markers: Markers = "boxing",
     variant: Variants = None,
@@ -55,22 +62,25 @@ def synthesis(
     seed: Seed = 1,
 ) -> None:
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
-    from tools.evaluate.protocol import protocol_database
     from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
     from tools.evaluate.synthesis.table import report
     from tools.evaluate.synthesis.vicon import find_c3d
 
     check_folders(json)
-    path, begin_s = protocol_database(motion, database), perf_counter()
-    what = (tuple(clip or ()), seconds, markers, tuple(variant or ()), tuple(method or ()))
-    options = SynthesisOptions(motion, path, *what, c3d or find_c3d(motion), processes, seed)
-    runs = measure_synthesis(options, settings.solve)
-    _print(report(runs, perf_counter() - begin_s))
-    _write(json, [run.as_json() for run in runs])
-    if plot is not None:
-        from tools.evaluate.synthesis.plot import plot_runs
+    what = (seconds, markers, tuple(variant or ()), tuple(method or ()))
 
-        plot_runs(runs, plot)
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        begin_s = perf_counter()
+        options = SynthesisOptions(motion, part.database, part.clips, *what, c3d or find_c3d(motion), processes, seed)
+        runs = measure_synthesis(options, settings.solve)
+        if plot is not None:
+            from tools.evaluate.synthesis.plot import plot_runs
+
+            plot_runs(runs, plot / part.title)
+        return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
+
+    with written_together():
+        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -98,11 +108,12 @@ def search(
     costs = costs_by_size(motion, settings.solve) if sizes else ()
     if costs:
         _print(cost_lines(costs))
-    _write(json, {"clips": results, "sizes": costs})
-    if plot is not None:
-        from tools.evaluate.search.plot import plot_search
+    with written_together():
+        _write(json, {"clips": results, "sizes": costs})
+        if plot is not None:
+            from tools.evaluate.search.plot import plot_search
 
-        print(f"wrote {plot_search(results, costs, plot)}")
+            print(f"wrote {plot_search(results, costs, plot)}")
 
 
 @app.command()
@@ -124,11 +135,12 @@ def dimensionality(
     path = protocol_database(motion, database)
     panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick)
     _print(table(panels))
-    _write(json, [panel.as_json() for panel in panels])
-    if plot is not None:
-        from tools.evaluate.dimensionality.plot import plot_dimensionality
+    with written_together():
+        _write(json, [panel.as_json() for panel in panels])
+        if plot is not None:
+            from tools.evaluate.dimensionality.plot import plot_dimensionality
 
-        print(f"wrote {plot_dimensionality(panels, plot)}")
+            print(f"wrote {plot_dimensionality(panels, plot)}")
 
 
 @app.command(name="end-to-end")
@@ -138,7 +150,9 @@ def end_to_end(
     motion: Motion,
     database: Database = None,
     json: Json = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     seconds: Seconds = 20.0,
     markers: Markers = "boxing",
     cameras: Cameras = 2,
@@ -149,17 +163,21 @@ def end_to_end(
 ) -> None:
     """Real motions rendered as videos of two cameras, or one, and reconstructed again."""
     from config.errors import DuocapError
-    from tools.evaluate.protocol import protocol_database
     from tools.evaluate.rendered import RenderedOptions, measure_rendered, report
 
     check_folders(json)
-    path, shares = protocol_database(motion, database), tuple(occlude or (0.0,))
+    shares = tuple(occlude or (0.0,))
     options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras)
-    found = measure_rendered(motion, path, settings, options, clips=clip or (), occlude=shares, processes=processes)
-    _print(report(found))
-    _write(json, found.results)
-    if not found.results:
-        raise DuocapError(f"no clip could be measured; {found.failed[0]}")
+    failed: list[str] = []
+
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        found = measure_rendered(motion, part.database, settings, options, clips=part.clips, occlude=shares, processes=processes)
+        failed.extend(found.failed if not found.results else ())
+        return report(found), found.results
+
+    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    if failed:
+        raise DuocapError(f"no clip could be measured; {failed[0]}")
 
 
 @app.command()
@@ -193,11 +211,12 @@ def filtering(
     options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
     result = measure_filtering(options, settings)
     _print(report(result))
-    _write(json, result)
-    if plot is not None:
-        from tools.evaluate.filtering.plot import plot_filtering
+    with written_together():
+        _write(json, result)
+        if plot is not None:
+            from tools.evaluate.filtering.plot import plot_filtering
 
-        plot_filtering(result, plot)
+            plot_filtering(result, plot)
 
 
 @app.command()
@@ -207,20 +226,23 @@ def feet(
     motion: Motion,
     database: Database = None,
     json: Json = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     seconds: Seconds = 10.0,
     markers: Markers = "boxing",
     seed: Seed = 1,
 ) -> None:
     """How far feet slide on the ground, before and after they are held, and what holding them costs."""
     from tools.evaluate.feet import FeetOptions, measure_feet, report
-    from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path = protocol_database(motion, database)
-    runs = measure_feet(FeetOptions(motion, path, tuple(clip or ()), markers, seconds, seed), settings)
-    _print(report(runs, settings))
-    _write(json, runs)
+
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        runs = measure_feet(FeetOptions(motion, part.database, part.clips, markers, seconds, seed), settings)
+        return report(runs, settings), runs
+
+    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -230,7 +252,9 @@ def acquisition(
     motion: Motion,
     database: Database = None,
     json: Json = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     markers: Annotated[
         list[str] | None,
         typer.Option(
@@ -246,17 +270,19 @@ def acquisition(
 ) -> None:
     """How soon and how rightly a performer is found among unlabelled points, at the start and after a loss."""
     from tools.evaluate.acquisition import CASES, HEAD, QUICK_CASES, AcquisitionOptions, measure_acquisition, row
-    from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path, cases = protocol_database(motion, database), QUICK_CASES if quick else CASES
-    options = AcquisitionOptions(motion, path, tuple(clip or ()), tuple(markers or ()), trials, cases, seed)
-    entries = []
-    print(HEAD)
-    for preset, found in measure_acquisition(options, settings):
-        _print(row(preset, case, found[case]) for case in cases)
-        entries += [{"markers": preset, "case": str(case), "trials": tries} for case, tries in found.items()]
-    _write(json, entries)
+    cases = QUICK_CASES if quick else CASES
+
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        options = AcquisitionOptions(motion, part.database, part.clips, tuple(markers or ()), trials, cases, seed)
+        lines, entries = [HEAD], []
+        for preset, found in measure_acquisition(options, settings):
+            lines += [row(preset, case, found[case]) for case in cases]
+            entries += [{"markers": preset, "case": str(case), "trials": tries} for case, tries in found.items()]
+        return lines, entries
+
+    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -280,12 +306,13 @@ def posing(
     check_folders(json)
     outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes))
     _print(report(outcomes))
-    _write(json, [outcome.as_json() for outcome in outcomes])
-    if plot is not None:
-        from tools.evaluate.posing.plot import plot_outcomes
+    with written_together():
+        _write(json, [outcome.as_json() for outcome in outcomes])
+        if plot is not None:
+            from tools.evaluate.posing.plot import plot_outcomes
 
-        for file in plot_outcomes(outcomes, plot):
-            print(file, file=sys.stderr)
+            for file in plot_outcomes(outcomes, plot):
+                print(file, file=sys.stderr)
 
 
 @app.command()
@@ -296,7 +323,9 @@ def missing(
     database: Database = None,
     json: Json = None,
     plot: Plot = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     markers: MarkerSets = None,
     case: Cases = None,
     method: Annotated[
@@ -311,7 +340,10 @@ def missing(
     style: Annotated[
         list[str] | None,
         typer.Option(
-            "--style", metavar="KIND", help="Learned from the same motion (known) or another (unknown).", show_default=False
+            "--style",
+            metavar="KIND",
+            help="Learned from the same motion (known), another (unknown) or nothing (none).",
+            show_default=False,
         ),
     ] = None,
     dictionary: Annotated[
@@ -332,21 +364,24 @@ def missing(
     from tools.evaluate.missing.masks import cases_named
     from tools.evaluate.missing.measure import MissingOptions, measure_missing
     from tools.evaluate.missing.table import report
-    from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    what = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    path, begin_s = protocol_database(motion, database), perf_counter()
-    runs = measure_missing(
-        MissingOptions(motion, path, *what, tuple(method or ()), tuple(style or ("known",)), exact, dictionary, processes, seed),
-        settings,
-    )
-    _print(report(runs, exact, perf_counter() - begin_s))
-    _write(json, [run.as_json() for run in runs])
-    if plot is not None and runs:
-        from tools.evaluate.missing.plot import plot_missing
+    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    # With clips of a set nothing is learned unless it is asked for.
+    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
 
-        plot_missing(runs, plot)
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        begin_s = perf_counter()
+        options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, processes, seed)
+        runs = measure_missing(options, settings)
+        if plot is not None and runs:
+            from tools.evaluate.missing.plot import plot_missing
+
+            plot_missing(runs, plot / part.title)
+        return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
+
+    with written_together():
+        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -356,7 +391,9 @@ def labels(
     motion: Motion,
     database: Database = None,
     json: Json = None,
-    clip: Clips = None,
+    clip: AnyClips = None,
+    sets: Sets = None,
+    skeleton: Skeleton = None,
     markers: MarkerSets = None,
     case: Cases = None,
     seconds: Seconds = 8.0,
@@ -366,14 +403,17 @@ def labels(
     """Whether markers that come back after a gap get their labels, without a learned style and with one."""
     from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
     from tools.evaluate.missing.masks import cases_named
-    from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    what = (tuple(clip or ()), tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    path, begin_s = protocol_database(motion, database), perf_counter()
-    runs = measure_labels(LabelOptions(motion, path, *what, processes=processes, seed=seed), settings)
-    _print(report(runs, perf_counter() - begin_s))
-    _write(json, [run.as_json() for run in runs])
+    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
+    styles = (False,) if sets else (False, True)  # with clips of a set nothing is learned
+
+    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
+        begin_s = perf_counter()
+        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, processes, seed), settings)
+        return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
+
+    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 def _print(lines: Iterable[str]) -> None:

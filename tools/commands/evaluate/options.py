@@ -23,6 +23,25 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="DIR", help="Draw t
 Clips = Annotated[
     list[str] | None, typer.Option("--clip", metavar="CLIP", help="A clip of the protocol; repeatable.", show_default=False)
 ]
+AnyClips = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--clip",
+        metavar="CLIP",
+        help="A clip of the protocol or of a set, or a file (.amc, .bvh, .c3d); repeatable.",
+        show_default=False,
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--clips", metavar="SET", help="Clips for tuning, test, or quick: some of both; repeatable.", show_default=False
+    ),
+]
+Skeleton = Annotated[
+    Path | None,
+    typer.Option("--skeleton", metavar="FILE", help="ASF of clips as .amc; default found beside them.", show_default=False),
+]
 Seconds = Annotated[float, typer.Option("--seconds", metavar="S", help="Longest part of a clip [s]; 0 for all.")]
 Markers = Annotated[str, typer.Option("--markers", metavar="SET", help="Marker preset or markers.toml.")]
 Variants = Annotated[

@@ -56,9 +56,10 @@ def animate(
     """Make a motion from a few key poses that obeys the laws of motion. Ctrl-C keeps what is there."""
     from dataclasses import replace
 
+    from config.files import written_together
     from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.synthesis.animate import AnimateOptions
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.physics.animate import AnimateTask, animated, animation_lines
     from tools.physics.script import read_script
 
@@ -76,11 +77,12 @@ def animate(
     notes = (*(("interrupted: the motion so far is kept",) if made.interrupted else ()), *made.notes)
     for words in notes:
         typer.echo(f"duocap: warning: {words}", err=True)
+    with written_together():
+        write_takes(files, made.take(script.stem), None)
+        write_takes(others, replace(made, q=made.start).take(script.stem), None)
     for wanted in files:
-        write_take(wanted, made.take(script.stem), None)
         typer.echo(f"{wanted.file}: {len(made.q)} frames ({wanted.format})")
     for wanted in others:
-        write_take(wanted, replace(made, q=made.start).take(script.stem), None)
         typer.echo(f"{wanted.file}: {len(made.q)} frames, without physics ({wanted.format})")
     if strip is not None:
         from tools.physics.strip import draw_strip

@@ -36,7 +36,7 @@ def clean(
     """Make a take obey physics: feet that stand and bear the weight. Interrupted, it goes on next time."""
     from reconstruct.models.physics.backend import pinocchio
     from reconstruct.models.physics.friction import cone_basis
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.physics.clean import BodyOptions, clean_motion
     from tools.physics.forces import read_contacts
     from tools.physics.motion import UP, read_motion
@@ -54,6 +54,6 @@ def clean(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
+    write_takes(files, result.take, UP)
     for wanted in files:
-        write_take(wanted, result.take, UP)
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

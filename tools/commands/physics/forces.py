@@ -43,6 +43,7 @@ def forces(
     Of a recording that has forces, as `clean` and `animate` write them, these; any other option but --out computes them.
     """
     from config.errors import DuocapError
+    from config.files import written_together
     from reconstruct.models.physics.backend import pinocchio
     from tools.physics.forces import (
         ForcesTask,
@@ -75,10 +76,12 @@ def forces(
         typer.echo(line)
     for words in force_warnings(found):
         typer.echo(f"duocap: warning: {words}", err=True)
-    write_forces(out, found)
+    with written_together():
+        write_forces(out, found)
+        if plot is not None:
+            from tools.physics.plot import plot_forces
+
+            plot_forces(plot, found, read.name)
     typer.echo(f"{out}: {sum(len(each.forces.parts) for each in found)} rows")
     if plot is not None:
-        from tools.physics.plot import plot_forces
-
-        plot_forces(plot, found, read.name)
         typer.echo(f"{plot}: drawn")

@@ -36,7 +36,7 @@ def complete(
     fps: Fps = 30.0,
 ) -> None:
     """Complete poses of which a few points are known, in space or in pictures, or move along curves."""
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.sparse.complete import CompletionTask, completed
     from tools.style.inputs import PoseInputs, check_inputs
 
@@ -49,6 +49,6 @@ def complete(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
+    write_takes(files, result.take, result.up)
     for wanted in files:
-        write_take(wanted, result.take, result.up)
         typer.echo(f"{wanted.file}: {len(result.take)} pose{'s' if len(result.take) > 1 else ''} ({wanted.format})")

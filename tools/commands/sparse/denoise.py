@@ -30,7 +30,7 @@ Noise = Annotated[
 def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out: Out, noise: Noise = None) -> None:
     """Clean a take: noise in all joints, and single joints that are wild. Says what it changed."""
     from config.errors import DuocapError
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.sparse.denoise import denoised, read_take
 
     check_folders(*out)
@@ -44,6 +44,6 @@ def denoise(settings: Settings, take: TakeFile, dictionary: DictionaryFile, out:
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
+    write_takes(files, result.take, up)
     for wanted in files:
-        write_take(wanted, result.take, up)
         typer.echo(f"{wanted.file}: {len(result.take)} frames ({wanted.format})")

@@ -45,7 +45,7 @@ def pose(
 ) -> None:
     """Pose a body in a style by a few points, or move it along curves."""
     from calibration.subject.subject import read_subject
-    from tools.export import wanted_files, write_take
+    from tools.export import wanted_files, write_takes
     from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_inputs, read_inputs, up_of
     from tools.style.pose import posed
 
@@ -64,8 +64,8 @@ def pose(
         typer.echo(line)
     for words in result.warnings:
         typer.echo(f"duocap: warning: {words}", err=True)
+    write_takes(files, result.take, up)
     for wanted in files:
-        write_take(wanted, result.take, up)
         typer.echo(f"{wanted.file}: {len(result.take)} frame{'s' if len(result.take) > 1 else ''} ({wanted.format})")
 
 

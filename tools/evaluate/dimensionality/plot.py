@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from calibration.quality.picture import save_figure
 from config.errors import DuocapError, reason
 from tools.evaluate.dimensionality.measure import FigurePanel
 
@@ -42,7 +43,7 @@ def plot_dimensionality(panels: Sequence[FigurePanel], folder: Path) -> Path:
         ax.set_xlabel("dimensions")
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 

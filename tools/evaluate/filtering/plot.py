@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from calibration.quality.picture import save_figure
 from tools.evaluate.filtering.measure import FilteringResult, FilterRun
 
 HALF_FRAME_MS = 1e3 / 120.0
@@ -22,7 +23,7 @@ def plot_filtering(result: FilteringResult, folder: Path) -> Path:
         _panel(ax, result.runs, real)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "filtering.png"
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 

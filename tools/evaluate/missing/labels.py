@@ -24,7 +24,7 @@ from database.clips import Clip, clip_slice
 from database.store import open_database
 from reconstruct.pipeline import Pipeline
 from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
-from tools.evaluate.missing.styles import known_split, learn_style
+from tools.evaluate.missing.styles import known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
 from tools.evaluate.queries import FPS, true_subject
@@ -50,7 +50,7 @@ class LabelOptions:
 
     motion: Path
     database: Path
-    clips: tuple[str, ...] = ()
+    clips: tuple[str | ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ("boxing", "all_around")
     seconds: float = 8.0
     cases: tuple[MissingCase, ...] = CASES
@@ -178,7 +178,7 @@ def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> Non
 
 def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:
     """Run all cases on one clip, without a style and with one that knows its motion. Raises DuocapError."""
-    split = known_split(which, options.motion)
+    split = (known_split if any(options.styles) else no_split)(which, options.motion)
     clip = split.query
     if options.seconds > 0:
         clip = clip_slice(clip, 0, min(clip.n_frames, round(options.seconds * clip.fps) + 1))

@@ -41,7 +41,7 @@ class MissingOptions:
 
     motion: Path
     database: Path
-    clips: tuple[str, ...] = ()
+    clips: tuple[str | ProtocolClip, ...] = ()
     markers: tuple[str, ...] = ("boxing", "all_around")
     seconds: float = 8.0
     cases: tuple[MissingCase, ...] = CASES
@@ -68,7 +68,7 @@ class MissingErrors:
 class MissingRun:
     """One cell: errors of a method, and of the local model on the same frames and markers with none missing.
 
-    style: known or unknown; source: what it was learned from; strange_deg: distance of the motion from that; missing: mean
+    style: known, unknown or none; source: what it was learned from; strange_deg: distance of the motion from that; missing: mean
     share of the markers missing in the scored frames; frames: their number; frame_ms: mean time of a frame.
     """
 
@@ -108,9 +108,11 @@ def measure_missing(options: MissingOptions, settings: Settings) -> list[Missing
     for kind in options.styles:
         if kind not in SPLITS:
             raise DatabaseError(f"{kind!r} is no kind of style; take {', '.join(SPLITS)}")
-    for name in options.methods:
+    for name in options.methods or tuple(METHODS):
         if name not in METHODS:
             raise DatabaseError(f"{name!r} is no method; take {', '.join(METHODS)}")
+        if "none" in options.styles and name in WITH_STYLE + WITH_DICTIONARY:
+            raise DatabaseError(f"{name} needs something learned; take --style known, or --method hold, linear, local")
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
     tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
     return [run for found in run_tasks(tasks, options.processes) for run in found]
@@ -165,7 +167,7 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: MissingOptions, se
             seen = _measured(clip_query(split.seen, which, markers, 0), options)
             given = replace(given, records=checked_records(replace(given, query=seen)))
         whole = solve("local", given) if whole is None else whole
-        strange_deg = strangeness_deg(split.poses(), query.rotvec)
+        strange_deg = strangeness_deg(split.poses(), query.rotvec) if split.clips else float("nan")
         for case in options.cases:
             visible = seen_in(case, query.subject, len(query), options.seed, which.stem)
             if visible is None:

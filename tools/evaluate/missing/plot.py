@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from calibration.quality.picture import save_figure
 from tools.evaluate.missing.measure import MissingRun
 from tools.evaluate.missing.table import mean, parts
 
@@ -55,7 +56,7 @@ def plot_missing(runs: list[MissingRun], folder: Path) -> list[Path]:
         figure.legend(handles, labels, loc="outside lower center", frameon=False, ncols=6, fontsize=9)
         clips = len({run.clip for run in part})
         figure.suptitle(f"{title} ({clips} {'clip' if clips == 1 else 'clips'})", fontsize=11)
-        figure.savefig(file, dpi=110)
+        save_figure(figure, file, 110)
         plt.close(figure)
         files.append(file)
     return files

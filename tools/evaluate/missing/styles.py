@@ -3,6 +3,7 @@
 known: learned from the frames before the protocol's query where it begins late (14_02, 49_02); for short clips from other takes
 of the same person and behaviour; else from the first half of the clip, the query being the second.
 unknown: learned from another behaviour of another person: walking, or boxing where the query is a walk or run.
+none: nothing is learned and the whole clip is queried.
 
 In a session a style is in use before markers are missing, and held-out checks measure it. So the last take or the last seconds
 are not learned from but seen first, with all markers.
@@ -78,7 +79,7 @@ def known_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     if which.start == 0 and which.stem in TAKES:
         takes = TAKES[which.stem]
         return split_from([read_take(stem, motion) for stem in takes], query, "takes " + " ".join(takes))
-    take, start = (read_take(which.stem, motion), which.start) if which.start > 0 else (query, query.n_frames // 2)
+    take, start = (read_take(which, motion), which.start) if which.start > 0 else (query, query.n_frames // 2)
     end = max(0, start - round(GAP_S * query.fps))
     begin = max(0, end - round(MAX_LEARNED_S * query.fps))
     later = query if which.start > 0 else clip_slice(query, start, query.n_frames)
@@ -94,7 +95,13 @@ def unknown_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
     return TrainingSplit([take], known.query, f"frames 1-{take.n_frames} of {stem}", known.seen)
 
 
-SPLITS = {"known": known_split, "unknown": unknown_split}
+def no_split(which: ProtocolClip, motion: Path) -> TrainingSplit:
+    """Return the whole clip, of which nothing is learned. Raises DuocapError: a file is missing."""
+    query = read_query(which, motion)
+    return TrainingSplit([], query, "nothing", query)
+
+
+SPLITS = {"known": known_split, "unknown": unknown_split, "none": no_split}
 
 
 def learn_style(split: TrainingSplit, skeleton: Skeleton) -> Style:

@@ -47,13 +47,20 @@ def table(runs: list[MissingRun], measure: str) -> list[str]:
     return lines
 
 
+def knowledge(run: MissingRun) -> str:
+    """Return in words what the style of a run knows."""
+    if run.style == "none":
+        return "without a style"
+    return "the style knows the motion" if knows(run) else "the style does not know the motion"
+
+
 def parts(runs: list[MissingRun]) -> list[tuple[str, list[MissingRun]]]:
     """Split runs by marker set, by whether the style knows the motion, and by gap; each part with its title."""
     found = []
     for markers in dict.fromkeys(run.markers for run in runs):
-        for title, keep in (("the style knows the motion", True), ("the style does not know the motion", False)):
+        for title in ("the style knows the motion", "the style does not know the motion", "without a style"):
             for gap in dict.fromkeys(run.case.gap_s for run in runs):
-                part = [r for r in runs if r.markers == markers and knows(r) is keep and r.case.gap_s == gap]
+                part = [r for r in runs if r.markers == markers and knowledge(r) == title and r.case.gap_s == gap]
                 if part:
                     found.append((f"{markers}, gaps of {gap:g} s, {title}", part))
     return found
@@ -79,6 +86,9 @@ def report(runs: list[MissingRun], exact: bool, elapsed_s: float) -> Iterator[st
 
 def sources(runs: list[MissingRun]) -> list[str]:
     """Return a line for every style: what it was learned from, and the distance of the motion from that."""
+    runs = [run for run in runs if run.style != "none"]
+    if not runs:
+        return []
     lines = [f"{'clip':<8}{'behaviour':<14}{'style':<9}{'from it':>9}  learned from"]
     for run in {(run.clip, run.style): run for run in runs}.values():
         lines.append(f"{run.clip:<8}{run.behaviour:<14}{run.style:<9}{run.strange_deg:>5.1f} deg  {run.source}")
@@ -100,7 +110,7 @@ def aims(runs: list[MissingRun]) -> list[str]:
         same = [r for r in runs if (r.markers, r.case.gap_s, r.clip, r.style) == key and r.case.what == AIM_SHARE]
         ratio = {r.method: [getattr(r.errors, m) / getattr(r.whole, m) for m in AIM_MEASURES] for r in same}
         best = ratio[next(name for name in named if name in ratio)]
-        known = "known" if knows(same[0]) else "unknown"
+        known = same[0].style if same[0].style == "none" else "known" if knows(same[0]) else "unknown"
         values = "".join(f"{name:>8}{ratio[name][0]:>6.2f}{ratio[name][1]:>6.2f}" for name in named if name in ratio)
         verdict = "holds" if max(best) <= AIM_RATIO else "holds in degrees" if best[1] <= AIM_RATIO else "missed"
         lines.append(f"{key[0]:<12}{key[1]:>4g} s  {key[2]:<8}{known:<9}{values}   {verdict}")

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from calibration.quality.picture import save_figure
 from config.joints import JOINTS, PARENTS
 from database.geometry.kinematics import forward
 from database.geometry.skeleton import Skeleton
@@ -60,7 +61,7 @@ def _bars(outcomes: list[PosingOutcome], file: Path) -> Path:
         axis.set_axisbelow(True)
     axes[-1].set_xticks(at, [outcome.behaviour for outcome in outcomes])
     figure.legend(loc="outside upper center", frameon=False, ncols=len(COLORS), fontsize=8)
-    figure.savefig(file, dpi=110)
+    save_figure(figure, file, 110)
     plt.close(figure)
     return file
 
@@ -85,7 +86,7 @@ def _figures(outcome: PosingOutcome, kind: str, file: Path) -> Path:
             dots = _flat(true_m[given], true_m)
             axis.plot(dots[:, 0], dots[:, 1], "o", color="black", markersize=4, zorder=5)
     figure.suptitle(f"{outcome.behaviour}, {kind}: true pose grey; left blue, right red", fontsize=10)
-    figure.savefig(file, dpi=90)
+    save_figure(figure, file, 90)
     plt.close(figure)
     return file
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from calibration.quality.picture import save_figure
 from tools.evaluate.search.measure import QueryCost, SearchedFrames
 
 SEARCH, EXHAUSTIVE = "#0072B2", "#E69F00"  # Okabe & Ito
@@ -25,7 +26,7 @@ def plot_search(results: Sequence[SearchedFrames], costs: Sequence[QueryCost], f
     if costs:
         _costs(axes[2], costs)
     path = folder / "search.png"
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path, 130)
     return path
 
 

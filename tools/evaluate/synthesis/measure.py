@@ -16,10 +16,10 @@ from reconstruct.search.examples import Examples, examples_for
 from tools.evaluate.asf_angles import angle_errors, own_angles
 from tools.evaluate.methods import USUAL, SolvedMotion, solve
 from tools.evaluate.parallel import run_tasks
-from tools.evaluate.protocol import ProtocolClip, measurable_clips, synthesis_clips
+from tools.evaluate.protocol import ProtocolClip, is_markers, measurable_clips, synthesis_clips
 from tools.evaluate.queries import VARIANTS, MotionQuery, apply_variant, load_query
 from tools.evaluate.scores import angle_errors_deg, geodesic_errors_deg, moving_angles, position_errors_mm
-from tools.evaluate.synthesis.vicon import STEM, vicon_query
+from tools.evaluate.synthesis.vicon import STEM, ViconQuery, markers_query, vicon_query
 
 VICON = "vicon"  # the variant with real markers
 
@@ -77,7 +77,7 @@ class SynthesisOptions:
 
     motion: Path
     database: Path
-    clips: tuple[str, ...] = ()
+    clips: tuple[str | ProtocolClip, ...] = ()
     seconds: float = 20.0
     markers: str = "boxing"
     variants: tuple[str, ...] = ()
@@ -90,11 +90,13 @@ class SynthesisOptions:
 def measure_synthesis(options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
     """Run every wanted method on every wanted variant of the clips, in the order of the protocol. Raises DuocapError."""
     clips = measurable_clips(open_database(options.database), options.clips, synthesis_clips())
-    tasks: list[Callable[[], list[SynthesisRun]]] = [partial(_runs_of_clip, clip, options, settings) for clip in clips]
+    tasks: list[Callable[[], list[SynthesisRun]]] = [
+        partial(_runs_of_markers if is_markers(clip) else _runs_of_clip, clip, options, settings) for clip in clips
+    ]
     if options.c3d is not None and STEM in {clip.stem for clip in clips}:
         tasks.append(partial(_runs_on_vicon, options.c3d, options, settings))
     runs = [run for found in run_tasks(tasks, options.processes) for run in found]
-    order = [clip.stem for clip in synthesis_clips()]
+    order = [clip.stem for clip in (*clips, *synthesis_clips())]
     return sorted(runs, key=lambda run: order.index(run.clip) if run.clip in order else len(order))
 
 
@@ -110,7 +112,9 @@ def errors_of(query: MotionQuery, found: SolvedMotion) -> SynthesisErrors:
     _, estimated = forward(query.subject.skeleton, found.rotvec, found.root_m)
     _, true = forward(query.subject.skeleton, query.rotvec, query.root_m)
     components = angle_errors_deg(found.rotvec, query.rotvec)[:, moving_angles(query.rotvec)]
-    asf = angle_errors(own_angles(query.asf, found.rotvec), query.asf)
+    # A BVH or C3D has no angles of an Acclaim skeleton.
+    no_angles = np.full((len(query), 1), np.nan)
+    asf = angle_errors(own_angles(query.asf, found.rotvec), query.asf) if query.asf.chains else no_angles
     geodesic = geodesic_errors_deg(found.rotvec, query.rotvec)
     return SynthesisErrors(asf[1:], components[1:], geodesic[1:], position_errors_mm(estimated, true)[1:], found.frame_ms)
 
@@ -150,7 +154,17 @@ def _runs_of_clip(which: ProtocolClip, options: SynthesisOptions, settings: Solv
 
 def _runs_on_vicon(file: Path, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
     """Run all wanted methods on the real markers of clip 02_05. Raises DuocapError."""
-    vicon = vicon_query(file, options.motion, options.markers, options.seconds)
+    return _runs_of_vicon(vicon_query(file, options.motion, options.markers, options.seconds), options, settings)
+
+
+def _runs_of_markers(which: ProtocolClip, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
+    """Run all wanted methods on the real markers of a given file; the truth is the body fitted to all of them."""
+    assert which.file is not None
+    return _runs_of_vicon(markers_query(which.file, options.markers, options.seconds), options, settings)
+
+
+def _runs_of_vicon(vicon: ViconQuery, options: SynthesisOptions, settings: SolveSettings) -> list[SynthesisRun]:
+    """Run all wanted methods on real markers."""
     query, others = vicon.query, vicon.others
     examples = _cache(options.database).examples(query)
     true_mm = float(others.errors_mm(query.rotvec, query.root_m).mean())

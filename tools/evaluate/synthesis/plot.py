@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 
+from calibration.quality.picture import save_figure
 from tools.evaluate.queries import FPS
 from tools.evaluate.synthesis.measure import VICON, SynthesisRun
 from tools.evaluate.synthesis.table import PAPER, WHAT, behaviour_mean
@@ -62,7 +63,7 @@ def _bars(runs: list[SynthesisRun], file: Path, what: str) -> Path:
     figure.legend(loc="outside upper center", frameon=False, ncols=5, fontsize=8)
     axes[0].set_title(what, fontsize=10)
     axes[1].set_xticks(at, behaviours, rotation=30 if len(behaviours) > 4 else 0, ha="right" if len(behaviours) > 4 else "center")
-    figure.savefig(file, dpi=110)
+    save_figure(figure, file, 110)
     plt.close(figure)
     return file
 
@@ -85,6 +86,6 @@ def _over_time(runs: list[SynthesisRun], file: Path, what: str) -> Path:
     axes[0].legend(frameon=False, fontsize=8, ncols=2)
     axes[0].set_title(f"{runs[0].clip}, {runs[0].behaviour}: {what}", fontsize=10)
     axes[1].set_xlabel("seconds")
-    figure.savefig(file, dpi=110)
+    save_figure(figure, file, 110)
     plt.close(figure)
     return file

@@ -23,6 +23,15 @@ WHAT = {
 }
 
 
+METHODS = {
+    "NN": "nearest neighbour: the pose of the database that fits the markers best",
+    "LWR": "locally weighted regression over the nearest poses",
+    "average": "weighted average of the 100 nearest poses",
+    "paper": "the local model of Chai & Hodgins 2005",
+    "ours": "the local model that duocap uses by default",
+}
+
+
 def behaviour_mean(runs: list[SynthesisRun], behaviour: str, method: str, measure: str) -> float:
     """Return the mean over the frames of a behaviour's clips; NaN without any."""
     chosen = [run for run in runs if run.behaviour == behaviour and run.method == method]
@@ -60,6 +69,8 @@ def table(runs: list[SynthesisRun], measure: str) -> list[str]:
 
 def report(runs: list[SynthesisRun], elapsed_s: float) -> Iterator[str]:
     """Yield the lines of all tables: every measure of every variant, and the time of a frame."""
+    yield "errors of reconstructed poses, the mean over all frames; methods:"
+    yield from (f"  {name}: {METHODS[name]}" for name in dict.fromkeys(run.method for run in runs) if name in METHODS)
     for variant in dict.fromkeys(run.variant for run in runs):
         part = [run for run in runs if run.variant == variant]
         yield f"\n== {WHAT.get(variant, variant)} =="
@@ -68,7 +79,9 @@ def report(runs: list[SynthesisRun], elapsed_s: float) -> Iterator[str]:
             yield from table(part, measure)
         if variant == VICON:
             yield "\n" + _predicted_markers(part)
-    yield "\nms a frame: " + ", ".join(f"{name} {_mean_ms(runs, name):.1f}" for name in dict.fromkeys(run.method for run in runs))
+    yield "\nmilliseconds of work a frame: " + ", ".join(
+        f"{name} {_mean_ms(runs, name):.1f}" for name in dict.fromkeys(run.method for run in runs)
+    )
     yield f"\n{elapsed_s:.0f} s in all"
 
 

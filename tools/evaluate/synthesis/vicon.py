@@ -1,4 +1,4 @@
-"""Real markers of a known motion: a few of the 41 of CMU clip 02_05 determine the pose, the others are predicted.
+"""Real markers: a few determine the pose, the others are predicted. The 41 of CMU clip 02_05, whose motion is known, or any C3D.
 
 The file's axes (x, y, z) with z up are the motion's (z, x, y) with y up. Marker offsets come from the clip's first second with
 the poses of the motion file; the query begins after it. Of the 41, those nearest to the positions of the marker set are used.
@@ -21,11 +21,12 @@ from database.clips import Clip, clip_slice
 from database.files.c3d import C3dPoints, read_c3d
 from database.geometry.kinematics import forward
 from tools.evaluate.asf_angles import AsfAngles, asf_angles
+from tools.evaluate.given import read_given, read_markers
 from tools.evaluate.protocol import protocol_clip, query_path, read_query
 from tools.evaluate.queries import FPS, MotionQuery, marker_positions, query_from_clip
 
 STEM = "02_05"
-BEHAVIOUR = "boxing, Vicon"
+BEHAVIOUR, GIVEN = "boxing, Vicon", "given, Vicon"
 CALIBRATION_S = 1.0
 MAX_NOMINAL_M = 0.25  # a marker of the file farther than this from the marker set's position is not that marker
 # Joint of each Vicon marker: of both sides, after the letter of the side, and in the middle.
@@ -112,6 +113,18 @@ def vicon_query(file: Path, motion: Path, markers: str | Path, seconds: float) -
     return _split(points, clip, asf, wanted, (joint, offset_m), chosen, seconds)
 
 
+def markers_query(file: Path, markers: str | Path, seconds: float) -> ViconQuery:
+    """Read the real markers of any C3D; the truth is a body fitted to all of its markers.
+
+    Raises DuocapError: the file is unreadable, or its markers are not known by their names.
+    """
+    clip, named, wanted = read_given(file, None), read_markers(file), read_marker_set(markers)
+    points = C3dPoints(named.names, named.fps, named.point_m, named.valid, "")
+    offset_m = offsets_from(points, clip, named.joint, clip.n_frames)
+    chosen = nearest_markers(file, wanted, named.joint, offset_m, clip)
+    return _split(points, clip, AsfAngles((), ()), wanted, (named.joint, offset_m), chosen, seconds)
+
+
 def offsets_from(points: C3dPoints, clip: Clip, joint: NDArray[np.int64], n_frames: int) -> Floats:
     """Return each marker's mean position in its joint's frame over the first frames, (M, 3) [m]; zero where never seen."""
     first = slice(n_frames)
@@ -158,7 +171,7 @@ def _split(
     frames = slice(begin, end, step)
     part = replace(clip_slice(clip, begin, end), fps=FPS, rotvec=clip.rotvec[frames].copy(), root_m=clip.root_m[frames].copy())
     worn = replace(wanted, joint=joint[chosen], offset_m=offset_m[chosen])
-    query = query_from_clip(part, BEHAVIOUR, worn, asf.part(frames))
+    query = query_from_clip(part, BEHAVIOUR if asf.chains else GIVEN, worn, asf.part(frames))
     query = replace(query, marker_m=points.point_m[frames][:, chosen], visible=points.valid[frames][:, chosen])
     rest = np.setdiff1d(np.arange(len(joint)), chosen)
     names = tuple(points.labels[k] for k in rest)

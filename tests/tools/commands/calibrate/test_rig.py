@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import tomli_w
 
 from calibration.board.pattern import Board
 from calibration.camera import Rig
@@ -17,6 +18,7 @@ from capture.sources.timestamps import StampWriter
 from config.arrays import Image
 from tests.support.board_scenes import Look, render_board, scene_views, usual_rig
 from tests.support.commands import Result, duocap
+from tests.zoo.walks import write_mkv
 
 BOARD = Board("chessboard", 7, 4, 0.030)
 TEXT = "chessboard:7x4:30"
@@ -187,3 +189,46 @@ def test_what_cannot_be(
     result = calibrate(*words)
     assert result.status == status and said in (result.last if status == 1 else result.err)
     assert not Path("rig.toml").exists()
+
+
+def test_a_project_of_pose2sim_names_its_board(pictures: Pictures, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Its sides are counted rows first; --board is stronger than what it says."""
+    place = tmp_path / "project" / "calibration" / "extrinsics"
+    place.mkdir(parents=True)
+    for side, images in (("cam01", pictures.left), ("cam02", pictures.right)):
+        folder(place / f"ext_{side}_img", images)
+    board = {"extrinsics_corners_nb": [4, 7], "extrinsics_square_size": 30}
+    tables = {"calibration": {"calculate": {"extrinsics": {"board": board}}}}
+    (tmp_path / "project" / "Config.toml").write_text(tomli_w.dumps(tables), encoding="utf-8")
+    words = ("calibrate", "rig", tmp_path / "project", "--out", tmp_path / "rig.toml", "--distance", "1.6")
+    result = duocap(capsys, *words)
+    assert result.status == 0 and "cam01 (ext_cam01_img), cam02 (ext_cam02_img), board of Config.toml" in result.out
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(pictures.rig.baseline_m, rel=0.01)
+    larger = duocap(capsys, *words, "--cameras", "1,2", "--board", "chessboard:7x4:60")
+    assert larger.status == 0 and "board: chessboard:7x4:60" in larger.out
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(2.0 * pictures.rig.baseline_m, rel=0.01)
+    assert duocap(capsys, "calibrate", "rig", place, "--cameras", "1,2", "--out", tmp_path / "rig.toml").status == 2
+
+
+@pytest.mark.slow
+def test_a_project_of_another_program_with_its_board_and_frame_times(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As caliscope has it; its second camera began half a second later and lost pictures, which its list of times tells."""
+    place, rig = tmp_path / "project" / "calibration" / "extrinsic", usual_rig((720, 540))
+    place.mkdir(parents=True)
+    board = Board("charuco", 6, 4, 0.030, 0.021, "DICT_4X4_250")
+    table = {"columns": 7, "rows": 5, "square_size_overide_cm": 3.0, "aruco_scale": 0.7, "dictionary": board.dictionary}
+    (tmp_path / "project" / "charuco.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
+    poses = scene_views(board, rig, N + 4, seed=12, share=(0.3, 0.7))
+    times = ["cam_id,frame_time"]
+    for number, camera in enumerate(rig.cameras):
+        kept = [k for k in range(5 * len(poses)) if number == 0 or (k >= 5 and k % 7)]
+        images = [render_board(board, camera, p[:3], p[3:], Look(noise=1.5, samples=2), seed=k) for k, p in enumerate(poses)]
+        write_mkv(place / f"cam_{number}.mkv", [images[k // 5] for k in kept], 0.1 * np.arange(len(kept)), 10.0)
+        times += [f"{number},{500.0 + 0.1 * k + 0.01 * number:.4f}" for k in kept]
+    (place / "timestamps.csv").write_text("\n".join(times) + "\n", encoding="utf-8")
+    result = duocap(capsys, "calibrate", "rig", tmp_path / "project", "--out", tmp_path / "rig.toml", "--distance", "1.6")
+    assert result.status == 0, result.out + result.err
+    assert "board: charuco:6x4:30:21:DICT_4X4_250" in result.out and "board of charuco.toml" in result.out
+    assert read_rig(tmp_path / "rig.toml").baseline_m == pytest.approx(rig.baseline_m, rel=0.02)
+    told = duocap(capsys, "calibrate", "rig", tmp_path / "project", "--cameras", "0,3", "--out", tmp_path / "rig.toml")
+    assert told.status == 1 and "no video of the board of a camera '3'" in told.last

@@ -14,7 +14,7 @@ from calibration.formats.rig_file import write_rig_file
 from calibration.formats.rig_toml import camera_table
 from calibration.placement import intrinsics_from_fov, looking_at
 from config.errors import DuocapError
-from tools.replay.project import open_project, project_pair
+from tools.projects.project import open_project, project_pair
 
 SIZE = (640, 480)
 PLACES_M = {"a": (-1.2, 1.2, 4.0), "b": (-1.0, 1.2, 4.0), "c": (1.0, 1.2, 4.0)}
@@ -89,7 +89,7 @@ def test_the_pair_is_asked_for_with_the_best_one_named(tmp_path: Path) -> None:
     project = open_project(tmp_path)
     assert project is not None
     names = list(project.videos)
-    with pytest.raises(DuocapError, match=f"3 cameras.*--cameras {names[0]},{names[2]}, which measures best: 2.20 m apart"):
+    with pytest.raises(DuocapError, match=f"3 cameras.*--cameras {names[0]},{names[2]} .*: 2.20 m apart, 31 deg"):
         project_pair(project, None)
     assert project_pair(project, f"{names[1]}, {names[2]}") == (names[1], names[2])
     for asked, told in {"left": "two of Camera", f"{names[0]},left": "no video of a camera 'left'"}.items():

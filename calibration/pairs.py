@@ -1,0 +1,107 @@
+"""Which two of many cameras measure best in a volume: the error of a marker there, and how much of it both see."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from calibration.camera import Camera, Rig
+from calibration.depth import VOLUME_M, in_view, performer_distance_m, view_axes
+from calibration.triangulate import triangulate
+from config.arrays import Floats
+
+MARKER_PX = 0.2  # noise of a marker's centre, by which pairs are compared
+GRID = (5, 5, 5)
+LEAST_SHARE = 0.25  # of the volume that both must see
+PARALLEL = 0.05  # of the smallest eigenvalue of the axes' normal equations to the largest: they meet nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """Where the performer moves: points_m: a grid of it, (N, 3) world [m]; center_m: (3,)."""
+
+    center_m: Floats
+    points_m: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CameraPair:
+    """Two cameras and how well they measure in a volume.
+
+    rig: left camera first; angle_deg: between them as seen from the middle of the volume; error_m: of a marker in its worst
+    direction, root mean square over what both see; share: of the volume that both see.
+    """
+
+    rig: Rig
+    angle_deg: float
+    error_m: float
+    share: float
+
+    @property
+    def words(self) -> str:
+        """Say it."""
+        return (
+            f"{self.rig.baseline_m:.2f} m apart, {self.angle_deg:.0f} degrees between them, both see {100 * self.share:.0f} % of "
+            f"the volume, a marker there is known to {1e3 * self.error_m:.1f} mm"
+        )
+
+
+def volume_of(cameras: Sequence[Camera], floor_known: bool, sides_m: tuple[float, float, float] = VOLUME_M) -> Volume:
+    """Return the volume where the cameras look: where their axes meet, or where a performer fits into the pictures.
+
+    sides_m: width, height and depth [m]. With a known floor the volume stands on it, its sides along the world's axes; without
+    one its height is along the mean upright of the pictures.
+    """
+    center = _meeting_point_m(cameras)
+    up = np.array([0.0, 1.0, 0.0]) if floor_known else _unit(-np.sum([camera.rotation[1] for camera in cameras], axis=0))
+    if floor_known:
+        center = np.array([center[0], 0.5 * sides_m[1], center[2]])
+    ahead = np.array([0.0, 0.0, 1.0]) if floor_known else np.sum([camera.rotation[2] for camera in cameras], axis=0)
+    ahead = ahead - up * (ahead @ up)
+    ahead = _unit(ahead if np.linalg.norm(ahead) > 0.1 else np.cross(up, cameras[0].rotation[0]))
+    axes = np.stack([np.cross(up, ahead), up, ahead])
+    grid = np.stack(np.meshgrid(*(np.linspace(-0.5, 0.5, n) for n in GRID), indexing="ij"), axis=-1).reshape(-1, 3)
+    return Volume(center, np.ascontiguousarray(center + (grid * sides_m) @ axes))
+
+
+def ranked_pairs(cameras: Sequence[Camera], volume: Volume, floor_known: bool = False) -> list[CameraPair]:
+    """Return the pairs that measure in a volume, the best first: the error, the larger the less of the volume both see."""
+    pairs = [pair for a, b in combinations(cameras, 2) if (pair := _pair(a, b, volume, floor_known)) is not None]
+    return sorted(pairs, key=lambda pair: pair.error_m / pair.share)
+
+
+def _pair(a: Camera, b: Camera, volume: Volume, floor_known: bool) -> CameraPair | None:
+    """Return two cameras as a pair, None where they see too little of the volume."""
+    if a.rotation[0] @ (b.center_m - a.center_m) < 0.0:
+        a, b = b, a
+    rig = Rig(a, b, floor_known=floor_known)
+    seen = np.all([in_view(camera, volume.points_m) for camera in rig.cameras], axis=0)
+    share = float(seen.mean())
+    if share < LEAST_SHARE or rig.baseline_m < 1e-6:
+        return None
+    px = [camera.project(volume.points_m[seen]) for camera in rig.cameras]
+    _, covariance = triangulate(rig, px[0], px[1], MARKER_PX, MARKER_PX)
+    worst = np.linalg.eigvalsh(covariance)[:, -1]
+    to_a, to_b = (_unit(camera.center_m - volume.center_m) for camera in rig.cameras)
+    angle = float(np.degrees(np.arccos(np.clip(to_a @ to_b, -1.0, 1.0))))
+    return CameraPair(rig, angle, float(np.sqrt(worst.mean())), share)
+
+
+def _meeting_point_m(cameras: Sequence[Camera]) -> Floats:
+    """Return the point nearest to all optical axes, (3,) [m]; of parallel ones where a performer fits into the pictures."""
+    across = [np.eye(3) - np.outer(camera.rotation[2], camera.rotation[2]) for camera in cameras]
+    normal = np.sum(across, axis=0)
+    size = np.linalg.eigvalsh(normal)
+    if size[0] > PARALLEL * size[-1]:
+        point = np.linalg.solve(normal, np.sum([P @ camera.center_m for P, camera in zip(across, cameras, strict=True)], axis=0))
+        if all(camera.to_camera(point[None])[0, 2] > 0.0 for camera in cameras):
+            return np.asarray(point)
+    rig = Rig(cameras[0], cameras[-1])
+    middle, _, _, ahead = view_axes(rig)
+    return np.asarray(middle + performer_distance_m(rig) * ahead)
+
+
+def _unit(vector: Floats) -> Floats:
+    """Return a vector of length one."""
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))

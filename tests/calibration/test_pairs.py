@@ -1,0 +1,65 @@
+"""The pair of cameras that measures best in a volume."""
+
+import numpy as np
+import pytest
+
+from calibration.camera import Camera
+from calibration.pairs import ranked_pairs, volume_of
+from calibration.placement import intrinsics_from_fov, looking_at
+from calibration.triangulate import triangulate
+
+SIZE = (640, 480)
+K = intrinsics_from_fov(SIZE, 60.0)
+
+
+def camera(name: str, degrees: float, distance_m: float = 4.0, at_m: tuple[float, float, float] = (0.5, 1.0, -0.3)) -> Camera:
+    """Return a camera on a circle around a place, looking at it."""
+    a = np.radians(degrees)
+    return looking_at(name, SIZE, K, np.array(at_m) + [distance_m * np.sin(a), 0.3, distance_m * np.cos(a)], at_m)
+
+
+CIRCLE = [camera("a", 0.0), camera("b", 8.0), camera("c", 85.0), camera("d", 178.0)]
+
+
+def test_two_cameras_at_right_angles_measure_best_and_left_is_left() -> None:
+    volume = volume_of(CIRCLE, floor_known=False)
+    np.testing.assert_allclose(volume.center_m, [0.5, 1.0, -0.3], atol=1e-6)
+    ranked = ranked_pairs(CIRCLE, volume)
+    best = ranked[0]
+    assert {best.rig.left.name, best.rig.right.name} in ({"a", "c"}, {"b", "c"}, {"c", "d"})
+    assert best.angle_deg == pytest.approx(85.0, abs=10.0) and best.share > 0.9
+    to_right = best.rig.right.center_m - best.rig.left.center_m
+    assert best.rig.left.rotation[0] @ to_right > 0.0
+    assert ranked[-1].angle_deg in (pytest.approx(8.0, abs=3.0), pytest.approx(178.0, abs=10.0))
+
+
+def test_the_error_that_is_told_is_that_of_noisy_points() -> None:
+    pair = ranked_pairs(CIRCLE[:2], volume_of(CIRCLE[:2], floor_known=False))[0]
+    points = volume_of(CIRCLE[:2], floor_known=False).points_m
+    rng, off = np.random.default_rng(0), []
+    for _ in range(40):
+        px = [one.project(points) + rng.normal(0.0, 0.2, (len(points), 2)) for one in pair.rig.cameras]
+        off.append(triangulate(pair.rig, px[0], px[1])[0] - points)
+    worst = np.linalg.eigvalsh(np.cov(np.concatenate(off).T))[-1]
+    assert pair.error_m == pytest.approx(np.sqrt(worst), rel=0.1)
+
+
+def test_a_larger_volume_wants_other_cameras() -> None:
+    """Near cameras measure better what they see; of a large volume they see too little."""
+    near, far = [camera("n1", -40.0, 1.9), camera("n2", 40.0, 1.9)], [camera("f1", -35.0, 6.0), camera("f2", 35.0, 6.0)]
+    cameras = [*near, *far]
+    small, large = (ranked_pairs(cameras, volume_of(cameras, True, sides))[0] for sides in ((0.8, 1.4, 0.8), (4.0, 2.2, 4.0)))
+    assert {small.rig.left.name, small.rig.right.name} == {"n1", "n2"}
+    assert {large.rig.left.name, large.rig.right.name} == {"f1", "f2"}
+
+
+def test_parallel_cameras_look_at_a_performer_before_them() -> None:
+    left, right = (looking_at(n, SIZE, K, np.array([x, 1.0, 3.0]), np.array([x, 1.0, 0.0])) for n, x in (("l", -0.3), ("r", 0.3)))
+    center = volume_of([left, right], floor_known=False).center_m
+    assert abs(center[0]) < 0.2 and center[2] < 2.0
+    assert ranked_pairs([left, right], volume_of([left, right], floor_known=False))[0].rig.left.name == "l"
+
+
+def test_cameras_that_see_nothing_together_are_no_pair() -> None:
+    away = looking_at("x", SIZE, K, np.array([0.0, 1.0, 4.0]), np.array([0.0, 1.0, 9.0]))
+    assert ranked_pairs([CIRCLE[0], away], volume_of(CIRCLE, floor_known=False)) == []

@@ -1,0 +1,46 @@
+"""Bodies fitted to named markers: poses as they were, whichever axis of the file is up."""
+
+import numpy as np
+import pytest
+
+from config.errors import FileFormatError
+from config.joints import JOINT_INDEX
+from database.builtin import body
+from database.clips import clip_slice
+from database.geometry.kinematics import forward
+from tests.support.people import walk
+from tools.evaluate.marker_bodies import VICON_LEFT, VICON_MIDDLE, fitted_clip, vicon_markers, vicon_place
+
+NAMES = tuple(
+    ["C7", "T10", "CLAV", "STRN"]
+    + [
+        side + name
+        for side in "LR"
+        for name in ("FWT", "BWT", "KNE", "ANK", "HEE", "TOE", "SHO", "UPA", "ELB", "WRA", "WRB", "FIN", "FHD", "BHD", "MT5")
+    ]
+)
+
+
+def test_sides_are_mirror_images_and_unknown_names_have_no_place() -> None:
+    left, right = vicon_place("LELB"), vicon_place("RELB")
+    assert left is not None and right is not None and right[0] == "rightUpperArm" and right[1][0] == -left[1][0]
+    assert vicon_place("C7") == VICON_MIDDLE["C7"] and vicon_place("LXYZ") is None and vicon_place("ELB") is None
+    assert all(place[0] in JOINT_INDEX for place in (*VICON_LEFT.values(), *VICON_MIDDLE.values()))
+    with pytest.raises(FileFormatError, match="0 markers of known names"):
+        vicon_markers("a.c3d", ["a", "b"], 60.0, np.zeros((3, 2, 3)), np.ones((3, 2), bool))
+
+
+@pytest.mark.slow
+def test_the_poses_of_markers_with_z_up_are_those_of_the_motion() -> None:
+    clip = clip_slice(walk(body(1.78)), 20, 80)
+    G, p = forward(clip.skeleton, clip.rotvec, clip.root_m)
+    places = [place for place in map(vicon_place, NAMES) if place is not None]
+    joint = [JOINT_INDEX[place[0]] for place in places]
+    offset_m = np.array([place[1] for place in places]) + 0.01 * np.random.default_rng(1).normal(size=(len(NAMES), 3))
+    marker_m = p[:, joint] + np.einsum("nmij,mj->nmi", G[:, joint], offset_m)
+    z_up = marker_m[:, :, [2, 0, 1]]  # our x, y, z are the file's y, z, x
+    valid = np.ones(z_up.shape[:2], bool)
+    valid[10:20, NAMES.index("LKNE")] = False
+    found = fitted_clip("walk", vicon_markers("walk.c3d", NAMES, 60.0, z_up, valid))
+    error_mm = 1e3 * np.linalg.norm(forward(found.skeleton, found.rotvec, found.root_m)[1] - p, axis=2)
+    assert error_mm.mean() < 25.0 and np.percentile(error_mm, 95) < 60.0

@@ -1,0 +1,52 @@
+"""Which clips a command of `duocap evaluate` measures, in parts of which each has tables of its own."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.errors import DatabaseError
+from tools.evaluate.protocol import ProtocolClip
+
+
+@dataclass(frozen=True, slots=True)
+class ClipPart:
+    """Clips that are measured together, with the database to measure with; no title and no clips: the command's own."""
+
+    title: str
+    clips: tuple[ProtocolClip, ...]
+    database: Path
+
+    @property
+    def heading(self) -> list[str]:
+        """Lines above the part's tables."""
+        return [f"\n#### set: {self.title}, {len(self.clips)} clips; database {self.database.name} ####"] if self.title else []
+
+
+def asked_parts(
+    motion: Path,
+    database: Path | None,
+    names: Sequence[str] | None,
+    sets: Sequence[str] | None,
+    skeleton: Path | None,
+) -> list[ClipPart]:
+    """Return the parts that are asked for by names or files of clips, or by sets. Raises DuocapError."""
+    from tools.evaluate.protocol import named_clip, protocol_database, set_clip
+    from tools.evaluate.sets import stems_of
+
+    if names and sets:
+        raise DatabaseError("--clip and --clips exclude each other; give one of them")
+    if sets:
+        found = {title: tuple(set_clip(stem) for stem in stems) for title, stems in stems_of(sets).items()}
+        return [ClipPart(title, clips, protocol_database(motion, database, clips)) for title, clips in found.items()]
+    clips = tuple(named_clip(name, skeleton) for name in names or ())
+    return [ClipPart("", clips, protocol_database(motion, database, clips))]
+
+
+def measure_parts(parts: Iterable[ClipPart], measure: Callable[[ClipPart], tuple[Iterable[str], object]]) -> object:
+    """Measure part by part, printing the lines of each; return the figures, by title where parts have one."""
+    figures: dict[str, object] = {}
+    for part in parts:
+        lines, figures[part.title] = measure(part)
+        for line in (*part.heading, *lines):
+            print(line)
+    return figures[""] if list(figures) == [""] else figures

@@ -1,0 +1,141 @@
+"""Clips on which constants are chosen, and clips on which they are reported: 40 each, of different people.
+
+Of the CMU and HDM05 motions. Nobody of the test clips is in the database or in a tuning clip. Of the tuning people the
+database has other takes, but for 11, 38 and bk, of whom it has none. No person is in both, so that some behaviours of a single
+person are in one only: martial arts and window washing in tuning, basketball with a ball and sword in test, without a like in
+the database. 09_09, 16_45 and the other clips that earlier constants were chosen on are tuning clips.
+"""
+
+from collections.abc import Sequence
+
+from config.errors import DatabaseError
+
+TUNING = {
+    "05_01": "walking",
+    "05_02": "dancing",
+    "05_12": "dancing",
+    "05_18": "dancing",
+    "07_05": "walking",
+    "07_08": "walking",
+    "07_12": "walking",
+    "09_06": "running",
+    "09_09": "running",
+    "09_12": "transitions",
+    "11_01": "everyday",
+    "14_02": "boxing",
+    "14_06": "everyday",
+    "14_10": "everyday",
+    "14_21": "climbing",
+    "14_24": "everyday",
+    "14_28": "everyday",
+    "14_33": "climbing",
+    "16_03": "jumping",
+    "16_05": "jumping",
+    "16_08": "transitions",
+    "16_15": "walking",
+    "16_18": "walking",
+    "16_45": "running",
+    "29_03": "everyday",
+    "29_07": "basketball",
+    "35_14": "walking",
+    "35_17": "running",
+    "38_01": "walking",
+    "135_02": "martial arts",
+    "135_04": "martial arts",
+    "135_11": "martial arts",
+    "HDM_bk_depositFloorR_007_120": "everyday",
+    "HDM_bk_grabHighR_005_120": "everyday",
+    "HDM_bk_hopBothLegs1hops_013_120": "hopping",
+    "HDM_bk_jogLeftCircle4StepsRstart_003_120": "running",
+    "HDM_bk_kickLFront1Reps_007_120": "martial arts",
+    "HDM_bk_rotateArmsBothBackward1Reps_005_120": "everyday",
+    "HDM_bk_squat1Reps_013_120": "everyday",
+    "HDM_bk_throwBasketball_004_120": "basketball",
+}
+TEST = {
+    "01_01": "jumping",
+    "01_02": "climbing",
+    "01_08": "climbing",
+    "02_01": "walking",
+    "02_04": "jumping",
+    "02_05": "boxing",
+    "02_06": "everyday",
+    "02_07": "sword",
+    "02_08": "sword",
+    "03_01": "walking",
+    "03_03": "walking",
+    "06_10": "basketball",
+    "06_13": "basketball",
+    "06_14": "basketball",
+    "10_04": "walking",
+    "32_01": "walking",
+    "43_01": "walking",
+    "49_02": "hopping",
+    "49_04": "jumping",
+    "49_06": "everyday",
+    "49_09": "dancing",
+    "49_18": "everyday",
+    "49_22": "dancing",
+    "55_02": "dancing",
+    "55_04": "walking",
+    "127_03": "running",
+    "127_04": "transitions",
+    "127_09": "running",
+    "127_14": "running",
+    "127_17": "transitions",
+    "127_21": "transitions",
+    "127_29": "transitions",
+    "HDM_dg_elbowToKnee1RepsLelbowStart_013_120": "everyday",
+    "HDM_dg_grabHighR_011_120": "everyday",
+    "HDM_dg_jogLeftCircle4StepsRstart_008_120": "running",
+    "HDM_dg_kickLFront1Reps_013_120": "martial arts",
+    "HDM_dg_lieDownFloor_011_120": "everyday",
+    "HDM_dg_rotateArmsBothBackward1Reps_009_120": "everyday",
+    "HDM_dg_sneak2StepsLStart_007_120": "walking",
+    "HDM_dg_squat1Reps_025_120": "everyday",
+}
+QUICK = (
+    *("05_18", "07_08", "09_09", "14_02", "16_15", "HDM_bk_kickLFront1Reps_007_120"),
+    *("01_01", "02_05", "02_06", "55_02", "127_04", "HDM_dg_jogLeftCircle4StepsRstart_008_120"),
+)
+STARTS = {"14_02": 3000, "49_02": 1700}  # first frame, 0-based, of clips of which the beginning is not measured
+UNKNOWN_PEOPLE = ("11", "38", "HDM_bk")  # of tuning clips, of whom nothing is in the database
+SETS = ("tuning", "test")
+
+
+def person(stem: str) -> str:
+    """Return the person of a clip, as file names begin."""
+    return stem[:6] if stem.startswith("HDM_") else stem.partition("_")[0]
+
+
+def people_of_test() -> tuple[str, ...]:
+    """Return the people of the test clips."""
+    return tuple(dict.fromkeys(person(stem) for stem in TEST))
+
+
+def left_out_of_sets() -> tuple[str, ...]:
+    """Return the rules of what the database of both sets leaves out (`database.build.parse_leave_out`).
+
+    Of 14_02 frames 1 to 2800 stay in.
+    """
+    people = (*people_of_test(), *UNKNOWN_PEOPLE)
+    takes = [f"{stem}:2801-" if stem == "14_02" else stem for stem in TUNING if person(stem) not in people]
+    return (*(f"{name}_*" for name in people), *takes)
+
+
+def set_of(stem: str) -> str | None:
+    """Return the set that a clip belongs to, None for no set."""
+    return "tuning" if stem in TUNING else "test" if stem in TEST else None
+
+
+def stems_of(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the clips of named sets by title; `quick` is a few of each. Raises DatabaseError: no such set."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if name == "quick":
+            found |= {f"{part}, quick": [stem for stem in QUICK if set_of(stem) == part] for part in SETS}
+        elif name in SETS:
+            found[name] = list(TUNING if name == "tuning" else TEST)
+        else:
+            raise DatabaseError(f"{name!r} is no set of clips; take tuning, test or quick")
+    return found

@@ -1,0 +1,178 @@
+"""What a project of another program was calibrated with: videos of a board, its description, and the times of their frames.
+
+| program | videos of the board | board |
+|---|---|---|
+| caliscope | calibration/extrinsic/ | calibration/targets/*charuco*.toml, charuco.toml or config.toml: squares a side, cm |
+| FreeMoCap | synchronized_videos/ of the recording its calibration names, else its own | `[metadata]` of its calibration, mm |
+| Pose2Sim | calibration/extrinsics/ext_NAME/, pictures or a video | Config.toml: inner corners, mm |
+"""
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibration.board.pattern import MARKER_SHARE, Board, board_from_text
+from config.arrays import Floats
+from config.errors import CalibrationError, DuocapError, FileFormatError, reason
+from tools.projects.project import BEST, best_of, calibration_file, times_of
+from tools.projects.videos import by_camera, videos_in
+
+INCH_CM = 2.54
+FREEMOCAP_MARKERS = (0.8, "DICT_4X4_250")  # side relative to a square's, dictionary
+FREEMOCAP_SQUARES = [7, 5]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardVideos:
+    """The videos of a board of a project. videos: by camera; board: None where no file describes it; of: that file's name."""
+
+    folder: Path
+    videos: dict[str, Path]
+    board: Board | None
+    of: str = ""
+
+    def pair(self, cameras: str | None) -> tuple[str, str]:
+        """Return the left and the right camera as asked for, by name or number, or of two the only ones.
+
+        Raises DuocapError: it is to be said which.
+        """
+        known = ", ".join(self.videos)
+        if cameras == BEST:
+            found = calibration_file(self.folder)
+            if found is None:
+                raise DuocapError(f"--cameras {BEST}: {self.folder} has no calibration that tells; choose two of {known}")
+            pair = best_of(*found)
+            cameras = f"{pair.rig.left.name},{pair.rig.right.name}"
+        wanted = [name.strip() for name in cameras.split(",")] if cameras else list(self.videos)
+        if len(wanted) != 2:
+            raise DuocapError(f"{self.folder}: {len(self.videos)} cameras ({known}); choose two with --cameras LEFT,RIGHT")
+        found_videos = by_camera(wanted, list(self.videos.values()))
+        names = [next((name for name, video in self.videos.items() if video == found_videos.get(one)), "") for one in wanted]
+        for name, one in zip(names, wanted, strict=True):
+            if not name:
+                raise DuocapError(f"{self.folder}: no video of the board of a camera {one!r}; it has {known}")
+        if names[0] == names[1]:
+            raise DuocapError(f"--cameras {cameras}: the same camera twice; expected two of {known}")
+        return names[0], names[1]
+
+    def frame_times(self, names: tuple[str, str]) -> tuple[Floats, Floats] | None:
+        """Return the times of the frames of two cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
+        return times_of([self.videos[name] for name in names])
+
+
+def open_board_videos(folder: Path) -> BoardVideos | None:
+    """Return what a project was calibrated with, None where a folder is no project or has no videos of a board.
+
+    Raises FileFormatError: a file that describes the board is damaged.
+    """
+    for find in (_caliscope, _freemocap, _pose2sim):
+        found = find(folder)
+        if found is not None:
+            return found
+    return None
+
+
+def _caliscope(folder: Path) -> BoardVideos | None:
+    """Look for a project of caliscope."""
+    videos = videos_in(folder / "calibration" / "extrinsic")
+    if len(videos) < 2:
+        return None
+    targets = folder / "calibration" / "targets"
+    files = [*sorted(targets.glob("extrinsic*charuco*.toml")), *sorted(targets.glob("*charuco*.toml"))]
+    for file in (*files, folder / "charuco.toml", folder / "config.toml"):
+        tables = _tables(file)
+        table = tables.get("charuco", tables)
+        if "columns" in table and "rows" in table:
+            return BoardVideos(folder, _named(videos), _described(file, table, _caliscope_board), file.name)
+    return BoardVideos(folder, _named(videos), None)
+
+
+def _caliscope_board(table: dict[str, Any]) -> Board:
+    """Return the board of a table: its sides are counted in squares, its measures are of the sheet unless one is given in cm."""
+    columns, rows = int(table["columns"]), int(table["rows"])
+    told = [float(value) for key, value in table.items() if key.startswith("square_size") and key.endswith("_cm") and value]
+    unit_cm = INCH_CM if str(table.get("units", "")).startswith("inch") else 1.0
+    if not told:
+        told.append(unit_cm * min(float(table["board_width"]) / columns, float(table["board_height"]) / rows))
+    share = float(table.get("aruco_scale", MARKER_SHARE))
+    return _charuco(columns, rows, 10.0 * told[0], share, str(table["dictionary"]), table.get("legacy_pattern"))
+
+
+def _freemocap(folder: Path) -> BoardVideos | None:
+    """Look for a recording of FreeMoCap; the recording that its calibration was made of is looked at first, if it is there."""
+    file = next(iter(sorted(folder.glob("*camera_calibration*.toml"))), None)
+    metadata = _tables(file).get("metadata", {}) if file is not None else {}
+    told = Path(str(metadata.get("path_to_recorded_videos", "")) or folder)
+    for place in (told, told / "synchronized_videos", folder / "synchronized_videos", folder / "synced_videos"):
+        videos = videos_in(place) if place != folder else []
+        if len(videos) > 1:
+            known = file is not None and "charuco_square_size" in metadata
+            board = _described(file, metadata, _freemocap_board) if file is not None and known else None
+            return BoardVideos(folder, _named(videos), board, file.name if file is not None else "")
+    return None
+
+
+def _freemocap_board(metadata: dict[str, Any]) -> Board:
+    """Return the board of a calibration's metadata, such as CharucoBoardDefinition(..., number_of_squares_width=7, ...)."""
+    text = str(metadata.get("charuco_board_object", ""))
+    sides = [re.search(rf"number_of_squares_{side}['\"]?\s*[=:]\s*(\d+)", text) for side in ("width", "height")]
+    named = re.search(r"(\d+)x(\d+)", text)
+    squares = [int(side) for side in named.groups()] if named else FREEMOCAP_SQUARES
+    squares = [int(side[1]) for side in sides if side] if all(sides) else squares
+    share, dictionary = FREEMOCAP_MARKERS
+    return _charuco(squares[0], squares[1], float(metadata["charuco_square_size"]), share, dictionary)
+
+
+def _pose2sim(folder: Path) -> BoardVideos | None:
+    """Look for a project of Pose2Sim; each camera's pictures or video are in a folder of their own."""
+    places = sorted(path for path in (folder / "calibration").glob("extrinsics/*") if path.is_dir())
+    videos = [found[0] if len(found := videos_in(place)) == 1 else place for place in places]
+    if len(videos) < 2:
+        return None
+    file = folder / "Config.toml"
+    table = _tables(file)
+    for key in ("calibration", "calculate", "extrinsics", "board"):
+        table = table.get(key, {})
+    board = _described(file, table, _pose2sim_board) if "extrinsics_corners_nb" in table else None
+    names = {place.name.removeprefix("ext_").removesuffix("_img"): video for place, video in zip(places, videos, strict=True)}
+    return BoardVideos(folder, names, board, file.name)
+
+
+def _pose2sim_board(table: dict[str, Any]) -> Board:
+    """Return the chessboard of a table, which counts inner corners and measures in mm."""
+    rows, columns = (int(side) for side in table["extrinsics_corners_nb"])
+    square = table["extrinsics_square_size"]
+    return board_from_text(f"chessboard:{columns}x{rows}:{float(square[0] if isinstance(square, list) else square):g}")
+
+
+def _charuco(columns: int, rows: int, square_mm: float, share: float, dictionary: str, legacy: bool | None = None) -> Board:
+    """Return a ChArUco board whose sides are counted in squares."""
+    board = board_from_text(f"charuco:{columns - 1}x{rows - 1}:{square_mm:.6g}:{share * square_mm:.6g}:{dictionary}")
+    return Board("charuco", board.columns, board.rows, board.square_m, board.marker_m, board.dictionary, legacy)
+
+
+def _described(file: Path, table: dict[str, Any], board: Callable[[dict[str, Any]], Board]) -> Board:
+    """Return the board of a table. Raises FileFormatError: it describes none."""
+    try:
+        return board(table)
+    except (KeyError, ValueError, TypeError, IndexError, CalibrationError) as error:
+        raise FileFormatError(f"{file}: does not describe a board ({error}); give it with --board") from error
+
+
+def _named(videos: list[Path]) -> dict[str, Path]:
+    """Return videos by their own names."""
+    return {video.stem: video for video in videos}
+
+
+def _tables(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file, none where it is not there. Raises FileFormatError: it is not TOML."""
+    if not file.is_file():
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        text = reason(error) if isinstance(error, OSError) else error
+        raise FileFormatError(f"{file}: cannot be read as TOML ({text})") from error

@@ -1,0 +1,169 @@
+"""Project folders of other programs: which video belongs to which of their cameras, and a pair of these as a rig.
+
+| program | calibration | videos |
+|---|---|---|
+| caliscope | camera_array.toml, also in calibration/extrinsic/capture_volume/ | recordings/NAME/, cam_0.mp4 or port_0.mp4 |
+| FreeMoCap | *camera_calibration*.toml, in millimetres | synchronized_videos/ |
+| Pose2Sim | calibration/*.toml, Z up | videos/ |
+| EasyMocap | intri.yml, extri.yml | videos/, or images/NAME/ |
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from calibration.camera import Camera, Rig
+from calibration.depth import VOLUME_M
+from calibration.formats.camera_file import ReadOptions, rig_of
+from calibration.formats.rig_file import read_camera_file
+from calibration.pairs import CameraPair, ranked_pairs, volume_of
+from config.arrays import Floats
+from config.errors import DuocapError, FileFormatError
+from tools.projects.frame_times import frame_times_file, read_frame_times
+from tools.projects.videos import by_camera, number_of, videos_in
+
+VIDEOS = ("synchronized_videos", "synced_videos", "videos", "images", "recordings")
+CALISCOPE = ("camera_array.toml", "calibration/extrinsic/capture_volume/camera_array.toml")
+BEST = "best"  # in place of names
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project of another program. calibration: its file or folder; options: to read it by; videos: by camera."""
+
+    folder: Path
+    calibration: Path
+    options: ReadOptions
+    videos: dict[str, Path]
+
+    def rig(self, names: tuple[str, str]) -> Rig:
+        """Return two of its cameras as a rig. Raises FileFormatError: no such camera, or one that cannot be used."""
+        options = replace(self.options, names=names)
+        return rig_of(str(self.calibration), read_camera_file(self.calibration, options), options)
+
+    def frame_times(self, names: tuple[str, str]) -> tuple[Floats, Floats] | None:
+        """Return the times of the frames of two cameras, (N,) each [s], None where no file has them. Raises FileFormatError."""
+        return times_of([self.videos[name] for name in names])
+
+
+def times_of(videos: Sequence[Path]) -> tuple[Floats, Floats] | None:
+    """Return the times of the frames of two videos, (N,) each [s], from the file beside them; None where there is none.
+
+    Raises FileFormatError: the file is damaged, or lacks one of the cameras.
+    """
+    file = frame_times_file(videos[0].parent)
+    if file is None:
+        return None
+    times = read_frame_times(file)
+    numbers = [number_of(video.stem) for video in videos]
+    found = [None if number is None else times.get(number) for number in numbers]
+    if found[0] is None or found[1] is None:
+        missing = videos[[one is None for one in found].index(True)].name
+        raise FileFormatError(f"{file}: has no times of {missing}; it has those of the cameras {', '.join(map(str, times))}")
+    return found[0], found[1]
+
+
+def open_project(folder: Path) -> Project | None:
+    """Return the project in a folder, None if it is none. Raises DuocapError: videos and cameras do not belong together."""
+    found = calibration_file(folder)
+    if found is None:
+        return None
+    calibration, options = found
+    videos = _videos(folder)
+    names = [camera.name for camera in read_camera_file(calibration, options).cameras]
+    if not videos:
+        raise DuocapError(f"{folder}: a calibration ({calibration.name}) but no videos; expected them in {', '.join(VIDEOS)}")
+    return Project(folder, calibration, options, _matched(folder, names, videos))
+
+
+def calibration_file(folder: Path) -> tuple[Path, ReadOptions] | None:
+    """Return the calibration of a project and how it is to be read, None where there is none."""
+    for name in CALISCOPE:
+        if (folder / name).is_file():
+            return folder / name, ReadOptions()
+    if (folder / "intri.yml").is_file() and (folder / "extri.yml").is_file():
+        return folder, ReadOptions()
+    for file in sorted(folder.glob("*camera_calibration*.toml")):
+        return file, ReadOptions(unit_m=1e-3)
+    for file in sorted((folder / "calibration").glob("*.toml")):
+        return file, ReadOptions(up="z")
+    return None
+
+
+def _videos(folder: Path) -> list[Path]:
+    """Return the videos of a project, or its folders of images, those of the newest recording if there are several."""
+    places = [folder / name for name in VIDEOS]
+    places += sorted((folder / "recordings").glob("*"), key=lambda path: path.name, reverse=True)
+    return next((videos for place in places if len(videos := videos_in(place)) > 1), [])
+
+
+def _matched(folder: Path, names: Sequence[str], videos: Sequence[Path]) -> dict[str, Path]:
+    """Return the video of every camera that has one. Raises DuocapError: fewer than two cameras have one, or one of several."""
+    found = by_camera(names, videos)
+    if len(found) < 2:
+        listed = ", ".join(path.name for path in videos)
+        raise DuocapError(
+            f"{folder}: the cameras {', '.join(names)} and the videos {listed} do not go together; expected one named for each"
+        )
+    return found
+
+
+def project_pair(project: Project, cameras: str | None) -> tuple[str, str]:
+    """Return the left and the right camera as asked for, or of two the only ones; `best` for the pair that measures best.
+
+    Raises DuocapError: it is to be said which.
+    """
+    if cameras == BEST:
+        pair = best_pair(project)
+        return pair.rig.left.name, pair.rig.right.name
+    names = tuple(name.strip() for name in cameras.split(",")) if cameras else tuple(project.videos)
+    known = ", ".join(project.videos)
+    if len(names) != 2 and cameras:
+        raise DuocapError(f"--cameras {cameras}: expected LEFT,RIGHT, two of {known}, or {BEST}")
+    if len(names) != 2:
+        raise DuocapError(
+            f"{project.folder}: {len(project.videos)} cameras ({known}); choose two with --cameras{_proposal(project)}"
+        )
+    for name in names:
+        if name not in project.videos:
+            raise DuocapError(f"{project.folder}: no video of a camera {name!r}; it has {known}")
+    return names[0], names[1]
+
+
+def best_pair(project: Project) -> CameraPair:
+    """Return the pair that measures best where the cameras look. Raises DuocapError: no pair sees enough of it."""
+    return best_of(project.calibration, replace(project.options, names=tuple(project.videos)))
+
+
+def best_of(calibration: Path, options: ReadOptions, sides_m: tuple[float, float, float] = VOLUME_M) -> CameraPair:
+    """Return the pair of a calibration's cameras that measures best in a volume where they look.
+
+    options: to read it by; names: of the cameras to choose from, empty: all that can be read. Raises DuocapError: fewer than two
+    can be read, or no two see a quarter of the volume.
+    """
+    content = read_camera_file(calibration, options)
+    floor_known = content.floor_known or bool(options.up)
+    cameras: list[Camera] = []
+    for name in options.names or [camera.name for camera in content.cameras]:
+        try:
+            cameras.append(rig_of(str(calibration), content, replace(options, names=(name,))).left)
+        except FileFormatError:
+            continue  # one that was not calibrated is none to choose
+    if len(cameras) < 2:
+        raise DuocapError(f"{calibration}: {len(cameras)} of its cameras can be read; a pair needs two")
+    pairs = ranked_pairs(cameras, volume_of(cameras, floor_known, sides_m), floor_known)
+    if not pairs:
+        size = "x".join(f"{side:g}" for side in sides_m)
+        raise DuocapError(
+            f"{calibration}: no two of its cameras see a quarter of {size} m where they look; give a smaller --volume"
+        )
+    return pairs[0]
+
+
+def _proposal(project: Project) -> str:
+    """Return the pair that measures best and what tells, empty where no pair will do."""
+    try:
+        pair = best_pair(project)
+    except DuocapError:
+        return ""
+    return f" {pair.rig.left.name},{pair.rig.right.name} ({BEST}), which measures best: {pair.words}"
