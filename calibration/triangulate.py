@@ -17,7 +17,7 @@ N_PACKED = 22
 MAX_STEPS = 12
 
 
-def _packed(camera: Camera) -> Floats:
+def packed_camera(camera: Camera) -> Floats:
     """Return a camera as one row of numbers for the kernels, (22,)."""
     row = np.zeros(N_PACKED)
     row[:9] = camera.intrinsics[:9]
@@ -49,7 +49,7 @@ def triangulate(
         raise CalibrationError(
             "a blob's sigma is not positive; every measured point needs the standard deviation of its centre in pixels"
         )
-    cameras = np.stack([_packed(rig.left), _packed(rig.right)])
+    cameras = np.stack([packed_camera(rig.left), packed_camera(rig.right)])
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
     ideal = np.empty_like(px)
     for side in range(2):
@@ -75,7 +75,7 @@ def _write_jacobian(c: Floats, J: Floats, at: tuple[float, float, float], bent: 
 
 
 @kernel
-def _project(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
+def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
     """Project a world point to `uv` (2,) with its Jacobian `J` (2, 3); return False, and write neither, unless it is in front."""
     X = c[9] * p[0] + c[10] * p[1] + c[11] * p[2] + c[18]
     Y = c[12] * p[0] + c[13] * p[1] + c[14] * p[2] + c[19]
@@ -143,7 +143,7 @@ def _normal_equations(
     H[:] = 0.0
     for i in range(2):
         uv, J = work[3 * i, :2], work[3 * i + 1 : 3 * i + 3]
-        if not _project(cameras[i], p, uv, J):
+        if not project_point(cameras[i], p, uv, J):
             return False
         for row in range(2):
             residual = px[i, row] - uv[row]

@@ -34,7 +34,12 @@ def _compiled(function: F, inline: Literal["never", "always"] = "never") -> F:
     edited since, and compile everything again after an installation that changed nothing. The digest takes the place of numba's
     version, which is compared before anything else is unpickled: an old index may name a NamedTuple that is gone.
     """
-    dispatcher: Any = numba.njit(nogil=True, cache=True, fastmath=FASTMATH, inline=inline)(function)
+    options: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "inline": inline}
+    try:
+        dispatcher: Any = numba.njit(cache=True, **options)(function)
+        _forgive(dispatcher)
+    except RuntimeError:  # no folder for the cache can be written
+        dispatcher = numba.njit(**options)(function)
     called = (function.__globals__.get(name) for name in function.__code__.co_names)
     files = {function.__code__.co_filename}.union(*(getattr(one, "source_files", ()) for one in called))
     dispatcher.source_files = frozenset(files)
@@ -43,6 +48,26 @@ def _compiled(function: F, inline: Literal["never", "always"] = "never") -> F:
         index._source_stamp = tuple(_digest(file) for file in sorted(files))
         index._version = " ".join([numba.__version__, *index._source_stamp])
     return cast(F, dispatcher)
+
+
+def _forgive(dispatcher: Any) -> None:
+    """Have a cache that cannot be read or written cost the time to compile and nothing else."""
+    kept = getattr(dispatcher, "_cache", None)
+    for name in ("load_overload", "save_overload"):
+        if hasattr(kept, name):
+            setattr(kept, name, _forgiving(getattr(kept, name)))
+
+
+def _forgiving(access: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an access to the disk that gives None where that fails."""
+
+    def accessed(*arguments: Any) -> Any:
+        try:
+            return access(*arguments)
+        except OSError:
+            return None
+
+    return accessed
 
 
 @cache

@@ -19,6 +19,7 @@ from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import Subject
 from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame, MarkerFrame, PairedBlobs
+from capture.process.detector import open_detector
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
 from config.settings import CAMERAS, Settings
@@ -28,7 +29,6 @@ from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs
-from tools.run.live import open_detector
 
 T_POSE_S = (0.5, 8.0)
 SAME_PX = 0.01  # a labelled image point is that of its blob

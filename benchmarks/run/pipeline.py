@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.report import database_file, parser_of, write_json
 from benchmarks.run.stored_frames import Stored, decoding_detector, open_stored, store_frames
 from calibration.subject.subject import Subject
+from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import performer_from_scene
@@ -32,7 +33,7 @@ from stream.publish.subscriber import Subscriber
 from tests.support.ports import free_address
 from tools.demo.demo import SCENE, DemoScene, demo_subject
 from tools.demo.report import latencies_ms, measured_poses
-from tools.run.live import open_detector, reconstruction_plan
+from tools.run.live import reconstruction_plan
 from tools.run.supervisor import Supervisor, new_session
 
 FIRST_S, DRAWN_S = 2.0, 1.5  # part of the demo that is drawn: out of the T-pose into the first moves

@@ -4,7 +4,7 @@ One thread reads and detects; the main thread answers the supervisor, so that a 
 """
 
 from capture.clock import SuspendDetector, now_ns
-from capture.process.control import Order, RecordOrder, ReportKind, StartOrder, StopOrder, TuneOrder
+from capture.process.control import Order, RateOrder, RecordOrder, ReportKind, StartOrder, StopOrder, TuneOrder
 from capture.process.link import SupervisorAddress, SupervisorLink, freeze_objects, run_child
 from capture.process.plan import CameraPlan
 from capture.process.reader import CameraOpening, CameraReader
@@ -90,6 +90,8 @@ class CameraLoop:
                     self._reader.start(order.address, order.t_start_ns)
                 case TuneOrder():
                     self._reader.tune(order.settings)
+                case RateOrder():
+                    self._reader.thin(order.every)
                 case RecordOrder():
                     self._reader.record(order.folder)
         return isinstance(order, StopOrder)

@@ -73,6 +73,13 @@ class RecordOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class RateOrder:
+    """To a simulated camera: give only every n-th frame, since the machine does not hold more."""
+
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
 class SyncOrder:
     """To the reconstruction: find the cameras' time offset, or set it to offset_ms."""
 
@@ -124,6 +131,7 @@ Order = (
     | CameraStatusOrder
     | TuneOrder
     | RecordOrder
+    | RateOrder
     | SyncOrder
     | WelcomeOrder
     | WaitOrder
@@ -245,6 +253,8 @@ def _order_message(order: Order) -> dict[str, Any]:
             return _message("tune", details=settings)
         case RecordOrder(folder):
             return _message("record", folder)
+        case RateOrder(every):
+            return _message("rate", details={"every": every})
         case SyncOrder(method, offset_ms):
             return _message("sync", method or "", {} if offset_ms is None else {"offset_ms": offset_ms})
         case WelcomeOrder(session, detector, room):
@@ -262,6 +272,10 @@ def _message(kind: str, text: str = "", details: Details | None = None, t_start_
 def _start(fields: _OrderFields) -> Order:
     budget_ns = fields.details.get("budget_ns")
     return StartOrder(fields.t_start_ns, fields.address, max(budget_ns, 0) if isinstance(budget_ns, int) else 0)
+
+
+def _rate(fields: _OrderFields) -> Order:
+    return RateOrder(max(int_of(fields.details, "every"), 1))
 
 
 def _sync(fields: _OrderFields) -> Order:
@@ -307,6 +321,7 @@ _ORDERS: dict[str, Callable[[_OrderFields], Order]] = {
     "camera": lambda fields: CameraStatusOrder(fields.text, fields.details),
     "tune": lambda fields: TuneOrder(fields.details),
     "record": lambda fields: RecordOrder(fields.text),
+    "rate": _rate,
     "sync": _sync,
     "welcome": lambda fields: WelcomeOrder(fields.text, _detector(fields.details), _room(fields.details)),
     "wait": lambda fields: WaitOrder(fields.text),

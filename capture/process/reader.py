@@ -16,7 +16,7 @@ from capture.process.tuning import Tuner
 from capture.sockets.wire import BlobSender, SentBlobs, encode_blobs
 from capture.sources.health import Health
 from capture.sources.reopening import ReaderHandle, ReopeningSource
-from capture.sources.source import Source
+from capture.sources.source import SkippingSource, Source
 from config.errors import DuocapError
 from config.settings import CAMERAS
 
@@ -32,11 +32,11 @@ MAX_FACTS = 24
 class FramePacer:
     """When the frames of a paced source are due, by the clock of the machine that reconstructs.
 
-    A frame that is a whole period late is skipped, as a camera would drop it.
+    A frame that is a whole period late is skipped, as a camera would drop it. fps may change.
     """
 
     def __init__(self, t_start_ns: int, fps: float) -> None:
-        self._t_start_ns, self._period_ns = t_start_ns, int(1e9 / fps)
+        self._t_start_ns, self.fps = t_start_ns, fps
 
     def due_ns(self, frame: Frame) -> int:
         """Return the time at which a frame is captured."""
@@ -44,7 +44,11 @@ class FramePacer:
 
     def is_late(self, frame: Frame, now: int) -> bool:
         """Return whether the next frame is already due as well."""
-        return now > self.due_ns(frame) + self._period_ns
+        return frame.t_capture_ns < self.late_ns(now)
+
+    def late_ns(self, now: int) -> int:
+        """Return the timestamp before which frames are late."""
+        return now - self._t_start_ns - int(1e9 / self.fps)
 
 
 class CameraReader:
@@ -67,6 +71,8 @@ class CameraReader:
         except BaseException:
             self.source.close()  # a node tries again in this very process, and needs the camera for that
             raise
+        self._skipping = self.source if plan.paced and isinstance(self.source, SkippingSource) else None
+        self._every = 1  # of the source's frames one is wanted
         self._detector_notices: Callable[[], list[str]] = getattr(self._detector, "notices", list)
         self._tuner = Tuner(self.source, self._detector)
         self._health = Health(side, self.source.fps, self.notices)
@@ -137,6 +143,10 @@ class CameraReader:
         with self._pending_lock:
             self._pending = {**self._pending, **settings}
 
+    def thin(self, every: int) -> None:
+        """Have only every n-th frame made from now on, where the source can do that."""
+        self._every = every
+
     def record(self, folder: str) -> None:
         """Have images recorded to a folder, or stop recording where it is empty; a failure becomes a notice."""
         for sink in self._sinks:
@@ -172,6 +182,7 @@ class CameraReader:
             while frame is not None and not self._stop.is_set():
                 self._tune()
                 self._process(frame, sender, pacer)
+                self._skip(pacer)
                 frame = self.source.read()
         except Exception as error:  # noqa: BLE001 - whatever the driver raises, the main thread reports it
             self.error = error
@@ -215,6 +226,14 @@ class CameraReader:
             self._preview.offer(frame, blobs)
         for sink in self._sinks:
             sink.take(frame, blobs, t_read_ns)
+
+    def _skip(self, pacer: FramePacer) -> None:
+        """Have frames that are not wanted, or late already, not even made."""
+        if self._skipping is None:
+            return
+        self._skipping.thin(self._every)
+        pacer.fps = self._health.fps = self.source.fps
+        self._n_skipped += self._skipping.skip(pacer.late_ns(self._plan.clock.now_ns()))
 
     def _detect(self, frame: Frame) -> Blobs | None:
         """Detect; None after a fault of the detector, which costs the frame. Many faults in a row are raised."""

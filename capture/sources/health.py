@@ -68,11 +68,11 @@ class HealthCondition:
 class Health:
     """The health of one camera. Call `check_repeat` before and `check_blobs` after the detection of each frame.
 
-    name: of the camera; fps: as announced; message: what is wrong now, worst first, empty when all is well.
+    name: of the camera; fps: as announced, may change; message: what is wrong now, worst first, empty when all is well.
     """
 
     def __init__(self, name: str, fps: float, notices: NoticeLog) -> None:
-        self._name, self._fps, self._notices = name, fps, notices
+        self._name, self.fps, self._notices = name, fps, notices
         self._conditions = {key: HealthCondition(on_ns, off_ns) for key, (_, on_ns, off_ns) in CONDITIONS.items()}
         self._last: Frame | None = None
         self._n_same, self._t_new_ns = 0, 0
@@ -131,8 +131,8 @@ class Health:
         words = f"{n} spots are taken for markers: reflections, or the background must be learned anew"
         steps["flooded"].step(n > MAX_BLOBS_USUAL, t_ns, words)
         rate_hz, uneven = self._rate(t_ns)
-        slow = 0.0 < rate_hz < SLOW_SHARE * self._fps and not steps["frozen"].on
-        words = f"{rate_hz:.0f} pictures a second come, {self._fps:.0f} were announced: dim light, or too slow a cable"
+        slow = 0.0 < rate_hz < SLOW_SHARE * self.fps and not steps["frozen"].on
+        words = f"{rate_hz:.0f} pictures a second come, {self.fps:.0f} were announced: dim light, or too slow a cable"
         steps["slow"].step(slow, t_ns, words)
         words = "its pictures come unevenly: too slow a cable or network, or a busy machine"
         steps["uneven"].step(not slow and uneven > UNEVEN_SHARE, t_ns, words)

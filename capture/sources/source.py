@@ -71,6 +71,17 @@ class Source(Protocol):
         """Release the source; `read` returns None afterwards."""
 
 
+@runtime_checkable
+class SkippingSource(Protocol):
+    """A source that need not make the frames that nobody wants."""
+
+    def thin(self, every: int) -> None:
+        """Give only every n-th frame from now on, counted from the first of all; fps is that of the frames given."""
+
+    def skip(self, t_ns: int) -> int:
+        """Leave out the next frames that were captured before t_ns; return how many of those that would have been given."""
+
+
 Opener = Callable[[str, int, float | None, Floats | None], Source]
 _OPENERS: list[tuple[Callable[[str], bool], Opener]] = []
 

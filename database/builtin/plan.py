@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BPoly
 
 from config.arrays import Floats
 from config.errors import DuocapError
@@ -55,6 +54,8 @@ class KeyedValue:
 
 def hermite_track(keys: list[tuple[float, float, float, float]], t: Floats) -> Floats:
     """Return the quintic spline through keys (time, value, velocity, acceleration); 0 outside of them. (N,) -> (N,)."""
+    from scipy.interpolate import BPoly  # takes half a second to import
+
     times = [key[0] for key in keys]
     inside = (t >= times[0]) & (t <= times[-1])
     value = np.zeros(len(t))

@@ -1,12 +1,11 @@
 """From a plan to a clip: feet first, the pelvis above them, legs by inverse kinematics, trunk and arms last."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
-from scipy.signal import lfilter
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX, N_JOINTS
@@ -93,6 +92,8 @@ def _sole_m(skeleton: Skeleton) -> float:
 
 def _smooth(value: Floats, seconds: float, fps: float) -> Floats:
     """Blur along time with a Gaussian of deviation `seconds`."""
+    from scipy.ndimage import gaussian_filter1d
+
     return np.asarray(gaussian_filter1d(value, seconds * fps, axis=0, mode="nearest"))
 
 
@@ -163,8 +164,14 @@ def _ground_path(plan: MotionPlan, feet: dict[str, FootPath], fps: float) -> Flo
     padded = np.pad(support, ((pad, pad), (0, 0)), mode="edge")
     for _ in range(2):  # forward, then backward in time
         origin = padded[:1].copy()
-        padded = (lfilter([1.0 - decay], [1.0, -decay], padded - origin, axis=0) + origin)[::-1]
+        padded = (_low_passed(padded - origin, decay) + origin)[::-1]
     return _smooth(padded[pad:-pad], 0.04, fps)
+
+
+def _low_passed(x: Floats, decay: float) -> Floats:
+    """Return y_n = decay y_(n-1) + (1 - decay) x_n of columns that begin with 0, (N, K); scipy.signal is slow to import."""
+    columns = [list(accumulate(column, lambda y, v: (1.0 - decay) * v + decay * y)) for column in x.T.tolist()]
+    return np.array(columns).T
 
 
 def _write_leg(

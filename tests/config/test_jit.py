@@ -1,4 +1,4 @@
-"""The disk cache of kernels: a file that a kernel calls into is edited, and kernels are compiled again."""
+"""The disk cache of kernels: a file that a kernel calls into is edited, and kernels are compiled again; there is no cache."""
 
 import importlib.util
 import shutil
@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from numba.core import caching
 
 pytestmark = pytest.mark.kernels
 SHAPES = """
@@ -52,3 +53,26 @@ def test_an_edited_callee_and_a_renamed_tuple_are_compiled_again(tmp_path: Path,
     (after / "shapes_of_test_jit.py").write_text(SHAPES.format(name="Cube", factor=5.0), "utf-8")
     cube = loaded(after, "shapes_of_test_jit").Cube(3.0)
     assert loaded(after, "caller_of_test_jit").shifted(cube) == 16.0
+
+
+@pytest.mark.parametrize("where", ["nowhere", "a folder that is gone", "a full disk"])
+def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lonely_of_test_jit.py").write_text(
+        "from config.jit import kernel\n\n@kernel\ndef doubled(x):\n    return 2 * x\n"
+    )
+    failed = []
+
+    def fail(*arguments: object) -> None:
+        failed.append(where)
+        raise OSError(28, "No space left on device")
+
+    if where == "nowhere":
+        monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    module = loaded(tmp_path, "lonely_of_test_jit")
+    if where == "a full disk":
+        monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
+    elif where == "a folder that is gone":
+        monkeypatch.setattr(caching.IndexDataCacheFile, "load", fail)
+        monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
+    assert module.doubled(21) == 42
+    assert bool(failed) == (where != "nowhere")

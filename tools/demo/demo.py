@@ -1,7 +1,7 @@
 """The demo: a simulated performer before two simulated cameras, through the same processes as a live run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.detection.detector import Detector
 from capture.packets import Blobs, PairedBlobs
+from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import key_settings
-from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.camera import SimulatedCamera, shutter_times
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
-from capture.sources.source import Source
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import demo_performance
@@ -24,9 +24,10 @@ from stream.protocol.messages import PoseMessage, SkeletonMessage
 from stream.publish.fanout import OutputFactory
 from stream.publish.subscriber import Subscriber
 from tools.calibrate.session import subject_from_pairs
+from tools.demo.rate import EVERY, RateWatch
 from tools.demo.report import DemoReport, demo_report
 from tools.interrupt import interruptible
-from tools.run.live import open_detector, reconstruction_plan
+from tools.run.live import reconstruction_plan
 from tools.run.parts import RunError
 from tools.run.supervisor import Supervisor, new_session
 
@@ -34,7 +35,7 @@ from tools.run.supervisor import Supervisor, new_session
 SCENE = SimulatedScene(motion="demo", markers="all_around", baseline_m=2.0, look="dark", tpose_s=0.0, pixel_noise_px=0.3)
 TPOSE_S = (0.5, 2.5)
 TPOSE_STEP = 3
-TURN_MS = 10
+TURN_MS = 30
 SETTLE_S = 0.08  # the last pose is published well within this; afterwards poses would only be held
 SKELETON_S = 5.0
 
@@ -57,11 +58,6 @@ def show(seconds: float | None) -> DemoScene:
     return DemoScene(performer, performer.duration_s)
 
 
-def open_demo_camera(seconds: float | None, camera: int) -> Source:
-    """Open one of the demo's cameras, in whatever process; the same length gives the same show in each."""
-    return SimulatedCamera(SCENE, camera, show(seconds).performer)
-
-
 def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subject:
     """Calibrate the performer as a user would: from the markers that both cameras see in the T-pose.
 
@@ -82,10 +78,10 @@ def _tpose_blobs(camera: SimulatedCamera, settings: Settings) -> list[Blobs]:
     return [detector.step(camera.frame_at(index)) for index in range(first, last, TPOSE_STEP)]
 
 
-def _camera_plan(settings: Settings, seconds: float | None, camera: int) -> CameraPlan:
-    """Plan one of the cameras that look at the stage."""
-    source, detector = partial(open_demo_camera, seconds, camera), partial(open_detector, settings.detector)
-    return CameraPlan(camera, source, detector, paced=True, preview=settings.stream.preview)
+def _camera_plan(settings: Settings, stage: DemoScene, camera: int) -> CameraPlan:
+    """Plan one of the cameras that look at the stage; their processes get the performer, and need not make the motion again."""
+    source = partial(SimulatedCamera, stage.performer.scene, camera, stage.performer)
+    return CameraPlan(camera, source, partial(open_detector, settings.detector), paced=True, preview=settings.stream.preview)
 
 
 def run_demo(
@@ -108,7 +104,7 @@ def run_demo(
     tell("starting two cameras and the reconstruction")
     session = new_session()
     rig = stage.performer.rig
-    cameras = [_camera_plan(settings, seconds, camera) for camera in (0, 1)]
+    cameras = [_camera_plan(settings, stage, camera) for camera in (0, 1)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
     with interruptible(), Supervisor(cameras, plan, session, tell) as run:
@@ -116,7 +112,10 @@ def run_demo(
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()
         tell(f"streaming at {settings.stream.address}")
-        receipts = _listen(run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds))
+        watch = RateWatch(t_start_ns, SCENE.fps)
+        receipts = _listen(
+            run, subscriber, partial(_advance, progress, t_start_ns, stage.seconds), partial(_slow_down, run, watch, tell)
+        )
         counts = [child.counts for child in run.cameras]
     subscriber.close()
 
@@ -125,8 +124,21 @@ def run_demo(
 
     captured = (counts[0]["frames"], counts[1]["frames"])
     frames = (captured[0] + counts[0]["skipped"], captured[1] + counts[1]["skipped"])
-    poses, times_ns = [receipt.pose for receipt in receipts], [receipt.t_received_ns or 0 for receipt in receipts]
-    return demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, settings.stream.budget_ms)
+    judged = watch.judged(receipts)
+    poses, times_ns = [receipt.pose for receipt in judged], [receipt.t_received_ns or 0 for receipt in judged]
+    due = watch.n_due(shutter_times(SCENE, 0, stage.seconds))
+    budget_ms = settings.stream.budget_ms
+    report = demo_report(skeleton, poses, truth, t_start_ns, frames, captured, times_ns, budget_ms, due)
+    return replace(report, rate=watch.words())
+
+
+def _slow_down(run: Supervisor, watch: RateWatch, tell: Tell, new: Sequence[Receipt]) -> None:
+    """Take the poses that came; have the cameras give fewer frames where the machine does not hold all."""
+    for receipt in new:
+        watch.add(receipt.pose.t_capture_ns)
+    if watch.turn(now_ns()):
+        run.thin(EVERY)
+        tell(watch.message())
 
 
 def _advance(progress: Progress, t_start_ns: int, seconds: float, pose: PoseMessage) -> None:
@@ -144,14 +156,25 @@ def _skeleton(run: Supervisor, subscriber: Subscriber) -> SkeletonMessage:
     raise RunError(f"no skeleton came from the stream within {SKELETON_S:g} s; is the machine busy? see --verbose and try again")
 
 
-def _listen(run: Supervisor, subscriber: Subscriber, advance: Callable[[PoseMessage], None]) -> list[Receipt]:
-    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt."""
+def _listen(
+    run: Supervisor,
+    subscriber: Subscriber,
+    advance: Callable[[PoseMessage], None],
+    take: Callable[[Sequence[Receipt]], None],
+) -> list[Receipt]:
+    """Collect poses until both sources have ended and a moment has passed; waits for the stream, so that receipts are prompt.
+
+    The processes are looked after every TURN_MS, not after every pose.
+    """
     receipts: list[Receipt] = []
-    settled = 0
-    while settled < SETTLE_S * 1e3 / TURN_MS:
+    t_ended_ns = t_turn_ns = 0
+    while not t_ended_ns or now_ns() - t_ended_ns < SETTLE_S * 1e9:
         new = [Receipt(message, now_ns()) for message in subscriber.receive(TURN_MS) if isinstance(message, PoseMessage)]
-        run.turn(0)
-        settled += run.ended
+        take(new)
+        if now_ns() - t_turn_ns >= TURN_MS * 1e6:
+            t_turn_ns = now_ns()
+            run.turn(0)
+            t_ended_ns = t_ended_ns or (t_turn_ns if run.ended else 0)
         receipts += new
         if new:
             advance(new[-1].pose)

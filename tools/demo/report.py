@@ -22,18 +22,31 @@ Truth = Callable[[Floats], Floats]
 class DemoReport:
     """The figures of one demo.
 
-    frames: due to each camera (left, right); captured: not skipped for being late; poses: published for a pair;
-    tracked: those in state tracking; error_mm: distance of their joints from the truth, mean, median and p95;
-    worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from grab to receipt.
+    frames: due to each camera (left, right); captured: not skipped for being late; due: pairs of the part that is reported, to
+    which all that follows belongs; poses: published for a pair; tracked: those in state tracking; error_mm: distance of their
+    joints from the truth, mean, median and p95; worst_joint: its name and mean; latency: p50, p95, p99 by stage, `total` from
+    grab to receipt; rate: at which the cameras ran, in words.
     """
 
     frames: tuple[int, int]
     captured: tuple[int, int]
+    due: int
     poses: int
     tracked: int
     error_mm: tuple[float, float, float]
     worst_joint: tuple[str, float]
     latency: Latency
+    rate: str = ""
+
+    @property
+    def dropped(self) -> int:
+        """Pairs that no pose came of: the machine was too slow for them."""
+        return max(self.due - self.poses, 0)
+
+    @property
+    def lost(self) -> int:
+        """Poses that are not tracked: the tracker was not sure of them."""
+        return self.poses - self.tracked
 
     @property
     def latency_ms(self) -> dict[str, Quantiles]:
@@ -42,8 +55,8 @@ class DemoReport:
 
     @property
     def tracked_share(self) -> float:
-        """Tracked poses of all frames that were due."""
-        return self.tracked / max(min(self.frames), 1)
+        """Tracked poses of all pairs that were due."""
+        return self.tracked / max(self.due, 1)
 
 
 def joint_positions(skeleton: SkeletonMessage, poses: Sequence[PoseMessage]) -> Floats:
@@ -72,11 +85,13 @@ def demo_report(
     captured: tuple[int, int],
     t_received_ns: Sequence[int] | None = None,
     budget_ms: float = 33.0,
+    due: int | None = None,
 ) -> DemoReport:
     """Compare what was heard with the truth.
 
     truth: joint positions (N, J, 3) [m] at seconds after the start (N,); t_received_ns: when each was heard, if known; budget_ms:
-    for the latency. Raises DuocapError: nothing was tracked.
+    for the latency; due: pairs that poses should have come of, None for the frames of one camera. Raises DuocapError: nothing
+    was tracked.
     """
     poses = measured_poses(heard)
     times: Sequence[int | None] = [None] * len(heard) if t_received_ns is None else t_received_ns
@@ -92,6 +107,7 @@ def demo_report(
     return DemoReport(
         frames=frames,
         captured=captured,
+        due=min(frames) if due is None else due,
         poses=len(poses),
         tracked=len(tracked),
         error_mm=(float(error_mm.mean()), float(np.median(error_mm)), float(np.percentile(error_mm, 95))),
@@ -109,8 +125,12 @@ def report_tables(report: DemoReport) -> list[Table]:
     """Return the report as tables for a person."""
     result = Table("result", "", title="duocap demo", title_justify="left")
     result.add_row("frames in, left and right", f"{report.captured[0]} and {report.captured[1]} of {max(report.frames)}")
-    result.add_row("poses out", f"{report.poses}")
-    result.add_row("tracked", f"{100 * report.tracked_share:.1f} %")
+    if report.rate:
+        result.add_row("frame rate", report.rate)
+    result.add_row("poses out", f"{report.poses} of {report.due} pairs")
+    result.add_row("dropped by the machine", f"{report.dropped}, {100 * report.dropped / max(report.due, 1):.1f} % of the pairs")
+    result.add_row("lost by the tracker", f"{report.lost}, {100 * report.lost / max(report.poses, 1):.1f} % of the poses")
+    result.add_row("tracked", f"{100 * report.tracked_share:.1f} % of the pairs")
     mean, median, p95 = report.error_mm
     result.add_row("joint position error", f"mean {mean:.1f} mm, median {median:.1f}, p95 {p95:.1f}")
     result.add_row("worst joint", f"{report.worst_joint[0]}, mean {report.worst_joint[1]:.1f} mm")

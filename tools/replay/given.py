@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from capture.clock import now_ns
 from capture.process.control import Order, StartOrder
+from capture.process.detector import open_detector
 from capture.process.plan import FrameDetector
 from capture.recording.session import SessionVideo, parts_of
 from capture.sockets.wire import SentBlobs
@@ -19,7 +20,6 @@ from stream.recording.recorder import RecordingError
 from stream.recording.recording import Recording, open_journal, open_recording
 from stream.recording.session import DETECTIONS
 from tools.replay.opening import OpenedSession
-from tools.run.live import open_detector
 from tools.run.orders import SKEW_SHARE
 
 log = logging.getLogger(__name__)

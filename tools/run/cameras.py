@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from capture.process.control import RoomSettings
+from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sources.network.address import is_mjpeg_url, is_rtsp_url, network_address, without_secrets
 from capture.sources.network.mjpeg import MjpegHttp
@@ -27,7 +28,6 @@ from config.arrays import Floats
 from config.errors import SourceError
 from config.per_camera import settings_of, with_tuned
 from config.settings import CameraSettings, Settings
-from tools.run.live import open_detector
 from tools.run.parts import AwaitedNode
 
 NODE = "node"

@@ -6,13 +6,10 @@ from pathlib import Path
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.background.live import LiveBackground
 from capture.clock import now_ns
-from capture.detection.detector import Detector
 from capture.recording.session import is_session
 from capture.sockets.endpoints import key_settings
-from capture.sources.source import Source
-from config.settings import DetectorSettings, Settings
+from config.settings import Settings
 from database.store import open_database
 from reconstruct.models.style.file import read_style
 from reconstruct.models.style.session import SessionStyle
@@ -43,18 +40,6 @@ def open_session_style(pipeline: PairStepper, style: Path | None = None) -> Sess
     if not isinstance(pipeline, Pipeline) or not pipeline.settings.fill.uses_style:
         return None
     return SessionStyle(pipeline.subject.skeleton, pipeline.up, None if style is None else read_style(style))
-
-
-def open_detector(
-    settings: DetectorSettings, source: Source, colors_rgb: Sequence[Sequence[float]] = (), learn_s: float = 0.0
-) -> Detector:
-    """Make the detector of a live source, with a background that is learned meanwhile.
-
-    colors_rgb: of the markers, 0-255, empty where they are bright; learn_s: for so long the performer is out of view at first.
-    """
-    live = LiveBackground(settings.k_sigma, settings.min_difference, learn_s)
-    live.warm()
-    return Detector(settings, colors_rgb=list(colors_rgb), live=live)
 
 
 def open_sink(

@@ -7,6 +7,7 @@ from functools import partial
 
 import cv2
 
+from capture.process.detector import open_detector
 from capture.remote.node import CameraNode, NodePlan
 from capture.sockets.endpoints import EndpointError, key_settings
 from capture.sources.source import Source
@@ -15,7 +16,6 @@ from config.per_camera import settings_of, with_tuned
 from config.settings import CAMERAS, Settings
 from tools.interrupt import interruptible, raise_if_interrupted
 from tools.run.cameras import check_camera, is_recorded, open_camera, stable_name
-from tools.run.live import open_detector
 
 PORT = 5572
 HOST_PORT = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]+\]|[^\[\]:/]+)(?::(?P<port>\d{1,5}))?")

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 
 from capture.clock import now_ns
-from capture.process.control import RecordOrder, Report, StartOrder, SyncOrder, TuneOrder, requested_order
+from capture.process.control import RateOrder, RecordOrder, Report, StartOrder, SyncOrder, TuneOrder, requested_order
 from capture.sockets.wire import MalformedMessageError
 from config.settings import CAMERAS
 from tools.run.child import ChildProcess
@@ -26,7 +26,7 @@ class RunOrders:
 
     def __init__(self, board: Router, children: Mapping[str, ChildProcess], receiver: str) -> None:
         self._board, self._children, self._receiver = board, children, receiver
-        self._record_to = ""
+        self._record_to, self._every = "", 1
         self.t_start_ns = 0  # until the run has started
 
     def start(self) -> None:
@@ -50,10 +50,18 @@ class RunOrders:
         for child in self._cameras():
             self._record(child)
 
+    def thin(self, every: int) -> None:
+        """Have the cameras give only every n-th frame from now on, also after a restart."""
+        self._every = every
+        for child in self._cameras():
+            self._board.send(child, RateOrder(every))
+
     def repeat(self, camera: ChildProcess) -> None:
         """Tell a camera that is ready what has been ordered so far."""
         if self._record_to:
             self._record(camera)
+        if self._every > 1:
+            self._board.send(camera, RateOrder(self._every))
         if self.t_start_ns:
             self._start(camera)
             if camera.tuned:  # a camera that is started again begins with the settings of the run's start

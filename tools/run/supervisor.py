@@ -12,6 +12,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from capture.clock import Clocks, SuspendDetector, clocks_ns, now_ns
@@ -26,7 +27,7 @@ from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
 from tools.interrupt import raise_if_interrupted
-from tools.run.child import READY_S, ChildProcess, duration_words
+from tools.run.child import READY_S, ChildProcess, duration_words, one_thread
 from tools.run.learner import STYLE, LearnerProcess
 from tools.run.orders import RECONSTRUCTION, RunOrders
 from tools.run.parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
@@ -113,8 +114,9 @@ class Supervisor:
         self.n_malformed = 0
 
     def __enter__(self) -> "Supervisor":
-        for child in self.children.values():
-            self._spawn(child)
+        # Side by side: a large plan is taken only as fast as its process comes up.
+        with one_thread(), ThreadPoolExecutor(len(self.children)) as pool:
+            list(pool.map(self._spawn, self.children.values()))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -168,6 +170,10 @@ class Supervisor:
     def record(self, folder: str) -> None:
         """Have the cameras here record their pictures to a folder, also after a restart; empty: no longer."""
         self._orders.record(folder)
+
+    def thin(self, every: int) -> None:
+        """Have simulated cameras give only every n-th frame from now on, as the machine holds no more."""
+        self._orders.thin(every)
 
     @property
     def ended(self) -> bool:

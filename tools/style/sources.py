@@ -159,4 +159,5 @@ def _clip(name: str, take: Take, first: int, stop: int) -> Clip:
         markers=None,
     )
     even = evenly_timed(part, RATE_HZ)
-    return Clip(name, take.skeleton, RATE_HZ, np.ascontiguousarray(even.rotvec), np.ascontiguousarray(even.root_m))
+    n = int(np.searchsorted(even.seconds, part.seconds[-1] + 1e-6))  # past the end the pose is held, which nobody did
+    return Clip(name, take.skeleton, RATE_HZ, np.ascontiguousarray(even.rotvec[:n]), np.ascontiguousarray(even.root_m[:n]))

@@ -48,10 +48,10 @@ class ConeBody:
             array.setflags(write=False)
 
     def posed(self, G: Floats, p: Floats) -> Cones:
-        """Return the cones in the world: orientations (J, 3, 3), positions (J, 3) [m] -> (C, 3) each [m]."""
-        R, t = G[self.joint], p[self.joint]
-        a = np.einsum("cij,cj->ci", R, self.a) + t
-        return Cones(a, np.einsum("cij,cj->ci", R, self.b) + t, self.radii)
+        """Return the cones in the world: orientations (..., J, 3, 3), positions (..., J, 3) [m] -> ends (..., C, 3) [m]."""
+        R, t = G[..., self.joint, :, :], p[..., self.joint, :]
+        a = np.einsum("...cij,cj->...ci", R, self.a) + t
+        return Cones(a, np.einsum("...cij,cj->...ci", R, self.b) + t, self.radii)
 
 
 Part = tuple[str, Floats, Floats, float, float, tuple[int, int, int]]

@@ -9,13 +9,14 @@ from capture.packets import Frame
 from capture.sources.simulated.image import CameraView, Renderer, Sensor
 from capture.sources.simulated.marker import draw_marker
 from capture.sources.simulated.performer import Performer, performer_from_scene
-from capture.sources.simulated.rays import visibility
+from capture.sources.simulated.rays import Cones, visibility
 from capture.sources.simulated.scene import SimulatedScene
 from capture.sources.source import Facts, Stamp
 from config.arrays import Floats
 from config.markers import MarkerSet
 
 NS = 1_000_000_000
+BLOCK = 16  # frames
 
 
 def shutter_times(scene: SimulatedScene, camera: int, duration_s: float) -> Floats:
@@ -64,7 +65,8 @@ class SimulatedCamera:
         self.stamp, self.facts = Stamp.FILE, Facts()
         self.times_s = shutter_times(scene, camera, self.performer.duration_s)
         self.n_frames: int | None = len(self.times_s)
-        self._next, self._open = 0, True
+        self._next, self._every, self._open = 0, 1, True
+        self._center_m, self._block, self._views = self._camera.center_m, -1, list[tuple[CameraView, int]]()
         body = self.performer.body
         colors = (body.color_rgb, marker_colors(self.performer.markers))
         sensor = Sensor(scene.noise, scene.shot, scene.gain, scene.blur_px, scene.look == "dark")
@@ -77,8 +79,20 @@ class SimulatedCamera:
         if not self._open or self._next >= len(self.times_s):
             return None
         frame = self.frame_at(self._next)
-        self._next += 1
+        self._next += self._every
         return frame
+
+    def thin(self, every: int) -> None:
+        """Give only every n-th frame from now on, counted from the first of all, so that both cameras give the same."""
+        self._every, self.fps = every, self._scene.fps / every
+        self._next = -(-self._next // every) * every
+
+    def skip(self, t_ns: int) -> int:
+        """Leave out the next frames that were captured before t_ns; return how many."""
+        first = self._next
+        while self._next < len(self.times_s) and self.times_s[self._next] * NS < t_ns:
+            self._next += self._every
+        return (self._next - first) // self._every
 
     def close(self) -> None:
         """End the source."""
@@ -100,16 +114,28 @@ class SimulatedCamera:
 
     def view_at(self, index: int) -> tuple[CameraView, int]:
         """Return what the camera sees in frame `index`, and the offset of its noise."""
-        middle, half = float(self.times_s[index]), 0.0005 * self._scene.exposure_ms
-        G, p = self.performer.joints_at(np.array([middle - half, middle, middle + half]))
-        path = self.performer.markers_of(G, p)
-        cones = self.performer.body.posed(G[1], p[1])
-        shown, seen = visibility(self._camera.center_m, path[1], self.performer.radius_m, cones)
+        block, place = divmod(index, BLOCK)
+        if block != self._block:
+            self._block, self._views = block, self._views_of(range(len(self.times_s))[block * BLOCK : (block + 1) * BLOCK])
+        return self._views[place]
+
+    def _views_of(self, frames: range) -> list[tuple[CameraView, int]]:
+        """Return views of neighbouring frames and offsets of their noise; one by one they would cost several times as much."""
+        middle, half = self.times_s[frames.start : frames.stop], 0.0005 * self._scene.exposure_ms
+        G, p = self.performer.joints_at((middle[:, None] + np.array([-half, 0.0, half])).ravel())
+        path_m = self.performer.markers_of(G, p).reshape(len(frames), 3, -1, 3)
+        a, b, radii = self.performer.body.posed(G[1::3], p[1::3])
+        return [self._view(index, path_m[k], Cones(a[k], b[k], radii)) for k, index in enumerate(frames)]
+
+    def _view(self, index: int, path_m: Floats, cones: Cones) -> tuple[CameraView, int]:
+        """Return the view of frame `index`, in which the markers move along path_m, (3, M, 3) [m], and the body is at cones."""
+        middle = float(self.times_s[index])
+        shown, seen = visibility(self._center_m, path_m[1], self.performer.radius_m, cones)
         shown[self.performer.hidden_at(middle)] = 0.0
         rng = np.random.default_rng((self._scene.seed, self._index, index, 29))
         shift = rng.normal(0.0, self._scene.pixel_noise_px, (len(shown), 2))
         body = cones if middle >= self._scene.empty_s else None
-        return CameraView(path, shown, seen, shift, body), int(rng.integers(1 << 30))
+        return CameraView(path_m, shown, seen, shift, body), int(rng.integers(1 << 30))
 
     def _add_reflections(self) -> None:
         """Put bright spots that are no markers into the empty room, at random positions of this camera."""

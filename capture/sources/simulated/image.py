@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
-from capture.sources.simulated.marker import draw_marker, ellipse_covariance
+from calibration.triangulate import packed_camera
+from capture.sources.simulated.marker import draw_markers
 from capture.sources.simulated.rays import Cones, draw_body
 from config.arrays import Bytes, Floats
 from config.jit import kernel
@@ -182,7 +183,7 @@ class Renderer:
         camera: in the world; scene: the same camera in the scene's frame (Y up, floor at 0); colors_rgb: of the
         body's cones (C, 3) and the markers (M, 3), 0-255; seeds: of the room (the same for both cameras) and of the noise.
         """
-        self.camera, self.sensor = camera, sensor
+        self.camera, self.sensor, self._packed = camera, sensor, packed_camera(camera)
         empty = dark_room(scene, seeds[0]) if sensor.dark else room(scene, seeds[0])
         self.background = np.asarray(np.clip(empty * sensor.gain + 0.5, 0, 255), np.uint8)
         self._rays = pixel_rays(camera, STEP).astype(np.float32)
@@ -200,23 +201,13 @@ class Renderer:
         image = self.background.copy()
         if view.body is not None and not self.sensor.dark:
             self._draw_body(image, view.body)
-        self._draw_markers(image, view, radius_m)
+        visible = (view.shown, view.seen_m)
+        draw_markers(image, self._packed, view.path_m, visible, view.shift_px, radius_m, self._marker_bgr, self.sensor.blur_px)
         if self.sensor.noise > 0 or self.sensor.shot > 0:
             start = noise_at % POOL_EXTRA
             flat = image.reshape(-1)
             _add_noise(flat, self._pool[start : start + len(flat)], self.sensor.noise, self.sensor.shot)
         return image
-
-    def _draw_markers(self, image: Bytes, view: CameraView, radius_m: float) -> None:
-        """Draw the visible part of every marker, far ones first, as an ellipse of its area about its middle."""
-        px = self.camera.project(view.path_m) + view.shift_px
-        moved = self.camera.project(view.seen_m) - self.camera.project(view.path_m[1])
-        covariance = ellipse_covariance(self.camera, view.path_m[1], radius_m)
-        depth = self.camera.to_camera(view.path_m[1])[:, 2]
-        for m in np.argsort(-depth):
-            if view.shown[m] > 0.0 and depth[m] > 0.0:
-                Q = covariance[m] * view.shown[m]
-                draw_marker(image, px[:, m] + moved[m], Q, self._marker_bgr[m], self.sensor.blur_px)
 
     def _draw_body(self, image: Bytes, body: Cones) -> None:
         """Draw the body at half resolution and compose it over the image."""

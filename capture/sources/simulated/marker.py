@@ -6,14 +6,16 @@ that of square pixels, 2 J1(2 pi r) / (2 pi r) / pi (0.02 px at r = 1); 0.5 px o
 """
 
 import math
+from functools import cache
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.camera import Camera
+from calibration.triangulate import packed_camera, project_point
 from config.arrays import Bytes, Floats
-from config.jit import kernel
+from config.jit import inlined, kernel
 
 Floats32 = NDArray[np.float32]
 FINE = 2  # grid steps a pixel
@@ -22,9 +24,9 @@ MAX_STEPS = 32
 
 
 @kernel
-def _add_ellipse(patch: Floats32, x: float, y: float, inverse: Floats, weight: float) -> None:
-    """Add the cover of the ellipse u' inverse u <= 1 about (x, y) to `patch`; pixel centres at whole numbers."""
-    a, b, c = inverse[0, 0], inverse[0, 1], inverse[1, 1]
+def _add_ellipse(patch: Floats32, x: float, y: float, inverse: tuple[float, float, float], weight: float) -> None:
+    """Add the cover of the ellipse a u^2 + 2 b u v + c v^2 <= 1 about (x, y) to `patch`; pixel centres at whole numbers."""
+    a, b, c = inverse
     half_height = math.sqrt(a / (a * c - b * b))
     height, width = patch.shape
     for row in range(max(math.floor(y - half_height + 0.5), 0), min(math.floor(y + half_height + 0.5) + 1, height)):
@@ -41,17 +43,96 @@ def _add_ellipse(patch: Floats32, x: float, y: float, inverse: Floats, weight: f
                     patch[row, column] += weight / LINES * covered
 
 
+@inlined
+def _blend(image: Bytes, fine: Floats32, left: int, top: int, taps: Floats32, color: Floats) -> None:
+    """Blur `fine` and halve it, by `taps` along both axes, then blend `color` (above 255 saturates) into `image` by it."""
+    n, reach = len(taps), len(taps) // 2 - 1
+    height, width = fine.shape
+    rows = np.zeros((height, width // FINE), np.float32)
+    for y in range(height):
+        for x in range(width // FINE):
+            first = FINE * x - reach
+            for k in range(max(-first, 0), min(n, width - first)):
+                rows[y, x] += taps[k] * fine[y, first + k]
+    for y in range(height // FINE):
+        first = FINE * y - reach
+        for x in range(width // FINE):
+            cover = np.float32(0.0)
+            for k in range(max(-first, 0), min(n, height - first)):
+                cover += taps[k] * rows[first + k, x]
+            if cover > 0.0:
+                for i in range(3):
+                    old = image[top + y, left + x, i]
+                    image[top + y, left + x, i] = int(min(old + min(cover, 1.0) * (color[i] - old), 255.0) + 0.5)
+
+
 @kernel
-def _blend(image: Bytes, patch: Floats32, corner: NDArray[np.int64], color: Floats) -> None:
-    """Blend `color` (B, G, R; above 255 saturates) into `image` where `patch` covers it."""
-    for y in range(patch.shape[0]):
-        for x in range(patch.shape[1]):
-            cover = min(patch[y, x], 1.0)
-            if cover <= 0.0:
-                continue
-            for i in range(3):
-                old = image[corner[1] + y, corner[0] + x, i]
-                image[corner[1] + y, corner[0] + x, i] = int(min(old + cover * (color[i] - old), 255.0) + 0.5)
+def _draw(image: Bytes, path: Floats, Q: Floats, color: Floats, blur_px: float, taps: Floats32) -> None:
+    """Draw one marker as `draw_marker` does; nothing where it is nowhere."""
+    det = Q[0, 0] * Q[1, 1] - Q[0, 1] * Q[1, 0]
+    if not (math.isfinite(path.sum()) and math.isfinite(det) and det > 0.0):
+        return
+    reach_x, reach_y = math.sqrt(Q[0, 0]) + 3.0 * blur_px + 2.0, math.sqrt(Q[1, 1]) + 3.0 * blur_px + 2.0
+    left = int(max(math.floor(path[:, 0].min() - reach_x), 0))
+    top = int(max(math.floor(path[:, 1].min() - reach_y), 0))
+    right = int(min(math.ceil(path[:, 0].max() + reach_x) + 1, image.shape[1]))
+    bottom = int(min(math.ceil(path[:, 1].max() + reach_y) + 1, image.shape[0]))
+    if right <= left or bottom <= top:
+        return
+    fine = np.zeros(((bottom - top) * FINE, (right - left) * FINE), np.float32)
+    scale = 1.0 / (det * FINE * FINE)
+    inverse = (Q[1, 1] * scale, -Q[0, 1] * scale, Q[0, 0] * scale)
+    # The centre at the middles of equal parts of the exposure, about 0.67 px apart.
+    longest = max(abs(path[2, 0] - path[0, 0]), abs(path[2, 1] - path[0, 1]))
+    steps = int(max(min(math.ceil(longest / 0.67), MAX_STEPS), 1))
+    for k in range(steps):
+        s = (k + 0.5) / steps * 2.0 - 1.0
+        x = path[1, 0] + 0.5 * s * (path[2, 0] - path[0, 0]) + 0.5 * s * s * (path[0, 0] + path[2, 0] - 2.0 * path[1, 0])
+        y = path[1, 1] + 0.5 * s * (path[2, 1] - path[0, 1]) + 0.5 * s * s * (path[0, 1] + path[2, 1] - 2.0 * path[1, 1])
+        _add_ellipse(fine, (x - left + 0.5) * FINE - 0.5, (y - top + 0.5) * FINE - 0.5, inverse, 1.0 / steps)
+    _blend(image, fine, left, top, taps, color)
+
+
+@kernel
+def _draw_spheres(
+    image: Bytes,
+    camera: Floats,
+    path_m: Floats,
+    seen_m: Floats,
+    shown: Floats,
+    shift_px: Floats,
+    radius_m: float,
+    color_bgr: Floats,
+    blur_px: float,
+    taps: Floats32,
+) -> None:
+    """Draw the visible part of every marker as `draw_markers` does; camera: packed, (22,)."""
+    n = len(shown)
+    depth = camera[15] * path_m[1, :, 0] + camera[16] * path_m[1, :, 1] + camera[17] * path_m[1, :, 2] + camera[20]
+    px, seen, J, Q = np.empty((3, 2)), np.empty(2), np.empty((2, 3)), np.empty((2, 2))
+    for _ in range(n):
+        m = int(np.argmax(depth))  # far ones first
+        in_front = depth[m] > 0.0 and shown[m] > 0.0 and project_point(camera, seen_m[m], seen, J)
+        depth[m] = -np.inf
+        for k in (0, 2, 1):  # the derivative at the middle of the exposure stays
+            in_front = in_front and project_point(camera, path_m[k, m], px[k], J)
+        if not in_front:
+            continue
+        for i in range(2):
+            moved = seen[i] - px[1, i] + shift_px[m, i]
+            for k in range(3):
+                px[k, i] += moved
+            for j in range(2):
+                Q[i, j] = radius_m * radius_m * shown[m] * (J[i, 0] * J[j, 0] + J[i, 1] * J[j, 1] + J[i, 2] * J[j, 2])
+        _draw(image, px, Q, color_bgr[m], blur_px, taps)
+
+
+@cache
+def _taps(blur_px: float) -> Floats32:
+    """Return the weights that blur the fine grid by a normal distribution and halve it, symmetric, of even length."""
+    sigma = FINE * blur_px
+    blur = cv2.getGaussianKernel(round(8.0 * sigma + 1.0) | 1, sigma)[:, 0] if blur_px > 0.0 else np.ones(1)
+    return np.convolve(blur, [0.5, 0.5]).astype(np.float32)
 
 
 def ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Floats:
@@ -61,10 +142,9 @@ def ellipse_covariance(camera: Camera, points_m: Floats, radius_m: float) -> Flo
     its ray moves no image point, so J J' needs no projection to the tangent plane. The second-order shift of the outline's
     middle, at most f tan(theta) (r / z)^2, is 0.01 px for a 25 mm sphere at 2 m and is left out.
     """
-    step = 1e-3
-    moved = points_m[:, None, :] + step * np.concatenate([np.eye(3), -np.eye(3)])
-    px = camera.project(moved)
-    J = np.swapaxes(px[:, :3] - px[:, 3:], 1, 2) / (2.0 * step)
+    packed, J = packed_camera(camera), np.zeros((len(points_m), 2, 3))
+    for point, derivative in zip(np.asarray(points_m, float), J, strict=True):
+        project_point(packed, point, np.empty(2), derivative)
     return np.asarray(radius_m**2 * (J @ np.swapaxes(J, 1, 2)))
 
 
@@ -75,30 +155,25 @@ def draw_marker(image: Bytes, path_px: Floats, covariance: Floats, color_bgr: Fl
     `ellipse_covariance`, (2, 2) [px^2]; color_bgr: (3,), above 255 for a saturated reflection; blur_px: standard deviation of the
     lens blur.
     """
-    if not np.all(np.isfinite(path_px)) or not np.all(np.isfinite(covariance)):
-        return
-    height, width = image.shape[:2]
-    reach = np.sqrt(np.diag(covariance)) + 3.0 * blur_px + 2.0
-    low = np.maximum(np.floor(path_px.min(axis=0) - reach), 0).astype(np.int64)
-    high = np.minimum(np.ceil(path_px.max(axis=0) + reach) + 1, (width, height)).astype(np.int64)
-    if np.any(high <= low):
-        return
-    fine = np.zeros(((high[1] - low[1]) * FINE, (high[0] - low[0]) * FINE), np.float32)
-    inverse = np.asarray(np.linalg.inv(covariance), np.float64) / FINE**2
-    track = _track(path_px)
-    for x, y in (track - low + 0.5) * FINE - 0.5:
-        _add_ellipse(fine, x, y, inverse, 1.0 / len(track))
-    if blur_px > 0.0:
-        fine = cv2.GaussianBlur(fine, (0, 0), FINE * blur_px, borderType=cv2.BORDER_CONSTANT).astype(np.float32, copy=False)
-    patch = cv2.resize(fine, (high[0] - low[0], high[1] - low[1]), interpolation=cv2.INTER_AREA).astype(np.float32, copy=False)
-    _blend(image, patch, low, color_bgr)
+    path_px, covariance, color_bgr = (np.ascontiguousarray(x, np.float64) for x in (path_px, covariance, color_bgr))
+    _draw(image, path_px, covariance, color_bgr, blur_px, _taps(blur_px))
 
 
-def _track(path_px: Floats) -> Floats:
-    """Return the centre at the middles of equal parts of the exposure, about 0.67 px apart, (S, 2)."""
-    start, middle, end = path_px
-    steps = min(math.ceil(float(np.abs(end - start).max()) / 0.67), MAX_STEPS)
-    if steps <= 1:
-        return path_px[1:2]
-    s = ((np.arange(steps) + 0.5) / steps)[:, None] * 2.0 - 1.0
-    return np.asarray(middle + 0.5 * s * (end - start) + 0.5 * s**2 * (start + end - 2.0 * middle))
+def draw_markers(
+    image: Bytes,
+    packed: Floats,
+    path_m: Floats,
+    visible: tuple[Floats, Floats],
+    shift_px: Floats,
+    radius_m: float,
+    color_bgr: Floats,
+    blur_px: float = 0.0,
+) -> None:
+    """Draw the visible part of every marker into a BGR image, far ones first, as an ellipse of its area about its middle.
+
+    packed: the camera, (22,); path_m: centres at start, middle and end of the exposure, (3, M, 3) [m]; visible: share of each,
+    (M,), and middle of that part at mid-exposure, (M, 3) [m]; shift_px: added to each drawn centre, (M, 2); radius_m: of the
+    markers; color_bgr: (M, 3), and blur_px: as in `draw_marker`.
+    """
+    shown, seen_m = visible
+    _draw_spheres(image, packed, path_m, seen_m, shown, shift_px, radius_m, color_bgr, blur_px, _taps(blur_px))

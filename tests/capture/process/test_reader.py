@@ -15,6 +15,8 @@ from capture.process.plan import CameraPlan, FrameSink
 from capture.process.reader import HANG_S, MAX_FAULTS, OPENING_HANG_S, CameraOpening, CameraReader, FramePacer, hung_s
 from capture.sockets.wire import SentBlobs, decode_blobs
 from capture.sources.reopening import ReaderHandle
+from capture.sources.simulated.camera import SimulatedCamera
+from capture.sources.simulated.scene import SimulatedScene
 from config.errors import CalibrationError, SourceError
 from config.settings import DetectorSettings
 from tests.support import fakes
@@ -289,6 +291,20 @@ def test_a_paced_source_that_starts_late_catches_up() -> None:
     worker = CameraReader(CameraPlan(0, source, fakes.corner, paced=True, clock=clock))
     assert [sent.blobs.index for sent, _ in worked(worker, 0.4, clock.now_ns)] == [19, 20, 21]
     assert worker.counts()["skipped"] == 19
+
+
+def test_a_simulated_camera_neither_draws_late_frames_nor_those_that_are_not_wanted() -> None:
+    scene = SimulatedScene(motion="walk", seconds=0.6, tpose_s=0.0, fps=50.0, width_px=64, height_px=48)
+    camera, clock, drawn = SimulatedCamera(scene, 0), Stopped(), list[int]()
+    draw = camera.frame_at
+    camera.frame_at = lambda index: (drawn.append(index), draw(index))[1]  # type: ignore[method-assign]
+    worker = CameraReader(CameraPlan(0, lambda: camera, fakes.corner, paced=True, clock=clock))
+    worker.thin(2)
+    # Every other frame is 40 ms apart: frame 18, due at 360 ms, is not late at 400.
+    assert [sent.blobs.index for sent, _ in worked(worker, 0.4, clock.now_ns)] == [18, 20, 22, 24, 26, 28, 30]
+    assert drawn == [0, 18, 20, 22, 24, 26, 28, 30]
+    assert worker.counts()["skipped"] == 9  # 0, 2, .. 16: what nobody wanted was not skipped for being late
+    assert camera.fps == 25.0
 
 
 def test_a_free_running_source_is_never_skipped() -> None:

@@ -31,18 +31,19 @@ def test_the_demo_tracks_and_reports(kept: Kept) -> None:
         out, err = process.communicate(timeout=130)
         assert process.returncode == 0, err
         frames = int(re.search(r"\d+ and \d+ of (\d+)", out)[1])
-        poses = int(re.search(r"poses out\W+(\d+)", out)[1])
+        poses, due = (int(count) for count in re.search(r"poses out\W+(\d+) of (\d+)", out).groups())
+        lost = int(re.search(r"lost by the tracker\W+(\d+)", out)[1])
         if poses >= 45:
             break
     share = float(re.search(r"tracked\W+([\d.]+) %", out)[1]) / 100
     mean_mm = float(re.search(r"mean ([\d.]+) mm", out)[1])
     p95_ms = float(re.search(r"total\W+[\d.]+\W+([\d.]+)", out)[1])
     # A busy machine makes real-time processes drop frames; what is not dropped has to be tracked, and well.
-    assert frames == 60 * seconds and poses >= 45
-    assert share * frames / poses >= 0.97 and mean_mm <= 40.0
+    assert (frames < 60 * seconds if "going on at 30 Hz" in err else frames == 60 * seconds) and poses >= 45
+    assert share * due / poses >= 0.97 and lost <= 0.03 * poses and mean_mm <= 40.0
     # Beside other tests or on a busy machine, how late poses are says nothing of the demo.
     if alone():
-        assert poses >= 180 and p95_ms <= 150.0
+        assert poses >= 90 and p95_ms <= 150.0
     assert "Traceback" not in err and err.count("duocap database get") == 1
 
 

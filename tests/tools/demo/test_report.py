@@ -48,6 +48,7 @@ def test_errors_shares_and_latencies() -> None:
     held = replace(messages[9], state="lost", t_publish_ns=messages[9].t_publish_ns + 10**9)
     report = demo_report(SKELETON, [*messages, held], truth, T0, frames=(12, 13), captured=(11, 13))
     assert (report.poses, report.tracked) == (10, 9) and report.tracked_share == 9 / 12
+    assert (report.due, report.dropped, report.lost) == (12, 2, 1)  # by the machine, and by the tracker
     mean, median, p95 = report.error_mm
     assert mean == pytest.approx((20 * (N_JOINTS - 1) + 50) / N_JOINTS, abs=0.01)
     assert median == pytest.approx(20, abs=0.01) and p95 == pytest.approx(20, abs=0.01)
