@@ -34,7 +34,7 @@ LIKELY = 60.0  # by how much other labels may be less likely by the prediction, 
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
 MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
-REST_S = 0.5  # for which two markers that stay near each other are not tried again
+REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
 POINT_SIGMA_M = 0.02
 
 Labelled = tuple[MarkerFrame, Estimate | None]
@@ -81,7 +81,7 @@ class Rivals:
         self._rivals: list[Contender] = []  # with the memory after the last frame
         self._energy = 0.0
         self._seen: Bools | None = None
-        self._tried_ns: dict[tuple[int, int], int] = {}
+        self._tried: dict[tuple[int, int], tuple[int, float]] = {}  # when two markers were tried, and the rest after it [s]
         n = len(self._labeller.torso)
         self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
         self._began = False
@@ -222,9 +222,11 @@ class Rivals:
         for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
             pair = int(a), int(b)
             more, other = _exchanged(choice, cost, *pair)
-            rested = (t_ns - self._tried_ns.get(pair, -(10**12))) * 1e-9 > REST_S
-            if rested and more < NEAR_LIKELY:
-                self._tried_ns[pair] = t_ns
+            tried_ns, rest_s = self._tried.get(pair, (-(10**12), REST_S))
+            since_s = (t_ns - tried_ns) * 1e-9
+            if since_s > rest_s and more < NEAR_LIKELY:
+                # Some are always near each other, as ankle and toe: soon they are tried seldom.
+                self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if since_s < 2.0 * rest_s else REST_S
                 found.append((more, other))
         return found
 
