@@ -38,7 +38,8 @@ class Alternatives:
         if pair is None:
             return frame, estimate, None
         other_frame = exchange_labels(frame, *pair)
-        other = self._estimate(other_frame, None, estimate.near)
+        # No energy is less than 0: where these labels have little, others cannot have so much less.
+        other = self._estimate(other_frame, None, estimate.near) if estimate.energy > SECOND_OPINION else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
             other = self._restarted(frame, other_frame, estimate, pair)
             return frame, estimate, None if other is None else (other_frame, other)

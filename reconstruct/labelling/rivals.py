@@ -212,7 +212,9 @@ class Rivals:
         choice, cost = _choice(frame, points), _costs(points, expected)
         hidden = np.asarray(~frame.seen.any(axis=0))
         met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
-        found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *self._of_near_points(frame, choice, cost)]
+        found = self._of_near_points(frame, choice, cost)
+        if (choice >= 0).sum() < len(points.point_m) or (choice[~seen] >= 0).any():
+            found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
