@@ -13,6 +13,7 @@ from config.arrays import Floats, Image
 
 WORK_WIDTH = 960
 MIN_SIDES = (5, 3)  # smaller grids of dark and light squares are found in anything
+LEAST_PX2 = 4.0  # area of a square: of finer ones nothing can be told, and corners may lie on each other
 AT_EDGE = 1.3  # squares from a side of the picture within which a board may go on outside it
 
 
@@ -97,6 +98,8 @@ def _squares_blur(grey: Image, grid: Floats) -> float | None:
     """Return the blur of a grid of squares, (rows, columns, 2) [px]; None if it is not one."""
     rows, columns = grid.shape[:2]
     if max(rows, columns) < MIN_SIDES[0] or min(rows, columns) < MIN_SIDES[1]:
+        return None
+    if np.abs(np.linalg.det(grid_steps(grid))).min() < LEAST_PX2:
         return None
     contrast, agree = square_contrast(grey, grid)
     x, y = (grid[:, -1] - grid[:, 0]).mean(axis=0), (grid[-1] - grid[0]).mean(axis=0)
