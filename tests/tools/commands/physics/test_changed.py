@@ -13,7 +13,7 @@ pytest.importorskip("pinocchio", reason='needs pinocchio: pip install "duocap[ph
 
 FIELDS = {"moon": "jump", "heavy_foot": "walk", "resistance": "run"}
 LEAST = {"moon": 0.15, "heavy_foot": -0.3, "resistance": 4.0}  # seconds of flight, cm of lift, degrees of lean
-OPTIONS = AnimateOptions(8, 12)
+OPTIONS = AnimateOptions(4, 6)
 MOTIONS = 12  # of a field, so that learning is short
 
 
