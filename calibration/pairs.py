@@ -40,7 +40,7 @@ class CameraPair:
 
     @property
     def words(self) -> str:
-        """Say it."""
+        """Return the pair's figures in words."""
         return (
             f"{self.rig.baseline_m:.2f} m apart, {self.angle_deg:.0f} degrees between them, both see {100 * self.share:.0f} % of "
             f"the volume, a marker there is known to {1e3 * self.error_m:.1f} mm"

@@ -264,9 +264,9 @@ def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable
 
 
 def open_or_default(path: Path | None) -> PoseDatabase:
-    """Open a database, or the default one (tools.database.library). Raises DatabaseError."""
+    """Open a database, or the default one (tools.database.installed). Raises DatabaseError."""
     if path is not None:
         return open_database(path)
-    from tools.database.library import open_default
+    from tools.database.installed import open_default
 
     return open_default()

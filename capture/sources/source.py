@@ -76,7 +76,7 @@ class SkippingSource(Protocol):
     """A source that need not make the frames that nobody wants."""
 
     def thin(self, every: int) -> None:
-        """Give only every n-th frame from now on, counted from the first of all; fps is that of the frames given."""
+        """Leave out all but every n-th frame from now on, counted from the first of all; fps is that of the frames given."""
 
     def skip(self, t_ns: int) -> int:
         """Leave out the next frames that were captured before t_ns; return how many of those that would have been given."""

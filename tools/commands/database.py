@@ -125,7 +125,7 @@ def _agree(collection: "MotionCollection", yes: bool) -> None:
 @with_settings
 def use(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`, a file, or builtin.")]) -> None:
     """Make a database the default of all commands."""
-    from tools.database.library import BUILTIN, choose_database, database_named
+    from tools.database.installed import BUILTIN, choose_database, database_named
 
     path = None if name == BUILTIN else database_named(name)
     choose_database(path)
@@ -136,7 +136,7 @@ def use(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of
 @with_settings
 def list_databases(_settings: Settings) -> None:
     """List the databases in the user's folder; the default of all commands has a star."""
-    from tools.database.library import BUILTIN, chosen_database, databases, databases_folder
+    from tools.database.installed import BUILTIN, chosen_database, databases, databases_folder
 
     chosen = chosen_database()
     paths = databases()
@@ -162,7 +162,7 @@ def _size(path: Path) -> str:
 @with_settings
 def remove(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of `list`.")]) -> None:
     """Remove a database of the user's folder, and the archives it was made of."""
-    from tools.database.library import remove_database
+    from tools.database.installed import remove_database
 
     typer.echo("\n".join(remove_database(name)))
 

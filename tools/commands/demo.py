@@ -33,7 +33,7 @@ def demo(
 
     from capture.sockets.endpoints import key_settings
     from stream.publish.publisher import check_address
-    from tools.database.library import default_motions
+    from tools.database.installed import default_motions
     from tools.demo.demo import run_demo
     from tools.demo.report import report_tables
     from tools.viewer import open_viewer

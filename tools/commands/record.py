@@ -53,7 +53,7 @@ def record(
     from calibration.subject.subject import read_subject
     from capture.sockets.endpoints import key_settings
     from stream.publish.publisher import check_address
-    from tools.database.library import default_motions
+    from tools.database.installed import default_motions
     from tools.run.report import status_line
     from tools.run.run import LiveRun, run_live
 

@@ -236,7 +236,7 @@ def _replay_videos(
     from capture.recording.recording import CaptureRecording
     from database.store import open_database
     from stream.export.take import TakeInfo
-    from tools.database.library import default_motions
+    from tools.database.installed import default_motions
     from tools.progress import progress_bar
     from tools.replay.outlet import replay_sink, replay_watch
     from tools.replay.overlay import write_overlay

@@ -91,7 +91,7 @@ class Part:
         self.remote = remote
 
     def finish(self) -> None:
-        """Give the complete file its name."""
+        """Rename the complete part to the file."""
         self.path.replace(self.file)
         self._notes.unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
 """From a collection's name to the default database: download, checksums, unpack, build, choose; interrupted, it goes on.
 
-In the user's folder (`library`) lie `NAME/` with the archives as they came, a folder `motions-...` while a database is built of
+In the user's folder (`installed`) lie `NAME/` with the archives as they came, a folder `motions-...` while a database is built of
 them, and `record.json`: whether the licence was agreed to, each archive's SHA-256, and of what the database was built.
 """
 
@@ -20,7 +20,7 @@ from config.files import atomic_write
 from database.build import build_database
 from database.store import SCHEMA, Progress
 from tools.database.download import MissingFileError, download
-from tools.database.library import LOCK, RECORD, SUFFIX, choose_database, databases_folder
+from tools.database.installed import LOCK, RECORD, SUFFIX, choose_database, databases_folder
 from tools.database.published import ARCHIVE, MotionCollection
 from tools.database.unpack import MOTION_SUFFIXES, DamagedArchiveError, unpack
 

@@ -46,7 +46,7 @@ class RateWatch:
         return self.slowed_s is not None
 
     def message(self) -> str:
-        """Say what was found."""
+        """Return what was found, in words."""
         return (
             f"this machine holds {self.held_hz:.0f} of {self._fps:.0f} poses a second now; going on at {self._fps / EVERY:.0f} Hz"
         )
@@ -66,7 +66,7 @@ class RateWatch:
         return int((kept >= self.judged_from_s).sum())
 
     def words(self) -> str:
-        """Say at what rate the run went."""
+        """Return at what rate the run went, in words."""
         if self.slowed_s is None:
             return f"{self._fps:.0f} Hz"
         slow = f"{self._fps / EVERY:.0f} Hz, reported from {self.judged_from_s:.1f} s on"

@@ -146,7 +146,7 @@ def database(settings: Settings) -> list[DoctorFinding]:
     from config.errors import DatabaseError
     from database.default import default_database_path
     from database.store import open_database
-    from tools.database.library import chosen_database
+    from tools.database.installed import chosen_database
 
     try:
         chosen = chosen_database()

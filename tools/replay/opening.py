@@ -12,7 +12,7 @@ from config.settings import Settings
 from database.default import default_database_path
 from database.store import PoseDatabase, open_database
 from stream.recording.session import RIG, SETTINGS, STYLE, SUBJECT, SessionInfo, read_session
-from tools.database.library import open_default
+from tools.database.installed import open_default
 from tools.run.record import database_mark
 
 

@@ -83,7 +83,7 @@ class SimulatedCamera:
         return frame
 
     def thin(self, every: int) -> None:
-        """Give only every n-th frame from now on, counted from the first of all, so that both cameras give the same."""
+        """Leave out all but every n-th frame from now on, counted from the first of all, so that both cameras keep the same."""
         self._every, self.fps = every, self._scene.fps / every
         self._next = -(-self._next // every) * every
 

@@ -17,7 +17,7 @@ from tests.support.files.motion import amc_text, asf_text, random_values
 from tests.tools.database.publisher import Publisher, publishing
 from tools.database import get as module
 from tools.database.get import GetTask, get_database
-from tools.database.library import ADVICE, chosen_database, default_motions
+from tools.database.installed import ADVICE, chosen_database, default_motions
 from tools.database.published import COLLECTIONS, MotionCollection
 from tools.database.unpack import unpack
 from tools.doctor import machine

@@ -146,7 +146,7 @@ def search_film(
 
 
 def length_words(films: Sequence[Source], timed: bool = False) -> tuple[str, ...]:
-    """Say which films broke off early, and that two have different lengths, unless the time of every frame is known (timed)."""
+    """Return words on films that broke off early or have different lengths; timed: each frame's time is known, so lengths may."""
     words = [
         f"{film.name}: breaks off early, {film.n_frames} frames are announced; what could be read is used"
         for film in films
