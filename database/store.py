@@ -85,8 +85,8 @@ def write_database(
     """Write clips, all at one rate, to a database. They are consumed one by one, so a generator keeps memory small.
 
     `generated`, `notes` and `more`, plain values to be kept with the file (`read_fields`), are consumed after the last clip.
-    Equal skeletons are stored once. `derive` computes more arrays from all poses. Raises DatabaseError: no clips, mixed rates, NaN, or
-    the file cannot be written; an old file is then unchanged.
+    Equal skeletons are stored once. `derive` computes more arrays from all poses. Raises DatabaseError: no clips, mixed rates,
+    NaN, or the file cannot be written; an old file is then unchanged.
     """
     _write(Path(path), ((False, clips), (True, generated)), notes, derive, more)
 

@@ -33,8 +33,7 @@ class KernelQuery(NamedTuple):
     """A query in single precision; what has no weight is zero.
 
     marker: marker coordinates (3M,), with weights (3M,); on_ray: markers on rays, (R,), and ray: their directions times the root
-    of the weight, (R, 3); pose: joint coordinates (D,) with weights (D,), or both (0,); image: the mirror image of pose, with
-    weights.
+    of the weight, (R, 3); pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
     """
 
     marker: Singles
@@ -43,8 +42,6 @@ class KernelQuery(NamedTuple):
     ray: Singles
     pose: Singles
     pose_weight: Singles
-    image: Singles
-    image_weight: Singles
 
 
 class Features(NamedTuple):
@@ -141,7 +138,7 @@ def _prepare(raw: RawQuery) -> KernelQuery:
     n_markers, n_pose, n_rays = raw.marker_weight.shape[0], raw.pose.shape[0], 0
     marker, marker_weight = np.zeros(3 * n_markers, np.float32), np.zeros(3 * n_markers, np.float32)
     on_ray, ray = np.empty(n_markers, np.int64), np.empty((n_markers, 3), np.float32)
-    pose, pose_weight = np.zeros(n_pose, np.float32), np.zeros(n_pose, np.float32)
+    pose, pose_weight = np.zeros(2 * n_pose, np.float32), np.zeros(2 * n_pose, np.float32)
     for m in range(n_markers):
         weight = raw.marker_weight[m]
         if weight == 0.0:
@@ -163,11 +160,10 @@ def _prepare(raw: RawQuery) -> KernelQuery:
     for i in range(n_pose):
         if raw.pose_weight[i] != 0.0:
             pose[i], pose_weight[i] = raw.pose[i], raw.pose_weight[i]
-    image, image_weight = np.zeros(n_pose, np.float32), np.zeros(n_pose, np.float32)
-    for i in range(min(n_pose, IMAGE_COLUMN.shape[0])):
-        if IMAGE_COLUMN[i] < n_pose:
-            image[i], image_weight[i] = IMAGE_SIGN[i] * pose[IMAGE_COLUMN[i]], pose_weight[IMAGE_COLUMN[i]]
-    return KernelQuery(marker, marker_weight, on_ray[:n_rays], ray[:n_rays], pose, pose_weight, image, image_weight)
+    if n_pose == IMAGE_COLUMN.shape[0]:
+        for i in range(n_pose):
+            pose[n_pose + i], pose_weight[n_pose + i] = IMAGE_SIGN[i] * pose[IMAGE_COLUMN[i]], pose_weight[IMAGE_COLUMN[i]]
+    return KernelQuery(marker, marker_weight, on_ray[:n_rays], ray[:n_rays], pose, pose_weight)
 
 
 @inlined
@@ -189,18 +185,16 @@ def _marker_distance(markers: Singles, row: int | np.signedinteger, query: Kerne
 @inlined
 def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
     """Return the joints' part of the squared distance of one pose."""
-    n, skipped = poses.shape[0], poses.shape[1] - query.pose.shape[0]
+    D = query.pose.shape[0] // 2
+    there, half = row, 0
+    if row >= poses.shape[0]:
+        there, half = row - poses.shape[0], D
+    # Slices, since an index that is a sum might be negative for all that the compiler knows, which costs vector instructions.
+    own, pose, weight = poses[there, poses.shape[1] - D :], query.pose[half:], query.pose_weight[half:]
     s = np.float32(0.0)
-    if row < n:
-        pose, weight = query.pose, query.pose_weight
-        for i in range(pose.shape[0]):
-            e = poses[row, skipped + i] - pose[i]
-            s += weight[i] * e * e
-    else:
-        image, image_weight = query.image, query.image_weight
-        for i in range(image.shape[0]):
-            e = poses[row - n, skipped + i] - image[i]
-            s += image_weight[i] * e * e
+    for i in range(D):
+        e = own[i] - pose[i]
+        s += weight[i] * e * e
     return s
 
 
