@@ -1,9 +1,9 @@
 """Build a database of several files: in chunks of bounded memory, each of which may be made by another process or machine.
 
 `plan_parts` divides motions among tasks, `build_part` does one, `join_parts` makes one database of the files; `build_in_parts`
-is all three. Poses are those of a build in one file, in the same order. Each file has a neighbour graph of its own, and is thinned
-by itself. A part that is there and was made of the same motions in the same way is not made again, so that an interrupted build
-goes on where it was.
+is all three. Poses are those of a build in one file, in the same order. Each file has a neighbour graph of its own, and is
+thinned by itself. A part that is there and was made of the same motions in the same way is not made again, so that an interrupted
+build goes on where it was.
 """
 
 import hashlib

@@ -119,9 +119,11 @@ def remove_database(name: str) -> list[str]:
         if was_chosen:
             choose_database(None)
         if path.is_file():
-            lines.append(f"removed {path} ({path.stat().st_size / 1e6:.1f} MB)")
+            own = [path, *parts.glob("*.db")]
+            lines.append(f"removed {path} ({sum(file.stat().st_size for file in own) / 1e6:.1f} MB)")
             path.unlink()
-        shutil.rmtree(parts, ignore_errors=True)
+        if parts.is_dir():
+            shutil.rmtree(parts)
         n_bytes = 0
         for entry in archives:
             n_bytes += entry.stat().st_size
