@@ -11,7 +11,8 @@ as wide as d over `N_PARTS` of such numbers, all poses nearer than d lie in the 
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from config.joints import JOINT_INDEX
 from database.clips import Clip, clip_slice, runs
 from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix
+from database.store import part_files, read_fields
 
 # Which part (row, column of the matrix) of a joint's orientation varies most: legs swing to the front, arms up and to the front.
 PARTS = (
@@ -36,6 +38,7 @@ N_PARTS = len(PARTS)
 SLACK = 1.0001  # single precision
 BUCKETS = 1 << 20
 FIRST_ROOM = 1 << 14
+THINNED: Final = "thinned_rad"  # kept with a database's file
 MARK = "~"  # 14_02~37: the piece of 14_02 that begins with its pose 37
 
 
@@ -161,6 +164,15 @@ class Thinner:
         for new, known in ((quaternion, old.quaternion), (up, old.up), (chain, old.next)):
             new[: self.n_kept] = known[: self.n_kept]
         self._kept = KeptPoses(quaternion, up, old.head, chain)
+
+
+def thinned_rad(path: str | Path) -> tuple[float, ...]:
+    """Return to what distances a database's files were thinned, each once, ascending; 0: all poses are kept.
+
+    A file that motions were added to later counts as not thinned. Raises DatabaseError, as `open_database`.
+    """
+    told = [read_fields(file).get(THINNED) for file in part_files(path)]
+    return tuple(sorted({value if isinstance(value, float) else 0.0 for value in told}))
 
 
 def _room(size: int) -> tuple[Singles, Singles]:
