@@ -210,6 +210,15 @@ def add_part(
     return report
 
 
+def thinned_rad(path: str | Path) -> tuple[float, ...]:
+    """Return to what distances a database's files were thinned, each once, ascending; 0: all poses are kept.
+
+    A file that motions were added to later counts as not thinned. Raises DatabaseError, as `open_database`.
+    """
+    told = [read_fields(file).get(THINNED) for file in part_files(path)]
+    return tuple(sorted({value if isinstance(value, float) else 0.0 for value in told}))
+
+
 def _unused(folder: Path) -> Path:
     """Return the name of a part that is not there yet."""
     numbers = (int(path.stem.removeprefix("added-")) for path in folder.glob("added-*.db"))

@@ -11,7 +11,6 @@ as wide as d over `N_PARTS` of such numbers, all poses nearer than d lie in the 
 
 import math
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from config.joints import JOINT_INDEX
 from database.clips import Clip, clip_slice, runs
 from database.geometry.kinematics import local_rotations
 from database.geometry.rotations import matrix_from_rotvec, quaternion_from_matrix
-from database.store import part_files, read_fields
 
 # Which part (row, column of the matrix) of a joint's orientation varies most: legs swing to the front, arms up and to the front.
 PARTS = (
@@ -164,15 +162,6 @@ class Thinner:
         for new, known in ((quaternion, old.quaternion), (up, old.up), (chain, old.next)):
             new[: self.n_kept] = known[: self.n_kept]
         self._kept = KeptPoses(quaternion, up, old.head, chain)
-
-
-def thinned_rad(path: str | Path) -> tuple[float, ...]:
-    """Return to what distances a database's files were thinned, each once, ascending; 0: all poses are kept.
-
-    A file that motions were added to later counts as not thinned. Raises DatabaseError, as `open_database`.
-    """
-    told = [read_fields(file).get(THINNED) for file in part_files(path)]
-    return tuple(sorted({value if isinstance(value, float) else 0.0 for value in told}))
 
 
 def _room(size: int) -> tuple[Singles, Singles]:

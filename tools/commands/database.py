@@ -168,7 +168,7 @@ def _thinning(path: Path) -> str:
     """Return to what a database was thinned, empty: it was not."""
     import math
 
-    from database.thinning import thinned_rad
+    from database.parts import thinned_rad
 
     found = thinned_rad(path)
     text = " and ".join(f"{math.degrees(angle):g}" for angle in found if angle)
