@@ -22,7 +22,7 @@ from reconstruct.observations import Observations, monocular_rays, observations_
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import joint_error_m
+from reconstruct.solve.certainty import joint_error_m, saved_without
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -176,6 +176,10 @@ class Estimator:
             return None
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
         return joint_error_m(*estimate.solved, float(np.sqrt(nearest @ nearest / len(nearest))))
+
+    def saved_without(self, estimate: Estimate, markers: Ints) -> float:
+        """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""
+        return np.inf if estimate.solved is None else saved_without(*estimate.solved, markers)
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""

@@ -38,13 +38,18 @@ class Alternatives:
         if pair is None:
             return frame, estimate, None
         other_frame = exchange_labels(frame, *pair)
-        # No energy is less than 0: where these labels have little, others cannot have so much less.
-        other = self._estimate(other_frame, None, estimate.near) if estimate.energy > SECOND_OPINION else None
+        other = self._estimate(other_frame, None, estimate.near) if self._may_gain(estimate, pair) else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
             other = self._restarted(frame, other_frame, estimate, pair)
             return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0
         return other_frame, other, None
+
+    def _may_gain(self, estimate: Estimate, pair: tuple[int, int]) -> bool:
+        """Return whether other labels of a pair may leave so much less energy: in most frames not even none would."""
+        if estimate.energy <= SECOND_OPINION:  # no energy is less than 0
+            return False
+        return self._estimator.saved_without(estimate, np.array(pair)) > SECOND_OPINION
 
     def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
         """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 from scipy.linalg import lapack
 
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
 from reconstruct.models.local.model import FULL
-from reconstruct.solve.energy import _energy
+from reconstruct.solve.energy import _energy, _solve_damped
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
@@ -33,6 +33,24 @@ def information(problem: FrameProblem, solution: Solution) -> Floats:
     w = (solution.joints - problem.model.mean)[1:].ravel()
     _energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
     return mirrored(A)
+
+
+def saved_without(problem: FrameProblem, solution: Solution, markers: Ints) -> float:
+    """Return by how much the energy of a solved pose would be less at most if some markers, (K,), were not observed.
+
+    By one step of Newton's method. No other labels of these markers can leave so little.
+    """
+    n, seen = len(problem.model.center) + 6, problem.observations
+    root_info, weight_px = seen.root_info.copy(), seen.weight_px.copy()
+    root_info[markers], weight_px[:, markers] = 0.0, 0.0
+    w = problem.model.directions.reshape(-1, n - 6).T @ (solution.joints - problem.model.mean).ravel()
+    x = np.concatenate([w, np.zeros(3), solution.position_m])
+    terms, A, g, step = problem.energy(solution.rotation), np.empty((n, n)), np.empty(n), np.empty(n)
+    energy = _energy(x, terms, A, g)
+    without = replace(problem, observations=replace(seen, root_info=root_info, weight_px=weight_px))
+    rest = _energy(x, without.energy(solution.rotation), A, g)
+    _solve_damped(A, g, 0.0, np.zeros((n, n)), step)
+    return energy - rest - 0.5 * float(g @ step)
 
 
 def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:

@@ -39,11 +39,6 @@ class LocalModel:
     center: Floats
     precision: Floats
 
-    @property
-    def quadratic(self) -> Quadratic:
-        """The energy in w."""
-        return Quadratic(self.center, self.precision)
-
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
