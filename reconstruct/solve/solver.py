@@ -8,7 +8,7 @@ from config.arrays import Floats, Ints, read_only
 from database.geometry.kinematics import _chain
 from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import Skeleton
-from reconstruct.models.local.model import LocalModel, Quadratic
+from reconstruct.models.local.model import LocalModel, Quadratic, span_of
 from reconstruct.observations import Observations
 from reconstruct.solve.energy import Energy, _minimise
 from reconstruct.solve.limits import NO_LIMITS, Limits
@@ -42,7 +42,7 @@ class FrameProblem:
         in_one = np.where(seen.root_info[:, 0, 0] > 0.0, 0.0, seen.weight_px)  # what is triangulated counts once
         cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         return Energy(
-            PoseSpace(model.mean, model.directions, rotation),
+            PoseSpace(model.mean, model.directions, span_of(model.directions), rotation),
             MarkerBody(*_chain(self.skeleton), *map(read_only, self.markers)),
             Quadratic(model.center.copy(), model.precision.copy()),
             self.root.term(rotation),
