@@ -160,7 +160,7 @@ class Pipeline:
         estimate = self._estimate(frame, start)
         proposed = None
         if estimate is not None and start is None:
-            frame, estimate, proposed = self._alternatives.best(frame, estimate)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate, self._rivals.may_be_exchanged)
         if start is None and expected is not None:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:

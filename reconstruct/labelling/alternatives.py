@@ -3,6 +3,7 @@
 Each frame tries the rivals of markers that are seen again, where the energy is high, and one pair of markers exchanged.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ NEAREST_ROWS = 16  # neighbours that bound how likely these labels are
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 
 Solved = tuple[MarkerFrame, Estimate]
+MayBeExchanged = Callable[[int, int, int], bool]
 
 
 class Alternatives:
@@ -27,10 +29,13 @@ class Alternatives:
     def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
         self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
 
-    def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
+    def best(
+        self, frame: MarkerFrame, estimate: Estimate, may_be_exchanged: MayBeExchanged
+    ) -> tuple[MarkerFrame, Estimate, Solved | None]:
         """Return the frame with the labels of least energy, its estimate, and others that the examples are nearer to, if any.
 
-        Those may be what the performer seldom does: the next frames have to agree.
+        Those may be what the performer seldom does: the next frames have to agree. may_be_exchanged: whether they are asked at
+        all for two markers at a time [ns].
         """
         rivals = self._labeller.rivals(frame)
         frame, estimate = relabel_by_energy(frame, estimate, rivals, self._estimate)
@@ -40,7 +45,8 @@ class Alternatives:
         other_frame = exchange_labels(frame, *pair)
         other = self._estimate(other_frame, None, estimate.near) if self._may_gain(estimate, pair) else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            other = self._restarted(frame, other_frame, estimate, pair)
+            asked = may_be_exchanged(frame.t_capture_ns, *pair)
+            other = self._restarted(frame, other_frame, estimate, pair) if asked else None
             return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0
         return other_frame, other, None

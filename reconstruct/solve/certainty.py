@@ -37,15 +37,15 @@ def saved_without(problem: FrameProblem, solution: Solution, markers: Ints) -> f
 
     By one step of Newton's method. No other labels of these markers can leave so little.
     """
-    n, seen = len(problem.model.center) + 6, problem.observations
-    root_info, weight_px = seen.root_info.copy(), seen.weight_px.copy()
-    root_info[markers], weight_px[:, markers] = 0.0, 0.0
+    n = len(problem.model.center) + 6
     w = problem.model.directions.reshape(-1, n - 6).T @ (solution.joints - problem.model.mean).ravel()
     x = np.concatenate([w, np.zeros(3), solution.position_m])
     terms, A, g, step = problem.energy(solution.rotation), np.empty((n, n)), np.empty(n), np.empty(n)
     energy = _energy(x, terms, A, g)
-    without = replace(problem, observations=replace(seen, root_info=root_info, weight_px=weight_px))
-    rest = _energy(x, without.energy(solution.rotation), A, g)
+    root_info, weight_px = terms.markers.root_info.copy(), terms.views.weight_px.copy()
+    root_info[markers], weight_px[:, markers] = 0.0, 0.0
+    others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
+    rest = _energy(x, others, A, g)
     _solve_damped(A, g, 0.0, np.zeros((n, n)), step)
     return energy - rest - 0.5 * float(g @ step)
 
