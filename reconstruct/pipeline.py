@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -159,7 +160,7 @@ class Pipeline:
         estimate = self._estimate(frame, start)
         proposed = None
         if estimate is not None and start is None:
-            frame, estimate, proposed = self._alternatives.best(frame, estimate)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate, self._rivals.may_be_exchanged)
         if start is None and expected is not None:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:
@@ -262,7 +263,7 @@ class Pipeline:
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         residual = residuals_m(frame, estimate.marker_m, self.rig)
-        if len(residual) and float(np.median(residual)) > s.max_residual_m:
+        if len(residual) and median(residual.tolist()) > s.max_residual_m:
             return None
         return estimate
 

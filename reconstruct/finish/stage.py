@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Bytes, Floats, Ints
+from config.joints import N_JOINTS
 from config.settings import FeetSettings, Settings
 from database.contacts import database_contacts
 from database.geometry.kinematics import forward
@@ -78,8 +79,9 @@ def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_
 
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
     """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
-    shown = subject.joint[seen.any(axis=0)]
-    return np.array([np.isin(shown, joints).any() for joints in FOOT_JOINTS])
+    shown = np.zeros(N_JOINTS, bool)
+    shown[subject.joint[seen.any(axis=0)]] = True
+    return np.asarray(shown[FOOT_JOINTS].any(axis=1))
 
 
 class Finish:

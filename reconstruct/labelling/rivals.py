@@ -117,7 +117,7 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
+        if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
         for other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
@@ -127,11 +127,10 @@ class Rivals:
             known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
-    def _may_be_exchanged(self, frame: MarkerFrame, other: MarkerFrame) -> bool:
-        """Return whether the markers that two frames label otherwise were near each other, or hidden together, not long ago."""
-        differ = np.flatnonzero((frame.image_px != other.image_px).any(axis=(0, 2)))
-        met_ns = self._met_ns[np.ix_(differ, differ)]
-        return bool((frame.t_capture_ns - met_ns < MET_S * 1e9).all()) and len(differ) > 1
+    def may_be_exchanged(self, t_ns: int, a: int, b: int) -> bool:
+        """Return whether two markers were near each other, or hidden together, not long before a time."""
+        met_ns = self._met_ns
+        return not self._began or t_ns - min(met_ns[a, b], met_ns[a, a], met_ns[b, b]) < MET_S * 1e9
 
     def _meet(self, frame: MarkerFrame) -> None:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
