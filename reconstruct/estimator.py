@@ -120,10 +120,10 @@ class Estimator:
         self._rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
-        covariance = np.cov(sample.pose.T.astype(np.float64), bias=True)
+        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._fitter = fitter_for(settings, examples, covariance)
         self.joins_models = self._fitter.free
-        limits = limits_of(sample.pose) if settings.limits and self._fitter.free else None
+        limits = limits_of(sample.pose[:]) if settings.limits and self._fitter.free else None
         self._solve = partial(solve, limits=limits, max_iterations=settings.max_iterations)
         self.background = settings.background * covariance
 

@@ -35,7 +35,7 @@ from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays
 from reconstruct.pose import Pose, TrackingState, pose_packet
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.tracking import Phase, Tracker
@@ -80,7 +80,7 @@ class Pipeline:
         for estimator in self._estimators:
             estimator.level = bool(self.up[1] > LEVEL_COSINE)
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
-        upright = self.database.rotvec[:, 0]
+        upright = root_rotvec(self.database)
         self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, middle_m, self.up)
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
         self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject))
