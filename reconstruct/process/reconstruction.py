@@ -159,7 +159,7 @@ class Reconstruction:
         if n_kept:
             self._backlog = BACKLOG if n_kept == 1 and not n_skipped else 1
         if self._load.turn(n_kept + n_skipped, n_skipped, t_ns):
-            self._sink.event(t_ns, "process", self._load.words())
+            self._sink.event(t_ns, "load", self._load.words())
 
     def _paired(self, received: Iterable[tuple[SentBlobs, int]]) -> tuple[deque[Waiting], tuple[deque[Waiting], ...]]:
         """Return the newest pairs, and the newest blobs of each camera alone."""
