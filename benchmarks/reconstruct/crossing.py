@@ -39,7 +39,7 @@ from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
 
 TPOSE_S, CALIBRATED_S = 2.0, 1.5
-NOISE_PX, MERGED_PX = 0.7, 5.0
+NOISE_PX, MERGED_PX = 0.5, 5.0
 FAR_MM = 100.0
 LATE_S = 0.25  # by when labels are to be right again
 CLIPS = {
@@ -88,10 +88,11 @@ class CrossingRun:
 
 def crossing_walk(height_m: float, width: float, speed_m_s: float, seed: int) -> Clip:
     """Return a walk along a line with feet that cross it, a turn, and the way back."""
-    plan = MotionPlan(body(height_m), MovementStyle(width=width), seed)
-    walk_steps(plan, 6, speed_m_s)
+    plan = MotionPlan(body(height_m), MovementStyle(), seed)  # stands as usual
+    plan.style = MovementStyle(width=width)
+    walk_steps(plan, 4, speed_m_s)
     turn_in_place(plan, 2.6)
-    walk_steps(plan, 6, speed_m_s)
+    walk_steps(plan, 4, speed_m_s)
     return render(plan, "crossing", 60.0)
 
 
@@ -194,7 +195,8 @@ def runs_of(flags: Bools) -> list[int]:
 
 def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
     """Return the subject fitted to the T-pose."""
-    pairs = pictures_of(performer, 20.0, kept).pairs()
+    pictures = pictures_of(performer, 20.0, kept)
+    pairs = replace(pictures, shown=np.ones_like(pictures.shown)).pairs()
     standing = [pair for pair in pairs if pair.t_capture_ns < CALIBRATED_S * 1e9]
     worn = part_of(performer.markers, kept)
     return subject_from_pairs("performer", standing, performer.rig, worn, database, settings).subject

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
-from capture.stereo.labels import ExpectedMarkers, label, marker_frame
+from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import Solved
@@ -159,7 +159,7 @@ class Rivals:
         assert last is not None and predicted is not None
         ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
-        frame = label(pair, points, self._rig, expected)
+        frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
         energy = FADING * rival.energy + _counted(frame, estimate)
