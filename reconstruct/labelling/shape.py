@@ -32,13 +32,14 @@ Labels = tuple[float, Ints]  # cost, and the point of every marker, (M,), -1 for
 class BodyShape:
     """Distances between markers and exchanges of limbs of one subject.
 
-    distance_m, weight: mean distance of every two markers over the examples, and how firm it is [1/m^2], (M, M); orders: labels
-    that may be exchanged together, (S, M): markers a and b, a hand or a foot with those of the other side, a limb, ankle and toe.
+    distance_m, weight: mean distance of every two markers over the examples, and how firm it is [1/m^2], (M, M); limbs: orders of
+    the markers that are mistaken for each other, (L, M); orders: those and every two markers exchanged, (S, M).
     """
 
     distance_m: Floats
     weight: Floats
     orders: Ints = field(repr=False)
+    limbs: Ints = field(repr=False)
 
     def cost(self, points: Points, expected: ExpectedMarkers, last_m: Floats, fresh: Bools, ahead_s: float) -> "LabelCost":
         """Return the cost of labels after a step.
@@ -76,6 +77,13 @@ class LabelCost:
         squared = np.where(known[:, rows] & known[:, columns], np.minimum(off_m**2 / spread, MOST_SQUARED), 0.0)
         return np.asarray(single[np.arange(len(single)), choices % (n + 1)].sum(axis=1) + squared.sum(axis=1))
 
+    def allowed(self, choice: Ints, limit: float) -> list[Ints]:
+        """Return labels with limbs exchanged of which the distances cost more by less than a limit, whatever was expected."""
+        candidates = choice[self.shape.limbs]
+        only = LabelCost(self.shape, np.zeros_like(self.single), self.apart_m, self.variance_m2)
+        more = only.of(candidates) - float(only.of(choice[None])[0])
+        return [candidates[k] for k in np.flatnonzero((candidates != choice).any(axis=1) & (more < limit))]
+
     def least(self) -> Labels:
         """Return the labels of least cost that exchanges lead to, from the likeliest of every marker by itself."""
         m, n = self.single.shape
@@ -108,21 +116,24 @@ def body_shape(subject: Subject, pose: Floats) -> BodyShape:
     spread_m = apart_m.std(axis=0)
     weight = np.where(spread_m < FIRM_M, 1.0 / (spread_m**2 + DISTANCE_SIGMA_M**2), 0.0)
     np.fill_diagonal(weight, 0.0)
-    return BodyShape(apart_m.mean(axis=0), weight, exchanges(subject))
+    limbs = limb_exchanges(subject)
+    pairs = [_order(len(weight), [(a, b)]) for a in range(len(weight)) for b in range(a + 1, len(weight))]
+    return BodyShape(apart_m.mean(axis=0), weight, np.unique(np.concatenate([limbs, pairs]), axis=0), limbs)
 
 
-def exchanges(subject: Subject) -> Ints:
-    """Return orders of the markers: every two exchanged, and those of a left limb from some joint on with the right ones, (S, M)."""
-    n = len(subject.markers)
-    other = other_side(subject)
-    orders = {tuple(_order(n, [(a, b)])) for a in range(n) for b in range(a + 1, n)}
-    below = [np.flatnonzero([_is_below(int(joint), start) for joint in subject.joint]) for start in _LEFT_STARTS]
-    orders |= {tuple(_order(n, [(int(a), int(other[a])) for a in limb if other[a] >= 0])) for limb in below}
-    legs = [np.flatnonzero([_is_below(int(joint), JOINT_INDEX[f"{side}Foot"]) for joint in subject.joint]) for side in _SIDES]
-    if all(len(foot) == 2 for foot in legs):
-        orders.add(tuple(_order(n, [(int(foot[0]), int(foot[1])) for foot in legs])))
-    orders.discard(tuple(range(n)))
-    return np.array(sorted(orders), np.int64)
+def limb_exchanges(subject: Subject) -> Ints:
+    """Return orders of the markers that are mistaken for each other, (S, M).
+
+    A left limb from some joint on and the right one, two markers of one foot or hand, those of both feet.
+    """
+    n, other = len(subject.markers), other_side(subject)
+    limbs = [np.flatnonzero([_is_below(int(joint), start) for joint in subject.joint]) for start in _LEFT_STARTS]
+    pairs = [[(int(a), int(other[a])) for a in limb if other[a] >= 0] for limb in limbs]
+    single = [[(m, int(other[m]))] for m in range(n) if m < other[m]]
+    feet = [np.flatnonzero([_is_below(int(j), JOINT_INDEX[f"{side}Foot"]) for j in subject.joint]) for side in ("left", "right")]
+    ends = [[(int(foot[0]), int(foot[1]))] for foot in feet if len(foot) == 2]
+    orders = {tuple(_order(n, some)) for some in (*pairs, *single, *ends, [pair for end in ends for pair in end])}
+    return np.array(sorted(orders - {tuple(range(n))}), np.int64).reshape(-1, n)
 
 
 def other_side(subject: Subject) -> Ints:
@@ -139,7 +150,6 @@ def other_side(subject: Subject) -> Ints:
     return found
 
 
-_SIDES = ("left", "right")
 _LEFT_STARTS = [JOINT_INDEX[f"left{name}"] for name in ("UpperLeg", "LowerLeg", "Foot", "UpperArm", "LowerArm")]
 
 
