@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, PairedBlobs, Points, monocular_view
-from capture.stereo.labels import ExpectedMarkers, frame_of_view, label, marker_frame
+from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
 from config.arrays import Floats
 from config.joints import N_JOINTS
@@ -26,6 +26,7 @@ from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.labelling.rivals import Rivals
+from reconstruct.labelling.shape import body_shape
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -83,7 +84,8 @@ class Pipeline:
         upright = root_rotvec(self.database)
         self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, middle_m, self.up)
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
-        self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject))
+        shape = body_shape(self.subject, index.examples.pose)
+        self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject), shape)
         self._alternatives = Alternatives(self._labeller, self._estimator, self.rig, self._estimate)
         self._rivals = Rivals(self._labeller, self._estimator, self.rig, self._estimate)
         self._plausibility = Plausibility()
@@ -149,6 +151,7 @@ class Pipeline:
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
+        self._tracker.begin(pair.t_capture_ns)
         pair = with_rig_error(pair, self.settings.match.rig_sigma_px)
         expected = self._expected(pair.t_capture_ns)
         everything, pair = pair, self._false_detections.without(pair, self.rig, expected)
@@ -189,7 +192,7 @@ class Pipeline:
 
         Returns the frame and, after acquisition, the pose to start from.
         """
-        frame = None if expected is None else label(pair, points, self.rig, expected)
+        frame = None if expected is None else self._labeller.label(pair, points, self.rig, expected)
         camera = monocular_view(pair, self.settings.label.min_markers)
         if frame is not None and not (self._tracker.interrupted(pair.t_capture_ns) or self._doubted(pair, frame, camera)):
             return frame, None

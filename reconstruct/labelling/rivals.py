@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
-from capture.stereo.labels import ExpectedMarkers, label, marker_frame
+from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import Solved
@@ -24,7 +24,7 @@ MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
 PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
-LIKENESS, MOST_SQUARED = 0.2, 100.0  # share of the nearest example's squared distance, and as how much more counts
+LIKENESS, MOST_SQUARED = 0.05, 100.0  # share of the nearest example's squared distance, and as how much more counts
 LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
@@ -36,6 +36,8 @@ MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
 REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
 POINT_SIGMA_M = 0.02
+TEST_S, MAX_TESTED, ALLOWED, ANEW = 0.12, 2, 6.0, 0.0
+NEAR_COST = 12.0  # by how much labels may cost more by the shape of the body, after a long step
 
 Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
@@ -85,6 +87,7 @@ class Rivals:
         n = len(self._labeller.torso)
         self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
         self._began = False
+        self._tested_ns, self._next_test = -(10**18), 0
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -125,6 +128,14 @@ class Rivals:
             solved = self._solved(other)
             energy = FADING * self._energy + _counted(other, solved)
             known.append(Contender(memory, other, solved, energy, t_ns))
+        if estimate is not None:
+            for other in self._tested(pair, points, frame):
+                if any(_same_labels(other, each.frame) for each in known):
+                    continue
+                self.solved += 1
+                solved = self._estimate(other, estimate.state, None)
+                energy = FADING * self._energy + _counted(other, solved) + ANEW
+                known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
     def may_be_exchanged(self, t_ns: int, a: int, b: int) -> bool:
@@ -158,7 +169,7 @@ class Rivals:
         assert last is not None and predicted is not None
         ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
-        frame = label(pair, points, self._rig, expected)
+        frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
         energy = FADING * rival.energy + _counted(frame, estimate)
@@ -209,6 +220,10 @@ class Rivals:
         if expected is None or seen is None or not len(points.point_m):
             return []
         choice, cost = _choice(frame, points), _costs(points, expected)
+        shaped = self._labeller.label_cost(points, expected)
+        if shaped is not None:
+            close = shaped.others(choice, NEAR_COST)[:MAX_NEW]
+            return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         hidden = np.asarray(~frame.seen.any(axis=0))
         met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
         found = self._of_near_points(frame, choice, cost)
@@ -216,6 +231,26 @@ class Rivals:
             found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
+
+    def _tested(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+        """Return labels of a frame with limbs exchanged that the shape of the body allows, a few at a time, each now and then.
+
+        What is followed may have been wrong for long; then prediction excludes what is right.
+        """
+        shape, expected = self._labeller.shape, self._labeller.predicted
+        if shape is None or expected is None or not len(points.point_m):
+            return []
+        since_s = (frame.t_capture_ns - self._tested_ns) * 1e-9
+        if since_s < TEST_S:
+            return []
+        self._tested_ns = frame.t_capture_ns
+        choice = _choice(frame, points)
+        cost = shape.cost(points, expected, self._labeller.last_m, self._labeller.unseen == 0, self._labeller.step_s)
+        likely = cost.allowed(choice, ALLOWED)
+        n = min(MAX_TESTED, len(likely))
+        chosen = [likely[(self._next_test + k) % len(likely)] for k in range(n)]
+        self._next_test += n
+        return [marker_frame(pair, points, self._rig, other, expected) for other in chosen]
 
     def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""

@@ -70,7 +70,7 @@ def connection() -> Iterator[LearnerConnection]:
 @pytest.fixture
 def at_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Orders]:
     """Run the learner in a thread of this process, at this priority."""
-    monkeypatch.setattr(learner, "lower_priority", lambda by: None)
+    monkeypatch.setattr(learner, "give_way", lambda **how: None)
     orders = Orders()
     plan = LearnerPlan(tmp_path / "kept.style")
     thread = threading.Thread(target=learner._serve, args=(orders, "a run", plan), daemon=True)
