@@ -63,6 +63,9 @@ class WorkerPlan:
         return not self.scheduler and self.count == 1
 
 
+ALONE: Final = WorkerPlan(1)
+
+
 def has_dask() -> bool:
     """Return whether the extra is installed."""
     return find_spec("distributed") is not None

@@ -30,13 +30,7 @@ TABLES: Final = (
     "missing",
     "labels",
 )
-SHARED: Final = (
-    "synthesis",
-    "end-to-end",
-    "posing",
-    "missing",
-    "labels",
-)  # their clips could be shared; here a table is one task
+SHARED: Final = ("synthesis", "end-to-end", "feet", "acquisition", "posing", "missing", "labels")  # by clips; here one task
 OWN_KEYS: Final = {
     "replay": ("takes", "left", "right", "out", "name"),
     "export": ("takes", "out", "name"),
