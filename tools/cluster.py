@@ -5,6 +5,7 @@ Nothing of Dask is imported before it is wanted. What travels is a function of t
 
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ class Workers:
         on = {"workers": list(only), "allow_other_workers": True} if only else {}
         future = self._client.submit(call, *arguments, pure=False, **on)
         self._calls[future] = (key, call, arguments)
-        self._waiting = self._waiting or as_completed()
+        self._waiting = self._waiting or as_completed(loop=self._client.loop)
         self._waiting.add(future)
 
     def results(self) -> Iterator[tuple[object, Any]]:
@@ -200,8 +201,11 @@ def _remote(plan: WorkerPlan) -> Iterator["Client"]:
     """Connect to a scheduler; its workers have to be of this version. Raises ClusterError."""
     from distributed import Client
 
+    keys = _security(plan)
     try:
-        client = Client(plan.scheduler, timeout=ANSWER_S, security=_security(plan), set_as_default=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # other versions are told below
+            client = Client(plan.scheduler, timeout=ANSWER_S, security=keys, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise ClusterError(
             f"{plan.scheduler}: no scheduler answers there; start one (dask scheduler) or check address, TLS and firewall"
@@ -255,6 +259,8 @@ def _check_workers(client: "Client") -> None:
     """Raise ClusterError for a worker without duocap, or of versions that give other results."""
     ours = own_versions()
     for address, theirs in client.run(own_versions, on_error="return").items():
+        if isinstance(theirs, OSError):
+            continue  # it has just gone
         if isinstance(theirs, Exception):
             raise ClusterError(f"worker {address}: cannot run duocap ({theirs}); install duocap[cluster] of this version there")
         other = [name for name in SAME if theirs[name] != ours[name]]

@@ -83,6 +83,7 @@ def run_batch(
             mark = _mark(task, versions)
             if not retry and mark is not None and before.get(task.name, {}).get("mark") == mark:
                 failed[task.name] = str(before[task.name]["message"])
+                tell(f"{task.name}: {failed[task.name]} (last time; --retry runs it again)")
             else:
                 todo.append(task)
         try:
@@ -143,10 +144,11 @@ def _run_all(
             for wave in ([t for t in todo if t.kind == FIRST], [t for t in todo if t.kind != FIRST]):
                 if send:
                     wave = _hashed(run, wave)
+                named: dict[object, BatchTask] = {task.name: task for task in wave}
                 for task in wave:
                     _submit(run, task)
-                for key, result in workers.results():
-                    task = next(t for t in wave if t.name == key)
+                for name, result in workers.results():
+                    task = named[name]
                     if _settled(run, task, result):
                         n_done += 1
                         progress(n_done, len(todo), task.name)
