@@ -28,7 +28,7 @@ def _raise_wrong_shapes(source: Any, target: Any) -> Any:
     return raising
 
 
-# numba's own names both shapes; formatting them is compiled into each kernel that assigns a slice, a tenth of the time to compile.
+# numba's own names both shapes, and compiles their formatting into each kernel that assigns a slice: a tenth of all compiling.
 with contextlib.suppress(ImportError):
     from numba.np import arrayobj
 

@@ -63,6 +63,8 @@ def cached_kernels() -> dict[str, dict[str, Any]]:
         if types:
             calls = sorted({names[one] for one in called if _is_kernel(one) and one in names and one is not dispatcher})
             found[name] = {"calls": calls, "types": sorted(types, key=json.dumps)}
+    for entry in found.values():  # one that is a part of its callers is not compiled by itself
+        entry["calls"] = [name for name in entry["calls"] if name in found]
     return found
 
 

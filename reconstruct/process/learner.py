@@ -28,7 +28,7 @@ IDLE_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
-    """The learning process. save: a file for the last style learned, or None; nice: by how much its priority is lowered, 0: not."""
+    """The learning process. save: a file for the last style learned, or None; nice: how much its priority is lowered, or 0."""
 
     save: Path | None = None
     nice: int = NICE

@@ -35,6 +35,6 @@ class LoadWatch:
         if not self.late:
             return "frames are solved as fast as they come again; learning and watching go on"
         return (
-            f"frames come faster than they can be solved: {self._skipped} of {self._pairs} pairs of the last second were skipped, "
-            "newer ones were there; learning styles and watching the rig and the clocks rest meanwhile"
+            f"frames come faster than they can be solved: {self._skipped} of {self._pairs} pairs of the last second were skipped "
+            "for newer ones; learning styles and watching the rig and the clocks rest meanwhile"
         )

@@ -1,9 +1,9 @@
 """From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
 
-Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them, and on the newest one alone where several came in
+Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them, and on the newest alone where several came in
 the turn before, too; older ones are dropped and counted, both views of a moment together. While many are dropped, optional work
-rests. When pairs stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as `coasting` and then
-as `lost`.
+rests. When pairs stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as
+`coasting` and then as `lost`.
 """
 
 from collections import deque

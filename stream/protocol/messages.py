@@ -135,7 +135,7 @@ class StatusMessage:
     """The state of the run, once a second.
 
     rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
-    for requests, recording: the file that is being written, both empty for none; resting: optional work that rests, by name, while
+    for requests, recording: the file that is being written, both empty for none; resting: names of optional work that rests, as
     frames come faster than they can be solved.
     """
 

@@ -109,6 +109,15 @@ def test_a_task_goes_out_and_a_style_comes_back_and_is_kept(
     assert len(received(connection)) == 1 and [kind for kind, _ in at_work.reports] == ["hello", "ready"]
 
 
+def test_a_learner_rests_while_frames_are_late(connection: LearnerConnection, at_work: Orders, task: LearnTask) -> None:
+    connection.rest(True)
+    connection.offer(task)
+    at_work.given.append(StartOrder(address=connection.address))
+    assert not received(connection, seconds=1.0)
+    connection.rest(False)
+    assert isinstance(received(connection)[0], LearnedStyle)
+
+
 def test_what_cannot_be_learned_is_told_and_the_next_task_is_learned(
     connection: LearnerConnection, at_work: Orders, task: LearnTask
 ) -> None:
