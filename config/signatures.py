@@ -7,9 +7,11 @@ the class missing for a bare one, an argument that was left out {"omitted": valu
 from importlib import import_module
 from typing import Any
 
-from numba import types
+import numba
 
 Plain = Any
+
+types: Any = numba.types  # has no types of its own
 
 
 def plain_type(kind: Any) -> Plain:
