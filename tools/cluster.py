@@ -80,7 +80,7 @@ def fitting_workers() -> int:
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
 
-    return max(1, min(CPU_COUNT, min(psutil.virtual_memory().available, MEMORY_LIMIT) // NEED_BYTES))
+    return max(1, min(int(CPU_COUNT), min(psutil.virtual_memory().available, int(MEMORY_LIMIT)) // NEED_BYTES))
 
 
 def _check_dask() -> None:
