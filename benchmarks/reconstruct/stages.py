@@ -2,8 +2,8 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.reconstruct.stages --recording DIR [--database DB] [--rounds 3] [--json F]
 
-DIR as for `benchmarks.reconstruct.real_recording`. Pairs are detected once; then every round puts them all through the pipeline and
-composes and packs their messages. A stage's time is its own: what it calls of other stages is theirs. The least of all rounds
+DIR as for `benchmarks.reconstruct.real_recording`. Pairs are detected once; then every round puts them all through the pipeline
+and composes and packs their messages. A stage's time is its own: what it calls of other stages is theirs. The least of all rounds
 counts, as other programs on the machine only add to it; `total` is measured without the stages' clocks.
 """
 

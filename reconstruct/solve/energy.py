@@ -123,7 +123,7 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
 
 @kernel
 def _count_from_here(x: Floats, rotation: Floats, root: RootTerm) -> None:
-    """Let the rotation vector d of x count from exp([d]x) R_0, which is written to rotation, (3, 3): its Jacobian is exact there."""
+    """Let the rotation vector d of x count from exp([d]x) R_0, written to rotation, (3, 3), where its Jacobian is exact."""
     d, expected = x[x.shape[0] - 6 : x.shape[0] - 3], root.center
     turn, left, before = np.empty((3, 3)), np.empty((3, 3)), rotation.copy()
     _rodrigues(d, turn, left)
