@@ -84,8 +84,9 @@ class Pipeline:
         self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, middle_m, self.up)
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
         self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject))
-        self._alternatives = Alternatives(self._labeller, self._estimator, self.rig, self._estimate)
-        self._rivals = Rivals(self._labeller, self._estimator, self.rig, self._estimate)
+        labelled = (self._labeller, self._estimator, self.rig, self._estimate)
+        self._rivals = Rivals(*labelled)
+        self._alternatives = Alternatives(*labelled, self._rivals.may_be_exchanged)
         self._plausibility = Plausibility()
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
@@ -160,7 +161,7 @@ class Pipeline:
         estimate = self._estimate(frame, start)
         proposed = None
         if estimate is not None and start is None:
-            frame, estimate, proposed = self._alternatives.best(frame, estimate, self._rivals.may_be_exchanged)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate)
         if start is None and expected is not None:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:
