@@ -86,8 +86,9 @@ class Pipeline:
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
         shape = body_shape(self.subject, index.examples.pose)
         self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject), shape)
-        self._alternatives = Alternatives(self._labeller, self._estimator, self.rig, self._estimate)
-        self._rivals = Rivals(self._labeller, self._estimator, self.rig, self._estimate)
+        labelled = (self._labeller, self._estimator, self.rig, self._estimate)
+        self._rivals = Rivals(*labelled)
+        self._alternatives = Alternatives(*labelled, self._rivals.may_be_exchanged)
         self._plausibility = Plausibility()
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
@@ -163,7 +164,7 @@ class Pipeline:
         estimate = self._estimate(frame, start)
         proposed = None
         if estimate is not None and start is None:
-            frame, estimate, proposed = self._alternatives.best(frame, estimate, self._rivals.may_be_exchanged)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate)
         if start is None and expected is not None:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:

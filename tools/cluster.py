@@ -4,7 +4,6 @@ Nothing of Dask is imported before it is wanted. What travels is a function of t
 """
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -73,9 +72,21 @@ def has_dask() -> bool:
 
 
 def fitting_workers() -> int:
-    """Return how many workers this machine has cores and free memory for, at least one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, psutil.virtual_memory().available // NEED_BYTES))
+    """Return how many workers there are cores and free memory for, also in a container with less than its machine; at least one.
+
+    Raises ClusterError.
+    """
+    _check_dask()
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    return max(1, min(int(CPU_COUNT), min(psutil.virtual_memory().available, int(MEMORY_LIMIT)) // NEED_BYTES))
+
+
+def _check_dask() -> None:
+    """Raise ClusterError where the extra is not installed."""
+    if not has_dask():
+        raise ClusterError('shared work needs Dask: pip install "duocap[cluster]"')
 
 
 def own_versions() -> dict[str, str]:
@@ -156,8 +167,7 @@ class Workers:
 @contextmanager
 def open_workers(plan: WorkerPlan) -> Iterator[Workers]:
     """Have workers while the block runs. Raises ClusterError."""
-    if not has_dask():
-        raise ClusterError('shared work needs Dask: pip install "duocap[cluster]"')
+    _check_dask()
     import dask
     import distributed  # sets the levels of its logs
 

@@ -247,8 +247,13 @@ class _Viewer:
     def browse(self) -> None:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
-            with contextlib.suppress(webbrowser.Error):
-                webbrowser.open(self.url)
+            browse(self.url)
+
+
+def browse(url: str) -> None:
+    """Open a page in the system's browser."""
+    with contextlib.suppress(webbrowser.Error):
+        webbrowser.open(url)
 
 
 def _feed(plan: ViewPlan) -> "Feed":

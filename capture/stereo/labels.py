@@ -51,8 +51,8 @@ def labelled_points(points: Points, expected: ExpectedMarkers) -> NDArray[np.int
     if not len(points.point_m):
         return np.full(len(expected.point_m), -1, np.int64)
     distance2, log_volume = np.empty((2, len(expected.point_m), len(points.point_m)))
-    seen = (read_only(points.point_m), read_only(points.covariance_m2))
-    _mahalanobis(*seen, read_only(expected.point_m), read_only(expected.sigma_m), distance2, log_volume)
+    given = read_only(points.point_m), read_only(points.covariance_m2)
+    _mahalanobis(*given, read_only(expected.point_m), read_only(expected.sigma_m), distance2, log_volume)
     return _one_to_one(distance2, log_volume, GATE)
 
 

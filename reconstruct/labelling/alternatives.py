@@ -26,16 +26,16 @@ MayBeExchanged = Callable[[int, int, int], bool]
 class Alternatives:
     """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
 
-    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
+    def __init__(
+        self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating, may_be_exchanged: MayBeExchanged
+    ) -> None:
         self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+        self._may_be_exchanged = may_be_exchanged
 
-    def best(
-        self, frame: MarkerFrame, estimate: Estimate, may_be_exchanged: MayBeExchanged
-    ) -> tuple[MarkerFrame, Estimate, Solved | None]:
+    def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
         """Return the frame with the labels of least energy, its estimate, and others that the examples are nearer to, if any.
 
-        Those may be what the performer seldom does: the next frames have to agree. may_be_exchanged: whether they are asked at
-        all for two markers at a time [ns].
+        Those may be what the performer seldom does: the next frames have to agree.
         """
         rivals = self._labeller.rivals(frame)
         frame, estimate = relabel_by_energy(frame, estimate, rivals, self._estimate)
@@ -45,7 +45,7 @@ class Alternatives:
         other_frame = exchange_labels(frame, *pair)
         other = self._estimate(other_frame, None, estimate.near) if self._may_gain(estimate, pair) else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            asked = may_be_exchanged(frame.t_capture_ns, *pair)
+            asked = self._may_be_exchanged(frame.t_capture_ns, *pair)
             other = self._restarted(frame, other_frame, estimate, pair) if asked else None
             return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0

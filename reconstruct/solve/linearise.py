@@ -99,7 +99,7 @@ def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarker
 
 @kernel
 def _marker_jacobian(posed: PosedMarkers, m: int) -> int:
-    """Write marker m's derivative in the world by x to `by_x` (n, 3), its columns' numbers, rising, to `columns`; return n."""
+    """Write the derivative of marker m in the world by x to `by_x` (n, 3) and its rising columns to `columns`; return n."""
     span, parents, columns, full = posed.span, posed.parents, posed.columns, posed.by_x
     n, before, j = 0, -1, posed.joint[m]
     while j > 0:  # from the marker's joint to the root

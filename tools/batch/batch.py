@@ -16,6 +16,7 @@ from tools.batch.record import (
     alone,
     content_hash,
     digest,
+    hashes_of,
     input_files,
     is_done,
     read_record,
@@ -80,8 +81,8 @@ def run_batch(
             record = read_record(job.out / task.name)
             if record is not None and is_done(task, record, versions):
                 continue
-            mark = _mark(task, versions)
-            if not retry and mark is not None and before.get(task.name, {}).get("mark") == mark:
+            mark = before.get(task.name, {}).get("mark")
+            if not retry and mark is not None and is_done(task, mark, versions):
                 failed[task.name] = str(before[task.name]["message"])
                 tell(f"{task.name}: {failed[task.name]} (last time; --retry runs it again)")
             else:
@@ -106,13 +107,13 @@ def _failed_before(out: Path) -> dict[str, Any]:
         return {}
 
 
-def _mark(task: BatchTask, versions: dict[str, str]) -> str | None:
-    """Return what tells whether a task that failed is the same still: sizes and times of its inputs; None: one is missing."""
+def _mark(task: BatchTask, versions: dict[str, str]) -> dict[str, Any] | None:
+    """Return what tells whether a task that failed is the same still; None: an input is missing."""
     try:
-        hashes = {file.key: [0, 0, f"{file.n_bytes} {file.mtime_ns}"] for file in input_files(task)}
+        hashes = hashes_of(input_files(task), {})
     except OSError:
         return None
-    return digest(task, hashes, versions)
+    return {"inputs": hashes, "digest": digest(task, hashes, versions)}
 
 
 def _row(out: Path, task: BatchTask, failed: dict[str, str], versions: dict[str, str]) -> TaskRow:

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,6 +64,12 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+@lru_cache(maxsize=1000)
+def _hash(path: Path, n_bytes: int, mtime_ns: int) -> str:
+    """Return the hash of a file of that size and time, once in a process for those that many tasks read."""
+    return content_hash(path)
+
+
 def hashes_of(files: list[InputFile], known: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return [bytes, time of change, hash] of each file; a file of known size and time is not read again.
 
@@ -72,7 +79,7 @@ def hashes_of(files: list[InputFile], known: Mapping[str, Any]) -> dict[str, lis
     for file in files:
         mark = [file.n_bytes, file.mtime_ns]
         before = known.get(file.key, [])
-        result[file.key] = [*mark, before[2] if before[:2] == mark else content_hash(file.path)]
+        result[file.key] = [*mark, before[2] if before[:2] == mark else _hash(file.path, *mark)]
     return result
 
 

@@ -20,8 +20,8 @@ class TaskRow:
     """One task in the report.
 
     state: done, failed or not run; message: why not; figures: of a replay, by name; worst: its worst seconds; recording: what
-    `duocap view` shows, relative to the folder, empty for none; lines: what the command printed; mark: of what failed, by which
-    the next batch knows that it is the same still.
+    `duocap view` shows, relative to the folder, empty for none; lines: what the command printed; mark: inputs and digest
+    of what failed, by which the next batch knows that it is the same still.
     """
 
     task: str
@@ -35,7 +35,7 @@ class TaskRow:
     lines: Sequence[str] = ()
     warnings: Sequence[str] = ()
     wall_s: float | None = None
-    mark: str | None = None
+    mark: Mapping[str, Any] | None = None
 
     @classmethod
     def of_record(cls, task: BatchTask, record: Mapping[str, Any]) -> "TaskRow":
@@ -69,7 +69,7 @@ class TaskRow:
         )
 
     @classmethod
-    def of_failed(cls, task: BatchTask, message: str, mark: str | None) -> "TaskRow":
+    def of_failed(cls, task: BatchTask, message: str, mark: Mapping[str, Any] | None) -> "TaskRow":
         """Return the row of a task that failed."""
         return cls(task.name, task.kind, FAILED, message, mark=mark)
 

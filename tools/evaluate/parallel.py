@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tools.cluster import WorkerPlan, fitting_workers, open_workers
+from config.errors import DuocapError
+from tools.cluster import CrashedError, WorkerPlan, fitting_workers, open_workers, worker_address
 from tools.progress import progress_bar
 
 T = TypeVar("T")
+
+
+class WorkerTaskError(DuocapError):
+    """A measurement that failed on a worker of a cluster."""
 
 
 def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "clips") -> list[T]:
@@ -19,27 +24,36 @@ def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "
     results: dict[int, T] = {}
     with progress_bar(title) as progress:
         progress(0, len(tasks))
-        for index, result in _completed(tasks, plan):
+        for index, result in _completed(tasks, plan, title):
             results[index] = result
             progress(len(results), len(tasks))
     return [results[index] for index in range(len(tasks))]
 
 
-def _completed(tasks: Sequence[Callable[[], T]], plan: WorkerPlan) -> Iterator[tuple[int, T]]:
+def _completed(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str) -> Iterator[tuple[int, T]]:
     """Yield index and result of each task as it is completed."""
     if plan.is_serial or (len(tasks) < 2 and not plan.scheduler):
         yield from ((index, task()) for index, task in enumerate(tasks))
         return
-    with open_workers(replace(plan, count=min(plan.count or fitting_workers(), len(tasks)))) as workers:
+    if not plan.scheduler:
+        plan = replace(plan, count=min(plan.count or fitting_workers(), len(tasks)))
+    with open_workers(plan) as workers:
         for index, task in enumerate(tasks):
-            workers.submit(index, _called, task)
+            workers.submit(index, _called, task, bool(plan.scheduler))
         for key, result in workers.results():
+            assert isinstance(key, int)
+            if isinstance(result, CrashedError):
+                raise CrashedError(f"{title}: number {key + 1} of {len(tasks)} {result}")
             if isinstance(result, Exception):
                 raise result
-            assert isinstance(key, int)
             yield key, result
 
 
-def _called(task: Callable[[], T]) -> T:
-    """Return what a task returns; runs in a worker."""
-    return task()
+def _called(task: Callable[[], T], remote: bool) -> T:
+    """Return what a task returns; runs in a worker. remote: errors say of which, as its files may be others."""
+    try:
+        return task()
+    except DuocapError as error:
+        if not remote:
+            raise
+        raise WorkerTaskError(f"worker {worker_address()}: {error}") from error

@@ -205,6 +205,8 @@ def filtering(
             show_default=False,
         ),
     ] = None,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Jitter against delay of the output filter, error of predictions, gain of the smoother."""
@@ -212,8 +214,8 @@ def filtering(
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path = protocol_database(motion, database)
-    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
+    path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
+    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed, plan)
     result = measure_filtering(options, settings)
     _print(report(result))
     with written_together():
