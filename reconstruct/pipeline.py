@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays
 from reconstruct.pose import Pose, TrackingState, pose_packet
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.tracking import Phase, Tracker
@@ -83,7 +84,7 @@ class Pipeline:
         for estimator in self._estimators:
             estimator.level = bool(self.up[1] > LEVEL_COSINE)
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
-        upright = self.database.rotvec[:, 0]
+        upright = root_rotvec(self.database)
         self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, middle_m, self.up)
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
         shape = body_shape(self.subject, index.examples.pose)
@@ -167,7 +168,7 @@ class Pipeline:
         estimate = self._estimate(frame, start)
         proposed, switches = None, self._rivals.switches
         if estimate is not None and start is None:
-            frame, estimate, proposed = self._alternatives.best(frame, estimate)
+            frame, estimate, proposed = self._alternatives.best(frame, estimate, self._rivals.may_be_exchanged)
         if start is None and expected is not None:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:
@@ -274,7 +275,7 @@ class Pipeline:
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         residual = residuals_m(frame, estimate.marker_m, self.rig)
-        if len(residual) and float(np.median(residual)) > s.max_residual_m:
+        if len(residual) and median(residual.tolist()) > s.max_residual_m:
             return None
         return estimate
 

@@ -15,7 +15,7 @@ from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.labelling.alternatives import Solved
+from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
 from reconstruct.labelling.doubt import Doubt
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
@@ -134,7 +134,7 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
+        if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
         for other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
@@ -152,30 +152,34 @@ class Rivals:
                 known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
-    def _may_be_exchanged(self, frame: MarkerFrame, other: MarkerFrame) -> bool:
-        """Return whether the markers that two frames label otherwise were near each other, or hidden together, not long ago."""
-        differ = np.flatnonzero((frame.image_px != other.image_px).any(axis=(0, 2)))
-        met_ns = self._met_ns[np.ix_(differ, differ)]
-        return bool((frame.t_capture_ns - met_ns < MET_S * 1e9).all()) and len(differ) > 1
+    def may_be_exchanged(self, t_ns: int, a: int, b: int) -> bool:
+        """Return whether two markers were near each other, or hidden together, not long before a time."""
+        met_ns = self._met_ns
+        return not self._began or t_ns - min(met_ns[a, b], met_ns[a, a], met_ns[b, b]) < MET_S * 1e9
 
     def _meet(self, frame: MarkerFrame) -> None:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
-        hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
-        self._met_ns[self._near(frame, MET_M) | (hidden[:, None] & hidden[None])] = t_ns
+        near, t_ns = self._near(frame, MET_M), frame.t_capture_ns
+        if not frame.valid.all():
+            hidden = np.asarray(~frame.seen.any(axis=0))
+            near |= hidden[:, None] & hidden
+        self._met_ns[near] = t_ns
 
     @staticmethod
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
         """Return which markers with points are near each other, (M, M)."""
-        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
-        return np.asarray((apart_m < limit_m) & frame.valid[:, None] & frame.valid[None])
+        apart = frame.point_m[:, None] - frame.point_m
+        near = np.einsum("abi,abi->ab", apart, apart) < limit_m**2
+        return near if frame.valid.all() else np.asarray(near & frame.valid[:, None] & frame.valid)
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
         if contender.estimate is None:
             return contender
         root = (contender.estimate.state.rotation, contender.estimate.state.position_m)
-        squared, _ = self._estimator.likeness.nearest(self._estimator.query(contender.frame, root, None))
-        return replace(contender, energy=contender.energy + LIKENESS * min(squared, MOST_SQUARED))
+        query, rows = self._estimator.query(contender.frame, root, None), contender.estimate.near.rows[:NEAREST_ROWS]
+        squared = self._estimator.likeness.least(query, rows, MOST_SQUARED)
+        return replace(contender, energy=contender.energy + LIKENESS * squared)
 
     def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""
@@ -275,10 +279,12 @@ class Rivals:
         t_ns, found = frame.t_capture_ns, []
         for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
             pair = int(a), int(b)
-            more, other = _exchanged(choice, cost, *pair)
             tried_ns, rest_s = self._tried.get(pair, (-(10**12), REST_S))
             since_s = (t_ns - tried_ns) * 1e-9
-            if since_s > rest_s and more < NEAR_LIKELY:
+            if since_s <= rest_s:
+                continue
+            more, other = _exchanged(choice, cost, *pair)
+            if more < NEAR_LIKELY:
                 # Some are always near each other, as ankle and toe: soon they are tried seldom.
                 self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if since_s < 2.0 * rest_s else REST_S
                 found.append((more, other))

@@ -1,9 +1,9 @@
 """Labels over long steps: where prediction alone does not tell, the shape of the body does.
 
 Between pictures a fifth of a second apart a limb goes farther than its markers are from each other. But a standing foot has
-not moved at all, and two markers of one bone keep their distance. So a marker may be where the pose before leads or where it was
-last, and the labels of a frame are those of least cost: -2 ln of both densities, and squared differences of distances from the
-usual.
+not moved at all, and two markers of one bone keep their distance. So a marker may be where the pose before leads or where it
+was last, and the labels of a frame are those of least cost: -2 ln of both densities, and squared differences of distances from
+the usual.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,9 +14,10 @@ from scipy.optimize import linear_sum_assignment
 from calibration.subject.subject import Subject
 from capture.packets import Points
 from capture.stereo.labels import ExpectedMarkers
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Floats, Ints, Singles
 from config.joints import JOINT_INDEX, JOINTS, PARENTS, mirrored
 from database.geometry.kinematics import local_markers
+from reconstruct.search.examples import PosesInPlace
 
 STILL, STILL_SIGMA_M = 0.3, 0.02  # share of the markers that have not moved, and how far those have
 MOVED_SIGMA_M, MOVED_M_S = 0.03, 1.0  # how far a marker is from its prediction, and how much more for every second
@@ -111,7 +112,7 @@ class LabelCost:
         return [(float(more[k]), candidates[k]) for k in np.argsort(more, kind="stable") if differ[k] and more[k] < limit]
 
 
-def body_shape(subject: Subject, pose: Floats) -> BodyShape:
+def body_shape(subject: Subject, pose: Singles | PosesInPlace) -> BodyShape:
     """Return the shape of a subject as examples show it; pose: their joints, (N, 3 (J - 1)) [rad]."""
     some = np.asarray(pose[:: max(1, len(pose) // N_SAMPLED)], float)
     joints = np.concatenate([np.zeros((len(some), 1, 3)), some.reshape(len(some), -1, 3)], axis=1)

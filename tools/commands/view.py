@@ -22,6 +22,10 @@ Host = Annotated[
 ]
 Theme = Annotated[Literal["dark", "light", "auto"] | None, typer.Option(help="Colours of the page.", show_default="auto")]
 
+At = Annotated[
+    float | None, typer.Option("--at", min=0.0, metavar="SECONDS", help="Stop a recording at this time.", show_default=False)
+]
+
 
 @with_settings
 def view(
@@ -31,6 +35,7 @@ def view(
     host: Host = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the system's browser.")] = True,
     theme: Theme = None,
+    at_s: At = None,
 ) -> None:
     """Show the running stream in the browser, or play one recording or two side by side."""
     from dataclasses import replace
@@ -42,6 +47,8 @@ def view(
     files = tuple(take_of(recording) for recording in recordings or ())
     if len(files) > MAX_TAKES:
         raise typer.BadParameter(f"{len(files)} recordings were given; at most {MAX_TAKES} stand side by side")
+    if at_s is not None and not files:
+        raise typer.BadParameter("is a time of a recording; name one", param_hint="--at")
     asked = {"port": port, "host": host, "theme": theme}
     viewer = replace(settings.viewer, **{key: value for key, value in asked.items() if value is not None})  # type: ignore[arg-type]
-    show_viewer(ViewPlan(replace(settings, viewer=viewer), files, browser and can_browse()), typer.echo)
+    show_viewer(ViewPlan(replace(settings, viewer=viewer), files, browser and can_browse(), at_s), typer.echo)

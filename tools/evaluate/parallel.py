@@ -1,41 +1,45 @@
 """Run independent measurements, several at once."""
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import TypeVar
 
+from tools.cluster import WorkerPlan, fitting_workers, open_workers
 from tools.progress import progress_bar
 
 T = TypeVar("T")
 
 
-def run_tasks(tasks: Sequence[Callable[[], T]], processes: int, title: str = "clips") -> list[T]:
+def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "clips") -> list[T]:
     """Run tasks and return their results in the order of the tasks.
 
-    tasks: must pickle; with one process or one task they run in this process; title: of the progress bar.
-    Raises whatever a task raises; tasks that have not begun are then cancelled.
+    tasks: functions of this program with arguments that travel; with one worker or one task they run in this process; title: of
+    the progress bar. Raises whatever a task raises; tasks that have not begun are then cancelled.
     """
     results: dict[int, T] = {}
     with progress_bar(title) as progress:
         progress(0, len(tasks))
-        for index, result in _completed(tasks, processes):
+        for index, result in _completed(tasks, plan):
             results[index] = result
             progress(len(results), len(tasks))
     return [results[index] for index in range(len(tasks))]
 
 
-def _completed(tasks: Sequence[Callable[[], T]], processes: int) -> Iterator[tuple[int, T]]:
+def _completed(tasks: Sequence[Callable[[], T]], plan: WorkerPlan) -> Iterator[tuple[int, T]]:
     """Yield index and result of each task as it is completed."""
-    if processes < 2 or len(tasks) == 1:
+    if plan.is_serial or (len(tasks) < 2 and not plan.scheduler):
         yield from ((index, task()) for index, task in enumerate(tasks))
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, max(len(tasks), 1)), mp_context=context) as pool:
-        jobs = {pool.submit(task): index for index, task in enumerate(tasks)}
-        try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
-        finally:
-            for job in jobs:
-                job.cancel()
+    with open_workers(replace(plan, count=min(plan.count or fitting_workers(), len(tasks)))) as workers:
+        for index, task in enumerate(tasks):
+            workers.submit(index, _called, task)
+        for key, result in workers.results():
+            if isinstance(result, Exception):
+                raise result
+            assert isinstance(key, int)
+            yield key, result
+
+
+def _called(task: Callable[[], T]) -> T:
+    """Return what a task returns; runs in a worker."""
+    return task()
