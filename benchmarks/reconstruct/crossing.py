@@ -1,11 +1,10 @@
-"""Labels and honesty at low rates: feet that cross, walks, turns, runs and dances of eleven markers, at 5 to 30 Hz.
+"""Labels and honesty at low rates: crossing feet, walks, turns, runs and dances of eleven markers, at 5 to 30 pictures a second.
 
-    python -m benchmarks.reconstruct.crossing --motion DIR [--set tuning|test] [--fps 5 15] [--markers legs body]
-        [--clip 05_18] [--json F]
+    python -m benchmarks.reconstruct.crossing --motion DIR [--set tuning|test] [--fps 5 15] [--markers legs] [--clip 05_18]
 
-Every clip, and a walk with crossing feet made here, follows a T-pose from which the subject is calibrated. Markers are
-blobs of two cameras with noise; of two that are nearer than a blob's size in an image only the front one is seen. Blobs go
-through the pipeline of live capture: matching, labels, poses. An episode is a run of pictures with a wrong label.
+Every clip, and a walk with crossing feet made here, follows a T-pose from which the subject is calibrated. Markers are blobs of
+two cameras with noise; of two that are nearer than a blob's size in an image only the front one is seen. Blobs go through the
+pipeline of live capture: matching, labels, poses. An episode is a run of pictures with a wrong label.
 """
 
 from collections.abc import Sequence
@@ -48,29 +47,13 @@ CLIPS = {
         *("HDM_bk_jogLeftCircle4StepsRstart_003_120", "HDM_bk_kickLFront1Reps_007_120"),
     ),
     "test": (
-        *(
-            "49_09",
-            "49_22",
-            "55_02",
-            "55_04",
-            "02_01",
-            "03_01",
-            "10_04",
-            "32_01",
-            "127_03",
-            "127_09",
-            "127_14",
-            "127_17",
-            "127_21",
-        ),
+        *("49_09", "49_22", "55_02", "55_04", "02_01", "03_01", "10_04", "32_01"),
+        *("127_03", "127_09", "127_14", "127_17", "127_21"),
         *("HDM_dg_jogLeftCircle4StepsRstart_008_120", "HDM_dg_kickLFront1Reps_013_120", "HDM_dg_sneak2StepsLStart_007_120"),
     ),
 }
-CROSSING = {
-    "tuning": {
-        "crossing": (1.78, -1.0, 0.9, 3),
-        "crossing slow": (1.64, -1.4, 0.65, 5),
-    },  # height, width of the steps, speed, seed
+CROSSING = {  # height, width of the steps, speed, seed
+    "tuning": {"crossing": (1.78, -1.0, 0.9, 3), "crossing slow": (1.64, -1.4, 0.65, 5)},
     "test": {"crossing": (1.71, -1.1, 0.85, 11), "crossing fast": (1.84, -0.9, 1.15, 12)},
 }
 WORN = {  # of a preset, without some
@@ -85,8 +68,8 @@ class CrossingRun:
 
     wrong: pictures with a wrong label; episodes: how long each run of them lasted [s]; tracking: pictures in this state; far: of
     those, with a joint that markers measure more than FAR_MM off; far_mean: with a mean of all joints above it; refused:
-    pictures not in the state tracking whose pose is nowhere so far off; swaps: labels that were exchanged by rivals; mean_mm: of
-    all joints.
+    pictures not in the state tracking whose pose is nowhere so far off; switches: labels that were exchanged by rivals; mean_mm:
+    of all joints.
     """
 
     clip: str
@@ -124,7 +107,7 @@ def performed(name: str, which: str, worn: str, motion: Path, seconds: float) ->
 
 
 def images(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats, Bools]:
-    """Return noisy images of the markers that are kept, (2, N, M, 2) [px], and which are blobs of their own, (2, N, M)."""
+    """Return noisy images of the markers that are kept, (2, N, M, 2) [px], and which of them are blobs, (2, N, M)."""
     rng = np.random.default_rng(7)
     marker_m = performer.markers_of(*performer.joints_at(at_s))[:, kept]
     image = np.array([[camera.project(points) for points in marker_m] for camera in performer.rig.cameras])
@@ -288,9 +271,7 @@ def main() -> None:
     tasks = [partial(runs_of_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
     runs = [run for found in run_tasks(tasks, given.processes) for run in found]
     print("\n".join(report(runs, given.by_clip)))
-    print(
-        "far: share of the pictures in state tracking with a joint that markers measure over 100 mm off; far, mean: of all joints"
-    )
+    print("far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; mean: of all joints")
     write_json(given.json, [asdict(run) for run in runs])
 
 

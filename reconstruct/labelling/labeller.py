@@ -25,7 +25,7 @@ MISFIT_M, MISFIT_SIGMAS, MISFIT_FRAMES = 0.10, 5.0, 6  # a residual this large f
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: labels may be wrong
 FORGET = 0.9  # share of a marker's residual that is left after a frame without it
 FRAME_S, MAX_SLOWER = 1.0 / 60.0, 3.0
-LONG_STEP_S = 0.025  # after a longer step labels are those that fit the shape of the body as well
+LONG_STEP_S = 0.04  # after a longer step labels are those that fit the shape of the body as well
 SURE_SIGMAS = 1.5  # of the standard deviation of a filled-in marker: its Gaussian is an approximation
 ROOT_MARKERS = 2  # of the torso, seen, that almost fix the root
 BACK = 3  # a marker that is seen again is as uncertain as one hidden for this part of the time: the limb has jumped to it
@@ -116,9 +116,14 @@ class Labeller:
         cost = self.label_cost(points, expected)
         return label(pair, points, rig, expected) if cost is None else marker_frame(pair, points, rig, cost.least()[1], expected)
 
+    @property
+    def after_long_step(self) -> bool:
+        """Whether the last expectation was for a step at which prediction alone does not tell."""
+        return self.step_s >= LONG_STEP_S
+
     def label_cost(self, points: Points, expected: ExpectedMarkers) -> LabelCost | None:
         """Return the cost of labels by the shape of the body; None after a short step."""
-        if self.shape is None or self.step_s < LONG_STEP_S or not len(points.point_m):
+        if self.shape is None or not self.after_long_step or not len(points.point_m):
             return None
         return self.shape.cost(points, expected, self.last_m, self.unseen == 0, self.step_s)
 

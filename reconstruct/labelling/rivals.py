@@ -16,6 +16,7 @@ from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
+from reconstruct.labelling.doubt import Doubt
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
 MAX_RIVALS = 3  # followed beside the labels that are published
@@ -36,7 +37,12 @@ MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
 REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
 POINT_SIGMA_M = 0.02
-TEST_S, MAX_TESTED, ALLOWED, ANEW = 0.12, 2, 6.0, 0.0
+SLOW_TEST_S, TEST_S = 0.12, 0.5  # how often limbs are tried exchanged, after long steps and after short ones
+MAX_TESTED = 2  # and how many at a time
+ALLOWED = 6.0  # by how much their distances may cost more
+SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
+USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
+OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
 NEAR_COST = 12.0  # by how much labels may cost more by the shape of the body, after a long step
 
 Labelled = tuple[MarkerFrame, Estimate | None]
@@ -88,6 +94,13 @@ class Rivals:
         self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
         self._began = False
         self._tested_ns, self._next_test = -(10**18), 0
+        self._usual = USUAL_ENERGY
+        self._open = self._sides = False
+
+    @property
+    def doubts(self) -> dict[Doubt, bool]:
+        """What the hypotheses, and both sides of the body, show of the last frame."""
+        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides}
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -106,6 +119,7 @@ class Rivals:
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
+        self._open = any(_differ(first, other) for other in self._rivals)
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
@@ -129,12 +143,12 @@ class Rivals:
             energy = FADING * self._energy + _counted(other, solved)
             known.append(Contender(memory, other, solved, energy, t_ns))
         if estimate is not None:
-            for other in self._tested(pair, points, frame):
+            for other in self._tested(pair, points, frame, estimate.local_energy):
                 if any(_same_labels(other, each.frame) for each in known):
                     continue
                 self.solved += 1
                 solved = self._estimate(other, estimate.state, None)
-                energy = FADING * self._energy + _counted(other, solved) + ANEW
+                energy = FADING * self._energy + _counted(other, solved)
                 known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
@@ -237,23 +251,26 @@ class Rivals:
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
-    def _tested(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+    def _tested(self, pair: PairedBlobs, points: Points, frame: MarkerFrame, energy: float) -> list[MarkerFrame]:
         """Return labels of a frame with limbs exchanged that the shape of the body allows, a few at a time, each now and then.
 
-        What is followed may have been wrong for long; then prediction excludes what is right.
+        What is followed may have been wrong for long; then prediction excludes what is right. energy: of the labels followed; at
+        high rates, where labels are seldom lost, nothing is tried while it is as usual.
         """
-        shape, expected = self._labeller.shape, self._labeller.predicted
-        if shape is None or expected is None or not len(points.point_m):
-            return []
-        since_s = (frame.t_capture_ns - self._tested_ns) * 1e-9
-        if since_s < TEST_S:
+        shape, expected, slow = self._labeller.shape, self._labeller.predicted, self._labeller.after_long_step
+        passed_s = (frame.t_capture_ns - self._tested_ns) * 1e-9
+        if shape is None or expected is None or not len(points.point_m) or passed_s < (SLOW_TEST_S if slow else TEST_S):
             return []
         self._tested_ns = frame.t_capture_ns
+        unusual = energy > UNUSUAL * self._usual
+        self._usual += USUAL_SHARE * (min(energy, MOST_ENERGY) - self._usual)
         choice = _choice(frame, points)
-        cost = shape.cost(points, expected, self._labeller.last_m, self._labeller.unseen == 0, self._labeller.step_s)
-        likely = cost.allowed(choice, ALLOWED)
+        likely = shape.distances(points).allowed(choice, ALLOWED)
+        self._sides = any(more < -SIDES_COST for more, _ in likely)
+        if not (slow or unusual):
+            return []
         n = min(MAX_TESTED, len(likely))
-        chosen = [likely[(self._next_test + k) % len(likely)] for k in range(n)]
+        chosen = [likely[(self._next_test + k) % len(likely)][1] for k in range(n)]
         self._next_test += n
         return [marker_frame(pair, points, self._rig, other, expected) for other in chosen]
 
@@ -272,6 +289,13 @@ class Rivals:
                 self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if since_s < 2.0 * rest_s else REST_S
                 found.append((more, other))
         return found
+
+
+def _differ(first: Contender, other: Contender) -> bool:
+    """Return whether a rival is nearly as likely as the labels that are followed, and another pose."""
+    if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
+        return False
+    return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > APART_M).any())
 
 
 def _choice(frame: MarkerFrame, points: Points) -> Ints:

@@ -6,7 +6,7 @@ was last, and the labels of a frame are those of least cost: -2 ln of both densi
 the usual.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -52,9 +52,13 @@ class BodyShape:
         moved = _squared(points, expected.point_m, sigma_m)
         still = _squared(points, last_m, np.full(len(last_m), STILL_SIGMA_M))
         mixed = -2.0 * np.logaddexp(np.log(1.0 - STILL) - 0.5 * moved, np.log(STILL) - 0.5 * still)
+        return replace(self.distances(points), single=np.where(fresh[:, None], mixed, moved))
+
+    def distances(self, points: Points) -> "LabelCost":
+        """Return the cost of labels by the distances alone."""
         apart_m = np.linalg.norm(points.point_m[:, None] - points.point_m[None], axis=2)
         variance = np.trace(points.covariance_m2, axis1=1, axis2=2) / 3.0
-        return LabelCost(self, np.where(fresh[:, None], mixed, moved), apart_m, variance)
+        return LabelCost(self, np.zeros((len(self.distance_m), len(apart_m))), apart_m, variance)
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,11 @@ class LabelCost:
         squared = np.where(known[:, rows] & known[:, columns], np.minimum(off_m**2 / spread, MOST_SQUARED), 0.0)
         return np.asarray(single[np.arange(len(single)), choices % (n + 1)].sum(axis=1) + squared.sum(axis=1))
 
-    def allowed(self, choice: Ints, limit: float) -> list[Ints]:
-        """Return labels with limbs exchanged of which the distances cost more by less than a limit, whatever was expected."""
+    def allowed(self, choice: Ints, limit: float) -> list[Labels]:
+        """Return labels with limbs exchanged that cost more by less than a limit: by how much."""
         candidates = choice[self.shape.limbs]
-        only = LabelCost(self.shape, np.zeros_like(self.single), self.apart_m, self.variance_m2)
-        more = only.of(candidates) - float(only.of(choice[None])[0])
-        return [candidates[k] for k in np.flatnonzero((candidates != choice).any(axis=1) & (more < limit))]
+        more = self.of(candidates) - float(self.of(choice[None])[0])
+        return [(float(more[k]), candidates[k]) for k in np.flatnonzero((candidates != choice).any(axis=1) & (more < limit))]
 
     def least(self) -> Labels:
         """Return the labels of least cost that exchanges lead to, from the likeliest of every marker by itself."""
