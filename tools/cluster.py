@@ -41,6 +41,10 @@ class ClusterError(DuocapError):
     """There is nobody to work: no Dask, no scheduler, no worker, or ones of another version."""
 
 
+class LostError(ClusterError):
+    """The scheduler has gone while there was work."""
+
+
 class CrashedError(DuocapError):
     """A call ended the process it ran in."""
 
@@ -121,7 +125,7 @@ class Workers:
         """Return key and result, or exception, of each call as it ends, until none is left; more may be submitted meanwhile.
 
         On a cluster a call may be blamed for its neighbour's crash; so who is blamed is tried once more when nothing else runs.
-        Raises ClusterError: the scheduler has gone.
+        Raises LostError.
         """
         suspects: list[tuple[object, Callable[..., Any], tuple[Any, ...]]] = []
         alone = False
@@ -148,11 +152,15 @@ class Workers:
         except KilledWorker:
             return CrashedError("ended the process it ran in, on every try: a crash, or out of memory")
         except CancelledError as error:
-            raise ClusterError(
-                f"{self._plan.scheduler or 'the workers'}: the connection is lost; start again, the rest follows"
-            ) from error
-        except Exception as error:  # noqa: BLE001 - whatever a call raises is its result
+            raise self._lost() from error
+        except Exception as error:
+            if isinstance(error, OSError) and future.status != "error":  # the result could not be fetched
+                raise self._lost() from error
             return error
+
+    def _lost(self) -> LostError:
+        """Return what to raise when the scheduler has gone."""
+        return LostError(f"{self._plan.scheduler or 'the workers'}: the connection is lost; start again, the rest follows")
 
     def tell(self, address: str, call: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function on one worker at once, beside what it runs."""

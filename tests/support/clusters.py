@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -19,19 +20,19 @@ READY_S = 30.0
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own. kept: ends them."""
+    """A scheduler and workers, each a process of its own. kept: ends them; scheduler: its process."""
 
-    def __init__(self, kept: Kept, start: str = "") -> None:
-        """start: Python that the scheduler runs before anything else."""
-        self._kept, self._start = kept, start
-        self.address = f"tcp://127.0.0.1:{free_port()}"
-        self._run("scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2], start=start)
+    def __init__(self, kept: Kept, start: str = "", keys: Sequence[str] = ()) -> None:
+        """start: Python that the scheduler runs before anything else; keys: Dask's options of TLS."""
+        self._kept, self._keys = kept, keys
+        self.address = f"{'tls' if keys else 'tcp'}://127.0.0.1:{free_port()}"
+        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2], start=start)
 
     def _run(self, what: str, *words: str, start: str = "", **env: str) -> "subprocess.Popen[bytes]":
         """Start one of Dask's programs."""
         path = os.pathsep.join(part for part in (os.environ.get("PYTHONPATH", ""), str(ROOT)) if part)
         code = f"import sys; {start or 'pass'}; from distributed.cli.dask_{what} import main; sys.argv[0] = {what!r}; main()"
-        command = [sys.executable, "-c", code, *words, "--no-dashboard"]
+        command = [sys.executable, "-c", code, *words, *self._keys, "--no-dashboard"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path, **env}, **quiet)  # type: ignore[call-overload]
         self._kept.callback(kill, process)

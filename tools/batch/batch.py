@@ -26,7 +26,7 @@ from tools.batch.record import (
 from tools.batch.report import FAILED, SUMMARY, TaskRow, write_reports
 from tools.batch.send import Sent, send_contents
 from tools.batch.task import FIRST, BatchTask
-from tools.cluster import WorkerPlan, Workers, open_workers, own_versions
+from tools.cluster import LostError, WorkerPlan, Workers, open_workers, own_versions
 
 MAX_TRIES: Final = 20  # of a task on workers that do not see its files, or are still to be sent them
 Tell = Callable[[str], None]
@@ -53,15 +53,15 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What came of a batch: a row for each task, and how many were run now."""
+    """What came of a batch: a row for each task, and how many were to be run now; lost: why it ended early, if it did."""
 
     rows: list[TaskRow]
     n_run: int
+    lost: str = ""
 
-    @property
-    def n_failed(self) -> int:
-        """How many tasks failed."""
-        return sum(row.state == FAILED for row in self.rows)
+    def count(self, state: str) -> int:
+        """Return how many tasks are done, failed or not run."""
+        return sum(row.state == state for row in self.rows)
 
 
 def run_batch(
@@ -87,15 +87,18 @@ def run_batch(
                 tell(f"{task.name}: {failed[task.name]} (last time; --retry runs it again)")
             else:
                 todo.append(task)
+        lost = ""
         try:
             if todo:
                 _run_all(job, todo, plan, versions, failed, tell, progress, send)
+        except LostError as error:
+            lost = str(error)
         finally:
             for task in todo:
                 sweep(job.out, task)
             rows = [_row(job.out, task, failed, versions) for task in job.tasks]
             write_reports(job.out, rows)
-    return BatchResult(rows, len(todo))
+    return BatchResult(rows, len(todo), lost)
 
 
 def _failed_before(out: Path) -> dict[str, Any]:

@@ -13,24 +13,11 @@ from typing import Any, Final
 from capture.recording.session import is_session
 from config.errors import DuocapError, reason
 from config.loading import load_settings
-from tools.batch.task import OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
+from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
 from tools.export import FORMATS
 
 TOP: Final = ("out", "set", "config", *OPTIONS)
 RIG, SUBJECT, STAMPS, SESSION_FILE = "rig.toml", "subject.toml", "timestamps.csv", "session.toml"
-TABLES: Final = (
-    "synthesis",
-    "search",
-    "dimensionality",
-    "end-to-end",
-    "filtering",
-    "feet",
-    "acquisition",
-    "posing",
-    "missing",
-    "labels",
-)
-SHARED: Final = ("synthesis", "end-to-end", "feet", "acquisition", "posing", "missing", "labels")  # by clips; here one task
 OWN_KEYS: Final = {
     "replay": ("takes", "left", "right", "out", "name"),
     "export": ("takes", "out", "name"),
@@ -338,12 +325,13 @@ def _cleans(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[Batc
 def _evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
     """Return an evaluation. Raises JobError: no such table."""
     table = str(entry.get("table", ""))
-    if table not in TABLES:
-        raise JobError(f"{where}: table must be one of {', '.join(TABLES)}, got {table!r}")
+    if table not in EVALUATE:
+        raise JobError(f"{where}: table must be one of {', '.join(EVALUATE)}, got {table!r}")
+    _check_keys(entry, (*OWN_KEYS["evaluate"], *COMMON, *EVALUATE[table]), f"{where} ({table})")
     words = _Words(["evaluate", table], [])
     _options(words, entry, "evaluate", folder, where)
-    words.words += ["--workers", "1"] * (table in SHARED)
-    words.words += ["--json", f"{OUT}/figures.json"]
+    words.words += ["--workers", "1"] * (table not in ALONE)
+    words.words += ["--out" if table == "poses" else "--json", f"{OUT}/figures.json"]
     yield words.task(str(entry.get("name", table)), "evaluate")
 
 

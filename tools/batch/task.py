@@ -89,27 +89,25 @@ CLEAN: Final = {
     "subject": Value.FILE,
     "contacts": Value.FILE,
 }
-EVALUATE: Final = {
-    "motion": Value.FILE,
-    "database": Value.FILE,
-    "skeleton": Value.FILE,
-    "c3d": Value.FILE,
-    "seconds": Value.ONE,
-    "seed": Value.ONE,
-    "trials": Value.ONE,
-    "poses": Value.ONE,
-    "markers": Value.MANY,
-    "clip": Value.MANY,
-    "clips": Value.MANY,
-    "variant": Value.MANY,
-    "method": Value.MANY,
-    "case": Value.MANY,
-    "occlude": Value.MANY,
-    "cameras": Value.ONE,
-    "quick": Value.FLAG,
-    "exact": Value.FLAG,
-    "true_subject": Value.FLAG,
+PROTOCOL: Final = {"motion": Value.FILE, "database": Value.FILE, "clip": Value.MANY}
+ANYBODY: Final = PROTOCOL | {"clips": Value.MANY, "skeleton": Value.FILE, "seed": Value.ONE}
+CASES: Final = ANYBODY | {"markers": Value.MANY, "case": Value.MANY, "seconds": Value.ONE}
+ONE_SET: Final = {"markers": Value.ONE, "seconds": Value.ONE}
+EVALUATE: Final = {  # by the name of the table
+    "synthesis": ANYBODY | ONE_SET | {"variant": Value.MANY, "method": Value.MANY, "c3d": Value.FILE},
+    "search": PROTOCOL | {"sizes": Value.FLAG},
+    "dimensionality": PROTOCOL | {"quick": Value.FLAG},
+    "end-to-end": ANYBODY | ONE_SET | {"cameras": Value.ONE, "occlude": Value.MANY, "true_subject": Value.FLAG},
+    "filtering": PROTOCOL | ONE_SET | {"recording": Value.FILE, "seed": Value.ONE},
+    "feet": ANYBODY | ONE_SET,
+    "acquisition": ANYBODY | {"markers": Value.MANY, "trials": Value.ONE, "quick": Value.FLAG},
+    "posing": {"motion": Value.FILE, "behaviour": Value.MANY, "poses": Value.ONE},
+    "poses": {"motion": Value.FILE} | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), Value.ONE),
+    "missing": CASES | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG},
+    "labels": CASES,
+    "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
+ALONE: Final = ("search", "dimensionality", "forces")  # tables that one process measures
 DATABASE: Final = {"fps": Value.ONE, "leave_out": Value.MANY, "skip_bad": Value.FLAG, "no_graph": Value.FLAG}
 OPTIONS: Final = {
     kind: COMMON | own
@@ -117,7 +115,7 @@ OPTIONS: Final = {
         "replay": REPLAY,
         "export": EXPORT,
         "clean": CLEAN,
-        "evaluate": EVALUATE,
+        "evaluate": {key: value for table in EVALUATE.values() for key, value in table.items()},
         "database": DATABASE,
     }.items()
 }

@@ -42,7 +42,7 @@ def batch(
     from config.logs import LogSettings, start_logs
     from tools.batch.batch import run_batch
     from tools.batch.job import job_of
-    from tools.batch.report import PAGE
+    from tools.batch.report import DONE, FAILED, PAGE, UNDONE
     from tools.cluster import WorkerPlan
     from tools.interrupt import interruptible
     from tools.progress import progress_bar
@@ -52,8 +52,10 @@ def batch(
     plan = WorkerPlan(workers, scheduler, tls_ca, tls_cert, tls_key)
     with interruptible(), progress_bar("batch") as progress:
         result = run_batch(job, plan, partial(typer.echo, err=True), progress, retry=retry, send=send)
-    n_done = len(result.rows) - result.n_failed
-    typer.echo(f"{n_done} done, {result.n_run} of all run now, {result.n_failed} failed: {job.out / PAGE}")
-    if result.n_failed:
+    n_failed, n_undone = result.count(FAILED), result.count(UNDONE)
+    typer.echo(f"{result.count(DONE)} done, {result.n_run} of all run now, {n_failed} failed: {job.out / PAGE}")
+    if result.lost:
+        raise DuocapError(f"{n_undone} of {len(result.rows)} tasks not run: {result.lost}")
+    if n_failed:
         again = "" if retry else "; --retry runs them again"
-        raise DuocapError(f"{result.n_failed} of {len(result.rows)} tasks failed{again}")
+        raise DuocapError(f"{n_failed} of {len(result.rows)} tasks failed{again}")

@@ -16,7 +16,7 @@ from tools.batch.record import DONE
 from tools.cluster import ClusterError, WorkerPlan, open_workers
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("distributed", reason="needs duocap[cluster]")
+Security = pytest.importorskip("distributed.security", reason="needs duocap[cluster]").Security
 HOOK = """
 import os, sys
 crash, blind, full = (os.environ.get("TEST_" + name, "") for name in ("CRASH", "BLIND", "FULL"))
@@ -157,6 +157,34 @@ def test_a_worker_without_the_data_is_told_and_the_others_do_it(
     result = run(capsys, studio, "--scheduler", cluster.address, "--retry")
     assert "2 done, 3 of all run now, 1 failed" in result.out and "takes/broken:" in result.err
     assert same(studio, alone, "a", "b") and clean(studio)
+
+
+def test_a_scheduler_that_dies_is_told_with_what_is_left(
+    studio: Path, alone: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.worker()
+    cluster.wait(1)
+    killer = kill_after(studio / "done", DONE, cluster.scheduler)
+    result = run(capsys, studio, "--scheduler", cluster.address)
+    killer.join()
+    n_left = 3 - sum(row["state"] == "done" for row in rows(studio).values())
+    assert result.status == 1 and n_left > 0 and clean(studio)
+    assert result.last.startswith(f"duocap: {n_left} of 3 tasks not run: {cluster.address}: the connection is lost")
+    assert "2 done, " in run(capsys, studio).out and same(studio, alone, "a", "b")
+
+
+def test_tls_keeps_strangers_out(studio: Path, kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = Security.temporary().get_tls_config_for_role("client")
+    for name, text in (("ca", keys["ca_file"]), ("cert", keys["cert"]), ("key", keys["key"])):
+        (tmp_path / f"{name}.pem").write_text(text, encoding="utf-8")
+    words = [word for name in ("ca", "cert", "key") for word in (f"--tls-{name}", str(tmp_path / f"{name}.pem"))]
+    dask = [word if word != "--tls-ca" else "--tls-ca-file" for word in words]
+    cluster = Cluster(kept, keys=dask)
+    cluster.worker()
+    result = run(capsys, studio, "--scheduler", cluster.address, *words)
+    assert "2 done, 3 of all run now, 1 failed" in result.out, result.err
+    stranger = run(capsys, studio, "--scheduler", cluster.address, "--retry")
+    assert stranger.status == 1 and "no scheduler" in stranger.last
 
 
 OTHER_VERSION = (

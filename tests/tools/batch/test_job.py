@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+import typer
 
 from config.errors import DuocapError
 from tools.batch.job import job_of
+from tools.batch.task import CLEAN, COMMON, DATABASE, EVALUATE, EXPORT, REPLAY, Value
+from tools.cli import application
 
 
 def job(folder: Path, text: str) -> Path:
@@ -26,6 +29,7 @@ def job(folder: Path, text: str) -> Path:
         ('[[replay]]\ntakes = "takes/a"\nvideo = 3', "video must be true or false"),
         ('[[replay]]\ntakes = "takes/a"\n[[replay]]\ntakes = "takes/a"', "two tasks would write to 'takes/a'"),
         ('[[evaluate]]\ntable = "sinthesis"', "table must be one of synthesis"),
+        ('[[evaluate]]\ntable = "search"\nvariant = "noise"', "unknown key 'variant'"),
         ("replay = ", "not valid TOML"),
         ("", "nothing to do"),
     ],
@@ -65,3 +69,17 @@ def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> 
     assert commands["sound/walk"][:6] == ["physics", "clean", bvh, "--mass", "70", "--out"]
     assert commands["feet"][:6] == ["evaluate", "feet", "--motion", str(studio), "--clip", "07_08"]
     assert commands["feet"][-4:] == ["--workers", "1", "--json", "O/figures.json"]
+
+
+def test_keys_are_options_of_the_commands() -> None:
+    kinds: dict[tuple[str, ...], dict[str, Value]] = {("evaluate", table): keys for table, keys in EVALUATE.items()}
+    kinds |= {("replay",): REPLAY, ("export",): EXPORT, ("physics", "clean"): CLEAN, ("database", "build"): DATABASE}
+    for words, keys in kinds.items():
+        found = typer.main.get_command(application(words[0]))
+        for word in words:
+            found = found.commands[word]  # type: ignore[attr-defined]
+        options = {name: one for one in found.params for name in (*one.opts, *one.secondary_opts)}
+        for key, value in (keys | COMMON).items():
+            option = options["--" + key.replace("_", "-")]
+            flag, many = value is Value.FLAG, value is Value.MANY
+            assert (bool(option.is_flag), bool(option.multiple)) == (flag, many), (words, key)  # type: ignore[attr-defined]

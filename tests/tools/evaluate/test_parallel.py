@@ -62,6 +62,6 @@ def test_figures_of_one_and_two_workers_are_the_same(
         words = ("--clip", "07_08", "--clip", "09_09", "--seconds", 1, "--variant", "noise", "--method", "ours")
         result = duocap(capsys, "evaluate", "synthesis", "--motion", motion_dir, *words, "--workers", workers, "--json", file)
         assert result.status == 0, result.err
-        return [{key: value for key, value in run.items() if key != "ms"} for run in json.loads(file.read_text("utf-8"))]
+        return [{key: value for key, value in run.items() if key != "frame_ms"} for run in json.loads(file.read_text("utf-8"))]
 
     assert figures(1) == figures(2)
