@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from config.arrays import Ints
 from config.errors import DatabaseError
@@ -131,6 +129,9 @@ class GraphSummary:
 
 def graph_summary(graph: Graph) -> GraphSummary:
     """Return the figures of a graph."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     n = graph.n_poses
     edges = csr_array((np.ones(len(graph.neighbour), np.int8), graph.neighbour, graph.start), shape=(n, n))
     components, part = connected_components(edges, directed=True, connection="weak")

@@ -6,9 +6,7 @@ them, and `record.json`: whether the licence was agreed to, each archive's SHA-2
 
 import hashlib
 import json
-import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from config.errors import DatabaseError, reason
-from config.files import atomic_write
+from config.files import atomic_write, lock
 from database.build import build_database
 from database.parts import FOLDER, BuildOptions, build_in_parts
 from database.store import SCHEMA, Progress
@@ -231,20 +229,7 @@ def _alone(folder: Path) -> Iterator[None]:
         raise DatabaseError(f"{folder}: cannot be written to ({reason(error)}); name another in DUOCAP_DATABASES") from error
     with file:
         try:
-            _lock(file.fileno())
+            lock(file.fileno())
         except OSError as error:
             raise DatabaseError(f"{folder}: another `duocap database get` is at work on it; wait until that has ended") from error
         yield
-
-
-def _lock(descriptor: int) -> None:
-    """Lock an open file for this process until it is closed, however the process ends. Raises OSError: it is locked."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
