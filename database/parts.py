@@ -7,7 +7,7 @@ build goes on where it was.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -68,6 +68,9 @@ class PartTask:
         for job in self.jobs:
             digest.update(f"{job.path.stem} {job.left_out} {_skeletons_beside(job.path)}".encode() + job.digest)
         return digest.hexdigest()
+
+
+Share = Callable[[Sequence[PartTask], Progress | None], None]  # builds all tasks, or raises
 
 
 @cache
@@ -170,17 +173,24 @@ def build_in_parts(
     leave_out: Sequence[str] = (),
     progress: Progress | None = None,
     mirrored: bool = False,
+    share: Share | None = None,
 ) -> BuildReport:
-    """Build a database of several files, one after the other; arguments as of `build_database`.
+    """Build a database of several files; arguments as of `build_database`.
 
-    mirrored: whether it is searched in the mirror images of its poses, too. Raises DatabaseError or another DuocapError; what is
+    mirrored: whether it is searched in the mirror images of its poses, too; share: who builds the files, by default this process,
+    one after the other. Raises DatabaseError or another DuocapError; what is
     built stays, and the same call goes on from there.
     """
     report, file = BuildReport(), Path(out)
     tasks = plan_parts(sources, file, n_parts, options, leave_out, report)
+    (share or _one_by_one)(tasks, progress)
+    return join_parts(tasks, file, report, mirrored)
+
+
+def _one_by_one(tasks: Sequence[PartTask], progress: Progress | None) -> None:
+    """Build files in this process."""
     for k, task in enumerate(tasks, start=1):
         build_part(task, None if progress is None else _numbered(progress, f"file {k} of {len(tasks)}: "))
-    return join_parts(tasks, file, report, mirrored)
 
 
 def _numbered(progress: Progress, before: str) -> Progress:

@@ -12,6 +12,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import with_settings
 from tools.cli import Command
+from tools.commands.workers import Scheduler, WorkerCount
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection
@@ -200,16 +201,25 @@ def build(
     ] = "0deg",
     parts: Annotated[int, typer.Option(min=1, help="Files to divide it among; less memory, and stopped, it goes on.")] = 1,
     mirrored: Mirrored = False,
+    workers: WorkerCount = None,
+    scheduler: Scheduler = "",
 ) -> None:
-    """Build one database from motion files."""
+    """Build one database from motion files; with --workers or --scheduler its --parts are shared among processes."""
     from database.build import build_database
     from database.parts import BuildOptions, build_in_parts
 
-    thin_rad = _angle_rad(thin)
+    thin_rad, share = _angle_rad(thin), None
+    if workers is not None or scheduler:
+        from tools.cluster import WorkerPlan
+        from tools.database.shared import sharing
+
+        if parts == 1:
+            raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
+        share = sharing(WorkerPlan(workers, scheduler))
     with _bar() as show:
         if parts > 1 or mirrored:
             options = BuildOptions(fps, skip_bad, processes, not no_graph, thin_rad)
-            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored)
+            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored, share)
         else:
             report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph, thin_rad)
     _tell(out, report.lines())
