@@ -14,8 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from config.errors import DuocapError, FileFormatError, reason
+from config.errors import DatabaseError, DuocapError, FileFormatError, reason
 from config.files import atomic_write, lock
+from database.store import part_files
 from tools.batch.task import BatchTask
 
 DONE: Final = "done.json"
@@ -28,7 +29,8 @@ FORMAT: Final = 1
 class InputFile:
     """A file of an input.
 
-    name: relative to the input, empty where that is the file itself; mtime_ns: when it was last changed.
+    name: relative to the input, if that is a folder; empty where it is the file itself; relative to its folder where it is one of
+    several files of a database; mtime_ns: when it was last changed.
     """
 
     input: int
@@ -48,14 +50,25 @@ def input_files(task: BatchTask, inputs: tuple[str, ...] = ()) -> list[InputFile
     found = []
     for number, place in enumerate(inputs or task.inputs):
         root = Path(place)
-        paths = sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else [root]
+        is_folder = root.is_dir()
+        paths = sorted(path for path in root.rglob("*") if path.is_file()) if is_folder else [root, *_parts(root)]
         for path in paths:
-            name = path.relative_to(root).as_posix() if path != root else ""
+            name = path.relative_to(root if is_folder else root.parent).as_posix() if path != root else ""
             if name and name.endswith(task.unread):
                 continue
             stat = path.stat()
             found.append(InputFile(number, name, path, stat.st_size, stat.st_mtime_ns))
     return found
+
+
+def _parts(file: Path) -> list[Path]:
+    """Return the files that a database consists of and that lie beside or below it; of others, none."""
+    try:
+        parts = part_files(file) if file.suffix == ".db" else []
+    except DatabaseError:
+        return []
+    own = [part for part in parts if part != file and part.is_relative_to(file.parent)]
+    return [part for part in own if ".." not in part.relative_to(file.parent).parts]
 
 
 def content_hash(path: Path) -> str:

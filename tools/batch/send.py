@@ -86,7 +86,9 @@ def place_inputs(task: BatchTask, sent: Sent, folder: Path) -> tuple[str, ...]:
     places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))
     for key, mark in sent.hashes.items():
         number, _, name = key.partition("/")
-        to = Path(places[int(number)]) / name if name else Path(places[int(number)])
+        base = Path(places[int(number)])
+        is_file = f"{number}/" in sent.hashes  # and what it names is relative to its folder
+        to = base if not name else (base.parent if is_file else base) / name
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(_place(mark[2]), to)

@@ -108,7 +108,10 @@ EVALUATE: Final = {  # by the name of the table
     "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
 ALONE: Final = ("search", "dimensionality", "forces")  # tables that one process measures
-DATABASE: Final = {"fps": Value.ONE, "leave_out": Value.MANY, "skip_bad": Value.FLAG, "no_graph": Value.FLAG}
+DATABASE: Final = {
+    **{"fps": Value.ONE, "leave_out": Value.MANY, "skip_bad": Value.FLAG, "no_graph": Value.FLAG},
+    **{"thin": Value.ONE, "parts": Value.ONE, "mirrored": Value.FLAG},
+}
 OPTIONS: Final = {
     kind: COMMON | own
     for kind, own in {

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from config.errors import DuocapError
+from database.builtin import body
+from database.store import open_database, write_database, write_parts
+from tests.support.people import walk
 from tools.batch.record import alone, digest, hashes_of, input_files, is_done, read_record, whole_folder, write_record
+from tools.batch.send import Sent, place_inputs, take_piece
 from tools.batch.task import BatchTask
 
 VERSIONS = {"duocap": "1"}
@@ -68,3 +72,21 @@ def test_a_second_batch_on_the_folder_is_refused(tmp_path: Path) -> None:
         pass
     with alone(tmp_path):
         pass
+
+
+def test_the_files_of_a_database_are_read_and_sent_with_it(tmp_path: Path) -> None:
+    own, other = tmp_path / "own" / "big.parts" / "1.db", tmp_path / "2.db"
+    for k, path in enumerate((own, other)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_database(path, [walk(body(1.7), k)])
+    write_parts(tmp_path / "own" / "big.db", [own])
+    write_parts(tmp_path / "own" / "far.db", [own, other])
+    replay = BatchTask("take", "replay", ("replay", "{in0}"), (str(tmp_path / "own" / "big.db"),), ())
+    files = input_files(replay)
+    assert [file.key for file in files] == ["0/", "0/big.parts/1.db"]
+    for file in files:
+        take_piece(hashes_of([file], {})[file.key][2], file.path.read_bytes(), True, True)
+    (place,) = place_inputs(replay, Sent(hashes_of(files, {}), frozenset()), tmp_path / "there")
+    assert open_database(place).n_poses == open_database(own).n_poses
+    far = BatchTask("take", "replay", ("replay", "{in0}"), (str(tmp_path / "own" / "far.db"),), ())
+    assert [file.key for file in input_files(far)] == ["0/", "0/big.parts/1.db"]  # nothing outside of its folder
