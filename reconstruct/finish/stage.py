@@ -1,4 +1,4 @@
-"""The last stage of the pipeline: poses are filtered and their feet held before they are published.
+"""The last stage of the pipeline: poses are filtered, limbs nobody sees are smoothed, feet held, before they are published.
 
 The estimator continues from its own poses; only what leaves the pipeline is changed.
 """
@@ -9,8 +9,9 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Bytes, Floats, Ints
+from config.joints import N_JOINTS, mirrored
 from config.settings import FeetSettings, Settings
-from database.contacts import database_contacts
+from database.contacts import CONTACT_JOINTS, database_contacts
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
@@ -19,11 +20,13 @@ from reconstruct.finish.contacts import N_POINTS, label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.leg import solve_leg
+from reconstruct.finish.unseen import UnseenChains
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PoseTable, is_mirrored
 
 UNKNOWN = np.full(N_POINTS, np.nan)
 UNKNOWN.setflags(write=False)
+OTHER_FOOT = [CONTACT_JOINTS.index(mirrored(name)) for name in CONTACT_JOINTS]  # contacts of a mirror image
 
 
 class PoseFeet:
@@ -72,25 +75,30 @@ def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_
     floor_known: the world has Y up and its floor at 0.
     """
     labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
+    if labels is not None and is_mirrored(table):
+        labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
     return PoseFeet(subject, labels, settings, known_floor() if floor_known else None)
 
 
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
     """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
-    shown = subject.joint[seen.any(axis=0)]
-    return np.array([np.isin(shown, joints).any() for joints in FOOT_JOINTS])
+    shown = np.zeros(N_JOINTS, bool)
+    shown[subject.joint[seen.any(axis=0)]] = True
+    return np.asarray(shown[FOOT_JOINTS].any(axis=1))
 
 
 class Finish:
-    """Filters the poses of one subject, then holds their feet; enabled by the settings `filter` and `feet`."""
+    """Filters the poses of one subject, smooths chains without a marker, holds feet; by the settings `filter` and `feet`."""
 
     def __init__(self, subject: Subject, table: PoseTable, settings: Settings, floor_known: bool) -> None:
         self._filter = OutputFilter(settings.filter, subject)
+        self._unseen = UnseenChains(subject, table)
         self._feet = pose_feet(subject, table, settings.feet, floor_known)
 
     def forget(self) -> None:
         """Start again with the next pose."""
         self._filter.forget()
+        self._unseen.forget()
         self._feet.forget()
 
     def warm(self, pose: Pose) -> None:
@@ -101,5 +109,5 @@ class Finish:
 
     def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
         """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
-        pose = self._filter.step(pose)
+        pose = self._unseen.step(self._filter.step(pose), rows)
         return self._feet.step(pose, rows, weights) if pose.state is TrackingState.TRACKING else self._feet.step(pose)

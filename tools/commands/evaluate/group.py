@@ -81,8 +81,9 @@ def synthesis(
             plot_runs(runs, plot / part.title)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
+    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
     with written_together():
-        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+        _write(json, measure_parts(parts, measure))
 
 
 @app.command()
@@ -394,8 +395,9 @@ def missing(
             plot_missing(runs, plot / part.title)
         return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
+    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
     with written_together():
-        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+        _write(json, measure_parts(parts, measure))
 
 
 @app.command()
