@@ -4,7 +4,7 @@ Smoothing of a replayed take: what `duocap replay --smooth` does to what it expo
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -144,15 +144,28 @@ def note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject:
     if pose.state is not TrackingState.TRACKING:
         return
     result.swaps_suspected += bool(swapped_markers(pose, markers))
-    sight = monocular_rays(markers, rig)
-    # Where one camera is all there is, predictions can be scored across its line of sight only.
-    point_m, known = (
-        (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (markers.point_m, markers.valid)
-    )
-    for name, errors in result.hidden_mm.items():
-        m = subject.markers.names.index(name)
-        if known[m]:
-            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
+    for name, errors in hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
+        result.hidden_mm[name] += errors
+
+
+def hidden_errors(
+    poses: Sequence[Pose], markers: Sequence[MarkerFrame], names: Iterable[str], subject: Subject, rig: Rig
+) -> dict[str, list[float]]:
+    """Return how far tracked poses have some markers from where these were seen [mm]."""
+    result: dict[str, list[float]] = {name: [] for name in names}
+    for pose, frame in zip(poses, markers, strict=True):
+        if pose.state is not TrackingState.TRACKING:
+            continue
+        # Where one camera is all there is, predictions can be scored across its line of sight only.
+        sight = monocular_rays(frame, rig)
+        point_m, known = (
+            (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (frame.point_m, frame.valid)
+        )
+        for name, errors in result.items():
+            m = subject.markers.names.index(name)
+            if known[m]:
+                errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
+    return result
 
 
 def _wait_until(moment_ns: int) -> None:
