@@ -10,7 +10,7 @@ import numpy as np
 
 from config.arrays import Bools, Floats, Ints
 from config.errors import FileFormatError, reason
-from config.joints import JOINT_INDEX, JOINTS
+from config.joints import CHAINS, JOINT_INDEX, JOINTS
 
 KEYS = ("joint", "torso", "offset_m", "color_rgb")
 
@@ -33,6 +33,15 @@ class MarkerSet:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def unmarked_chains(joint: Ints) -> list[str]:
+    """Return the chains (`config.joints.CHAINS`) without a marker, by their first joints.
+
+    joint: the joints that the markers are on, (M,).
+    """
+    marked = {JOINTS[j] for j in joint}
+    return [first for first, joints in CHAINS.items() if marked.isdisjoint(joints)]
 
 
 def preset_names() -> list[str]:

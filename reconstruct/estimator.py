@@ -11,7 +11,8 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats, Ints
-from config.joints import N_JOINTS
+from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
+from config.markers import unmarked_chains
 from config.settings import SolveSettings
 from database.geometry.kinematics import local_markers
 from reconstruct.history import BodyState, MotionHistory
@@ -175,7 +176,21 @@ class Estimator:
         if estimate.solved is None or not self._fitter.free:
             return None
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
-        return joint_error_m(*estimate.solved, float(np.sqrt(nearest @ nearest / len(nearest))))
+        error_m = joint_error_m(*estimate.solved, float(np.sqrt(nearest @ nearest / len(nearest))))
+        frame = estimate.frame
+        chains = unmarked_chains(self.subject.joint if frame is None else self.subject.joint[frame.seen.any(axis=0)])
+        if chains:
+            unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
+            error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, unseen))
+        return error_m
+
+    def _spread_m(self, near: Neighbourhood, joints: Ints) -> Floats:
+        """Return how far some joints of the neighbours are from their mean, root mean square, relative to the root, (N,) [m]."""
+        poses = np.zeros((len(near.rows), N_JOINTS, 3))
+        poses[:, 1:] = self.examples.pose[near.rows].reshape(len(near.rows), -1, 3)
+        place_m = local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3)))
+        share = near.weights / near.weights.sum()
+        return np.asarray(np.sqrt(share @ ((place_m - np.einsum("k,kni->ni", share, place_m)) ** 2).sum(axis=2)))
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""

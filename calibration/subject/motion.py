@@ -264,7 +264,20 @@ def movement_findings(still: SubjectFit, refined: RefinedSubject) -> tuple[list[
     far = refined.far_mm[worst] > FAR_MM
     text += f"; {name} {refined.far_mm[worst]:.0f} mm" if far else ""
     fix = f"does {name} sit firmly, is it told from its neighbours?" if far else ""
-    return [Finding(Grade.POOR if far else Grade.PASS, text, fix)], True
+    return [Finding(Grade.POOR if far else Grade.PASS, text, fix), *_swinging(still.subject, refined.far_mm)], True
+
+
+def _swinging(subject: Subject, far_mm: Floats) -> list[Finding]:
+    """Find markers of the torso that swing while the performer moves: the root follows them."""
+    swinging = [
+        f"{name} ({far:.0f} mm)"
+        for name, torso, far in zip(subject.markers.names, subject.markers.torso, far_mm, strict=True)
+        if torso and far > FAR_MM
+    ]
+    if not swinging:
+        return []
+    text = f"the torso rests on markers that swing: {', '.join(swinging)}"
+    return [Finding(Grade.POOR, text, "fix them to the body, or set torso = false for these and wear others on waist and chest")]
 
 
 def objections(still: SubjectFit, refined: RefinedSubject) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibration.quality.report import Finding, Grade, QualityReport, graded
 from calibration.subject.adjust import height_of
+from calibration.subject.coverage import coverage_findings
 from calibration.subject.fit import MEASURED, ODD, SubjectFit, TakesFit, TPose
 from calibration.subject.model import LEAST_M, MARGIN, place
 from config.arrays import Floats
@@ -159,6 +160,7 @@ def subject_report(
         *_size(fit, setting),
         *_takes(found, names),
         *_lengths(fit),
+        *coverage_findings(fit.subject.markers),
     ]
     return QualityReport(tuple(findings), _figures(fit, used))
 

@@ -1,4 +1,4 @@
-"""The last stage of the pipeline: poses are filtered and their feet held before they are published.
+"""The last stage of the pipeline: poses are filtered, limbs nobody sees are smoothed, feet held, before they are published.
 
 The estimator continues from its own poses; only what leaves the pipeline is changed.
 """
@@ -19,6 +19,7 @@ from reconstruct.finish.contacts import N_POINTS, label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.leg import solve_leg
+from reconstruct.finish.unseen import UnseenChains
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.examples import PoseTable
 
@@ -82,15 +83,17 @@ def feet_seen(subject: Subject, seen: Bools) -> Bools:
 
 
 class Finish:
-    """Filters the poses of one subject, then holds their feet; enabled by the settings `filter` and `feet`."""
+    """Filters the poses of one subject, smooths chains without a marker, holds feet; by the settings `filter` and `feet`."""
 
     def __init__(self, subject: Subject, table: PoseTable, settings: Settings, floor_known: bool) -> None:
         self._filter = OutputFilter(settings.filter, subject)
+        self._unseen = UnseenChains(subject, table)
         self._feet = pose_feet(subject, table, settings.feet, floor_known)
 
     def forget(self) -> None:
         """Start again with the next pose."""
         self._filter.forget()
+        self._unseen.forget()
         self._feet.forget()
 
     def warm(self, pose: Pose) -> None:
@@ -101,5 +104,5 @@ class Finish:
 
     def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
         """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
-        pose = self._filter.step(pose)
+        pose = self._unseen.step(self._filter.step(pose), rows)
         return self._feet.step(pose, rows, weights) if pose.state is TrackingState.TRACKING else self._feet.step(pose)

@@ -187,8 +187,9 @@ def test_good_movement_is_kept(still: SubjectFit) -> None:
 
 
 def test_a_marker_that_stays_far_off_is_named(still: SubjectFit) -> None:
-    [finding], kept = movement_findings(still, refined_as(still, far_mm=19.0))
-    assert kept and finding.grade is Grade.POOR
+    [finding, torso], kept = movement_findings(still, refined_as(still, far_mm=19.0))
+    assert kept and finding.grade is torso.grade is Grade.POOR
+    assert torso.text == f"the torso rests on markers that swing: {ANN.markers.names[4]} (19 mm)"
     assert f"{ANN.markers.names[4]} 19 mm" in finding.text and "firmly" in finding.fix
 
 

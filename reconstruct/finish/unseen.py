@@ -1,0 +1,112 @@
+"""Chains of joints that no marker tells of: they follow the solved pose smoothly, and no faster than such motion is.
+
+Where no marker of an arm, a leg or the head is seen, its pose is what the nearest poses have in common. These change from
+frame to frame with the noise of the markers that are seen, and the chain would tremble and jump. Its coordinates x follow the
+solved ones r as a critically damped spring does,
+
+    x'' = (r - x) / tau^2 - 2 x' / tau,
+
+solved exactly for an r that stays (x is smooth to its first derivative, and lags by 2 tau). Its end does not move faster relative
+to the root than in FASTEST percent of the nearest poses of the last second. A chain of which a marker is seen passes unchanged.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from config.arrays import Floats, Ints
+from config.joints import CHAINS, JOINT_INDEX
+from config.markers import unmarked_chains
+from database.geometry.kinematics import forward, local_markers
+from reconstruct.finish.body import markers_on, nearer_rotvec
+from reconstruct.pose import Pose, TrackingState
+from reconstruct.search.examples import PoseTable
+
+TAU_S = 0.02
+FASTEST = 99.9  # percentile of the speed of the chain's end in the nearest poses
+MEMORY_S = 1.0  # in which the speeds of earlier nearest poses fade by e
+MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A chain's joints, (C,), the end last; at t_ns: coordinates and their rates, (C, 3), None before the first frame.
+
+    fastest_m_s: limit of the speed of its end.
+    """
+
+    joints: Ints
+    t_ns: int = 0
+    x: Floats | None = None
+    v: Floats | None = None
+    fastest_m_s: float = 0.0
+
+
+class UnseenChains:
+    """The chains of one subject's poses in their order; table: the database, whose poses tell speeds."""
+
+    def __init__(self, subject: Subject, table: PoseTable) -> None:
+        self._subject, self._table = subject, table
+        self._starts = np.asarray(table.clip_start)
+        self._chains = {first: _Chain(np.array([JOINT_INDEX[name] for name in joints])) for first, joints in CHAINS.items()}
+
+    def forget(self) -> None:
+        """Start again with the next pose."""
+        for chain in self._chains.values():
+            chain.x = chain.v = None
+
+    def step(self, pose: Pose, rows: Ints | None) -> Pose:
+        """Return the pose with the chains that no camera sees a marker of following it; rows: its nearest poses, (K,)."""
+        if pose.state is TrackingState.LOST:
+            self.forget()
+            return pose
+        unmarked = unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
+        rotvec = pose.rotvec
+        for first, chain in self._chains.items():
+            if first in unmarked:
+                rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)
+            else:
+                chain.x = None
+        if rotvec is pose.rotvec:
+            return pose
+        return replace(
+            pose, rotvec=rotvec, marker_m=markers_on(self._subject, *forward(self._subject.skeleton, rotvec, pose.root_m))
+        )
+
+    def _followed(self, chain: _Chain, t_ns: int, rotvec: Floats, rows: Ints | None) -> Floats:
+        """Return rotation vectors, (J, 3), with those of one chain following."""
+        wanted = rotvec[chain.joints]
+        seconds = (t_ns - chain.t_ns) * 1e-9
+        if chain.x is None or chain.v is None or not 0.0 < seconds < MAX_GAP_S:
+            chain.x, chain.v, chain.t_ns, chain.fastest_m_s = wanted.copy(), np.zeros_like(wanted), t_ns, 0.0
+            return rotvec
+        away = nearer_rotvec(chain.x, wanted) - wanted
+        pull = (chain.v + away / TAU_S) * seconds
+        left = np.exp(-seconds / TAU_S)
+        x, v = wanted + (away + pull) * left, (chain.v - pull / TAU_S) * left
+        if rows is not None:
+            share = self._allowed(chain, rotvec, x, seconds, rows)
+            x, v = chain.x + share * (x - chain.x), share * v
+        chain.x, chain.v, chain.t_ns = x, v, t_ns
+        result = rotvec.copy()
+        result[chain.joints] = x
+        return result
+
+    def _allowed(self, chain: _Chain, rotvec: Floats, x: Floats, seconds: float, rows: Ints) -> float:
+        """Return the share of a step, 0 to 1, that keeps the chain's end as slow as such motion is."""
+        assert chain.x is not None
+        before = np.maximum(rows - 1, self._starts[np.searchsorted(self._starts, rows, side="right") - 1])
+        near = self._ends(chain, self._table.rotvec[np.concatenate([rows, before])].astype(np.float64)).reshape(2, -1, 3)
+        speeds = np.linalg.norm(near[0] - near[1], axis=1) * self._table.fps
+        kept = chain.fastest_m_s * float(np.exp(-seconds / MEMORY_S))
+        chain.fastest_m_s = max(kept, float(np.percentile(speeds, FASTEST)))
+        poses = np.stack([rotvec, rotvec])
+        poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
+        ends = self._ends(chain, poses)
+        moved_m = float(np.linalg.norm(ends[1] - ends[0]))
+        return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
+
+    def _ends(self, chain: _Chain, rotvec: Floats) -> Floats:
+        """Return where the chain's end is relative to the root, (N, 3) [m]."""
+        return np.asarray(local_markers(self._subject.skeleton, rotvec, chain.joints[-1:], np.zeros((1, 3)))[:, 0])
