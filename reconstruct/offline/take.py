@@ -50,25 +50,35 @@ class TakeSolver:
         local = local_markers(body.skeleton, motion.joints, body.joint, body.offset_m)
         return np.asarray(local @ np.swapaxes(motion.rotation, 1, 2) + motion.position_m[:, None])
 
-    def solve(self, frames: list[MarkerFrame], motion: TakeMotion, progress: Progress = lambda done, total: None) -> SolvedTake:
-        """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction."""
+    def solve(
+        self,
+        frames: list[MarkerFrame],
+        motion: TakeMotion,
+        progress: Progress = lambda done, total: None,
+        rounds: int = ROUNDS,
+        own: bool = False,
+    ) -> SolvedTake:
+        """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
+
+        own: the motion is solved already, so that its frames are examples from the first round on.
+        """
         n = len(frames)
         rows = np.zeros((n, NEIGHBOURS), np.int64)
         if n < BLOCKS:
             return SolvedTake(motion, rows)
         starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
-        for done in range(ROUNDS):
+        for done in range(rounds):
             self._search.forget()
             markers = query_markers(self._subject, frames, motion)
-            own = OwnExamples(self._subject, frames, motion) if done else None
+            others = OwnExamples(self._subject, frames, motion) if done or own else None
             solved = motion
             for first, last in pairwise(starts):
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
-                priors = self._priors.fit(motion, markers, part, own)
+                priors = self._priors.fit(motion, markers, part, others)
                 chain = Chain(self._subject, self._rig, frames[part], priors, self._limits, fixed)
                 solved = solved.with_part(part, chain.solve(solved.part(part), ITERATIONS))
                 rows[part] = priors.rows
-                progress(done * n + last, ROUNDS * n)
+                progress(done * n + last, rounds * n)
             motion = solved
         return SolvedTake(motion, rows)

@@ -343,7 +343,7 @@ def _offline(
 
     if wishes.as_live or not (wishes.files or wishes.report or overlay):
         return result
-    return solved_offline(result, made_for, settings.feet)
+    return solved_offline(result, *made_for, settings)
 
 
 def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wishes: ReplayTask) -> "ReplayResult":

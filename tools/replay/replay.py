@@ -48,11 +48,13 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
+    views: what the labels were chosen from; n_repeated: pictures of each camera that were the one before once more; style: the
+    last one learned or used.
     """
 
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)
+    views: list[PairedBlobs] = field(default_factory=list)
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
@@ -106,7 +108,7 @@ def replay(
             pose = pipeline.step(pair)
             synchroniser.learn(pipeline.markers, rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-            note(result, pose, pipeline.markers, subject, rig)
+            note(result, pose, pipeline)
             if sink is not None:
                 sink.pose(pose)
                 sink.serve(now_ns())
@@ -136,11 +138,13 @@ def check_recording(recording: CaptureRecording, rig: Rig) -> None:
     check_rig_fits(rig, recording.sizes, sample)
 
 
-def note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
-    """Add one pose and what the labels say of it."""
-    assert markers is not None
+def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
+    """Add one pose and what the labels say of it; pipeline: it was made by."""
+    markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
+    assert markers is not None and views is not None
     result.poses.append(pose)
     result.markers.append(markers)
+    result.views.append(views)
     if pose.state is not TrackingState.TRACKING:
         return
     result.swaps_suspected += bool(swapped_markers(pose, markers))
