@@ -1,8 +1,8 @@
 """Labels of a whole take: every track gets one label, by where the poses on both sides of it have the markers.
 
-The likeliest labels of all tracks together are an assignment of least cost, an integer linear programme: a track's cost of a label
-is its distance from that marker of the solved poses, less where live reconstruction gave it this label; no marker is on two tracks
-of one moment.
+The likeliest labels of all tracks together are an assignment of least cost, an integer linear programme. A track's cost of a
+label is its distance from that marker of the solved poses, less where live reconstruction gave it this label; no marker is on
+two tracks of one moment.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class TrackCosts:
 def live_votes(tracks: Tracks, frames: Sequence[MarkerFrame], used: Bools) -> Floats:
     """Return the share of frames in which live reconstruction gave a track each label, (K, M); used: frames that count, (N,)."""
     votes = np.zeros((tracks.count, len(frames[0].valid)))
-    for n in np.flatnonzero(used):
+    for n in np.flatnonzero(used).tolist():
         here, valid = tracks.of_frame(n), np.flatnonzero(frames[n].valid)
         if here.stop > here.start and len(valid):
             off_m = np.linalg.norm(tracks.point_m[here][:, None] - frames[n].point_m[valid], axis=2)
@@ -103,7 +103,7 @@ def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats, fixed: Ints) -> I
         groups += [of_marker[(begin <= at) & (end >= at)] for at in np.unique(begin)]
     row = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rows = csr_array((np.ones(len(row)), (row, np.concatenate(groups))), shape=(len(groups), len(track)))
-    found = milp(gain, integrality=np.ones(len(track)), bounds=Bounds(0, 1), constraints=LinearConstraint(rows, -np.inf, 1.0))
+    found = milp(gain, integrality=np.ones(len(track), np.int64), bounds=Bounds(0, 1), constraints=LinearConstraint(rows, -np.inf, 1.0))
     result = np.full(tracks.count, NO_LABEL)
     if found.x is None:
         return votes_only(votes)
@@ -138,7 +138,7 @@ def doubtful(tracks: Tracks, costs: TrackCosts, label: Ints) -> Bools:
 
 
 def labelled_frame(live: MarkerFrame, pair: PairedBlobs, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
-    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live where its blob is free."""
+    """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
     frame = marker_frame(pair, points, rig, choice, None)
     alone = live.seen & ~live.valid & ~frame.valid
     if not alone.any():

@@ -4,7 +4,7 @@ Neighbours come from the database and from the take's own other frames, compared
 where the last solution has them. A performer's own way of moving is thereby known wherever it was seen.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,17 @@ class FramePriors:
     bend: Floats
     bend_precision: Floats
     rows: Ints
+
+    def departure(self, motion: TakeMotion) -> Floats:
+        """Return the squared distances of solved poses from the neighbours', and those expected, summed over frames, (2, D)."""
+        apart = motion.joints[:, 1:].reshape(len(motion), -1) - self.pose
+        expected = np.linalg.inv(self.pose_precision)
+        return np.stack([(apart**2).sum(axis=0), np.einsum("nii->i", expected)])
+
+    def widened(self, variance: Floats) -> "FramePriors":
+        """Return the priors with wider Gaussians of poses; variance: factor of each coordinate's, (D,)."""
+        share = 1.0 / np.sqrt(variance)
+        return replace(self, pose_precision=self.pose_precision * share[:, None] * share)
 
 
 class NeighbourPriors:

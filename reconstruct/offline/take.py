@@ -11,6 +11,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from database.geometry.kinematics import local_markers
+from reconstruct.models.local.model import DOFS
 from reconstruct.offline.chain import BLOCKS, Chain
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
@@ -21,6 +22,7 @@ from reconstruct.solve.limits import limits_of
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
 ITERATIONS = 3
 WINDOW, AHEAD = 240, 90  # frames of a window, and of the next that are solved with it
+MAX_WIDER = 25.0  # by which the variances of neighbours' poses grow at most, where solved poses are farther from them
 SAMPLE = 30_000  # examples that are enough for covariance and limits
 Progress = Callable[[int, int | None], None]
 
@@ -67,18 +69,22 @@ class TakeSolver:
         if n < BLOCKS:
             return SolvedTake(motion, rows)
         starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
+        wider = np.ones(DOFS)
         for done in range(rounds):
             self._search.forget()
             markers = query_markers(self._subject, frames, motion)
             others = OwnExamples(self._subject, frames, motion) if done or own else None
-            solved = motion
+            solved, departure = motion, np.zeros((2, DOFS))
             for first, last in pairwise(starts):
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
                 priors = self._priors.fit(motion, markers, part, others)
-                chain = Chain(self._subject, self._rig, frames[part], priors, self._limits, fixed)
-                solved = solved.with_part(part, chain.solve(solved.part(part), ITERATIONS))
+                chain = Chain(self._subject, self._rig, frames[part], priors.widened(wider), self._limits, fixed)
+                found = chain.solve(solved.part(part), ITERATIONS)
+                solved = solved.with_part(part, found)
+                departure += priors.departure(found)
                 rows[part] = priors.rows
                 progress(done * n + last, rounds * n)
-            motion = solved
+            # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
+            motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
         return SolvedTake(motion, rows)

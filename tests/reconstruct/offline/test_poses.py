@@ -65,7 +65,7 @@ def scene() -> Walk:
     subject = person("boxing", 1)
     clip = walk(subject.skeleton, 3, speed=0.8)
     rotvec = clip.rotvec[:N].copy()
-    rotvec[:, JOINT_INDEX["leftUpperArm"], 2] += 0.5 * np.sin(2.0 * np.pi * 0.5 * np.arange(N) / 60.0)
+    rotvec[:, JOINT_INDEX["leftUpperArm"], 2] += 0.5 * np.sin(2.0 * np.pi * 0.25 * np.arange(N) / 60.0)
     markers, joints = worn_markers(subject, rotvec, clip.root_m[:N])
     other = body(1.8)
     clips = [walk(other, seed, speed=speed) for seed, speed in ((11, 0.7), (12, 1.0), (13, 0.9))] + [t_pose_clip(other)]
