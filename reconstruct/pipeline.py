@@ -59,7 +59,8 @@ class Pipeline:
     """Turns pairs of blobs into poses for one rig, subject and database; remembers the last poses.
 
     hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all markers, so
-    that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage.
+    that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage; markers, views: of the
+    last pair, its labels and what these were chosen from.
     """
 
     rig: Rig
@@ -70,6 +71,7 @@ class Pipeline:
     clock: Clock = _no_clock
     up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
+    views: PairedBlobs | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         index = search_index(self.subject, self.database)
@@ -173,7 +175,7 @@ class Pipeline:
             frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
         else:
             self._rivals.forget()
-        self.markers = frame
+        self.markers, self.views = frame, pair
         switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
         pose = replace(pose, doubts=self._doubts_of(estimate, switches > 0))
