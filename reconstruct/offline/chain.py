@@ -20,11 +20,11 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
+from reconstruct.definite import mirrored
 from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
 from reconstruct.observations import Observations, observations_from_markers
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
-from reconstruct.solve.certainty import mirrored
 from reconstruct.solve.energy import _energy
 from reconstruct.solve.limits import SIGMA_RAD, Limits
 from reconstruct.solve.root import RootPrior

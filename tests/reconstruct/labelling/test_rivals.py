@@ -12,7 +12,7 @@ from config.settings import Settings
 from database.builtin import body
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
-from reconstruct.labelling.alternatives import MayBeExchanged, Solved
+from reconstruct.labelling.alternatives import Solved
 from reconstruct.labelling.labeller import exchange_labels
 from reconstruct.pipeline import Pipeline
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
@@ -59,7 +59,7 @@ def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch
         wrong = BACK <= at["k"] < BACK + WRONG and not pipeline._rivals.switches
         return (exchange_labels(frame, *steps.feet) if wrong else frame), start
 
-    def as_they_are(frame: MarkerFrame, estimate: Estimate, _: MayBeExchanged) -> tuple[MarkerFrame, Estimate, Solved | None]:
+    def as_they_are(frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
         return frame, estimate, None
 
     monkeypatch.setattr(pipeline, "_labelled", exchanged)
