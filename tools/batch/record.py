@@ -6,6 +6,7 @@ A folder of results appears whole, and replaces none but an earlier one of a bat
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from config.errors import DatabaseError, DuocapError, FileFormatError, reason
+from config.errors import DuocapError, FileFormatError, reason
 from config.files import atomic_write, lock
 from database.store import part_files
 from tools.batch.task import BatchTask
@@ -29,8 +30,8 @@ FORMAT: Final = 1
 class InputFile:
     """A file of an input.
 
-    name: relative to the input, if that is a folder; empty where it is the file itself; relative to its folder where it is one of
-    several files of a database; mtime_ns: when it was last changed.
+    name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files;
+    mtime_ns: when it was last changed.
     """
 
     input: int
@@ -50,10 +51,9 @@ def input_files(task: BatchTask, inputs: tuple[str, ...] = ()) -> list[InputFile
     found = []
     for number, place in enumerate(inputs or task.inputs):
         root = Path(place)
-        is_folder = root.is_dir()
-        paths = sorted(path for path in root.rglob("*") if path.is_file()) if is_folder else [root, *_parts(root)]
-        for path in paths:
-            name = path.relative_to(root if is_folder else root.parent).as_posix() if path != root else ""
+        paths = sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else [root]
+        for path in (*paths, *_parts(root)):
+            name = Path(os.path.relpath(path, root)).as_posix() if path != root else ""
             if name and name.endswith(task.unread):
                 continue
             stat = path.stat()
@@ -62,13 +62,13 @@ def input_files(task: BatchTask, inputs: tuple[str, ...] = ()) -> list[InputFile
 
 
 def _parts(file: Path) -> list[Path]:
-    """Return the files that a database consists of and that lie beside or below it; of others, none."""
-    try:
-        parts = part_files(file) if file.suffix == ".db" else []
-    except DatabaseError:
+    """Return the other files of a database that consists of several."""
+    if file.suffix != ".db" or not file.is_file():
         return []
-    own = [part for part in parts if part != file and part.is_relative_to(file.parent)]
-    return [part for part in own if ".." not in part.relative_to(file.parent).parts]
+    try:
+        return [part for part in part_files(file) if part != file]
+    except DuocapError:
+        return []  # the command will say what is wrong with it
 
 
 def content_hash(path: Path) -> str:

@@ -3,13 +3,24 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from database.builtin import body
-from database.store import open_database, write_database, write_parts
-from tests.support.people import walk
-from tools.batch.record import alone, digest, hashes_of, input_files, is_done, read_record, whole_folder, write_record
+from database.parts import BuildOptions, build_in_parts
+from database.store import open_database
+from tests.support.files.motion import random_values, write_amc
+from tools.batch.record import (
+    alone,
+    content_hash,
+    digest,
+    hashes_of,
+    input_files,
+    is_done,
+    read_record,
+    whole_folder,
+    write_record,
+)
 from tools.batch.send import Sent, place_inputs, take_piece
 from tools.batch.task import BatchTask
 
@@ -74,19 +85,17 @@ def test_a_second_batch_on_the_folder_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_the_files_of_a_database_are_read_and_sent_with_it(tmp_path: Path) -> None:
-    own, other = tmp_path / "own" / "big.parts" / "1.db", tmp_path / "2.db"
-    for k, path in enumerate((own, other)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_database(path, [walk(body(1.7), k)])
-    write_parts(tmp_path / "own" / "big.db", [own])
-    write_parts(tmp_path / "own" / "far.db", [own, other])
-    replay = BatchTask("take", "replay", ("replay", "{in0}"), (str(tmp_path / "own" / "big.db"),), ())
-    files = input_files(replay)
-    assert [file.key for file in files] == ["0/", "0/big.parts/1.db"]
+def test_a_database_of_several_files_is_read_and_sent_whole(tmp_path: Path) -> None:
+    for name in ("71_01", "71_02"):
+        write_amc(tmp_path / "71", random_values(np.random.default_rng(1), 9), name)
+    (tmp_path / "a").mkdir()
+    build_in_parts([tmp_path / "71"], tmp_path / "a" / "big.db", 2, BuildOptions(120.0, processes=1, graph=False))
+    reads = BatchTask("take", "export", ("export", "{in0}"), (str(tmp_path / "a" / "big.db"),))
+    files = input_files(reads)
+    sent = Sent(hashes_of(files, {}), frozenset())
     for file in files:
-        take_piece(hashes_of([file], {})[file.key][2], file.path.read_bytes(), True, True)
-    (place,) = place_inputs(replay, Sent(hashes_of(files, {}), frozenset()), tmp_path / "there")
-    assert open_database(place).n_poses == open_database(own).n_poses
-    far = BatchTask("take", "replay", ("replay", "{in0}"), (str(tmp_path / "own" / "far.db"),), ())
-    assert [file.key for file in input_files(far)] == ["0/", "0/big.parts/1.db"]  # nothing outside of its folder
+        take_piece(content_hash(file.path), file.path.read_bytes(), True, True)
+    (place,) = place_inputs(reads, sent, tmp_path / "b")
+    assert np.array_equal(open_database(place).rotvec, open_database(tmp_path / "a" / "big.db").rotvec) and len(files) > 2
+    with pytest.raises(DuocapError, match="put them together"):
+        place_inputs(reads, Sent({"0/../../../x.db": sent.hashes["0/"]}, frozenset()), tmp_path / "b")

@@ -129,14 +129,16 @@ def dimensionality(
     plot: Plot = None,
     clip: Clips = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer poses, rougher figures, in a minute.")] = False,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
 ) -> None:
     """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
     from tools.evaluate.dimensionality.measure import measure_dimensionality, table
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path = protocol_database(motion, database)
-    panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick)
+    path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
+    panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick, workers=plan)
     _print(table(panels))
     with written_together():
         _write(json, [panel.as_json() for panel in panels])
@@ -346,7 +348,7 @@ def missing(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="hold, linear, local, synthesis, fixed, style, sparse, choice; repeatable.",
+            help="hold, linear, local, synthesis, fixed, style, sparse, choice, offline; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -369,6 +371,9 @@ def missing(
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Beside the methods, offline: with past and future, as duocap replay.")
+    ] = False,
     seconds: Seconds = 8.0,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
@@ -383,7 +388,8 @@ def missing(
     plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
     # With clips of a set nothing is learned unless it is asked for.
-    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
+    methods = tuple(method or (("local",) if sets or offline else ())) + (("offline",) if offline else ())
+    learned = (methods, tuple(style or (("none",) if sets else ("known",))))
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
