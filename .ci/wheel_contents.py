@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = {".py", ".toml", ".typed"}
+KINDS = {".json", ".py", ".toml", ".typed"}
 
 
 def expected() -> set[str]:

@@ -8,6 +8,7 @@ x_camera = R x_world + t; x to the right of the image, y down, z ahead; metres a
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -25,9 +26,9 @@ N_LENS_ROW = 10  # numbers of `Camera.intrinsics`
 FISHEYE = 9  # the one that tells the model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Camera(ReadOnlyArrays):
-    """One calibrated camera.
+    """One calibrated camera; equal to itself alone, so that what follows from it can be kept.
 
     size: width, height [px]; matrix: intrinsics, (3, 3) [px]; distortions: (4,) or (5,), of a fisheye (4,);
     rotation: world to camera, (3, 3); translation: world to camera, (3,) [m]; fisheye: which of the two lens models it is.
@@ -66,11 +67,7 @@ class Camera(ReadOnlyArrays):
 
         Of a fisheye: fx, fy, cx, cy, k1, k2, k3, k4, 0, 1.
         """
-        K, out = self.matrix, np.zeros(N_LENS_ROW)
-        out[FISHEYE] = float(self.fisheye)
-        out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
-        out[4 : 4 + len(self.distortions)] = self.distortions
-        return out
+        return _intrinsics(self)
 
     def to_camera(self, points_m: ArrayLike) -> Floats:
         """Transform points to the camera's frame: (..., 3) world [m] -> (..., 3) [m]."""
@@ -118,6 +115,17 @@ class Camera(ReadOnlyArrays):
         return np.concatenate([ideal, np.ones((*ideal.shape[:-1], 1))], axis=-1)
 
 
+@lru_cache(maxsize=32)
+def _intrinsics(camera: Camera) -> Floats:
+    """Return `Camera.intrinsics`."""
+    K, out = camera.matrix, np.zeros(N_LENS_ROW)
+    out[FISHEYE] = float(camera.fisheye)
+    out[:4] = K[0, 0], K[1, 1], K[0, 2], K[1, 2]
+    out[4 : 4 + len(camera.distortions)] = camera.distortions
+    out.setflags(write=False)
+    return out
+
+
 def title(name: str) -> str:
     """Return a camera's name in a sentence: `the left camera`, `camera cam_2` of other programs, else `the camera`."""
     if name in ("", "camera"):
@@ -125,9 +133,9 @@ def title(name: str) -> str:
     return f"camera {name}" if "cam" in name.lower() else f"the {name} camera"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rig:
-    """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration.
+    """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration; equal to itself alone.
 
     error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0; grade:
     of the quality report, `pass` or `poor`, empty where there was none. A rig of one camera has it on both sides.

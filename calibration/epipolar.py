@@ -3,11 +3,13 @@
 Hartley & Zisserman 2004, ch. 9: x_right' F x_left = 0 with F = K_right^-T [t]x R K_left^-1.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import Camera, Rig
-from config.arrays import Floats
+from config.arrays import Floats, read_only
 from database.geometry.rotations import skew
 
 
@@ -17,10 +19,11 @@ def essential_matrix(rig: Rig) -> Floats:
     return np.asarray(skew(t) @ R)
 
 
+@lru_cache(maxsize=8)
 def fundamental_matrix(rig: Rig) -> Floats:
     """Return F with x_right' F x_left = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
     F = np.linalg.inv(rig.right.matrix).T @ essential_matrix(rig) @ np.linalg.inv(rig.left.matrix)
-    return np.asarray(F / np.linalg.norm(F))
+    return read_only(F / np.linalg.norm(F))
 
 
 def ideal_pixels(camera: Camera, points_px: ArrayLike) -> Floats:

@@ -4,6 +4,8 @@ The point minimises the reprojection error in raw pixels, each camera's weighted
 1997); Gauss-Newton from the point nearest to both rays. Covariance: (J' W J)^-1 at the solution.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,7 @@ N_PACKED = 22
 MAX_STEPS = 12
 
 
+@lru_cache(maxsize=32)
 def packed_camera(camera: Camera) -> Floats:
     """Return a camera as one row of numbers for the kernels, (22,)."""
     row = np.zeros(N_PACKED)
@@ -24,6 +27,7 @@ def packed_camera(camera: Camera) -> Floats:
     row[9:18] = camera.rotation.ravel()
     row[18:21] = camera.translation
     row[21] = camera.intrinsics[FISHEYE]
+    row.setflags(write=False)
     return row
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -92,6 +93,19 @@ def atomic_write(file: Path, content: str | bytes) -> None:
     """Write a whole file atomically: text as UTF-8 with `\\n` line ends, or bytes. Raises FileFormatError as `atomic_open`."""
     with atomic_open(Path(file)) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def lock(descriptor: int) -> None:
+    """Lock an open file for this process until it is closed, however the process ends. Raises OSError: it is locked."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def mark_used(file: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 CAMERAS: Final = ("left", "right")  # of a rig, in the order in which everything numbers them
+LOCAL_MODELS: Final = ("gaussian", "paper")  # the names of the registry (reconstruct/models/local/neighbourhood.py)
 INTERNAL = "not a setting: the program's own"
 Signed = Annotated[float, "may be negative"]
 Control = Annotated[str, "auto or a number"]

@@ -26,6 +26,7 @@ from database.files.source_motion import read_bytes
 from database.geometry.skeleton import Skeleton
 from database.graph.build import graph_deriver, graph_extender
 from database.store import Progress, append_clips, open_database, write_database
+from database.thinning import Thinner
 from database.tpose import median_skeleton, tpose_clips
 
 logger = logging.getLogger(__name__)
@@ -70,10 +71,11 @@ def left_out_ranges(rules: Iterable[LeaveOut], stems: Sequence[str]) -> list[tup
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One motion file and the source frames to leave out of it."""
+    """One motion file, the source frames to leave out of it, and a digest of its content."""
 
     path: Path
     left_out: tuple[tuple[int, int], ...]
+    digest: bytes = b""
 
 
 @dataclass(slots=True)
@@ -106,24 +108,26 @@ def build_database(
     skip_bad: bool = False,
     processes: int = 2,
     graph: bool = True,
+    thin_rad: float = 0.0,
 ) -> BuildReport:
     """Read, clean, cut and resample motions and write them, with generated T-poses and the neighbour graph, to one file.
 
     sources: files, or folders that are searched; fps: rate of the database; leave_out: rules of `parse_leave_out`, in source
     frames; progress: called with files, then poses of the graph; skip_bad: leave out files that cannot be read, with a warning;
-    processes: that read files. Equal files count once, and what is left out under one of their names is left out. Clips are
-    streamed; only the graph takes memory for all poses (700 bytes each). Raises DatabaseError or another DuocapError; nothing is
+    processes: that read files; thin_rad: distance to which captured poses are thinned (`database.thinning`), 0: all are kept.
+    Equal files count once, and what is left out under one of their names is left out. Clips are streamed; only the graph takes
+    memory for all poses (450 bytes each; `database.parts` bounds it). Raises DatabaseError or another DuocapError; nothing is
     then written.
     """
-    if not 1.0 <= fps <= 1000.0:
-        raise DatabaseError(f"{fps:g} frames a second is not a rate to build for; expected 1 to 1000, as the cameras run")
+    check_rate(fps)
     report = BuildReport()
-    jobs = _plan(sources, [parse_leave_out(text) for text in leave_out], report)
+    jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
     skeletons: dict[str, Skeleton] = {}
 
     def clips() -> Iterator[Clip]:
-        for clip in _read_clips(jobs, fps, report, progress, skip_bad, processes):
-            skeletons[clip.skeleton.offsets_m.round(6).tobytes().hex()] = clip.skeleton
+        read = read_clips(jobs, fps, report, progress, skip_bad, processes)
+        for clip in thinned(read, thin_rad, report):
+            skeletons[skeleton_key(clip.skeleton)] = clip.skeleton
             yield clip
 
     def generated() -> Iterator[Clip]:
@@ -137,7 +141,28 @@ def build_database(
     return report
 
 
-def _read_clips(
+def check_rate(fps: float) -> None:
+    """Raise DatabaseError for a rate that no camera runs at."""
+    if not 1.0 <= fps <= 1000.0:
+        raise DatabaseError(f"{fps:g} frames a second is not a rate to build for; expected 1 to 1000, as the cameras run")
+
+
+def skeleton_key(skeleton: Skeleton) -> str:
+    """Return what is the same for skeletons that count once among those whose median the T-poses have."""
+    return skeleton.offsets_m.round(6).tobytes().hex()
+
+
+def thinned(clips: Iterable[Clip], distance_rad: float, report: BuildReport) -> Iterator[Clip]:
+    """Return what is kept of clips, all where the distance is 0, and add a line to the report."""
+    if distance_rad == 0.0:
+        yield from clips
+        return
+    thinner = Thinner(distance_rad)
+    yield from thinner.pieces(clips)
+    report.notes.append(thinner.line())
+
+
+def read_clips(
     jobs: Sequence[Job], fps: float, report: BuildReport, progress: Progress | None, skip_bad: bool, processes: int
 ) -> Iterator[Clip]:
     """Return the clips of all files at one rate, and add what was done to them to the report.
@@ -162,19 +187,19 @@ def _read_clips(
             progress(done, len(jobs), job.path.stem)
 
 
-def _plan(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:
+def plan_jobs(sources: Iterable[str | Path], rules: Sequence[LeaveOut], report: BuildReport) -> list[Job]:
     """Return the files to read, equal ones once, and what to leave out of each. Raises DatabaseError: there is none."""
     files = list(dict.fromkeys(path for source in sources for path in _motion_files(Path(source))))
     by_content: dict[bytes, list[Path]] = {}
     for path in files:
         by_content.setdefault(_file_digest(path), []).append(path)
     jobs: list[Job] = []
-    for same in by_content.values():
+    for digest, same in by_content.items():
         if len(same) > 1:
             report.notes.append(f"{', '.join(path.stem for path in same)}: the same motion, taken once")
         ranges = left_out_ranges(rules, [path.stem for path in same])
         if not any(start == 0 and stop >= ALL_FRAMES for start, stop in ranges):
-            jobs.append(Job(same[0], tuple(ranges)))
+            jobs.append(Job(same[0], tuple(ranges), digest))
     for rule in rules:
         matched = any(rule.matches(path.stem) for path in files)
         report.notes.append(f"left out: {rule.text}" if matched else f"nothing to leave out for {rule.text}: no such clip")
@@ -246,24 +271,12 @@ def add_to_database(
     Arguments as of `build_database`. Motions it has already are left out; its T-poses stay. Raises DuocapError; the database is
     then unchanged.
     """
-    database = open_database(path)
-    fps, known = database.fps, {_clip_digest(database.clip(k)) for k in range(database.n_clips)}
-    del database  # Windows does not replace a file that is still mapped
+    fps, known = known_clips([path])
     report = BuildReport()
-    jobs = _plan(sources, [parse_leave_out(text) for text in leave_out], report)
+    jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
 
     def new() -> Iterator[Clip]:
-        added = 0
-        for clip in _read_clips(jobs, fps, report, progress, skip_bad, processes):
-            digest = _clip_digest(clip)
-            if digest in known:
-                report.notes.append(f"{clip.name}: in the database already")
-                continue
-            known.add(digest)
-            added += 1
-            yield clip
-        if not added:
-            raise DatabaseError(f"{path}: nothing to add; these motions are in it already or left out, expected others")
+        yield from clips_not_in(known, read_clips(jobs, fps, report, progress, skip_bad, processes), report, path)
 
     def notes() -> Iterator[str]:
         yield from ("added later:", *report.lines())
@@ -272,7 +285,32 @@ def add_to_database(
     return report
 
 
-def _clip_digest(clip: Clip) -> bytes:
+def known_clips(files: Iterable[str | Path]) -> tuple[float, set[bytes]]:
+    """Return the rate of databases and the digests of their clips; nothing of the files stays mapped."""
+    fps, known = 0.0, set[bytes]()
+    for file in files:
+        database = open_database(file)
+        fps = database.fps
+        known |= {clip_digest(database.clip(k)) for k in range(database.n_clips)}
+    return fps, known
+
+
+def clips_not_in(known: set[bytes], clips: Iterable[Clip], report: BuildReport, path: str | Path) -> Iterator[Clip]:
+    """Return the clips that are not known yet, each once. Raises DatabaseError, after the last: there was none."""
+    added = 0
+    for clip in clips:
+        digest = clip_digest(clip)
+        if digest in known:
+            report.notes.append(f"{clip.name}: in the database already")
+            continue
+        known.add(digest)
+        added += 1
+        yield clip
+    if not added:
+        raise DatabaseError(f"{path}: nothing to add; these motions are in it already or left out, expected others")
+
+
+def clip_digest(clip: Clip) -> bytes:
     """Return a digest of a clip's poses as a database stores them."""
     poses = clip.rotvec.astype(np.float32).tobytes() + clip.root_m.astype(np.float32).tobytes()
     return hashlib.blake2b(poses, digest_size=16).digest()

@@ -97,13 +97,12 @@ class ContainerWriter:
         self._arrays.append(entry)
 
     def read_back(self, name: str) -> Array:
-        """Return a copy of an array already written."""
+        """Return an array already written, mapped read-only; on Windows nothing may hold it when the file is closed."""
         entry = next(entry for entry in self._arrays if entry["name"] == name)
-        dtype, end = np.dtype(entry["dtype"]), self._file.tell()
-        self._file.seek(entry["start"])
-        data = self._file.read(math.prod(entry["shape"]) * dtype.itemsize)
-        self._file.seek(end)
-        return np.frombuffer(data, dtype).reshape(entry["shape"])
+        shape, dtype, end = tuple(entry["shape"]), np.dtype(entry["dtype"]), self._file.tell()
+        self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), end, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, dtype, math.prod(shape), entry["start"]).reshape(shape)
 
     def finish(self) -> None:
         """Write header and preamble."""

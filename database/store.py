@@ -1,6 +1,13 @@
-"""The pose database: all clips' poses end to end, in one memory-mapped file."""
+"""The pose database: all clips' poses end to end, in one memory-mapped file, or in several that are used as one.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+A database of several files is a file without arrays that names them, its parts, each a database by itself. It may say that its
+poses are to be searched in their mirror images, too; these are computed where they are needed and stored nowhere.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +23,7 @@ from database.container import Array, open_container, write_container
 from database.geometry.skeleton import REFERENCE, Skeleton
 
 SCHEMA = 1  # of the arrays; raised when a joint, the rest pose or the charts change
+SCHEMA_OF_PARTS = 2  # of a file that names its parts
 Progress = Callable[[int, int, str], None]  # done, in all (0: unknown), name of what was done last
 Groups = Iterable[tuple[bool, Iterable[Clip]]]  # whether the clips were generated, and the clips
 # From rotvec (N, J, 3), clip_start (C + 1,) and frames a second to more named arrays.
@@ -25,12 +33,13 @@ OWN_ARRAYS = ("rotvec", "root_m", "clip_start", "clip_skeleton", "generated", "s
 
 @dataclass(frozen=True, slots=True)
 class PoseDatabase:
-    """Poses q_n of all clips, read-only and memory-mapped.
+    """Poses q_n of all clips, read-only; memory-mapped, but for those of several files, which are copied into one array.
 
     fps: of all clips; rotvec: charted rotation vectors, row 0 the root's orientation, (N, J, 3) [rad]; root_m: positions of the
     hips, (N, 3) [m]; clip_start: first pose of each clip and N, (C + 1,); clip_names: C; clip_skeleton: index into `skeletons`,
     (C,); generated: clips made by rule rather than captured, (C,); notes: what was done while building; extra: further arrays by
-    name, such as the neighbour graph.
+    name, such as the neighbour graph; parts: its files, where there are several; mirrored: whether it is searched as if it held
+    the mirror image of every pose, too.
     """
 
     path: Path | None
@@ -44,6 +53,8 @@ class PoseDatabase:
     generated: Bools
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    parts: tuple["PoseDatabase", ...] = ()
+    mirrored: bool = False
 
     @property
     def n_poses(self) -> int:
@@ -69,13 +80,15 @@ def write_database(
     generated: Iterable[Clip] = (),
     notes: Iterable[str] = (),
     derive: Derive | None = None,
+    more: Callable[[], Mapping[str, Any]] = dict,
 ) -> None:
     """Write clips, all at one rate, to a database. They are consumed one by one, so a generator keeps memory small.
 
-    `generated` and `notes` are consumed after the last clip. Equal skeletons are stored once. `derive` computes more arrays from
-    all poses. Raises DatabaseError: no clips, mixed rates, NaN, or the file cannot be written; an old file is then unchanged.
+    `generated`, `notes` and `more`, plain values to be kept with the file (`read_fields`), are consumed after the last clip.
+    Equal skeletons are stored once. `derive` computes more arrays from all poses. Raises DatabaseError: no clips, mixed rates,
+    NaN, or the file cannot be written; an old file is then unchanged.
     """
-    _write(Path(path), ((False, clips), (True, generated)), notes, derive)
+    _write(Path(path), ((False, clips), (True, generated)), notes, derive, more)
 
 
 def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] = (), derive: Derive | None = None) -> None:
@@ -84,6 +97,8 @@ def append_clips(path: str | Path, clips: Iterable[Clip], notes: Iterable[str] =
     Further arrays are removed, since they belong to the old poses; `derive` computes new ones. Raises DatabaseError as
     `open_database` and `write_database`; the file is then unchanged.
     """
+    if is_of_parts(path):
+        raise DatabaseError(f"{path}: is a database of several files; add another file to it instead of growing one")
     before = open_database(path).notes
 
     def all_notes() -> Iterator[str]:
@@ -103,7 +118,13 @@ def _old_and_new(path: Path, clips: Iterable[Clip]) -> Iterator[tuple[bool, Iter
     yield False, clips
 
 
-def _write(file: Path, groups: Groups, notes: Iterable[str], derive: Derive | None) -> None:
+def _write(
+    file: Path,
+    groups: Groups,
+    notes: Iterable[str],
+    derive: Derive | None,
+    more: Callable[[], Mapping[str, Any]] = dict,
+) -> None:
     """Write a database; see `write_database`."""
     with write_container(file) as writer:
         index = _ClipIndex()
@@ -116,8 +137,10 @@ def _write(file: Path, groups: Groups, notes: Iterable[str], derive: Derive | No
             derived = derive(writer.read_back("rotvec"), np.array(index.starts, np.int64), index.fps)
             for name, array in derived.items():
                 writer.add(name, array)
+            del derived
         writer.fields = {"schema": SCHEMA, "joints": JOINTS, "reference": REFERENCE.round(9).tolist(), "fps": index.fps}
         writer.fields |= {"clip_names": index.names, "skeleton_names": [s.name for s in index.skeletons], "notes": list(notes)}
+        writer.fields |= more()
 
 
 class _ClipIndex:
@@ -179,10 +202,16 @@ def _pose_blocks(file: Path, index: _ClipIndex, groups: Groups) -> Iterator[Sing
 def open_database(path: str | Path) -> PoseDatabase:
     """Open a database for reading; any number of processes may have it open.
 
-    Raises DatabaseError: it is missing, empty, no database, truncated, damaged or of another version.
+    Raises DatabaseError: it, or one of its parts, is missing, empty, no database, truncated, damaged or of another version.
     """
     container = open_container(Path(path))
-    fields, arrays = container.fields, container.arrays
+    if container.fields.get("schema") == SCHEMA_OF_PARTS:
+        return _open_parts(Path(path), container.fields)
+    return _open_file(path, container.fields, container.arrays)
+
+
+def _open_file(path: str | Path, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> PoseDatabase:
+    """Return the database of one file."""
     if fields.get("schema") != SCHEMA or tuple(fields.get("joints", ())) != JOINTS:
         raise DatabaseError(f"{path}: schema {fields.get('schema')}, expected {SCHEMA}; build it again from its motion files")
     if not np.allclose(np.array(fields["reference"]), REFERENCE, atol=1e-6):
@@ -206,7 +235,98 @@ def open_database(path: str | Path) -> PoseDatabase:
     )
 
 
-def _consistent(fields: dict[str, Any], arrays: dict[str, Array]) -> bool:
+def is_of_parts(path: str | Path) -> bool:
+    """Return whether a database is one of several files. Raises DatabaseError, as `open_database`."""
+    return read_fields(path).get("schema") == SCHEMA_OF_PARTS
+
+
+def read_fields(path: str | Path) -> Mapping[str, Any]:
+    """Return the plain values of a database's file. Raises DatabaseError, as `open_database`."""
+    return open_container(Path(path)).fields
+
+
+def write_parts(path: str | Path, parts: Sequence[Path], mirrored: bool = False, notes: Iterable[str] = ()) -> None:
+    """Make a database of several files, or change which they are, atomically; the files stay where and as they are.
+
+    They are named relative to `path`, so that all can be moved together. Raises DatabaseError: no parts, of different rates, one
+    that is itself of several files, or the file cannot be written.
+    """
+    file, entries, rates = Path(path), [], dict[float, Path]()
+    for part in parts:
+        if is_of_parts(part):
+            raise DatabaseError(f"{part}: is itself of several files; name these")
+        database = open_database(part)
+        rates.setdefault(database.fps, part)
+        name = os.path.relpath(part.absolute(), file.absolute().parent)
+        entries.append({"file": Path(name).as_posix(), "poses": database.n_poses, "crc32": poses_checksum(part)})
+    if len(rates) != 1:
+        came = ", ".join(f"{part} at {fps:g} Hz" for fps, part in rates.items()) or "none"
+        raise DatabaseError(f"{file}: expected parts, all at one rate, came {came}; build them again at one rate")
+    with write_container(file) as writer:
+        writer.fields = {"schema": SCHEMA_OF_PARTS, "parts": entries, "mirrored": mirrored, "notes": list(notes)}
+
+
+def part_files(path: str | Path) -> list[Path]:
+    """Return the files a database consists of, in order: its parts, or itself. Raises DatabaseError, as `open_database`."""
+    fields = read_fields(path)
+    if fields.get("schema") != SCHEMA_OF_PARTS:
+        return [Path(path)]
+    return [Path(path).parent / entry["file"] for entry in _part_entries(Path(path), fields)]
+
+
+def _part_entries(path: Path, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what is known of each part; a hostile file may say anything. Raises DatabaseError."""
+    entries, kinds = fields.get("parts"), {"file": str, "poses": int, "crc32": int}
+    whole = isinstance(entries, list) and all(
+        isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items()) for entry in entries
+    )
+    if not entries or not whole or not isinstance(fields.get("mirrored"), bool) or not isinstance(fields.get("notes"), list):
+        raise DatabaseError(f"{path}: its list of files cannot be right; join them again: duocap database join")
+    return list(entries)
+
+
+def _open_parts(path: Path, fields: Mapping[str, Any]) -> PoseDatabase:
+    """Return the database of several files; their poses are copied into one array."""
+    parts: list[PoseDatabase] = []
+    for entry in _part_entries(path, fields):
+        part = path.parent / entry["file"]
+        database = open_database(part)
+        if database.parts or (database.n_poses, poses_checksum(part)) != (entry["poses"], entry["crc32"]):
+            raise DatabaseError(f"{part}: is not the file that {path.name} was made with; join again: duocap database join")
+        parts.append(database)
+    before = np.cumsum([0, *(part.n_poses for part in parts)])
+    bodies = np.cumsum([0, *(len(part.skeletons) for part in parts)])
+    starts = [part.clip_start[:-1] + first for part, first in zip(parts, before, strict=False)]
+    rotvec, root_m = np.concatenate([part.rotvec for part in parts]), np.concatenate([part.root_m for part in parts])
+    for array in (rotvec, root_m):
+        array.setflags(write=False)
+    return PoseDatabase(
+        path=path,
+        fps=parts[0].fps,
+        rotvec=rotvec,
+        root_m=root_m,
+        clip_start=np.concatenate([*starts, before[-1:]]).astype(np.int64),
+        clip_names=tuple(name for part in parts for name in part.clip_names),
+        clip_skeleton=np.concatenate([part.clip_skeleton + k for part, k in zip(parts, bodies, strict=False)]),
+        skeletons=tuple(skeleton for part in parts for skeleton in part.skeletons),
+        generated=np.concatenate([part.generated for part in parts]),
+        notes=tuple(str(note) for note in fields["notes"]),
+        parts=tuple(parts),
+        mirrored=fields["mirrored"],
+    )
+
+
+def poses_checksum(path: str | Path) -> int:
+    """Return a number that tells a database's poses, and whether they are mirrored, from all others. Raises DatabaseError."""
+    container = open_container(Path(path))
+    if container.fields.get("schema") != SCHEMA_OF_PARTS:
+        return container.checksums["rotvec"]
+    entries = _part_entries(Path(path), container.fields)
+    told = [container.fields["mirrored"], *([entry["poses"], entry["crc32"]] for entry in entries)]
+    return zlib.crc32(json.dumps(told).encode())
+
+
+def _consistent(fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
     """Return whether shapes and indices fit together."""
     n, c, s = len(arrays["rotvec"]), len(fields["clip_names"]), len(fields["skeleton_names"])
     start, skeleton = arrays["clip_start"], arrays["clip_skeleton"]
@@ -227,4 +347,7 @@ def _consistent(fields: dict[str, Any], arrays: dict[str, Array]) -> bool:
 
 def damaged_arrays(path: str | Path) -> list[str]:
     """Read a whole database and return the names of arrays that differ from their checksums."""
-    return open_container(Path(path)).damaged()
+    files = part_files(path)
+    if len(files) == 1 and files[0] == Path(path):
+        return open_container(Path(path)).damaged()
+    return [f"{file.name}: {name}" for file in files for name in open_container(file).damaged()]

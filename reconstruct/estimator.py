@@ -19,11 +19,11 @@ from reconstruct.history import BodyState, MotionHistory
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.models.local.model import MotionContext
 from reconstruct.models.local.neighbourhood import Neighbourhood, fitter_for, neighbourhood, neighbours_of
-from reconstruct.observations import Observations, monocular_rays, observations_from_markers
+from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import joint_error_m
+from reconstruct.solve.certainty import joint_error_m, saved_without
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -59,6 +59,8 @@ OVERRIDES: Mapping[Visibility, Mapping[str, str]] = {
 
 def visibility(frame: MarkerFrame) -> Visibility:
     """Return what is seen of a frame."""
+    if frame.valid.all():
+        return Visibility.ALL
     if not frame.valid.any():
         return Visibility.MONOCULAR
     return Visibility.ALL if frame.seen.any(axis=0).all() else Visibility.SOME
@@ -118,10 +120,10 @@ class Estimator:
         self._rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
-        covariance = np.cov(sample.pose.T.astype(np.float64), bias=True)
+        covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._fitter = fitter_for(settings, examples, covariance)
         self.joins_models = self._fitter.free
-        limits = limits_of(sample.pose) if settings.limits and self._fitter.free else None
+        limits = limits_of(sample.pose[:]) if settings.limits and self._fitter.free else None
         self._solve = partial(solve, limits=limits, max_iterations=settings.max_iterations)
         self.background = settings.background * covariance
 
@@ -192,6 +194,10 @@ class Estimator:
         share = near.weights / near.weights.sum()
         return np.asarray(np.sqrt(share @ ((place_m - np.einsum("k,kni->ni", share, place_m)) ** 2).sum(axis=2)))
 
+    def saved_without(self, estimate: Estimate, markers: Ints) -> float:
+        """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""
+        return np.inf if estimate.solved is None else saved_without(*estimate.solved, markers)
+
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
         history = MotionHistory() if estimate.anew else self.history
@@ -229,12 +235,12 @@ class Estimator:
         """Return the query of a frame (eq. 2): markers at the default root, rays of those that one camera alone sees."""
         R, t = root
         s = settings_for(self._settings, visibility(frame))
-        sigma2 = np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 + s.query_marker_sigma_m**2
+        sigma2 = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + s.query_marker_sigma_m**2
         weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
         pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
-        rays = monocular_rays(frame, self._rig)
-        if not rays.monocular.any():
+        if not alone(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
+        rays = monocular_rays(frame, self._rig)
         distance = np.linalg.norm(rays.from_m - t, axis=1)
         across2 = (distance * rays.sigma_rad) ** 2 + s.query_marker_sigma_m**2
         point = np.where(rays.monocular[:, None], rays.from_m, frame.point_m)
@@ -266,8 +272,9 @@ class Estimator:
 
     def _with_tilt(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
         """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
-        missing = frame.valid.any() and not frame.seen[:, self.subject.markers.torso].any(axis=0).all()
-        if self.examples.up is None or not self.level or not missing:
+        if self.examples.up is None or not self.level or frame.valid.all() or not frame.valid.any():
+            return prior
+        if frame.seen[:, self.subject.markers.torso].any(axis=0).all():
             return prior
         return with_tilt(prior, self.examples.up[near.rows].astype(np.float64), near.weights)
 

@@ -119,10 +119,15 @@ def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floa
     return True
 
 
+def alone(frame: MarkerFrame) -> Bools:
+    """Return which markers are seen but not triangulated, (M,)."""
+    return np.asarray((frame.seen[0] | frame.seen[1]) & ~frame.valid)
+
+
 def monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
     """Return the rays of the markers that are seen but not triangulated; the left camera's where both see one."""
     n = len(frame.valid)
-    monocular = frame.seen.any(axis=0) & ~frame.valid
+    monocular = alone(frame)
     start, direction, sigma = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
     for c in (1, 0):
         camera, which = rig.cameras[c], monocular & frame.seen[c]

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, PairedBlobs, Points, monocular_view
-from capture.stereo.labels import ExpectedMarkers, frame_of_view, label, marker_frame
+from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
 from config.arrays import Floats
 from config.joints import N_JOINTS
@@ -20,11 +21,14 @@ from reconstruct.finish.stage import Finish
 from reconstruct.history import BodyState
 from reconstruct.labelling.acquisition import Acquirer
 from reconstruct.labelling.alternatives import Alternatives
+from reconstruct.labelling.doubt import NO_DOUBT, Doubt
 from reconstruct.labelling.false_detections import FalseDetections
+from reconstruct.labelling.fit import Fit
 from reconstruct.labelling.labeller import Labeller, opposite_markers
 from reconstruct.labelling.monocular import ViewAcquirer
 from reconstruct.labelling.plausibility import Plausibility, fits_poorly, residuals_m, same_labels
 from reconstruct.labelling.rivals import Rivals
+from reconstruct.labelling.shape import body_shape
 from reconstruct.missing.fill_in import FillIn
 from reconstruct.missing.pose_model import PoseModel
 from reconstruct.missing.sparse import SparsePoseModel
@@ -34,7 +38,7 @@ from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays
 from reconstruct.pose import Pose, TrackingState, pose_packet
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.tracking import Phase, Tracker
@@ -68,6 +72,7 @@ class Pipeline:
     up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
     views: PairedBlobs | None = field(default=None, init=False)
+    doubts: frozenset[Doubt] = field(default=NO_DOUBT, init=False)  # of the last frame
 
     def __post_init__(self) -> None:
         index = search_index(self.subject, self.database)
@@ -81,13 +86,16 @@ class Pipeline:
         for estimator in self._estimators:
             estimator.level = bool(self.up[1] > LEVEL_COSINE)
         middle_m = 0.5 * (self.rig.left.center_m + self.rig.right.center_m)
-        upright = self.database.rotvec[:, 0]
+        upright = root_rotvec(self.database)
         self._acquirer = Acquirer(self.subject, index.examples, self._estimator, solve, upright, middle_m, self.up)
         self._view_acquirer = ViewAcquirer(self.subject, index.examples, self.up)
-        self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject))
-        self._alternatives = Alternatives(self._labeller, self._estimator, self.rig, self._estimate)
-        self._rivals = Rivals(self._labeller, self._estimator, self.rig, self._estimate)
+        shape = body_shape(self.subject, index.examples.pose)
+        self._labeller = Labeller(label_settings, self.subject.markers.torso, opposite_markers(self.subject), shape)
+        labelled = (self._labeller, self._estimator, self.rig, self._estimate)
+        self._rivals = Rivals(*labelled)
+        self._alternatives = Alternatives(*labelled, self._rivals.may_be_exchanged)
         self._plausibility = Plausibility()
+        self._fit = Fit(self.rig, self.subject)
         self._false_detections = FalseDetections()
         self._tracker = Tracker(label_settings.coast_seconds)
         self._error_m: Floats | None = None  # of the pose that was published last
@@ -117,12 +125,13 @@ class Pipeline:
 
     def forget(self) -> None:
         """Forget all frames."""
-        self.markers = self._error_m = None
+        self.markers, self._error_m, self.doubts = None, None, NO_DOUBT
         self._tracker.reset()
         parts = (
             self._labeller,
             self._rivals,
             self._plausibility,
+            self._fit,
             self._false_detections,
             self._view_acquirer,
             self._acquirer,
@@ -150,6 +159,7 @@ class Pipeline:
     def step(self, pair: PairedBlobs) -> Pose:
         """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
+        self._tracker.begin(pair.t_capture_ns)
         pair = with_rig_error(pair, self.settings.match.rig_sigma_px)
         expected = self._expected(pair.t_capture_ns)
         everything, pair = pair, self._false_detections.without(pair, self.rig, expected)
@@ -159,7 +169,7 @@ class Pipeline:
         t2 = self.clock()
         frame = self._false_detections.agreed(frame)
         estimate = self._estimate(frame, start)
-        proposed = None
+        proposed, switches = None, self._rivals.switches
         if estimate is not None and start is None:
             frame, estimate, proposed = self._alternatives.best(frame, estimate)
         if start is None and expected is not None:
@@ -167,7 +177,9 @@ class Pipeline:
         else:
             self._rivals.forget()
         self.markers, self.views = frame, pair
+        switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
+        self.doubts = self._doubts_of(estimate, switches > 0)
         t3 = self.clock()
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
@@ -190,7 +202,7 @@ class Pipeline:
 
         Returns the frame and, after acquisition, the pose to start from.
         """
-        frame = None if expected is None else label(pair, points, self.rig, expected)
+        frame = None if expected is None else self._labeller.label(pair, points, self.rig, expected)
         camera = monocular_view(pair, self.settings.label.min_markers)
         if frame is not None and not (self._tracker.interrupted(pair.t_capture_ns) or self._doubted(pair, frame, camera)):
             return frame, None
@@ -204,6 +216,8 @@ class Pipeline:
     def _doubted(self, pair: PairedBlobs, frame: MarkerFrame, camera: int | None) -> bool:
         """Return whether labels leave too many points over, or blobs of the one camera that sees the performer."""
         if camera is None or frame.valid.any():
+            if self._fit.seeks(pair.t_capture_ns):
+                return True
             return self._labeller.doubts(frame.valid, len(frame.extra_m))
         if self._tracker.rays_are_poor:
             return True
@@ -264,7 +278,7 @@ class Pipeline:
         if estimate is None or not np.isfinite(estimate.marker_m).all():
             return None
         residual = residuals_m(frame, estimate.marker_m, self.rig)
-        if len(residual) and float(np.median(residual)) > s.max_residual_m:
+        if len(residual) and median(residual.tolist()) > s.max_residual_m:
             return None
         return estimate
 
@@ -277,13 +291,21 @@ class Pipeline:
         poor_rays = rays is not None and fits_poorly(estimate, frame)
         self._tracker.follow(frame.t_capture_ns, estimate.near.sigma_m, torso_seen, poor_rays)
         state = self._without_hidden_markers(frame, estimate)
-        if not self._plausibility.step(frame, estimate, acquired):
+        fits = self._fit.step(frame, estimate.marker_m, acquired)
+        if not (self._plausibility.step(frame, estimate, acquired) and fits):
             self._tracker.withhold(frame.t_capture_ns, self._plausibility.astray)
             return self._last(frame)
         self._tracker.publish(state, frame.t_capture_ns)
         sigma_m = estimate.near.sigma_m if self._visible.all() else None
         self._error_m = self._estimator.error_m(estimate)
         return self._packet(frame, state, sigma_m, self._error_m)
+
+    def _doubts_of(self, estimate: Estimate | None, exchanged: bool) -> frozenset[Doubt]:
+        """Return what speaks against the last frame; exchanged: other labels have turned out to be right."""
+        if estimate is None:
+            return NO_DOUBT
+        told = {Doubt.FIT: self._fit.doubted or self._plausibility.doubted, Doubt.EXCHANGED: exchanged, **self._rivals.doubts}
+        return frozenset(doubt for doubt, holds in told.items() if holds)
 
     def _without_hidden_markers(self, frame: MarkerFrame, estimate: Estimate) -> BodyState:
         """Return the pose as it is solved without the hidden markers; the last one where the others are too few."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
-from config.joints import N_JOINTS, PARENTS
+from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import rotvec_from_matrix
+from database.geometry.skeleton import PARENT_ARRAY
 from reconstruct.history import BodyState
 
 RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
@@ -121,28 +123,32 @@ def provenance(
     if state is not TrackingState.TRACKING:
         source = np.full(N_JOINTS, JointSource.HELD, np.uint8)
         return source, np.full(N_JOINTS, COASTING if state is TrackingState.COASTING else 0.0)
-    measured = measured_joints(np.asarray(frame.seen.any(axis=0)), subject)
+    carries = joints_by_marker(subject)
+    seen = np.asarray(frame.seen.any(axis=0))
+    measured = carries[seen].any(axis=0)
     source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
     confidence = np.where(measured, ONE, INFERRED)
-    confidence[measured_joints(frame.valid, subject)] = BOTH
+    confidence[carries[frame.valid].any(axis=0)] = BOTH
     if sigma_m is not None:
-        for m in np.flatnonzero(~frame.seen.any(axis=0)):
-            predicted = measured_joints(np.arange(len(frame.valid)) == m, subject) & ~measured
+        for m in np.flatnonzero(~seen):
+            predicted = carries[m] & ~measured
             confidence[predicted] = np.minimum(confidence[predicted], INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
     if frame.valid.any():
-        worst_m = np.full(N_JOINTS, np.median(residual_m[frame.valid]))
-        for m in np.flatnonzero(frame.valid):
-            joints = measured_joints(np.arange(len(frame.valid)) == m, subject)
-            worst_m[joints] = np.maximum(worst_m[joints], residual_m[m])
+        usual_m = median(residual_m[frame.valid].tolist())
+        worst_m = np.maximum(np.where(carries & frame.valid[:, None], residual_m[:, None], 0.0).max(axis=0), usual_m)
         confidence = np.maximum(confidence / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING)
     return source, confidence
 
 
 def measured_joints(seen: Bools, subject: Subject) -> Bools:
     """Tell which joints carry one of the markers seen, (M,), or lead to one that does, (J,)."""
-    result = np.zeros(N_JOINTS, bool)
-    for joint in subject.joint[seen]:
-        result[joint] = True
-        if PARENTS[joint] >= 0:
-            result[PARENTS[joint]] = True
+    return np.asarray(joints_by_marker(subject)[seen].any(axis=0))
+
+
+def joints_by_marker(subject: Subject) -> Bools:
+    """Return which joints each marker measures: its own and the parent of that, (M, J)."""
+    result, rows = np.zeros((len(subject.joint), N_JOINTS), bool), np.arange(len(subject.joint))
+    parent = PARENT_ARRAY[subject.joint]
+    result[rows, np.where(parent < 0, subject.joint, parent)] = True
+    result[rows, subject.joint] = True
     return result

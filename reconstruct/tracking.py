@@ -21,12 +21,15 @@ the last that was plausible: it is sent out again while there is no better.
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from config.arrays import Floats
 from reconstruct.history import BodyState
 from reconstruct.pose import TrackingState
 
-MAX_GAP_S = 0.12  # after a longer gap markers are no longer labelled by the followed pose alone: a limb has moved too far
+MAX_GAP_S = 0.12  # after a longer gap markers are no longer labelled by the followed pose alone: a limb has moved too far,
+USUAL_GAPS, MAX_USUAL_S = 1.5, 0.21  # unless that is the usual time between frames, up to this
+N_STEPS = 5  # the last times between frames, of which the median is the usual one
 TORSO_GAP_S = 0.5  # without torso markers for so long, the other markers still tell where the body is
 POOR_FRAMES = 5  # rays may fit badly in so many frames in a row before other labels are sought
 
@@ -77,8 +80,13 @@ class Tracker:
         self.followed: Followed | None = None
         self.published: Published | None = None
         self.poor_frames = 0
+        self._began_ns: list[int] = []
         self._torso_ns: int | None = None
         self._searching_ns: int | None = None
+
+    def begin(self, t_ns: int) -> None:
+        """Note that a frame has come."""
+        self._began_ns = [*self._began_ns[-N_STEPS:], t_ns]
 
     def follow(self, t_ns: int, marker_sigma_m: Floats | None, torso_seen: bool, poor_rays: bool) -> None:
         """Follow a pose that was solved."""
@@ -115,7 +123,9 @@ class Tracker:
 
     def interrupted(self, t_ns: int) -> bool:
         """Return whether the followed pose is too old to label by alone."""
-        return self.followed is not None and (t_ns - self.followed.t_ns) * 1e-9 > MAX_GAP_S
+        steps_s = sorted(1e-9 * (later - earlier) for earlier, later in pairwise(self._began_ns))
+        usual_s = min(steps_s[len(steps_s) // 2], MAX_USUAL_S) if steps_s else 0.0
+        return self.followed is not None and (t_ns - self.followed.t_ns) * 1e-9 > max(MAX_GAP_S, USUAL_GAPS * usual_s)
 
     def torso_is_recent(self, t_ns: int) -> bool:
         """Return whether the torso was seen a short time ago."""

@@ -26,7 +26,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
@@ -34,8 +34,10 @@ from capture.sources.network.address import without_secrets
 from config.errors import DuocapError, SettingsError
 from config.loading import load_settings
 from config.logs import LogSettings, start_logs
-from config.settings import Settings
-from database.store import PoseDatabase, open_database
+from config.settings import LOCAL_MODELS, Settings
+
+if TYPE_CHECKING:
+    from database.store import PoseDatabase
 
 LEFT = Annotated[
     str,
@@ -64,13 +66,8 @@ BACKGROUND = Annotated[
 
 def _known_model(name: str | None) -> str | None:
     """Return the name of a local model."""
-    if name is not None:
-        from reconstruct.models.local.neighbourhood import check_model
-
-        try:
-            check_model(name)
-        except SettingsError as error:
-            raise typer.BadParameter(str(error)) from error
+    if name is not None and name not in LOCAL_MODELS:
+        raise typer.BadParameter(f"{name!r}: no such local model; expected one of {', '.join(LOCAL_MODELS)}")
     return name
 
 
@@ -263,9 +260,11 @@ def with_settings(command: Callable[Concatenate[Settings, P], None]) -> Callable
     return run
 
 
-def open_or_default(path: Path | None) -> PoseDatabase:
+def open_or_default(path: Path | None) -> "PoseDatabase":
     """Open a database, or the default one (tools.database.installed). Raises DatabaseError."""
     if path is not None:
+        from database.store import open_database
+
         return open_database(path)
     from tools.database.installed import open_default
 

@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 
 class ProgressState(Protocol):
     """What is told how much is done, of how much where that is known, and words that stand behind the bar."""
@@ -17,6 +14,9 @@ class ProgressState(Protocol):
 @contextmanager
 def progress_bar(description: str) -> Iterator[ProgressState]:
     """Return a function that is told how much is done, and of how much where that is known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     words_column = TextColumn("{task.fields[words]}")

@@ -77,11 +77,13 @@ ASK_S, ANSWER_S = 0.2, 2.0
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """What to show; the settings say where. files: one or two recordings, none: the stream; browser: open the system's."""
+    """What to show; the settings say where. files: one or two recordings, none: the stream; browser: open the system's; at_s:
+    time of the recordings to stop at [s], None: they play from the beginning."""
 
     settings: Settings
     files: tuple[Path, ...] = ()
     browser: bool = True
+    at_s: float | None = None
 
 
 class ViewerProcess:
@@ -239,12 +241,19 @@ class _Viewer:
         self.url = url_of(view.host, self.port)
         dark = view.theme == "dark" or (view.theme == "auto" and prefers_dark())
         self.app = App(server, feed, dark, plan.settings.stream.budget_ms, _service(plan))
+        if plan.at_s is not None:
+            self.app.player = self.app.player.scrubbed(plan.at_s, feed.span).paused()
 
     def browse(self) -> None:
         """Open the page in the system's browser if that is wanted."""
         if self._browser:
-            with contextlib.suppress(webbrowser.Error):
-                webbrowser.open(self.url)
+            browse(self.url)
+
+
+def browse(url: str) -> None:
+    """Open a page in the system's browser."""
+    with contextlib.suppress(webbrowser.Error):
+        webbrowser.open(url)
 
 
 def _feed(plan: ViewPlan) -> "Feed":

@@ -5,7 +5,6 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,6 +55,8 @@ def recorded_jpegs(file: Path) -> Iterator[bytes]:
 
 def _packets(file: Path) -> Iterator[bytes]:
     """Return the packets of a video, the last one perhaps incomplete. Raises SourceError."""
+    import av
+
     try:
         # With path and format: else a colon in a name is taken for a protocol, and a forged file for a list of addresses.
         with av.open(str(file.absolute()), format="matroska") as container:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import savgol_filter
 
 from config.arrays import Floats
 from config.errors import SourceError, reason
@@ -236,7 +235,11 @@ def _without_repeats(stamps: Floats) -> Floats:
 def _smoothed(stamps: Floats) -> Floats:
     """Return stamps, each on a line through the WINDOW around it."""
     window = min(WINDOW, len(stamps) - 1 + len(stamps) % 2)
-    return stamps if window < 3 else np.asarray(savgol_filter(stamps, window, 1))
+    if window < 3:
+        return stamps
+    from scipy.signal import savgol_filter  # half a second, and not for live cameras
+
+    return np.asarray(savgol_filter(stamps, window, 1))
 
 
 def _in_seconds(path: str | Path, stamps: Floats) -> Floats:

@@ -4,6 +4,7 @@ The synthesized pose includes occluded markers, so a marker that reappears is la
 one assignment, with the covariance of the triangulation: depth is less certain than x and y.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.matching import complement
-from config.arrays import Floats
+from config.arrays import Floats, read_only
+from config.jit import kernel
 
 GATE = 4.0  # sigmas, beyond which a point is no candidate
 
@@ -48,10 +50,35 @@ def labelled_points(points: Points, expected: ExpectedMarkers) -> NDArray[np.int
     """Return the triangulated point of every marker, (M,), -1 for none."""
     if not len(points.point_m):
         return np.full(len(expected.point_m), -1, np.int64)
-    difference = points.point_m[None] - expected.point_m[:, None]
-    S = points.covariance_m2[None] + expected.sigma_m[:, None, None, None] ** 2 * np.eye(3)
-    distance2 = np.einsum("mpi,mpij,mpj->mp", difference, np.linalg.inv(S), difference)
-    return _one_to_one(distance2, np.linalg.slogdet(S)[1], GATE)
+    distance2, log_volume = np.empty((2, len(expected.point_m), len(points.point_m)))
+    given = read_only(points.point_m), read_only(points.covariance_m2)
+    _mahalanobis(*given, read_only(expected.point_m), read_only(expected.sigma_m), distance2, log_volume)
+    return _one_to_one(distance2, log_volume, GATE)
+
+
+@kernel
+def _mahalanobis(
+    point_m: Floats, covariance_m2: Floats, marker_m: Floats, sigma_m: Floats, distance2: Floats, log_volume: Floats
+) -> None:
+    """Write d'S^-1 d and ln det S of every marker's distance d from every point, (M, P) each, with S = C + sigma^2 I.
+
+    point_m (P, 3), covariance_m2: C (P, 3, 3); marker_m (M, 3), sigma_m (M,).
+    """
+    for m in range(marker_m.shape[0]):
+        v = sigma_m[m] * sigma_m[m]
+        for n in range(point_m.shape[0]):
+            C = covariance_m2[n]
+            # By S = K K', K z = d: |z|^2, and the squares of K's diagonal.
+            a = C[0, 0] + v
+            k10, k20 = C[1, 0] / a, C[2, 0] / a
+            b = C[1, 1] + v - k10 * C[1, 0]
+            k21 = (C[2, 1] - k20 * C[1, 0]) / b
+            c = C[2, 2] + v - k20 * C[2, 0] - k21 * k21 * b
+            z0 = point_m[n, 0] - marker_m[m, 0]
+            z1 = point_m[n, 1] - marker_m[m, 1] - k10 * z0
+            z2 = point_m[n, 2] - marker_m[m, 2] - k20 * z0 - k21 * z1
+            distance2[m, n] = z0 * z0 / a + z1 * z1 / b + z2 * z2 / c
+            log_volume[m, n] = math.log(a * b * c)
 
 
 def _label_monocular(

@@ -4,7 +4,9 @@ Distance from the epipolar line, colour and time decide together (Chai & Hodgins
 possible pair costs its squared, scaled differences, each unpaired blob a constant, and the assignment of least cost is taken.
 """
 
+import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +16,8 @@ from calibration.camera import Rig
 from calibration.epipolar import epipolar_distances
 from calibration.triangulate import depths_m, triangulate
 from capture.packets import PairedBlobs, Points
-from config.arrays import Floats
+from config.arrays import Floats, Ints, read_only
+from config.jit import kernel
 from config.settings import MatchSettings
 
 # Costs are chi-square-like: two unpaired blobs cost as much as one pair at the edge of every tolerance together.
@@ -39,11 +42,9 @@ def match(pair: PairedBlobs, rig: Rig, settings: MatchSettings, predicted_m: Arr
     depth = depths_m(rig, point)
     sane = ((depth >= settings.min_depth_m) & (depth <= settings.max_depth_m)).all(axis=0)
     i, j, point, covariance = i[sane], j[sane], point[sane], covariance[sane]
-    cost = _epipolar_cost(distance[i, j], settings.epipolar_sigma_px)
-    cost += np.minimum(_color_cost(left.color_rgb[i], right.color_rgb[j], settings.color_sigma), MAX_COLOR)
-    predicted = np.zeros((0, 3)) if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3)
+    predicted = read_only(np.zeros((0, 3)) if predicted_m is None else np.asarray(predicted_m, float).reshape(-1, 3))
+    cost = _costs(pair, i, j, distance[i, j], (point, covariance), predicted, settings)
     if len(predicted):
-        cost += np.minimum(_position_cost(point, covariance, settings, predicted), MAX_POSITION)
         chosen = _assigned(i, j, cost, len(left), len(right))[0]
     else:
         chosen = _assigned_at_one_depth(i, j, cost, depth[:, sane].mean(axis=0), settings.depth_extent_m)
@@ -65,28 +66,72 @@ def complement(count: int, taken: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(free)
 
 
-def _epipolar_cost(distance_px: Floats, sigma_px: float) -> Floats:
-    """Return 2 log(1 + d^2 / 2 sigma^2): quadratic near 0, then slow, since unknown time skews make large distances common."""
-    return np.asarray(2.0 * np.log1p(0.5 * (distance_px / sigma_px) ** 2))
+def _costs(
+    pair: PairedBlobs, i: Ints, j: Ints, distance_px: Floats, points: tuple[Floats, Floats], predicted_m: Floats, s: MatchSettings
+) -> Floats:
+    """Return the costs of candidates but for depths without a prediction, (C,).
+
+    i, j: the blobs, (C,); distance_px: from the epipolar line, (C,); points: positions (C, 3) [m] and covariances (C, 3, 3);
+    predicted_m: (M, 3).
+    """
+    cost = np.empty(len(i))
+    scales = CostScales(s.epipolar_sigma_px, s.color_sigma, s.temporal_sigma_m, s.extent_m)
+    colors = read_only(pair.left.color_rgb[i]), read_only(pair.right.color_rgb[j])
+    _candidate_costs(distance_px, *colors, *points, predicted_m, scales, cost)
+    return cost
 
 
-def _color_cost(left_rgb: Floats, right_rgb: Floats, sigma: float) -> Floats:
-    """Return the squared difference of colours without brightness, which differs between cameras: (C, 3) each -> (C,)."""
-    difference = _hue(left_rgb) - _hue(right_rgb)
-    return np.asarray((difference * difference).sum(axis=1) / sigma**2)
+class CostScales(NamedTuple):
+    """What a difference is measured by: distances from lines, colours without brightness, predictions, the body's extent."""
+
+    epipolar_px: float
+    color: float
+    temporal_m: float
+    extent_m: float
 
 
-def _hue(rgb: Floats) -> Floats:
-    """Scale colours to one brightness (255 in the brightest channel): (C, 3) -> (C, 3)."""
-    return np.asarray(rgb * (255.0 / np.maximum(rgb.max(axis=1, initial=1.0), 1.0))[:, None])
+@kernel
+def _candidate_costs(
+    distance_px: Floats,
+    left_rgb: Floats,
+    right_rgb: Floats,
+    point_m: Floats,
+    covariance_m2: Floats,
+    predicted_m: Floats,
+    scales: CostScales,
+    cost: Floats,
+) -> None:
+    """Write the costs of candidates, (C,).
 
-
-def _position_cost(point_m: Floats, covariance_m2: Floats, settings: MatchSettings, predicted_m: Floats) -> Floats:
-    """Return the squared distance to the nearest prediction, or to the mean of all, in standard deviations, (C,)."""
-    in_body = _squared(point_m, predicted_m.mean(axis=0)[None])[:, 0] / settings.extent_m**2
-    own = np.trace(covariance_m2, axis1=1, axis2=2)
-    predicted = _squared(point_m, predicted_m).min(axis=1, initial=np.inf) / (settings.temporal_sigma_m**2 + own)
-    return np.asarray(np.minimum(predicted, in_body + UNPREDICTED))
+    Of a distance d from the epipolar line 2 log(1 + d^2 / 2 sigma^2): quadratic near 0, then slow, since unknown time skews make
+    large distances common. Of colours the squared difference when both are scaled to one brightness, which differs between
+    cameras. Of a position the squared distance to the nearest prediction, or to the mean of all, in standard deviations.
+    """
+    mean = np.zeros(3)
+    for m in range(predicted_m.shape[0]):
+        for i in range(3):
+            mean[i] += predicted_m[m, i] / predicted_m.shape[0]
+    for n in range(cost.shape[0]):
+        cost[n] = 2.0 * math.log1p(0.5 * (distance_px[n] / scales.epipolar_px) ** 2)
+        a, b = left_rgb[n], right_rgb[n]
+        bright_a, bright_b = max(a[0], a[1], a[2], 1.0), max(b[0], b[1], b[2], 1.0)
+        color = 0.0
+        for i in range(3):
+            color += (255.0 * a[i] / bright_a - 255.0 * b[i] / bright_b) ** 2
+        cost[n] += min(color / scales.color**2, MAX_COLOR)
+        if not predicted_m.shape[0]:
+            continue
+        in_body, nearest = 0.0, np.inf
+        for i in range(3):
+            in_body += (point_m[n, i] - mean[i]) ** 2
+        for m in range(predicted_m.shape[0]):
+            squared = 0.0
+            for i in range(3):
+                squared += (point_m[n, i] - predicted_m[m, i]) ** 2
+            nearest = min(nearest, squared)
+        own = covariance_m2[n, 0, 0] + covariance_m2[n, 1, 1] + covariance_m2[n, 2, 2]
+        nearest /= scales.temporal_m**2 + own
+        cost[n] += min(nearest, in_body / scales.extent_m**2 + UNPREDICTED, MAX_POSITION)
 
 
 def _assigned_at_one_depth(
@@ -114,12 +159,6 @@ def _spread(depth_m: Floats) -> Floats:
         if len(ranked)
         else ranked
     )
-
-
-def _squared(first: Floats, second: Floats) -> Floats:
-    """Return squared distances: (A, 3), (B, 3) -> (A, B)."""
-    difference = first[:, None] - second[None]
-    return np.asarray(np.einsum("abk,abk->ab", difference, difference))
 
 
 def _assigned(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from config.arrays import Floats
 
@@ -94,6 +93,8 @@ def _refined(left: TimeSeries, right: TimeSeries, lag_s: float) -> OffsetMeasure
 
     None where the best lag is at the edge of the search: the two agree roughly but not closely, so it was not one movement.
     """
+    from scipy.interpolate import CubicSpline
+
     t_s, y = left.t_s, right.value[:, 0]
     spline = CubicSpline(t_s, left.value[:, 0])
     lags = lag_s + np.arange(-REACH_S, REACH_S + 1e-9, FINE_S)

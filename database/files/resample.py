@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from config.joints import JOINT_INDEX, JOINTS
 from config.joints import mirrored as mirrored_name
@@ -11,6 +13,8 @@ from database.clips import Clip
 from database.geometry.kinematics import charted, local_rotations
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from database.geometry.skeleton import Skeleton
+
+AnyFloat = TypeVar("AnyFloat", np.float32, np.float64)
 
 
 def resample(clip: Clip, fps: float) -> Clip:
@@ -40,10 +44,15 @@ def resample(clip: Clip, fps: float) -> Clip:
 
 
 SUFFIX = "_mirrored"
-_OTHER_SIDE = np.array([JOINT_INDEX[mirrored_name(name)] for name in JOINTS])
+OTHER_SIDE = np.array([JOINT_INDEX[mirrored_name(name)] for name in JOINTS])
 # Mirrored in the plane x = 0, positions change the sign of x; rotation vectors those of y and z.
 _POSITION_SIGN = np.array([-1.0, 1.0, 1.0])
-_ROTVEC_SIGN = np.array([1.0, -1.0, -1.0])
+ROTVEC_SIGN = np.array([1.0, -1.0, -1.0])
+
+
+def mirrored_rotvec(rotvec: NDArray[AnyFloat]) -> NDArray[AnyFloat]:
+    """Return charted rotation vectors, (N, J, 3), of the mirror images of poses; no number is rounded."""
+    return np.ascontiguousarray(rotvec[:, OTHER_SIDE] * ROTVEC_SIGN.astype(rotvec.dtype))
 
 
 def mirrored(clip: Clip) -> Clip:
@@ -54,7 +63,7 @@ def mirrored(clip: Clip) -> Clip:
     other side with x reversed. The name gains, or loses, "_mirrored"; the skeleton is mirrored too.
     """
     name = clip.name.removesuffix(SUFFIX) if clip.name.endswith(SUFFIX) else clip.name + SUFFIX
-    rotvec = np.ascontiguousarray(clip.rotvec[:, _OTHER_SIDE] * _ROTVEC_SIGN)
+    rotvec = mirrored_rotvec(clip.rotvec)
     body = (clip.skeleton.offsets_m, clip.skeleton.tails_m)
-    skeleton = Skeleton(clip.skeleton.name, *(np.ascontiguousarray(array[_OTHER_SIDE] * _POSITION_SIGN) for array in body))
+    skeleton = Skeleton(clip.skeleton.name, *(np.ascontiguousarray(array[OTHER_SIDE] * _POSITION_SIGN) for array in body))
     return replace(clip, name=name, skeleton=skeleton, rotvec=rotvec, root_m=clip.root_m * _POSITION_SIGN)

@@ -31,7 +31,7 @@ from database.graph.kernels import (
     _merge_keys,
 )
 from database.graph.neighbours import EPS_RAD, Graph, graph_arrays, graph_of
-from database.store import Derive, Progress, open_database
+from database.store import Derive, Progress, open_database, part_files
 
 # 46 of the 66 coordinates have a standard deviation of a degree or more over the CMU motions; the others, such as the second and
 # third of a knee, hardly move. A limit per joint angle is therefore multiplied by 46 for the L1 distance.
@@ -226,12 +226,15 @@ def graph_extender(path: str | Path, progress: Progress | None = None) -> Derive
 
 def store_graph(
     path: str | Path, camera_fps: float = 60.0, degree: int = DEGREE, seed: int = 0, progress: Progress | None = None
-) -> Graph:
-    """Build the graph of a database and store it in its file, atomically, in place of an old one. Raises DatabaseError."""
-    database = open_database(path)
-    rule = {"fps": database.fps, "camera_fps": camera_fps}
-    graph = build_graph(database.rotvec, database.clip_start, **rule, degree=degree, seed=seed, progress=progress)
-    # Windows does not replace a file that is still mapped.
-    del database
-    add_arrays(path, graph_arrays(graph))
-    return graph
+) -> None:
+    """Build the graph of a database and store it in its file, atomically, in place of an old one; of several files, in each.
+
+    Raises DatabaseError.
+    """
+    for file in part_files(path):
+        database = open_database(file)
+        rule = {"fps": database.fps, "camera_fps": camera_fps}
+        graph = build_graph(database.rotvec, database.clip_start, **rule, degree=degree, seed=seed, progress=progress)
+        # Windows does not replace a file that is still mapped.
+        del database
+        add_arrays(file, graph_arrays(graph))

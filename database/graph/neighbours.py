@@ -1,14 +1,12 @@
 """The neighbour graph as a value, as arrays of a database file, and its summary (Chai & Hodgins 2005, eq. 4)."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from config.arrays import Ints
 from config.errors import DatabaseError
@@ -55,8 +53,11 @@ class Graph:
 def graph_of(database: PoseDatabase) -> Graph | None:
     """Return the graph stored with a database, memory-mapped, None if it was built without one.
 
-    Raises DatabaseError: the arrays cannot be a graph over the database's poses.
+    Of a database of several files the graphs are put side by side: no edge leads from one file to another, and the rule is that
+    of the first. None if one of them has no graph. Raises DatabaseError: the arrays cannot be a graph over the poses.
     """
+    if database.parts:
+        return _side_by_side([graph_of(part) for part in database.parts])
     extra, n = database.extra, database.n_poses
     stored = [name for name in NAMES if name in extra]
     if not stored:
@@ -65,6 +66,23 @@ def graph_of(database: PoseDatabase) -> Graph | None:
         raise DatabaseError(f"{database.path}: its neighbour graph does not fit its {n} poses; renew it: `duocap database graph`")
     radius_rad, degree, seed, camera_fps, eps_rad = extra[RULE].tolist()
     return Graph(extra[START], extra[NEIGHBOUR], extra[BALL], radius_rad, int(degree), int(seed), camera_fps, eps_rad)
+
+
+def _side_by_side(graphs: Sequence[Graph | None]) -> Graph | None:
+    """Return the graphs of successive poses as one."""
+    whole = [graph for graph in graphs if graph is not None]
+    if len(whole) < len(graphs):
+        return None
+    first_pose = np.cumsum([0, *(graph.n_poses for graph in whole)])
+    first_edge = np.cumsum([0, *(len(graph.neighbour) for graph in whole)])
+    start = [graph.start[:-1] + first for graph, first in zip(whole, first_edge, strict=False)]
+    neighbour = [graph.neighbour + np.int32(first) for graph, first in zip(whole, first_pose, strict=False)]
+    return replace(
+        whole[0],
+        start=np.concatenate([*start, first_edge[-1:]]).astype(np.int64),
+        neighbour=np.concatenate(neighbour),
+        ball=np.concatenate([graph.ball for graph in whole]),
+    )
 
 
 def graph_arrays(graph: Graph) -> Mapping[str, NDArray[Any]]:
@@ -111,6 +129,9 @@ class GraphSummary:
 
 def graph_summary(graph: Graph) -> GraphSummary:
     """Return the figures of a graph."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     n = graph.n_poses
     edges = csr_array((np.ones(len(graph.neighbour), np.int8), graph.neighbour, graph.start), shape=(n, n))
     components, part = connected_components(edges, directed=True, connection="weak")

@@ -6,12 +6,15 @@ contact. The strength rises and falls over `blend_s`, so that nothing jumps, and
 counts more than an anchor. Then hip, knee and ankle are rotated as little as that takes (`reconstruct.finish.leg`).
 """
 
+import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from calibration.floor.feet import BALL_M
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, read_only
+from config.jit import kernel
 from config.joints import JOINT_INDEX
 from config.settings import FeetSettings
 from database.contacts import CONTACT_INDEX
@@ -31,7 +34,6 @@ MAX_GAP_S = 0.25  # after a longer pause the anchors mean nothing
 JUMP_M = 0.3  # a pose that puts a foot this far from its anchor is another pose
 MIN_SHIFT_M = 1e-5
 FOOT_JOINTS = np.array([[JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]] for side in ("left", "right")], np.int64)
-_OTHER = np.array([1, 0, 3, 2])  # the other point of the same foot
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +138,51 @@ def update_anchors(state: FeetState, points_m: Floats, measured: Bools, dt_s: fl
     """
     s = settings
     fade = min(dt_s / s.blend_s, 1.0) if s.blend_s > 0.0 else 1.0
-    R = np.where(measured, s.measured_sigma_m, s.sigma_m) ** 2
-    free = state.strength <= 0.0
-    gain = np.where(free, 1.0, state.variance_m2 / (state.variance_m2 + R))
-    anchor = state.anchor_m + gain[:, None] * (points_m - state.anchor_m)
-    variance = np.where(free, R, (1.0 - gain) * state.variance_m2 + s.slip_m**2 * dt_s)
+    sigma_m = np.where(measured, s.measured_sigma_m, s.sigma_m)
     # A limit that changed at once when a marker is first seen would make the foot jump.
-    aim = np.where(measured, s.measured_limit_m, s.limit_m)
-    limit = state.limit_m + fade * (aim - state.limit_m)
-    drift = state.motion.position_m - anchor
-    distance = np.sqrt((drift**2).sum(axis=1))
-    allowed = np.where(state.contact, 1.0, state.strength) * limit
-    anchor = anchor + (np.maximum(1.0 - allowed / np.maximum(distance, 1e-12), 0.0))[:, None] * drift
-    lost = np.sqrt(((points_m - anchor) ** 2).sum(axis=1)) > JUMP_M
-    anchor = np.where(lost[:, None], points_m, anchor)
-    strength = np.clip(state.strength + np.where(state.contact, fade, -fade), 0.0, 1.0)
-    strength = np.where(lost, 0.0, strength)
-    return replace(state, anchor_m=anchor, variance_m2=variance, strength=strength, limit_m=limit)
+    limit_m = state.limit_m + fade * (np.where(measured, s.measured_limit_m, s.limit_m) - state.limit_m)
+    arrays = (state.anchor_m.copy(), state.variance_m2.copy(), state.strength.copy(), limit_m)
+    seen = (read_only(points_m), read_only(state.motion.position_m), sigma_m, state.contact)
+    _follow_anchors(*seen, Anchors(*arrays), fade, s.slip_m**2 * dt_s)
+    return FeetState(state.motion, state.contact, *arrays)
+
+
+class Anchors(NamedTuple):
+    """Anchors as the kernel updates them, in place: fields as in `FeetState`."""
+
+    anchor_m: Floats
+    variance_m2: Floats
+    strength: Floats
+    limit_m: Floats
+
+
+@kernel
+def _follow_anchors(
+    points_m: Floats, smooth_m: Floats, sigma_m: Floats, contact: Bools, anchors: Anchors, fade: float, slip_m2: float
+) -> None:
+    """Update anchors by points of the pose, (4, 3), with standard deviations (4,); smooth_m: where they are by their motion."""
+    for n in range(points_m.shape[0]):
+        anchor, R, strength = anchors.anchor_m[n], sigma_m[n] * sigma_m[n], anchors.strength[n]
+        gain = 1.0
+        if strength > 0.0:
+            gain = anchors.variance_m2[n] / (anchors.variance_m2[n] + R)
+            anchors.variance_m2[n] = (1.0 - gain) * anchors.variance_m2[n] + slip_m2
+        else:
+            anchors.variance_m2[n] = R
+        drifted = gone = 0.0
+        for i in range(3):
+            anchor[i] += gain * (points_m[n, i] - anchor[i])
+            drifted += (smooth_m[n, i] - anchor[i]) ** 2
+        allowed = (1.0 if contact[n] else strength) * anchors.limit_m[n]
+        back = max(1.0 - allowed / max(math.sqrt(drifted), 1e-12), 0.0)
+        for i in range(3):
+            anchor[i] += back * (smooth_m[n, i] - anchor[i])
+            gone += (points_m[n, i] - anchor[i]) ** 2
+        anchors.strength[n] = min(max(strength + (fade if contact[n] else -fade), 0.0), 1.0)
+        if math.sqrt(gone) > JUMP_M:
+            anchors.strength[n] = 0.0
+            for i in range(3):
+                anchor[i] = points_m[n, i]
 
 
 def corrections_m(state: FeetState, points_m: Floats) -> Floats:
@@ -160,13 +190,31 @@ def corrections_m(state: FeetState, points_m: Floats) -> Floats:
 
     Ankle and ball keep their distance: with a shorter foot as its target, the leg would tip it up.
     """
-    share = (state.strength**2 * (3.0 - 2.0 * state.strength))[:, None]  # smooth at both ends
-    own = share * (state.anchor_m - points_m)
-    target = (points_m + own + (1.0 - share) * own[_OTHER]).reshape(2, 2, 3)
-    foot, was = target[:, 1] - target[:, 0], points_m[1::2] - points_m[::2]
-    length, true_length = (np.sqrt((vector**2).sum(axis=1)) for vector in (foot, was))
-    stretch = 0.5 * (true_length / np.maximum(length, 1e-9) - 1.0)[:, None] * foot
-    return np.asarray(np.stack([target[:, 0] - stretch, target[:, 1] + stretch], axis=1).reshape(4, 3) - points_m)
+    shift_m = np.empty((N_POINTS, 3))
+    _corrections(read_only(points_m), state.anchor_m, state.strength, shift_m)
+    return shift_m
+
+
+@kernel
+def _corrections(points_m: Floats, anchor_m: Floats, strength: Floats, shift_m: Floats) -> None:
+    """Write `corrections_m`, (4, 3)."""
+    for first in range(0, points_m.shape[0], 2):
+        length = true_length = 0.0
+        for i in range(3):
+            for n in range(first, first + 2):
+                share = strength[n] ** 2 * (3.0 - 2.0 * strength[n])  # smooth at both ends
+                other = 2 * first + 1 - n
+                others = strength[other] ** 2 * (3.0 - 2.0 * strength[other])
+                shift_m[n, i] = share * (anchor_m[n, i] - points_m[n, i])
+                shift_m[n, i] += (1.0 - share) * others * (anchor_m[other, i] - points_m[other, i])
+            apart = points_m[first + 1, i] - points_m[first, i]
+            true_length += apart**2
+            length += (apart + shift_m[first + 1, i] - shift_m[first, i]) ** 2
+        stretch = 0.5 * (math.sqrt(true_length) / max(math.sqrt(length), 1e-9) - 1.0)
+        for i in range(3):
+            foot = points_m[first + 1, i] + shift_m[first + 1, i] - points_m[first, i] - shift_m[first, i]
+            shift_m[first, i] -= stretch * foot
+            shift_m[first + 1, i] += stretch * foot
 
 
 def _move_feet(skeleton: Skeleton, rotvec: Floats, hips: tuple[Floats, Floats], points_m: Floats, shift_m: Floats) -> Floats:

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Bools, Bytes, Floats, Ints
+from config.joints import N_JOINTS, mirrored
 from config.settings import FeetSettings, Settings
-from database.contacts import database_contacts
+from database.contacts import CONTACT_JOINTS, database_contacts
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
@@ -21,10 +22,11 @@ from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.leg import solve_leg
 from reconstruct.finish.unseen import UnseenChains
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PoseTable, is_mirrored
 
 UNKNOWN = np.full(N_POINTS, np.nan)
 UNKNOWN.setflags(write=False)
+OTHER_FOOT = [CONTACT_JOINTS.index(mirrored(name)) for name in CONTACT_JOINTS]  # contacts of a mirror image
 
 
 class PoseFeet:
@@ -73,13 +75,16 @@ def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_
     floor_known: the world has Y up and its floor at 0.
     """
     labels = database_contacts(table) if isinstance(table, PoseDatabase) else None
+    if labels is not None and is_mirrored(table):
+        labels = np.concatenate([labels, labels[:, OTHER_FOOT]])
     return PoseFeet(subject, labels, settings, known_floor() if floor_known else None)
 
 
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
     """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
-    shown = subject.joint[seen.any(axis=0)]
-    return np.array([np.isin(shown, joints).any() for joints in FOOT_JOINTS])
+    shown = np.zeros(N_JOINTS, bool)
+    shown[subject.joint[seen.any(axis=0)]] = True
+    return np.asarray(shown[FOOT_JOINTS].any(axis=1))
 
 
 class Finish:

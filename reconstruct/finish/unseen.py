@@ -16,12 +16,12 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints
-from config.joints import CHAINS, JOINT_INDEX
+from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from config.markers import unmarked_chains
 from database.geometry.kinematics import forward, local_markers
 from reconstruct.finish.body import markers_on, nearer_rotvec
 from reconstruct.pose import Pose, TrackingState
-from reconstruct.search.examples import PoseTable
+from reconstruct.search.examples import PosesInPlace, PoseTable, is_mirrored
 
 TAU_S = 0.02
 FASTEST = 99.9  # percentile of the speed of the chain's end in the nearest poses
@@ -47,8 +47,8 @@ class UnseenChains:
     """The chains of one subject's poses in their order; table: the database, whose poses tell speeds."""
 
     def __init__(self, subject: Subject, table: PoseTable) -> None:
-        self._subject, self._table = subject, table
-        self._starts = np.asarray(table.clip_start)
+        self._subject, self._fps = subject, table.fps
+        self._poses, self._starts = PosesInPlace(table.rotvec, is_mirrored(table)), np.asarray(table.clip_start)
         self._chains = {first: _Chain(np.array([JOINT_INDEX[name] for name in joints])) for first, joints in CHAINS.items()}
 
     def forget(self) -> None:
@@ -96,9 +96,12 @@ class UnseenChains:
     def _allowed(self, chain: _Chain, rotvec: Floats, x: Floats, seconds: float, rows: Ints) -> float:
         """Return the share of a step, 0 to 1, that keeps the chain's end as slow as such motion is."""
         assert chain.x is not None
-        before = np.maximum(rows - 1, self._starts[np.searchsorted(self._starts, rows, side="right") - 1])
-        near = self._ends(chain, self._table.rotvec[np.concatenate([rows, before])].astype(np.float64)).reshape(2, -1, 3)
-        speeds = np.linalg.norm(near[0] - near[1], axis=1) * self._table.fps
+        stored = rows % len(self._poses.rows)  # the others are mirror images
+        first = self._starts[np.searchsorted(self._starts, stored, side="right") - 1]
+        near = np.zeros((2 * len(rows), N_JOINTS, 3))
+        near[:, 1:] = self._poses[np.concatenate([rows, rows - (stored > first)])].reshape(len(near), -1, 3)
+        steps = np.diff(self._ends(chain, near).reshape(2, -1, 3), axis=0)[0]
+        speeds = np.linalg.norm(steps, axis=1) * self._fps
         kept = chain.fastest_m_s * float(np.exp(-seconds / MEMORY_S))
         chain.fastest_m_s = max(kept, float(np.percentile(speeds, FASTEST)))
         poses = np.stack([rotvec, rotvec])

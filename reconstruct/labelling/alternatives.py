@@ -3,6 +3,7 @@
 Each frame tries the rivals of markers that are seen again, where the energy is high, and one pair of markers exchanged.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,13 +20,17 @@ NEAREST_ROWS = 16  # neighbours that bound how likely these labels are
 LIKELIER_SHARE, LIKELIER_GAIN = 0.4, 20.0
 
 Solved = tuple[MarkerFrame, Estimate]
+MayBeExchanged = Callable[[int, int, int], bool]
 
 
 class Alternatives:
     """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
 
-    def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
+    def __init__(
+        self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating, may_be_exchanged: MayBeExchanged
+    ) -> None:
         self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
+        self._may_be_exchanged = may_be_exchanged
 
     def best(self, frame: MarkerFrame, estimate: Estimate) -> tuple[MarkerFrame, Estimate, Solved | None]:
         """Return the frame with the labels of least energy, its estimate, and others that the examples are nearer to, if any.
@@ -38,13 +43,19 @@ class Alternatives:
         if pair is None:
             return frame, estimate, None
         other_frame = exchange_labels(frame, *pair)
-        # No energy is less than 0: where these labels have little, others cannot have so much less.
-        other = self._estimate(other_frame, None, estimate.near) if estimate.energy > SECOND_OPINION else None
+        other = self._estimate(other_frame, None, estimate.near) if self._may_gain(estimate, pair) else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            other = self._restarted(frame, other_frame, estimate, pair)
+            asked = self._may_be_exchanged(frame.t_capture_ns, *pair)
+            other = self._restarted(frame, other_frame, estimate, pair) if asked else None
             return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0
         return other_frame, other, None
+
+    def _may_gain(self, estimate: Estimate, pair: tuple[int, int]) -> bool:
+        """Return whether other labels of a pair may leave so much less energy: in most frames not even none would."""
+        if estimate.energy <= SECOND_OPINION:  # no energy is less than 0
+            return False
+        return self._estimator.saved_without(estimate, np.array(pair)) > SECOND_OPINION
 
     def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
         """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""

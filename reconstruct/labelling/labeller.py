@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame
-from capture.stereo.labels import ExpectedMarkers
+from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.stereo.labels import ExpectedMarkers, label, marker_frame
 from config.arrays import Bools, Floats, Ints
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
+from reconstruct.labelling.shape import BodyShape, LabelCost
 from reconstruct.models.local.neighbourhood import Neighbourhood
 from reconstruct.observations import Rays, nearest_on_rays
 from reconstruct.pose import Pose
@@ -23,6 +25,7 @@ MISFIT_M, MISFIT_SIGMAS, MISFIT_FRAMES = 0.10, 5.0, 6  # a residual this large f
 DOUBT_FRAMES = 10  # markers missing while points are left over, for so many frames: labels may be wrong
 FORGET = 0.9  # share of a marker's residual that is left after a frame without it
 FRAME_S, MAX_SLOWER = 1.0 / 60.0, 3.0
+LONG_STEP_S = 0.04  # after a longer step labels are those that fit the shape of the body as well
 SURE_SIGMAS = 1.5  # of the standard deviation of a filled-in marker: its Gaussian is an approximation
 ROOT_MARKERS = 2  # of the torso, seen, that almost fix the root
 BACK = 3  # a marker that is seen again is as uncertain as one hidden for this part of the time: the limb has jumped to it
@@ -44,6 +47,8 @@ class LabellerMemory:
     predicted: ExpectedMarkers | None
     doubt: int
     misfit: int
+    last_m: Floats
+    step_s: float
 
 
 @dataclass
@@ -52,17 +57,22 @@ class Labeller:
 
     torso: markers that fix the root, (M,) bool, hardly free to move; opposite: pairs of markers on a left and a right joint of
     one kind, (M, M) bool; carry_m: smoothed residual of every marker, (M, 3); unseen: frames since it was seen, (M,); predicted:
-    the last expectation; doubt: successive frames with points left over and markers missing; misfit: with a large residual.
+    the last expectation; doubt: successive frames with points left over and markers missing; misfit: with a large residual;
+    shape: of the body, which tells after long steps, or None; last_m: where every marker was seen last, (M, 3) [m]; step_s: of
+    the last expectation.
     """
 
     settings: LabelSettings
     torso: Bools
     opposite: Bools
+    shape: BodyShape | None = None
     carry_m: Floats = field(init=False)
     unseen: Ints = field(init=False)
     predicted: ExpectedMarkers | None = field(default=None, init=False)
     doubt: int = field(default=0, init=False)
     misfit: int = field(default=0, init=False)
+    last_m: Floats = field(init=False)
+    step_s: float = field(default=FRAME_S, init=False)
     _next_suspects: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -72,17 +82,18 @@ class Labeller:
         """Start again, as with the first frame."""
         n = len(self.torso)
         self.carry_m, self.unseen, self.doubt = np.zeros((n, 3)), np.zeros(n, np.int64), 0
-        self.misfit, self.predicted = 0, None
+        self.misfit, self.predicted, self.last_m, self.step_s = 0, None, np.zeros((n, 3)), FRAME_S
 
     @property
     def memory(self) -> LabellerMemory:
         """What is remembered of the past frames."""
-        return LabellerMemory(self.carry_m.copy(), self.unseen.copy(), self.predicted, self.doubt, self.misfit)
+        kept = (self.carry_m.copy(), self.unseen.copy(), self.predicted, self.doubt, self.misfit)
+        return LabellerMemory(*kept, self.last_m, self.step_s)
 
     @memory.setter
     def memory(self, memory: LabellerMemory) -> None:
         self.carry_m, self.unseen, self.predicted = memory.carry_m.copy(), memory.unseen.copy(), memory.predicted
-        self.doubt, self.misfit = memory.doubt, memory.misfit
+        self.doubt, self.misfit, self.last_m, self.step_s = memory.doubt, memory.misfit, memory.last_m, memory.step_s
 
     def expected(self, marker_m: Floats, ahead_s: float = FRAME_S, sure_m: Floats | None = None) -> ExpectedMarkers:
         """Return where each marker is expected, given where the predicted pose has it, (M, 3) [m].
@@ -97,8 +108,24 @@ class Labeller:
         if sure_m is not None:
             limit = np.minimum(limit, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
         sigma_m = np.minimum(slower * s.sigma_m + s.growth_m * self.unseen, slower * limit)
-        self.predicted = ExpectedMarkers(marker_m + self.carry_m, sigma_m)
+        self.predicted, self.step_s = ExpectedMarkers(marker_m + self.carry_m, sigma_m), ahead_s
         return self.predicted
+
+    def label(self, pair: PairedBlobs, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
+        """Label the points and the monocular blobs: each by itself, after a long step by the shape of the body as well."""
+        cost = self.label_cost(points, expected)
+        return label(pair, points, rig, expected) if cost is None else marker_frame(pair, points, rig, cost.least()[1], expected)
+
+    @property
+    def after_long_step(self) -> bool:
+        """Whether the last expectation was for a step at which prediction alone does not tell."""
+        return self.step_s >= LONG_STEP_S
+
+    def label_cost(self, points: Points, expected: ExpectedMarkers) -> LabelCost | None:
+        """Return the cost of labels by the shape of the body; None after a short step."""
+        if self.shape is None or not self.after_long_step or not len(points.point_m):
+            return None
+        return self.shape.cost(points, expected, self.last_m, self.unseen == 0, self.step_s)
 
     def remember(self, frame: MarkerFrame, marker_m: Floats, rays: Rays | None = None) -> None:
         """Update the residuals from the markers of a frame and those of its pose, (M, 3) [m].
@@ -116,6 +143,7 @@ class Labeller:
         carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
         self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
         self.unseen = np.where(frame.seen.any(axis=0), self.unseen // BACK, self.unseen + 1)
+        self.last_m = np.where(frame.valid[:, None], frame.point_m, marker_m)
 
     def coast(self) -> None:
         """Count a frame without a pose."""

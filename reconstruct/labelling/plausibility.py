@@ -6,6 +6,7 @@ points, as the energy is high as well where the performer does what the database
 """
 
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def misfit(frame: MarkerFrame, estimate: Estimate) -> float:
     """Return how badly a pose fits: 1 is rare for right labels."""
     if not frame.valid.any():
         return estimate.energy / max(int(frame.seen.sum()), 1)
-    return float(np.median(np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid])) / USUAL_M
+    return float(median(np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid].tolist())) / USUAL_M
 
 
 def same_labels(new: MarkerFrame, old: MarkerFrame) -> bool:

@@ -12,10 +12,11 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
-from capture.stereo.labels import ExpectedMarkers, label, marker_frame
+from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
-from reconstruct.labelling.alternatives import Solved
+from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
+from reconstruct.labelling.doubt import Doubt
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
 MAX_RIVALS = 3  # followed beside the labels that are published
@@ -24,7 +25,7 @@ MAX_NEW = 3  # other labels that are tried in one frame
 FADING = 0.9  # share of the sum of energies that is left after a frame
 MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a frame
 PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
-LIKENESS, MOST_SQUARED = 0.2, 100.0  # share of the nearest example's squared distance, and as how much more counts
+LIKENESS, MOST_SQUARED = 0.05, 100.0  # share of the nearest example's squared distance, and as how much more counts
 LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
@@ -36,6 +37,13 @@ MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
 REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
 POINT_SIGMA_M = 0.02
+SLOW_TEST_S, TEST_S = 0.12, 0.5  # how often limbs are tried exchanged, after long steps and after short ones
+MAX_TESTED = 2  # and how many at a time
+ALLOWED = 6.0  # by how much their distances may cost more
+SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
+USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
+OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
+NEAR_COST = 12.0  # by how much labels may cost more by the shape of the body, after a long step
 
 Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
@@ -85,6 +93,14 @@ class Rivals:
         n = len(self._labeller.torso)
         self._met_ns = np.zeros((n, n), np.int64)  # when two markers were last near each other or hidden together
         self._began = False
+        self._tested_ns, self._next_test = -(10**18), 0
+        self._usual = USUAL_ENERGY
+        self._open = self._sides = False
+
+    @property
+    def doubts(self) -> dict[Doubt, bool]:
+        """What the hypotheses, and both sides of the body, show of the last frame."""
+        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides}
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -103,6 +119,7 @@ class Rivals:
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
+        self._open = any(_differ(first, other) for other in self._rivals)
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
@@ -117,7 +134,7 @@ class Rivals:
         leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
-        if proposed is not None and self._may_be_exchanged(frame, proposed[0]):
+        if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
         for other in self._others(pair, points, frame):
             if any(_same_labels(other, each.frame) for each in known):
@@ -125,32 +142,44 @@ class Rivals:
             solved = self._solved(other)
             energy = FADING * self._energy + _counted(other, solved)
             known.append(Contender(memory, other, solved, energy, t_ns))
+        if estimate is not None:
+            for other in self._tested(pair, points, frame, estimate.local_energy):
+                if any(_same_labels(other, each.frame) for each in known):
+                    continue
+                self.solved += 1
+                solved = self._estimate(other, estimate.state, None)
+                energy = FADING * self._energy + _counted(other, solved)
+                known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
-    def _may_be_exchanged(self, frame: MarkerFrame, other: MarkerFrame) -> bool:
-        """Return whether the markers that two frames label otherwise were near each other, or hidden together, not long ago."""
-        differ = np.flatnonzero((frame.image_px != other.image_px).any(axis=(0, 2)))
-        met_ns = self._met_ns[np.ix_(differ, differ)]
-        return bool((frame.t_capture_ns - met_ns < MET_S * 1e9).all()) and len(differ) > 1
+    def may_be_exchanged(self, t_ns: int, a: int, b: int) -> bool:
+        """Return whether two markers were near each other, or hidden together, not long before a time."""
+        met_ns = self._met_ns
+        return not self._began or t_ns - min(met_ns[a, b], met_ns[a, a], met_ns[b, b]) < MET_S * 1e9
 
     def _meet(self, frame: MarkerFrame) -> None:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
-        hidden, t_ns = np.asarray(~frame.seen.any(axis=0)), frame.t_capture_ns
-        self._met_ns[self._near(frame, MET_M) | (hidden[:, None] & hidden[None])] = t_ns
+        near, t_ns = self._near(frame, MET_M), frame.t_capture_ns
+        if not frame.valid.all():
+            hidden = np.asarray(~frame.seen.any(axis=0))
+            near |= hidden[:, None] & hidden
+        self._met_ns[near] = t_ns
 
     @staticmethod
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
         """Return which markers with points are near each other, (M, M)."""
-        apart_m = np.linalg.norm(frame.point_m[:, None] - frame.point_m[None], axis=2)
-        return np.asarray((apart_m < limit_m) & frame.valid[:, None] & frame.valid[None])
+        apart = frame.point_m[:, None] - frame.point_m
+        near = np.einsum("abi,abi->ab", apart, apart) < limit_m**2
+        return near if frame.valid.all() else np.asarray(near & frame.valid[:, None] & frame.valid)
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
         if contender.estimate is None:
             return contender
         root = (contender.estimate.state.rotation, contender.estimate.state.position_m)
-        squared, _ = self._estimator.likeness.nearest(self._estimator.query(contender.frame, root, None))
-        return replace(contender, energy=contender.energy + LIKENESS * min(squared, MOST_SQUARED))
+        query, rows = self._estimator.query(contender.frame, root, None), contender.estimate.near.rows[:NEAREST_ROWS]
+        squared = self._estimator.likeness.least(query, rows, MOST_SQUARED)
+        return replace(contender, energy=contender.energy + LIKENESS * squared)
 
     def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""
@@ -159,7 +188,7 @@ class Rivals:
         assert last is not None and predicted is not None
         ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
-        frame = label(pair, points, self._rig, expected)
+        frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
         energy = FADING * rival.energy + _counted(frame, estimate)
@@ -210,6 +239,10 @@ class Rivals:
         if expected is None or seen is None or not len(points.point_m):
             return []
         choice, cost = _choice(frame, points), _costs(points, expected)
+        shaped = self._labeller.label_cost(points, expected)
+        if shaped is not None:
+            close = shaped.others(choice, NEAR_COST)[:MAX_NEW]
+            return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         hidden = np.asarray(~frame.seen.any(axis=0))
         met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
         found = self._of_near_points(frame, choice, cost)
@@ -218,19 +251,51 @@ class Rivals:
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
+    def _tested(self, pair: PairedBlobs, points: Points, frame: MarkerFrame, energy: float) -> list[MarkerFrame]:
+        """Return labels of a frame with limbs exchanged that the shape of the body allows, a few at a time, each now and then.
+
+        What is followed may have been wrong for long; then prediction excludes what is right. energy: of the labels followed; at
+        high rates, where labels are seldom lost, nothing is tried while it is as usual.
+        """
+        shape, expected, slow = self._labeller.shape, self._labeller.predicted, self._labeller.after_long_step
+        passed_s = (frame.t_capture_ns - self._tested_ns) * 1e-9
+        if shape is None or expected is None or not len(points.point_m) or passed_s < (SLOW_TEST_S if slow else TEST_S):
+            return []
+        self._tested_ns = frame.t_capture_ns
+        unusual = energy > UNUSUAL * self._usual
+        self._usual += USUAL_SHARE * (min(energy, MOST_ENERGY) - self._usual)
+        choice = _choice(frame, points)
+        likely = shape.distances(points).allowed(choice, ALLOWED)
+        self._sides = any(more < -SIDES_COST for more, _ in likely)
+        if not (slow or unusual):
+            return []
+        n = min(MAX_TESTED, len(likely))
+        chosen = [likely[(self._next_test + k) % len(likely)][1] for k in range(n)]
+        self._next_test += n
+        return [marker_frame(pair, points, self._rig, other, expected) for other in chosen]
+
     def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""
         t_ns, found = frame.t_capture_ns, []
         for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
             pair = int(a), int(b)
-            more, other = _exchanged(choice, cost, *pair)
             tried_ns, rest_s = self._tried.get(pair, (-(10**12), REST_S))
             since_s = (t_ns - tried_ns) * 1e-9
-            if since_s > rest_s and more < NEAR_LIKELY:
+            if since_s <= rest_s:
+                continue
+            more, other = _exchanged(choice, cost, *pair)
+            if more < NEAR_LIKELY:
                 # Some are always near each other, as ankle and toe: soon they are tried seldom.
                 self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if since_s < 2.0 * rest_s else REST_S
                 found.append((more, other))
         return found
+
+
+def _differ(first: Contender, other: Contender) -> bool:
+    """Return whether a rival is nearly as likely as the labels that are followed, and another pose."""
+    if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
+        return False
+    return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > APART_M).any())
 
 
 def _choice(frame: MarkerFrame, points: Points) -> Ints:

@@ -16,10 +16,11 @@ from config.arrays import Bools, Floats, Ints
 from config.joints import JOINTS, N_JOINTS, PARENTS
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.definite import factored, solved, variances
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian, PoseModel, joined, weighted
 from reconstruct.models.local.model import DOFS, LocalModel
-from reconstruct.solve.certainty import factored, information, marker_sigma_m, solved, variances
+from reconstruct.solve.certainty import information, marker_sigma_m
 from reconstruct.solve.solver import FrameProblem, Solution
 
 WEIGHTS = np.array([0.0, 0.016, 0.0625, 0.25, 1.0])  # of the pose model

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from config.arrays import Floats
+from reconstruct.definite import factored, solved
 from reconstruct.history import BodyState
 from reconstruct.models.local.model import FULL, LocalModel
 from reconstruct.observations import Observations
-from reconstruct.solve.certainty import factored, solved
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,9 @@ def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats, fixed: Ints) -> I
         groups += [of_marker[(begin <= at) & (end >= at)] for at in np.unique(begin)]
     row = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rows = csr_array((np.ones(len(row)), (row, np.concatenate(groups))), shape=(len(groups), len(track)))
-    found = milp(gain, integrality=np.ones(len(track), np.int64), bounds=Bounds(0, 1), constraints=LinearConstraint(rows, -np.inf, 1.0))
+    found = milp(
+        gain, integrality=np.ones(len(track), np.int64), bounds=Bounds(0, 1), constraints=LinearConstraint(rows, -np.inf, 1.0)
+    )
     result = np.full(tracks.count, NO_LABEL)
     if found.x is None:
         return votes_only(votes)

@@ -7,29 +7,28 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import zmq
 
 from capture.clock import now_ns
 from capture.process.control import Order, ReportKind, StartOrder, StopOrder
 from capture.process.link import SupervisorAddress, SupervisorLink, run_child
+from capture.process.priority import NICE, give_way
 from capture.sockets.wire import MalformedMessageError
 from config.errors import DuocapError
 from reconstruct.models.style.file import StyleOrigin, write_style
 from reconstruct.models.style.learn.train import learn
 from reconstruct.models.style.model import Style
 from reconstruct.models.style.task import MAX_TASK_BYTES, LearnTask, decode_task, encode_learned, learned_part
-from reconstruct.process.learner_connection import LearnerMessage
+from reconstruct.process.learner_connection import GO_ON, REST, LearnerMessage
 
 log = logging.getLogger(__name__)
 
 IDLE_MS = 100
-NICE = 15  # after everything that is needed in time
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
-    """The learning process. save: a file for the last style learned, or None; nice: by how much its priority is lowered."""
+    """The learning process. save: a file for the last style learned, or None; nice: how much its priority is lowered, or 0."""
 
     save: Path | None = None
     nice: int = NICE
@@ -46,7 +45,8 @@ def learner_main(link: SupervisorAddress, plan: LearnerPlan) -> None:
 
 def _serve(supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
     """Learn tasks until a stop order."""
-    lower_priority(plan.nice)
+    if plan.nice:
+        give_way(idle=True, nice=plan.nice)
     supervisor.report(ReportKind.HELLO)
     learner = _Learner(supervisor, session, plan)
     supervisor.report(ReportKind.READY)
@@ -57,23 +57,13 @@ def _serve(supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
         learner.close()
 
 
-def lower_priority(by: int = NICE) -> None:
-    """Let every other process run first."""
-    process = psutil.Process()
-    try:
-        windows = getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", None)
-        process.nice(min(process.nice() + by, 19) if windows is None else windows)
-    except (psutil.Error, OSError) as error:
-        log.debug("the priority stays as it is: %s", error)
-
-
 class _Learner:
     """The learner's end of the connection; the address comes with start orders, a new one after a restart."""
 
     def __init__(self, supervisor: SupervisorLink, session: str, plan: LearnerPlan) -> None:
         self._supervisor, self._session, self._plan = supervisor, session.encode(), plan
         self._socket: zmq.Socket[bytes] | None = None
-        self._address = ""
+        self._address, self._resting = "", False
         self._last: Style | None = None
         self._n_learned = self._n_saved = self._n_malformed = 0
 
@@ -83,17 +73,31 @@ class _Learner:
         self._beat()
         if self._socket is None or not self._socket.poll(timeout_ms):
             return
-        session, *payload = self._socket.recv_multipart(zmq.NOBLOCK)
         try:
-            if session != self._session or len(payload) != 1:
-                raise MalformedMessageError("no task of this session; it was dropped")
-            task = decode_task(payload[0])
+            payload = self._received(self._socket)
+            if self._hears(payload):
+                return
+            task = decode_task(payload)
         except MalformedMessageError as error:
             self._n_malformed += 1
             self._send_failure(error)
         else:
             self._learn(task)
         self._send(LearnerMessage.READY)
+
+    def _received(self, socket: "zmq.Socket[bytes]") -> bytes:
+        """Return what the reconstruction has sent. Raises MalformedMessageError."""
+        session, *payload = socket.recv_multipart(zmq.NOBLOCK)
+        if session != self._session or len(payload) != 1:
+            raise MalformedMessageError("no task of this session; it was dropped")
+        return payload[0]
+
+    def _hears(self, payload: bytes) -> bool:
+        """Note an order to rest or to go on; return whether it was one."""
+        if payload in (REST, GO_ON):
+            self._resting = payload == REST
+            return True
+        return False
 
     def close(self) -> None:
         """Close the socket once the last message is sent."""
@@ -118,9 +122,20 @@ class _Learner:
                 self._send_failure(error)
 
     def _progress(self, done: int, total: int, value: float) -> None:
-        """Follow orders while learning. Raises _StoppedError, which ends it."""
+        """Follow orders while learning, and rest while frames are late. Raises _StoppedError, which ends it."""
+        self._follow(0)
+        while self._resting:
+            self._follow(IDLE_MS)
+
+    def _follow(self, timeout_ms: int) -> None:
+        """Follow orders of the supervisor and of the reconstruction while at work. Raises _StoppedError."""
         self._obey(0)
         self._beat()
+        if self._socket is not None and self._socket.poll(timeout_ms):
+            try:
+                self._n_malformed += not self._hears(self._received(self._socket))
+            except MalformedMessageError:
+                self._n_malformed += 1
 
     def _beat(self) -> None:
         """Send a heartbeat."""
@@ -138,7 +153,7 @@ class _Learner:
         if not isinstance(order, StartOrder) or not order.address or order.address == self._address:
             return
         self.close()
-        self._address = order.address
+        self._address, self._resting = order.address, False
         self._socket = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 500)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_TASK_BYTES)

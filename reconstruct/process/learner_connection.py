@@ -1,7 +1,7 @@
 """The reconstruction's connection to the learner: tasks out, results in, without waiting.
 
 Messages to the reconstruction have three parts: a `LearnerMessage`, the session, and the result or the reason of a failure. A
-task is sent as two: the session and the task.
+task is sent as two: the session and the task. In place of a task, the learner may be told to rest and to go on.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 MAX_PER_TURN = 8
 MAX_GIVEN = 2  # times that one task is given to a learner: it may have crashed two of them
 MAX_REASON_BYTES = 400
+REST, GO_ON = b"rest", b"go on"  # sent in place of a task
 
 
 class LearnerMessage(Enum):
@@ -49,6 +50,8 @@ class LearnerConnection:
         self._socket.setsockopt(zmq.LINGER, 0)
         self.address = f"tcp://127.0.0.1:{self._socket.bind_to_random_port('tcp://127.0.0.1')}"
         self._idle: bytes | None = None
+        self._peer: bytes | None = None
+        self._resting = False
         self._task: bytes | None = None
         self._n_given = 0
         self.n_malformed = 0
@@ -57,6 +60,18 @@ class LearnerConnection:
         """Offer a task in place of the last one."""
         self._task, self._n_given = encode_task(task), 0
         self._give()
+
+    def rest(self, resting: bool) -> None:
+        """Have the learner rest, or go on, where that is a change."""
+        if resting is not self._resting:
+            self._resting = resting
+            self._tell_rest()
+
+    def _tell_rest(self) -> None:
+        """Tell the learner whether to rest."""
+        if self._peer is not None:
+            with contextlib.suppress(zmq.Again):
+                self._socket.send_multipart([self._peer, self._session, REST if self._resting else GO_ON], zmq.NOBLOCK)
 
     def results(self) -> list[LearnedStyle | LearnFailure]:
         """Return what has come since the last call; never waits."""
@@ -82,7 +97,9 @@ class LearnerConnection:
         peer, kind, _, payload = parts
         result: LearnedStyle | LearnFailure
         if kind == LearnerMessage.READY.value:
-            self._idle = peer
+            self._idle = self._peer = peer
+            if self._resting:
+                self._tell_rest()
             self._give()
             return None
         if kind == LearnerMessage.FAILED.value:

@@ -94,7 +94,8 @@ def _serve(supervisor: SupervisorLink, session: str, plan: ReconstructionPlan) -
 
 def _learn(learner: LearnerConnection, run: Reconstruction, sink: Sink, journal: Journal, supervisor: SupervisorLink) -> None:
     """Offer a task if there is one, and use the results that came; never waits."""
-    task = None if run.session_style is None else run.session_style.task()
+    learner.rest(run.is_late)
+    task = None if run.session_style is None or run.is_late else run.session_style.task()
     if task is not None:
         learner.offer(task)
         supervisor.report(ReportKind.LEARN, learner.address)

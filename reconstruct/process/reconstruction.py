@@ -1,8 +1,9 @@
 """From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
 
-Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them; older ones are dropped and counted. When pairs
-stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as `coasting` and then
-as `lost`.
+Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them, and on the newest alone where several came in
+the turn before, too; older ones are dropped and counted, both views of a moment together. While many are dropped, optional work
+rests. When pairs stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as
+`coasting` and then as `lost`.
 """
 
 from collections import deque
@@ -25,6 +26,7 @@ from reconstruct.models.style.model import Style, StyleError
 from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import LearnedStyle
 from reconstruct.pose import JointSource, Pose, TrackingState
+from reconstruct.process.load import LoadWatch
 from reconstruct.process.silence import FrameCount, SilenceDetector
 from reconstruct.process.sink import RunStatus, Sink
 
@@ -33,6 +35,7 @@ STATUS_PERIOD_NS = 1_000_000_000
 LOST_NS = 600_000_000
 COASTING_PERIOD_NS = 33_000_000
 LOST_PERIOD_NS = 1_000_000_000
+OPTIONAL = ("style", "rig", "clocks")  # what rests while frames come faster than they can be solved
 GONE_NS = 5_000_000_000  # a camera that is silent this long is lost until it is back
 PAST_NS = 1_000_000_000  # a pair that is older than the last pose by more than this has a clock that was set back
 
@@ -92,7 +95,7 @@ class Reconstruction:
         self._synchroniser = Synchroniser(budget_ns, time or TimeSettings())
         self._last: Pose | None = None
         self._t_last_step_ns = self._t_coasted_ns = 0
-        self._n_overrun = self._n_poses = self._n_alone = 0
+        self._n_noted = self._n_overrun = self._n_poses = self._n_alone = 0
         self._silent = self._silence_told = False
         self._notices = NoticeLog()
         self._state = TrackingState.LOST
@@ -102,6 +105,7 @@ class Reconstruction:
         self._silence = SilenceDetector(self._seen, budget_ns)
         self._rig_watch = None if pipeline.rig is None or pipeline.rig.is_monocular else RigWatch(pipeline.rig)
         self._rate = FrameCount()
+        self._load, self._backlog = LoadWatch(), BACKLOG
         self._details: dict[str, Details] = {name: {} for name in CAMERAS}
 
     def describe(self, camera: str, details: Details) -> None:
@@ -113,6 +117,11 @@ class Reconstruction:
         """Set the largest skew of a pair, which is known once the cameras are open."""
         self._synchroniser.set_budget(budget_ns)
         self._silence.budget_ns = budget_ns
+
+    @property
+    def is_late(self) -> bool:
+        """Whether frames come faster than they can be solved, so that optional work is to rest."""
+        return self._load.late
 
     @property
     def counts(self) -> dict[str, int]:
@@ -127,6 +136,7 @@ class Reconstruction:
     def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
         """Step on the newest pairs that the received blobs complete, or on what one camera sees alone; watch for silence."""
         pairs, singles = self._paired(received)
+        self._watch_load(len(pairs), t_ns)
         for waiting in pairs:
             self._silence.add_pair(waiting.t_received_ns)
             self._watch_rig(waiting)
@@ -143,17 +153,25 @@ class Reconstruction:
         for text in self._synchroniser.notices():
             self._sink.event(t_ns, "time", text)
 
+    def _watch_load(self, n_kept: int, t_ns: int) -> None:
+        """Note how many pairs of a turn are left; tell when too many were skipped, and when no longer."""
+        n_skipped, self._n_noted = self._n_overrun - self._n_noted, self._n_overrun
+        if n_kept:
+            self._backlog = BACKLOG if n_kept == 1 and not n_skipped else 1
+        if self._load.turn(n_kept + n_skipped, n_skipped, t_ns):
+            self._sink.event(t_ns, "load", self._load.words())
+
     def _paired(self, received: Iterable[tuple[SentBlobs, int]]) -> tuple[deque[Waiting], tuple[deque[Waiting], ...]]:
         """Return the newest pairs, and the newest blobs of each camera alone."""
-        pairs: deque[Waiting] = deque(maxlen=BACKLOG)
-        singles: tuple[deque[Waiting], ...] = tuple(deque(maxlen=BACKLOG) for _ in CAMERAS)
+        pairs: deque[Waiting] = deque(maxlen=self._backlog)
+        singles: tuple[deque[Waiting], ...] = tuple(deque(maxlen=self._backlog) for _ in CAMERAS)
         for sent, t_received_ns in received:
             camera = sent.blobs.camera
             self._seen[camera].add(t_received_ns)
             pair = self._synchroniser.push(sent.blobs)
             singles[camera].append(Waiting(self._synchroniser.monocular(sent.blobs), sent, t_received_ns))
             if pair is not None:
-                self._n_overrun += len(pairs) == BACKLOG
+                self._n_overrun += len(pairs) == self._backlog
                 pairs.append(Waiting(pair, sent, t_received_ns))
         return pairs, singles
 
@@ -162,7 +180,7 @@ class Reconstruction:
         if self._silent and self._silence_told:
             self._notices.add("both", "both cameras send again", waiting.t_received_ns)
         self._silent = self._silence_told = False
-        if self._rig_watch is not None:
+        if self._rig_watch is not None and not self._load.late:
             self._rig_watch.add(waiting.pair)
             for text in self._rig_watch.notices():
                 self._sink.event(waiting.t_received_ns, "calibration", text)
@@ -181,7 +199,7 @@ class Reconstruction:
             pair = monocular_pair(pair.left)
         t_begin_ns = now_ns()
         pose = self._pipeline.step(pair)
-        if self._pipeline.rig is not None:
+        if self._pipeline.rig is not None and not self._load.late:
             self._synchroniser.learn(self._pipeline.markers, self._pipeline.rig)
         before = {
             "read": sent.t_read_ns - pair.t_capture_ns,  # from the pose's time, so that all stages add up
@@ -258,6 +276,7 @@ class Reconstruction:
                 skew_ns={"median": float(np.median(skew)), "worst": float(np.abs(skew).max())} if len(skew) else {},
                 cameras={name: self._camera_status(camera, t_ns) for camera, name in enumerate(CAMERAS)},
                 calibration={**self._synchroniser.calibration, **rig_figures},
+                resting=OPTIONAL if self._load.late else (),
             )
         )
 

@@ -11,7 +11,8 @@ from reconstruct.pose import Pose, TrackingState
 class RunStatus:
     """The status of a run over the last second: rates [1/s], drops since the start, skew [ns], status of each camera.
 
-    calibration: what is estimated of the rig during the run, such as the time offset of the right camera's timestamps.
+    calibration: what is estimated of the rig during the run, such as the time offset of the right camera's timestamps; resting:
+    optional work that rests while frames come faster than they can be solved.
     """
 
     t_ns: int
@@ -21,6 +22,7 @@ class RunStatus:
     skew_ns: dict[str, float]
     cameras: dict[str, dict[str, int | float | str]]
     calibration: dict[str, float] = field(default_factory=dict)
+    resting: tuple[str, ...] = ()
 
 
 class Sink(Protocol):

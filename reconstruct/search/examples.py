@@ -1,5 +1,10 @@
-"""The examples: every pose of the database as the query sees it, for one subject."""
+"""The examples: every pose of the database as the query sees it, for one subject.
 
+Of a database that is to be searched in mirror images, too, example N + n is the image of pose n. Its markers are computed like
+any others, since no performer is symmetric; its joint coordinates are read off pose n when they are asked for.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +15,10 @@ from calibration.subject.subject import Subject
 from config.arrays import Ints, Singles, read_only
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
+from database.files.resample import mirrored_rotvec
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
+from database.store import PoseDatabase
 from reconstruct.search.kernels import Features
 
 CHUNK = 20_000
@@ -33,6 +40,31 @@ class PoseTable(Protocol):
         """First pose of each clip and the end, (C + 1,)."""
 
 
+class PosesInPlace:
+    """Joint coordinates without the root, (N, D) float32 [rad], of poses that stay where they lie; indexed like an array.
+
+    rows: the poses, root first, (N, 3 + D); mirrored: whether N more follow, their mirror images, computed when asked for.
+    """
+
+    def __init__(self, rotvec: Singles, mirrored: bool) -> None:
+        self.rows = read_only(rotvec.reshape(len(rotvec), -1))
+        self.mirrored = mirrored
+        self.shape = ((1 + mirrored) * len(rotvec), self.rows.shape[1] - 3)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: int | slice | NDArray[np.integer]) -> Singles:
+        wanted = np.arange(*key.indices(len(self))) if isinstance(key, slice) else np.asarray(key)
+        many = np.atleast_1d(wanted)
+        n = len(self.rows)
+        poses = self.rows[many % n].reshape(len(many), -1, 3)
+        image = many >= n
+        poses[image] = mirrored_rotvec(poses[image])
+        found = np.ascontiguousarray(poses[:, 1:]).reshape(len(many), -1)
+        return found if np.ndim(wanted) else found[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Poses and their markers at the default root.
@@ -42,7 +74,7 @@ class Examples:
     frame, (N, 3) float32, or None.
     """
 
-    pose: Singles
+    pose: Singles | PosesInPlace
     marker_m: Singles
     clip: NDArray[np.int32]
     fps: float
@@ -52,9 +84,14 @@ class Examples:
         return len(self.pose)
 
     @property
+    def n_stored(self) -> int:
+        """Number of poses that are not mirror images of others."""
+        return len(self.pose.rows) if isinstance(self.pose, PosesInPlace) else len(self.pose)
+
+    @property
     def features(self) -> Features:
         """What queries are compared with, for the kernels."""
-        return Features(read_only(self.marker_m), read_only(self.pose))
+        return Features(read_only(self.marker_m), self.pose.rows if isinstance(self.pose, PosesInPlace) else read_only(self.pose))
 
 
 def examples_for(subject: Subject, table: PoseTable) -> Examples:
@@ -62,24 +99,64 @@ def examples_for(subject: Subject, table: PoseTable) -> Examples:
 
     Raises DatabaseError: no poses.
     """
-    n = len(table.rotvec)
-    if n == 0:
-        raise DatabaseError("the database holds no poses; build one from clips with `duocap database build`")
-    marker = np.empty((n, 3 * len(subject.markers)), np.float32)
-    for first in range(0, n, CHUNK):
-        part = slice(first, min(first + CHUNK, n))
-        local = local_markers(subject.skeleton, table.rotvec[part], subject.joint, subject.offset_m)
-        marker[part] = local.reshape(len(local), -1)
+    marker = np.empty((n_examples(table), 3 * len(subject.markers)), np.float32)
+    first = 0
+    for block in marker_blocks(subject, table):
+        marker[first : first + len(block)] = block
+        first += len(block)
     return examples_from(table, marker)
 
 
-def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
-    """Combine the poses of a database and their markers, (N, 3M) float32 [m]."""
+def n_examples(table: PoseTable) -> int:
+    """Return the number of poses, with mirror images. Raises DatabaseError: there are none."""
     n = len(table.rotvec)
-    pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(n, 3 * (N_JOINTS - 1))
-    clip = np.repeat(np.arange(len(table.clip_start) - 1, dtype=np.int32), np.diff(table.clip_start))
-    up = matrix_from_rotvec(table.rotvec[:, 0])[:, 1].astype(np.float32)
-    for array in (pose, marker_m, clip, up):
+    if n == 0:
+        raise DatabaseError("the database holds no poses; build one from clips with `duocap database build`")
+    return (1 + is_mirrored(table)) * n
+
+
+def is_mirrored(table: PoseTable) -> bool:
+    """Return whether mirror images are to be searched, too."""
+    return isinstance(table, PoseDatabase) and table.mirrored
+
+
+def marker_blocks(subject: Subject, table: PoseTable) -> Iterator[Singles]:
+    """Return the markers of successive poses and then of their mirror images, (n, 3M) float32 [m]."""
+    for poses in _pose_blocks(table):
+        yield local_markers(subject.skeleton, poses, subject.joint, subject.offset_m).reshape(len(poses), -1).astype(np.float32)
+
+
+def _pose_blocks(table: PoseTable) -> Iterator[Singles]:
+    """Return successive poses and then their mirror images, (n, J, 3) [rad]."""
+    for image in (False, True)[: 1 + is_mirrored(table)]:
+        for first in range(0, len(table.rotvec), CHUNK):
+            poses = table.rotvec[first : first + CHUNK]
+            yield mirrored_rotvec(poses) if image else poses
+
+
+def root_rotvec(table: PoseTable) -> Singles:
+    """Return the root's orientation in every example, (N, 3) [rad]."""
+    if not is_mirrored(table):
+        return table.rotvec[:, 0]
+    return np.concatenate([poses[:, 0] for poses in _pose_blocks(table)])
+
+
+def examples_from(table: PoseTable, marker_m: Singles) -> Examples:
+    """Combine the poses of a database and their markers, (N, 3M) float32 [m].
+
+    Poses of one file are copied out of it, so that a search waits for no disk; those of several files are in memory already.
+    """
+    pose: Singles | PosesInPlace
+    if isinstance(table, PoseDatabase) and (table.parts or table.mirrored):
+        pose = PosesInPlace(table.rotvec, table.mirrored)
+    else:
+        pose = np.ascontiguousarray(table.rotvec[:, 1:]).reshape(len(table.rotvec), 3 * (N_JOINTS - 1))
+        pose.setflags(write=False)
+    n_clips = len(table.clip_start) - 1
+    clip = np.repeat(np.arange(n_clips, dtype=np.int32), np.diff(table.clip_start))
+    clip = np.concatenate([clip, clip + np.int32(n_clips)]) if is_mirrored(table) else clip
+    up = np.concatenate([matrix_from_rotvec(poses[:, 0])[:, 1].astype(np.float32) for poses in _pose_blocks(table)])
+    for array in (marker_m, clip, up):
         array.setflags(write=False)
     return Examples(pose, marker_m, clip, table.fps, up)
 

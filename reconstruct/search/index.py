@@ -9,11 +9,10 @@ import hashlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import platformdirs
-from numpy.typing import NDArray
 
 from calibration.subject.subject import Subject
 from config.errors import DatabaseError
@@ -21,10 +20,10 @@ from config.files import keep_last_used, mark_used
 from database.container import open_container, write_container
 from database.geometry.skeleton import REFERENCE
 from database.graph.neighbours import Graph, graph_of
-from database.store import PoseDatabase
-from reconstruct.search.examples import Examples, PoseTable, examples_for, examples_from
+from database.store import PoseDatabase, poses_checksum
+from reconstruct.search.examples import CHUNK, Examples, PoseTable, examples_for, examples_from, marker_blocks
 from reconstruct.search.kernels import Lists
-from reconstruct.search.lists import ITERATIONS, LISTS_PER_ROOT, SAMPLES_PER_LIST, build_lists
+from reconstruct.search.lists import ITERATIONS, LISTS_PER_ROOT, SAMPLES_PER_LIST, build_lists, group_markers
 from reconstruct.search.walk import PoseSearch
 
 logger = logging.getLogger(__name__)
@@ -50,19 +49,18 @@ def examples_and_lists(subject: Subject, table: PoseTable, folder: Path | None =
     if isinstance(table, PoseDatabase) and table.path is not None and table.n_poses:
         path = (cache_folder() if folder is None else folder) / (_key(subject, table) + SUFFIX)
         known = _read(path, table)
+        if known is None and _write(path, subject, table):
+            known = _read(path, table)
         if known is not None:
             return known
     examples = examples_for(subject, table)
-    lists = build_lists(examples.marker_m, seed=SEED)
-    if path is not None:
-        _write(path, examples, lists)
-    return examples, lists
+    return examples, build_lists(examples.marker_m, seed=SEED)
 
 
 def _key(subject: Subject, database: PoseDatabase) -> str:
     """Return a hash of what the features depend on. Raises DatabaseError: the database file is gone."""
     assert database.path is not None
-    poses = open_container(database.path).checksums["rotvec"]
+    poses = poses_checksum(database.path)
     recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {LISTS_PER_ROOT} {SAMPLES_PER_LIST} {ITERATIONS}"
     digest = hashlib.blake2b(recipe.encode(), digest_size=12)
     for part in (REFERENCE, subject.skeleton.offsets_m, subject.joint, subject.offset_m):
@@ -87,17 +85,28 @@ def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
     return examples_from(database, arrays["marker_m"]), lists
 
 
-def _write(path: Path, examples: Examples, lists: Lists) -> None:
-    """Write a file of the cache and remove the least recently used."""
+def _write(path: Path, subject: Subject, database: PoseDatabase) -> bool:
+    """Write a file of the cache and remove the least recently used; return whether it could be written.
+
+    What is computed goes to the file at once: it is the file that is mapped into memory, block by block.
+    """
     try:
         with write_container(path) as writer:
-            arrays: tuple[NDArray[Any], ...] = (examples.marker_m, *lists)
-            for name, array in zip(NAMES, arrays, strict=True):
-                writer.add(name, array)
+            width = (3 * len(subject.markers),)
+            writer.stream("marker_m", np.dtype(np.float32), width, marker_blocks(subject, database))
+            marker_m = writer.read_back("marker_m")
+            center_m, start, row = group_markers(marker_m, seed=SEED)
+            writer.add("center_m", center_m)
+            writer.add("start", start)
+            writer.add("row", row)
+            listed = (marker_m[row[first : first + CHUNK]] for first in range(0, len(row), CHUNK))
+            writer.stream("list_marker_m", np.dtype(np.float32), width, listed)
+            del marker_m, listed  # Windows does not replace a file that is still mapped
     except DatabaseError as error:
         logger.info("the examples are not cached: %s", error)
-        return
+        return False
     keep_last_used(path.parent, f"*{SUFFIX}", MAX_FILES)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 
 from config.arrays import Floats, Ints, Singles
 from config.jit import inlined, kernel
+from database.files.resample import OTHER_SIDE, ROTVEC_SIGN
 
 VALID, NOT_FINITE, NEGATIVE = 0, -1, -2  # of a query
 HUGE = 1e15  # squares of larger numbers are infinite in single precision, or nearly so
 MAX_QUEUED = 4096  # poses of a query whose neighbours are examined, a bound on its time
 BATCH = 64  # poses whose distances are computed together
+# The joint coordinates of a mirror image, without the root: coordinate i is IMAGE_SIGN[i] times coordinate IMAGE_COLUMN[i].
+IMAGE_COLUMN = (3 * (OTHER_SIDE[1:, None] - 1) + np.arange(3)).ravel()
+IMAGE_SIGN = np.tile(ROTVEC_SIGN, len(OTHER_SIDE) - 1).astype(np.float32)
 
 
 class RawQuery(NamedTuple):
@@ -29,7 +33,7 @@ class KernelQuery(NamedTuple):
     """A query in single precision; what has no weight is zero.
 
     marker: marker coordinates (3M,), with weights (3M,); on_ray: markers on rays, (R,), and ray: their directions times the root
-    of the weight, (R, 3); pose: joint coordinates (D,) with weights (D,), or both (0,).
+    of the weight, (R, 3); pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
     """
 
     marker: Singles
@@ -41,14 +45,20 @@ class KernelQuery(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What queries are compared with: markers (N, 3M) and joint coordinates (N, D) of every pose."""
+    """What queries are compared with: markers (N, 3M) and joint coordinates of every pose, the last D of each row of (N', ...).
+
+    Where N' is less than N, pose N' + n is the mirror image of pose n: |mirror(q_n) - q| = |q_n - mirror(q)|.
+    """
 
     marker_m: Singles
     pose: Singles
 
 
 class GraphEdges(NamedTuple):
-    """The neighbour graph: the neighbours of pose n are `neighbour[start[n]:start[n + 1]]`; start: (N + 1,)."""
+    """The neighbour graph: the neighbours of pose n are `neighbour[start[n]:start[n + 1]]`; start: (N' + 1,).
+
+    Those of the mirror image of a pose are the mirror images of its neighbours.
+    """
 
     start: Ints
     neighbour: NDArray[np.int32]
@@ -128,7 +138,7 @@ def _prepare(raw: RawQuery) -> KernelQuery:
     n_markers, n_pose, n_rays = raw.marker_weight.shape[0], raw.pose.shape[0], 0
     marker, marker_weight = np.zeros(3 * n_markers, np.float32), np.zeros(3 * n_markers, np.float32)
     on_ray, ray = np.empty(n_markers, np.int64), np.empty((n_markers, 3), np.float32)
-    pose, pose_weight = np.zeros(n_pose, np.float32), np.zeros(n_pose, np.float32)
+    pose, pose_weight = np.zeros(2 * n_pose, np.float32), np.zeros(2 * n_pose, np.float32)
     for m in range(n_markers):
         weight = raw.marker_weight[m]
         if weight == 0.0:
@@ -150,6 +160,9 @@ def _prepare(raw: RawQuery) -> KernelQuery:
     for i in range(n_pose):
         if raw.pose_weight[i] != 0.0:
             pose[i], pose_weight[i] = raw.pose[i], raw.pose_weight[i]
+    if n_pose == IMAGE_COLUMN.shape[0]:
+        for i in range(n_pose):
+            pose[n_pose + i], pose_weight[n_pose + i] = IMAGE_SIGN[i] * pose[IMAGE_COLUMN[i]], pose_weight[IMAGE_COLUMN[i]]
     return KernelQuery(marker, marker_weight, on_ray[:n_rays], ray[:n_rays], pose, pose_weight)
 
 
@@ -172,10 +185,15 @@ def _marker_distance(markers: Singles, row: int | np.signedinteger, query: Kerne
 @inlined
 def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
     """Return the joints' part of the squared distance of one pose."""
-    pose, weight = query.pose, query.pose_weight
+    D = query.pose.shape[0] // 2
+    there, half = row, 0
+    if row >= poses.shape[0]:
+        there, half = row - poses.shape[0], D
+    # Slices, since an index that is a sum might be negative for all that the compiler knows, which costs vector instructions.
+    own, pose, weight = poses[there, poses.shape[1] - D :], query.pose[half:], query.pose_weight[half:]
     s = np.float32(0.0)
-    for i in range(pose.shape[0]):
-        e = poses[row, i] - pose[i]
+    for i in range(D):
+        e = own[i] - pose[i]
         s += weight[i] * e * e
     return s
 
@@ -373,13 +391,14 @@ def _walk(
     """
     stamps, queue, batch, squared = memory.stamps, memory.queue, memory.batch.rows, memory.batch.squared
     size, n_queued, n_examined = before.n_best, before.n_queued, before.n_examined
-    n_done, here, end = 0, np.int64(0), np.int64(0)
+    n_done, here, end, shift = 0, np.int64(0), np.int64(0), np.int64(0)
+    n_stored = edges.start.shape[0] - 1
     while True:
         limit = best.squared[0] if size == best.squared.shape[0] else np.float32(np.inf)
         n_new = 0
         while n_new < batch.shape[0]:
             if here < end:
-                row = edges.neighbour[here]
+                row = edges.neighbour[here] + shift
                 here += 1
                 if stamps[row] != stamp:
                     stamps[row] = stamp
@@ -390,7 +409,8 @@ def _walk(
                 n_done += 1
             if n_done == n_queued:
                 break
-            here, end = edges.start[queue.rows[n_done]], edges.start[queue.rows[n_done] + 1]
+            shift = np.int64(0) if queue.rows[n_done] < n_stored else np.int64(n_stored)
+            here, end = edges.start[queue.rows[n_done] - shift], edges.start[queue.rows[n_done] - shift + 1]
             n_done += 1
         if n_new == 0:
             return Progress(size, n_queued, n_examined)

@@ -6,17 +6,21 @@ with the query's own weights: hidden markers and the depth along a ray count nei
 """
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Singles, read_only
+from config.arrays import Ints, Singles, read_only
 from config.jit import kernel
 from reconstruct.search.kernels import Lists
 
 LISTS_PER_ROOT = 4.0  # lists by the square root of the number of poses
 SAMPLES_PER_LIST = 32
 ITERATIONS = 5
+BLOCK = 1 << 14  # poses assigned by one thread at once
+MAX_THREADS = 4
 
 
 @kernel
@@ -42,6 +46,18 @@ def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) ->
 
     n_lists: number of lists, LISTS_PER_ROOT times the root of N if None.
     """
+    center, start, row = group_markers(marker_m, n_lists, seed)
+    lists = Lists(center, start, row, np.ascontiguousarray(marker_m[row]))
+    for array in lists:
+        array.setflags(write=False)
+    return lists
+
+
+def group_markers(marker_m: Singles, n_lists: int | None = None, seed: int = 0) -> tuple[Singles, Ints, NDArray[np.int32]]:
+    """Return the lists of poses without their markers: centre, start and row as in `Lists`; arguments as of `build_lists`.
+
+    Memory is taken for a sample of the poses and for 16 bytes of each, so `marker_m` may be mapped from a file.
+    """
     n = len(marker_m)
     n_lists = min(n, max(1, round(LISTS_PER_ROOT * math.sqrt(n))) if n_lists is None else n_lists)
     rng = np.random.default_rng(seed)
@@ -52,17 +68,25 @@ def build_lists(marker_m: Singles, n_lists: int | None = None, seed: int = 0) ->
     owner = assign_centers(marker_m, center)
     row = np.argsort(owner, kind="stable").astype(np.int32)
     start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_lists))]).astype(np.int64)
-    lists = Lists(center, start, row, np.ascontiguousarray(marker_m[row]))
-    for array in lists:
-        array.setflags(write=False)
-    return lists
+    return center, start, row
 
 
 def assign_centers(marker_m: Singles, center_m: Singles) -> NDArray[np.int32]:
-    """Return the nearest of centres (L, 3M) for every pose (N, 3M), (N,), the first of equals."""
-    out = np.empty(len(marker_m), np.int32)
-    columns = np.ascontiguousarray(center_m.T)
-    _nearest_centers(read_only(marker_m), read_only(columns), np.empty(len(center_m), np.float32), out)
+    """Return the nearest of centres (L, 3M) for every pose (N, 3M), (N,), the first of equals; blocks of poses side by side."""
+    poses, columns = read_only(marker_m), read_only(np.ascontiguousarray(center_m.T))
+    out = np.empty(len(poses), np.int32)
+
+    def assign(first: int) -> None:
+        part = slice(first, first + BLOCK)
+        _nearest_centers(poses[part], columns, np.empty(len(center_m), np.float32), out[part])
+
+    blocks = range(0, len(poses), BLOCK)
+    if len(blocks) < 2:
+        assign(0)
+        return out
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS, len(blocks))) as pool:
+        for done in [pool.submit(assign, first) for first in blocks]:
+            done.result()
     return out
 
 

@@ -160,12 +160,27 @@ class Likeness:
         markers: two markers seen by both cameras, by which most examples are excluded.
         """
         assert query.ray is None or not query.ray[list(markers)].any()
-        if limit <= 0.0:
-            return False
+        return limit > 0.0 and self._least_within(query, limit, markers) <= SLACK * limit
+
+    def least(self, query: Query, rows: Ints, most: float) -> float:
+        """Return the squared distance of the nearest example, or `most` if that is less.
+
+        rows: examples that are probably near, (K,). By the bound from them and by the two markers farthest from the root of those
+        that both cameras see, most examples are excluded.
+        """
+        limit = min(self.at_most(query, rows), most)
+        seen = query.marker_weight > 0.0 if query.ray is None else (query.marker_weight > 0.0) & ~query.ray.any(axis=1)
+        far = np.argsort(np.where(seen, (query.marker_m**2).sum(axis=1), -1.0))[-2:]
+        if not seen[far].all():
+            return min(self.nearest(query)[0], most)
+        return min(limit, self._least_within(query, limit, (int(far[0]), int(far[1]))))
+
+    def _least_within(self, query: Query, limit: float, markers: tuple[int, int]) -> float:
+        """Return the least squared distance of the examples that two markers do not exclude, infinity if there are none."""
         first, second = (self._by_marker[marker] for marker in markers)
         position, weight = (part[list(markers)].astype(np.float32) for part in (query.marker_m, query.marker_weight))
         n = _rows_within(read_only(first), read_only(second), position, weight, SLACK * limit, self._work, self._rows)
-        return n > 0 and float(distances_of(self._subset(self._rows[:n]), query).min()) <= SLACK * limit
+        return float(distances_of(self._subset(self._rows[:n]), query).min(initial=np.inf))
 
     def _subset(self, rows: Ints) -> Examples:
         """Return some examples with their markers alone, for queries without a pose."""

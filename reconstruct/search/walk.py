@@ -33,8 +33,9 @@ class PoseSearch:
 
     def __init__(self, examples: Examples, graph: Graph | None, lists: Lists | None) -> None:
         n = len(examples)
-        if graph is not None and graph.n_poses != n:
-            raise ValueError(f"a neighbour graph of {graph.n_poses} poses does not fit {n} examples; expected one row for each")
+        if graph is not None and graph.n_poses != examples.n_stored:
+            came = f"a neighbour graph of {graph.n_poses} poses does not fit {examples.n_stored} examples"
+            raise ValueError(f"{came}; expected one row for each")
         if lists is not None and len(lists.row) != n:
             raise ValueError(f"lists of {len(lists.row)} poses do not fit {n} examples; expected each in one list")
         self.examples = examples

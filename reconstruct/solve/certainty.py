@@ -1,20 +1,17 @@
-"""The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum.
-
-Small positive definite systems are solved by LAPACK's Cholesky decomposition: numpy's general solvers take several times as long.
-"""
+"""The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from scipy.linalg import lapack
 
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
+from reconstruct.definite import factored, mirrored, whitened
 from reconstruct.models.local.model import FULL
-from reconstruct.solve.energy import _energy
+from reconstruct.solve.energy import _energy, _solve_damped
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
@@ -33,6 +30,24 @@ def information(problem: FrameProblem, solution: Solution) -> Floats:
     w = (solution.joints - problem.model.mean)[1:].ravel()
     _energy(np.concatenate([w, np.zeros(3), solution.position_m]), problem.energy(solution.rotation), A, g)
     return mirrored(A)
+
+
+def saved_without(problem: FrameProblem, solution: Solution, markers: Ints) -> float:
+    """Return by how much the energy of a solved pose would be less at most if some markers, (K,), were not observed.
+
+    By one step of Newton's method. No other labels of these markers can leave so little.
+    """
+    n = len(problem.model.center) + 6
+    w = problem.model.directions.reshape(-1, n - 6).T @ (solution.joints - problem.model.mean).ravel()
+    x = np.concatenate([w, np.zeros(3), solution.position_m])
+    terms, A, g, step = problem.energy(solution.rotation), np.empty((n, n)), np.empty(n), np.empty(n)
+    energy = _energy(x, terms, A, g)
+    root_info, weight_px = terms.markers.root_info.copy(), terms.views.weight_px.copy()
+    root_info[markers], weight_px[:, markers] = 0.0, 0.0
+    others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
+    rest = _energy(x, others, A, g)
+    _solve_damped(A, g, 0.0, np.zeros((n, n)), step)
+    return energy - rest - 0.5 * float(g @ step)
 
 
 def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
@@ -62,32 +77,3 @@ def joint_error_m(problem: FrameProblem, solution: Solution, strange_rad: float)
     laplace_m = marker_sigma_m(joints, solution, factor)
     error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     return np.asarray(np.minimum(error_m, MAX_ERROR_M))
-
-
-def factored(A: Floats) -> Floats | None:
-    """Return L, lower triangular with L L' = A, (N, N); None where A is not positive definite or not finite."""
-    L, failed = lapack.dpotrf(A.T, lower=1, clean=1)
-    return None if failed or not L[-1, -1] > 0.0 else np.asarray(L)  # NaN anywhere ends up in the last element
-
-
-def solved(L: Floats, b: Floats) -> Floats:
-    """Return x of L L' x = b, (N,)."""
-    return np.asarray(lapack.dpotrs(L, b, lower=1)[0])
-
-
-def variances(L: Floats) -> Floats:
-    """Return the diagonal of (L L')^-1, (N,)."""
-    half: Floats = lapack.dtrtri(L, lower=1)[0]
-    return np.asarray((half**2).sum(axis=0))
-
-
-def whitened(L: Floats, B: Floats) -> Floats:
-    """Return L^-1 B, (N, K)."""
-    return np.asarray(lapack.dtrtrs(L, B, lower=1)[0])
-
-
-def mirrored(A: Floats) -> Floats:
-    """Return the symmetric matrix of a lower triangle whose upper one is zero, (N, N)."""
-    both = A + A.T
-    np.fill_diagonal(both, A.diagonal())
-    return both

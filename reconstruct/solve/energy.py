@@ -19,7 +19,9 @@ import numpy as np
 
 from config.arrays import Floats
 from config.jit import kernel
+from database.geometry.kinematics import _product, _rodrigues
 from reconstruct.models.local.model import Quadratic
+from reconstruct.solve.limits import Limits, _clamp
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, _posed_markers
 from reconstruct.solve.markers import MarkerTerm, _add_markers
 from reconstruct.solve.prior import RootTerm, _add_prior, _add_root
@@ -28,6 +30,7 @@ from reconstruct.solve.views import ViewTerm, _add_views
 FIRST_DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 MIN_DAMPING = 1e-4  # after a step that gained nothing
 MIN_GAIN = 1e-4  # relative: an iteration that gains less is the last
+LIMIT_ROUNDS = 3  # minima of a frame at most, each with the joints clamped that overstepped a limit in the one before
 
 
 class Energy(NamedTuple):
@@ -116,3 +119,43 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
         if gain < MIN_GAIN * (1.0 + energy):
             return iteration + 1
     return max_iterations
+
+
+@kernel
+def _count_from_here(x: Floats, rotation: Floats, root: RootTerm) -> None:
+    """Let the rotation vector d of x count from exp([d]x) R_0, written to rotation, (3, 3), where its Jacobian is exact."""
+    d, expected = x[x.shape[0] - 6 : x.shape[0] - 3], root.center
+    turn, left, before = np.empty((3, 3)), np.empty((3, 3)), rotation.copy()
+    _rodrigues(d, turn, left)
+    _product(turn, before, rotation)
+    # The expected rotation, exp([expected]x) exp([-d]x), as a quaternion.
+    a, b = math.sqrt(expected[0] ** 2 + expected[1] ** 2 + expected[2] ** 2), math.sqrt(d[0] ** 2 + d[1] ** 2 + d[2] ** 2)
+    s, t = 0.5 if a < 1e-9 else math.sin(0.5 * a) / a, -0.5 if b < 1e-9 else -math.sin(0.5 * b) / b
+    u0, u1, u2, u3 = s * expected[0], s * expected[1], s * expected[2], math.cos(0.5 * a)
+    v0, v1, v2, v3 = t * d[0], t * d[1], t * d[2], math.cos(0.5 * b)
+    q0 = u3 * v0 + v3 * u0 + u1 * v2 - u2 * v1
+    q1 = u3 * v1 + v3 * u1 + u2 * v0 - u0 * v2
+    q2 = u3 * v2 + v3 * u2 + u0 * v1 - u1 * v0
+    q3 = u3 * v3 - u0 * v0 - u1 * v1 - u2 * v2
+    sine = math.copysign(math.sqrt(q0 * q0 + q1 * q1 + q2 * q2), q3)
+    scale = 2.0 if abs(sine) < 1e-9 else 2.0 * math.atan2(abs(sine), abs(q3)) / sine
+    expected[0], expected[1], expected[2] = scale * q0, scale * q1, scale * q2
+    d[:] = 0.0
+
+
+@kernel
+def _minimise(x: Floats, terms: Energy, limits: Limits, max_iterations: int, history: Floats) -> int:
+    """Move x to a minimum within the joints' limits; otherwise as `_levenberg_marquardt`, for the last of the minima on the way.
+
+    The prior, the root's rotation and its term change with it.
+    """
+    n_w, center, precision = x.shape[0] - 6, terms.prior.center, terms.prior.precision
+    C, pull = np.zeros((n_w, n_w)), np.empty(n_w)
+    n = _levenberg_marquardt(x, terms, max_iterations, history)
+    for _ in range(1, LIMIT_ROUNDS):
+        if not _clamp(terms.prior, terms.space, limits, x[:n_w], pull):
+            break
+        _solve_damped(precision, -pull, 0.0, C, center)
+        _count_from_here(x, terms.space.rotation, terms.root)
+        n = _levenberg_marquardt(x, terms, max_iterations, history)
+    return n

@@ -1,17 +1,18 @@
 """Joint limits, from the poses of the database: knees do not bend forwards.
 
 A Gaussian knows no limits: with a leg a little too long, the markers are explained as well by a knee that bends the wrong way.
-Where a solved pose oversteps what all poses of the database keep to, the local model is clamped there and the frame solved again.
+Where a minimum oversteps what all poses of the database keep to, the prior is clamped there and minimised further.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.joints import N_JOINTS
-from reconstruct.models.local.model import LocalModel
+from config.jit import kernel
+from reconstruct.models.local.model import DOFS, Quadratic
+from reconstruct.solve.linearise import PoseSpace
 
 RARE_PERCENT = 0.05  # of the poses may lie beyond a limit: flips and other faults of the recordings
 MARGIN_RAD, MARGIN_SHARE = 0.03, 0.02  # and a performer may go a little farther than the database, by its range too
@@ -19,12 +20,14 @@ STILL_RAD = 0.1  # coordinates that move less than this are left to the local mo
 SIGMA_RAD = 0.03  # of a clamped coordinate
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Least and greatest value of every joint coordinate, (D,) [rad]; infinite where there is no limit."""
 
     low: Floats
     high: Floats
+
+
+NO_LIMITS = Limits(np.full(DOFS, -np.inf), np.full(DOFS, np.inf))
 
 
 def limits_of(poses: NDArray[np.float32]) -> Limits:
@@ -34,16 +37,31 @@ def limits_of(poses: NDArray[np.float32]) -> Limits:
     return Limits(low - margin, high + margin)
 
 
-def clamped(model: LocalModel, joints: Floats, limits: Limits) -> LocalModel | None:
-    """Return the model with those coordinates clamped where a solved pose, (J, 3) [rad], oversteps a limit; None if none does."""
-    pose = joints[1:].ravel()
-    nearest = np.clip(pose, limits.low, limits.high)
-    beyond = nearest != pose
-    if not beyond.any():
-        return None
-    U = model.directions.reshape(3 * N_JOINTS, -1)[3:][beyond]
-    stiff = SIGMA_RAD**-2.0
-    precision = model.precision + stiff * U.T @ U
-    target = nearest[beyond] - model.mean[1:].ravel()[beyond]
-    center = np.linalg.solve(precision, model.precision @ model.center + stiff * U.T @ target)
-    return LocalModel(model.mean, model.directions, center, precision)
+@kernel
+def _clamp(prior: Quadratic, space: PoseSpace, limits: Limits, w: Floats, pull: Floats) -> bool:
+    """Add (q_i - limit_i)^2 / (2 SIGMA_RAD^2) to a prior for all coordinates q_i of the pose at w, (B,), that overstep a limit.
+
+    Changes the precision P and writes P c to `pull`, (B,), with c the new centre. Returns whether a limit is overstepped.
+    """
+    U, n_w, stiff, found = space.directions, w.shape[0], SIGMA_RAD**-2.0, False
+    for i in range(limits.low.shape[0]):
+        joint, axis = 1 + i // 3, i % 3
+        q = space.mean[joint, axis]
+        for b in range(n_w):
+            q += U[joint, axis, b] * w[b]
+        limit = min(max(q, limits.low[i]), limits.high[i])
+        if limit == q:
+            continue
+        if not found:
+            for a in range(n_w):
+                pull[a] = 0.0
+                for b in range(n_w):
+                    pull[a] += prior.precision[a, b] * prior.center[b]
+            found = True
+        for a in range(n_w):
+            along = stiff * U[joint, axis, a]
+            if along != 0.0:
+                pull[a] += along * (limit - space.mean[joint, axis])
+                for b in range(n_w):
+                    prior.precision[a, b] += along * U[joint, axis, b]
+    return found

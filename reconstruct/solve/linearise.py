@@ -2,7 +2,7 @@
 
 Variables x = (w, d, s), (B + 6,): coordinates w of the local model (q = p + U w, Chai & Hodgins 2005, eq. 3), a rotation vector d
 of the root about the world's axes (R = exp([d]x) R_0), and its position s. A marker moves with the joints of its own limb only:
-its part of the Hessian is made of the columns that are not zero.
+its part of the Hessian is made of their columns.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
-from database.geometry.kinematics import KinematicChain, KinematicsWork, _markers_and_jacobian, _rodrigues
+from database.geometry.kinematics import _product, _rodrigues
 
 
 class MarkerBody(NamedTuple):
@@ -28,23 +28,32 @@ class MarkerBody(NamedTuple):
 
 
 class PoseSpace(NamedTuple):
-    """Poses q = mean + directions w, (J, 3) and (J, 3, B) with row 0 unused, and the root's rotation R_0 (3, 3) where d = 0."""
+    """Poses q = mean + directions w, (J, 3) and (J, 3, B) with row 0 unused, and the root's rotation R_0 (3, 3) where d = 0.
+
+    span: the first of the directions that move a joint, and the one after the last, (J, 2); those of two joints are the same or
+    apart, a child's behind its parent's.
+    """
 
     mean: Floats
     directions: Floats
+    span: Ints
     rotation: Floats
 
 
 class PosedMarkers(NamedTuple):
-    """M markers of one pose: world_m and arm_m from the root, (M, 3); their derivatives by w in the root's frame, (M, 3, B).
+    """M markers of one pose: world_m and arm_m from the root, (M, 3).
 
-    columns (B + 6,), by_x (3, B + 6) and rows (3, B + 6) are scratch memory of the terms.
+    joint_m (J, 3); turns: change of a joint's rotation by each direction that moves it, (J, W, 3), world; span, parents and joint
+    are those of space and body. columns (B + 6,), by_x (B + 6, 3) and rows (3, B + 6) are scratch memory of the terms.
     """
 
-    rotation: Floats
     world_m: Floats
     arm_m: Floats
-    jacobian: Floats
+    joint_m: Floats
+    turns: Floats
+    span: Ints
+    parents: Ints
+    joint: Ints
     columns: Ints
     by_x: Floats
     rows: Floats
@@ -53,66 +62,85 @@ class PosedMarkers(NamedTuple):
 @kernel
 def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
     """Return the markers of the pose at x."""
-    mean, U, R0 = space.mean, space.directions, space.rotation
-    n_joints, n_w, n_markers = U.shape[0], U.shape[2], body.joint.shape[0]
-    pose = np.zeros((n_joints, 3))
-    for j in range(1, n_joints):
-        for i in range(3):
-            s = mean[j, i]
-            for b in range(n_w):
-                s += U[j, i, b] * x[b]
-            pose[j, i] = s
-    G, p, spin = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((n_joints, 3, n_w))
-    work = KinematicsWork(G, p, spin, np.empty((n_joints, 3, n_w)))
-    y, jacobian = np.empty((n_markers, 3)), np.empty((n_markers, 3, n_w))
-    chain = KinematicChain(body.parents, body.offsets_m, body.reference)
-    _markers_and_jacobian(pose, U, chain, body.joint, body.offset_m, work, y, jacobian)
+    U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
+    G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
+    turns = np.empty((n_joints, span[n_joints - 1, 1] - span[n_joints - 1, 0], 3))
+    r, R, J, L, H = np.empty(3), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     # d is a rotation from where it starts; its left Jacobian is within 1e-3 of I for the rotations of one frame.
-    step, left, R = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    _rodrigues(x[n_w : n_w + 3], step, left)
+    _rodrigues(x[n - 6 : n - 3], R, J)
+    _product(R, space.rotation, L)
+    _product(L, body.reference[0], G[0])
     for i in range(3):
-        for j in range(3):
-            R[i, j] = step[i, 0] * R0[0, j] + step[i, 1] * R0[1, j] + step[i, 2] * R0[2, j]
+        p[0, i] = x[n - 3 + i]
+    for j in range(1, n_joints):
+        parent, first, last = body.parents[j], span[j, 0], span[j, 1]
+        for i in range(3):
+            r[i], p[j, i] = space.mean[j, i], p[parent, i]
+            for b in range(first, last):
+                r[i] += U[j, i, b] * x[b]
+            for k in range(3):
+                p[j, i] += G[parent, i, k] * body.offsets_m[j, k]
+        _rodrigues(r, R, J)
+        _product(G[parent], body.reference[j], L)
+        _product(L, R, G[j])
+        _product(L, J, H)
+        for b in range(first, last):
+            for i in range(3):
+                turns[j, b - first, i] = H[i, 0] * U[j, 0, b] + H[i, 1] * U[j, 1, b] + H[i, 2] * U[j, 2, b]
     world, arm = np.empty((n_markers, 3)), np.empty((n_markers, 3))
     for m in range(n_markers):
+        j, v = body.joint[m], body.offset_m[m]
         for i in range(3):
-            world[m, i] = R[i, 0] * y[m, 0] + R[i, 1] * y[m, 1] + R[i, 2] * y[m, 2] + x[n_w + 3 + i]
-            arm[m, i] = world[m, i] - x[n_w + 3 + i]
-    scratch = (np.empty(n_w + 6, np.int64), np.empty((3, n_w + 6)), np.empty((3, n_w + 6)))
-    return PosedMarkers(R, world, arm, jacobian, scratch[0], scratch[1], scratch[2])
+            world[m, i] = p[j, i] + G[j, i, 0] * v[0] + G[j, i, 1] * v[1] + G[j, i, 2] * v[2]
+            arm[m, i] = world[m, i] - p[0, i]
+    scratch = np.empty(n, np.int64), np.empty((n, 3)), np.empty((3, n))
+    return PosedMarkers(world, arm, p, turns, span, body.parents, body.joint, scratch[0], scratch[1], scratch[2])
 
 
 @kernel
 def _marker_jacobian(posed: PosedMarkers, m: int) -> int:
-    """Write the derivative of marker m in the world by x to `by_x` (3, n), its columns' numbers to `columns`; return n."""
-    R, J, arm, columns, full = posed.rotation, posed.jacobian[m], posed.arm_m[m], posed.columns, posed.by_x
-    n, n_w = 0, J.shape[1]
-    for b in range(n_w):
-        if J[0, b] != 0.0 or J[1, b] != 0.0 or J[2, b] != 0.0:
-            columns[n] = b
-            n += 1
-    for i in range(6):
-        columns[n + i] = n_w + i
-    for i in range(3):
-        for k in range(n):
-            b = columns[k]
-            full[i, k] = R[i, 0] * J[0, b] + R[i, 1] * J[1, b] + R[i, 2] * J[2, b]
-        for k in range(n, n + 6):
-            full[i, k] = 0.0
-        full[i, n + 3 + i] = 1.0
-    full[0, n + 1], full[0, n + 2] = arm[2], -arm[1]
-    full[1, n], full[1, n + 2] = -arm[2], arm[0]
-    full[2, n], full[2, n + 1] = arm[1], -arm[0]
+    """Write the derivative of marker m in the world by x to `by_x` (n, 3) and its rising columns to `columns`; return n."""
+    span, parents, columns, full = posed.span, posed.parents, posed.columns, posed.by_x
+    n, before, j = 0, -1, posed.joint[m]
+    while j > 0:  # from the marker's joint to the root
+        if span[j, 0] != before:
+            n += span[j, 1] - span[j, 0]
+        before, j = span[j, 0], parents[j]
+    at, before, j = n, -1, posed.joint[m]
+    while j > 0:
+        first, width = span[j, 0], span[j, 1] - span[j, 0]
+        if first != before:
+            at -= width
+            for k in range(width):
+                columns[at + k] = first + k
+                full[at + k, 0] = full[at + k, 1] = full[at + k, 2] = 0.0
+        a0 = posed.world_m[m, 0] - posed.joint_m[j, 0]
+        a1 = posed.world_m[m, 1] - posed.joint_m[j, 1]
+        a2 = posed.world_m[m, 2] - posed.joint_m[j, 2]
+        for k in range(width):
+            w0, w1, w2 = posed.turns[j, k, 0], posed.turns[j, k, 1], posed.turns[j, k, 2]
+            full[at + k, 0] += w1 * a2 - w2 * a1
+            full[at + k, 1] += w2 * a0 - w0 * a2
+            full[at + k, 2] += w0 * a1 - w1 * a0
+        before, j = first, parents[j]
+    arm, n_w = posed.arm_m[m], columns.shape[0] - 6
+    for k in range(6):
+        columns[n + k] = n_w + k
+        for i in range(3):
+            full[n + k, i] = 1.0 if k == 3 + i else 0.0
+    full[n + 1, 0], full[n + 2, 0] = arm[2], -arm[1]
+    full[n, 1], full[n + 2, 1] = -arm[2], arm[0]
+    full[n, 2], full[n + 1, 2] = arm[1], -arm[0]
     return n + 6
 
 
 @kernel
 def _add_residual(posed: PosedMarkers, n: int, e: Floats, D: Floats, weight: float, A: Floats, g: Floats) -> None:
-    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x has n columns; e (3,), D (3, 3)."""
+    """Add weight J'J to the lower triangle of A and weight J'e to g, where J = D by_x' has n columns; e (3,), D (3, 3)."""
     columns, full, J = posed.columns, posed.by_x, posed.rows
     for i in range(3):
         for k in range(n):
-            J[i, k] = D[i, 0] * full[0, k] + D[i, 1] * full[1, k] + D[i, 2] * full[2, k]
+            J[i, k] = D[i, 0] * full[k, 0] + D[i, 1] * full[k, 1] + D[i, 2] * full[k, 2]
     for i in range(n):
         a0, a1, a2 = weight * J[0, i], weight * J[1, i], weight * J[2, i]
         row = columns[i]

@@ -40,10 +40,12 @@ class RootPrior:
 
     def term(self, rotation: Floats) -> RootTerm:
         """Return the term of the energy, for rotation vectors that count from a rotation, (3, 3)."""
-        precision = np.repeat([self.sigma_rad**-2.0, self.sigma_m**-2.0], 3)
+        center, precision = np.empty(6), np.empty(6)
+        center[:3], center[3:] = rotvec_from_matrix(self.rotation @ rotation.T), self.position_m
+        precision[:3], precision[3:] = self.sigma_rad**-2.0, self.sigma_m**-2.0
         if self.tilt_sigma_rad is not None:
-            precision[[0, 2]] = self.tilt_sigma_rad**-2.0
-        return RootTerm(np.concatenate([rotvec_from_matrix(self.rotation @ rotation.T), self.position_m]), precision)
+            precision[0] = precision[2] = self.tilt_sigma_rad**-2.0
+        return RootTerm(center, precision)
 
 
 def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted: Root | None) -> Root | None:

@@ -241,6 +241,7 @@ def _status(content: dict[str, Any]) -> StatusMessage:
         session=field_of(content, "session", str),
         t_ns=int_of(content, "t_ns"),
         state=field_of(content, "state", str),
+        resting=_texts(content, "resting") if "resting" in content else (),
         **maps,
         **texts,
     )

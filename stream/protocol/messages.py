@@ -135,7 +135,8 @@ class StatusMessage:
     """The state of the run, once a second.
 
     rates_hz, drops, skew_ns: by name; calibration: health in figures; cameras: per camera its state and counts; service: address
-    for requests, recording: the file that is being written, both empty for none.
+    for requests, recording: the file that is being written, both empty for none; resting: names of optional work that rests, as
+    frames come faster than they can be solved.
     """
 
     session: str
@@ -148,6 +149,7 @@ class StatusMessage:
     cameras: dict[str, dict[str, Any]]
     service: str = ""
     recording: str = ""
+    resting: tuple[str, ...] = ()
     schema: int = SCHEMA
 
     def camera(self, name: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from capture.rate import frame_period_s, missing_frames
 from config.files import atomic_write
 from reconstruct.pose import Pose, TrackingState
 
+N_WORST = 3
 PACKAGES = ("duocap", "opencv-python", "numpy", "scipy", "numba", "pyzmq")
 
 
@@ -40,6 +41,7 @@ def replay_report(
         "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
         "swaps_suspected": swaps_suspected,
+        "worst_seconds": _worst(poses),
         "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
         "fps": len(poses) / wall_s if wall_s > 0 else None,
         "versions": versions(),
@@ -61,6 +63,19 @@ def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],
     }
+
+
+def _worst(poses: Sequence[Pose]) -> list[dict[str, float | None]]:
+    """Return the seconds that were tracked least or, where all were, explain the markers worst; N_WORST of them at most."""
+    seconds: dict[int, list[Pose]] = {}
+    for pose in poses:
+        seconds.setdefault((pose.t_capture_ns - poses[0].t_capture_ns) // 1_000_000_000, []).append(pose)
+    found = []
+    for second, part in seconds.items():
+        tracking = [pose for pose in part if pose.state == TrackingState.TRACKING]
+        residual_mm = spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking))["p95"]
+        found.append({"at_s": float(second), "tracked": len(tracking) / len(part), "marker_residual_mm": residual_mm})
+    return sorted(found, key=lambda one: (one["tracked"], -(one["marker_residual_mm"] or 0.0)))[:N_WORST]
 
 
 def write_report(file: Path, report: Mapping[str, Any]) -> None:

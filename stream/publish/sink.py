@@ -77,6 +77,7 @@ class StreamSink:
                 skew_ns=status.skew_ns,
                 calibration={**self._calibration, **status.calibration},
                 cameras={name: nested_tuning(details) for name, details in status.cameras.items()},
+                resting=status.resting,
             )
         )
 

@@ -136,15 +136,17 @@ def test_a_foreign_config_is_named(content: str, tmp_path: Path) -> None:
     assert str(tmp_path / "config.py") in result.stderr and "rename it" in result.stderr
 
 
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_help_and_usage_errors_import_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.argv = ['duocap', '--help']\n"
-        "from tools.launch import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'numba', 'cv2', 'scipy', 'numpy', 'zmq'} & set(sys.modules)))"
+        "import sys\n"
+        "from tools.cli import COMMANDS, application\n"
+        "for name in (None, *COMMANDS):\n"
+        "    try: application(name)([*filter(None, [name]), '--nope'], prog_name='duocap')\n"
+        "    except SystemExit as ending: assert ending.code == 2, name\n"
+        "    print(name, sorted({'numba', 'cv2', 'scipy', 'numpy', 'zmq', 'rich'} & set(sys.modules)))"
     )
-    assert python(code, tmp_path).stdout.splitlines()[-1] == "[]"
+    lines = python(code, tmp_path).stdout.splitlines()
+    assert len(lines) == len(ALL) + 1 and not [line for line in lines if not line.endswith(" []")]
 
 
 @pytest.mark.parametrize("name", list(ALL))

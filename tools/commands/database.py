@@ -30,6 +30,9 @@ LeaveOut = Annotated[
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, with a warning.")]
 Processes = Annotated[int, typer.Option(help="How many files are read at once.")]
 NoGraph = Annotated[bool, typer.Option("--no-graph", help="Leave the neighbour graph out; every search then looks at all poses.")]
+Mirrored = Annotated[
+    bool, typer.Option("--mirrored", help="Search the mirror image of every pose, too; it takes no room in the database.")
+]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A database.")]
 LEAVE_OUT = "--leave-out"
 
@@ -155,7 +158,7 @@ def _size(path: Path) -> str:
         database = open_database(path)
     except DatabaseError as error:
         return str(error)
-    return f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {path.stat().st_size / 1e6:.1f} MB"
+    return f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {_bytes_of(path) / 1e6:.1f} MB"
 
 
 @app.command()
@@ -178,13 +181,52 @@ def build(
     skip_bad: SkipBad = False,
     processes: Processes = 2,
     no_graph: NoGraph = False,
+    thin: Annotated[
+        str, typer.Option(metavar="ANGLE", help="Leave out poses nearer than this, in every joint, to one kept, such as 2deg.")
+    ] = "0deg",
+    parts: Annotated[int, typer.Option(min=1, help="Files to divide it among; less memory, and stopped, it goes on.")] = 1,
+    mirrored: Mirrored = False,
 ) -> None:
     """Build one database from motion files."""
     from database.build import build_database
+    from database.parts import BuildOptions, build_in_parts
 
+    thin_rad = _angle_rad(thin)
     with _bar() as show:
-        report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph)
+        if parts > 1 or mirrored:
+            options = BuildOptions(fps, skip_bad, processes, not no_graph, thin_rad)
+            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored)
+        else:
+            report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph, thin_rad)
     _tell(out, report.lines())
+
+
+def _angle_rad(text: str) -> float:
+    """Return an angle such as `2deg` [rad]."""
+    import math
+
+    try:
+        degrees = float(text.strip().removesuffix("deg"))
+    except ValueError:
+        degrees = math.nan
+    if not 0.0 <= degrees <= 45.0:
+        raise typer.BadParameter(f"{text}: expected degrees from 0 to 45, such as 2deg", param_hint="--thin")
+    return math.radians(degrees)
+
+
+@app.command()
+@with_settings
+def join(
+    _settings: Settings,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The database to make.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Databases at one rate; they stay where they are.")],
+    mirrored: Mirrored = False,
+) -> None:
+    """Make one database of several, which are searched as one."""
+    from database.store import part_files, write_parts
+
+    write_parts(out, [part for file in files for part in part_files(file)], mirrored)
+    _tell(out, [])
 
 
 @app.command(cls=_ListCommand)
@@ -199,9 +241,12 @@ def add(
 ) -> None:
     """Add motion files to a database, and take them into its neighbour graph."""
     from database.build import add_to_database
+    from database.parts import add_part
+    from database.store import is_of_parts
 
     with _bar() as show:
-        report = add_to_database(file, sources, leave_out or [], show, skip_bad, processes)
+        extend = add_part if is_of_parts(file) else add_to_database
+        report = extend(file, sources, leave_out or [], show, skip_bad, processes)
     _tell(file, report.lines())
 
 
@@ -244,7 +289,15 @@ def _tell(file: Path, lines: list[str]) -> None:
         lines = [*lines, f"neighbour graph: {graph_summary(neighbours).line()}"]
     for line in lines:
         typer.echo(line)
-    typer.echo(f"{file}: {database.n_poses} poses at {database.fps:g} Hz, {file.stat().st_size / 1e6:.1f} MB")
+    mirrored = ", searched in their mirror images, too" if database.mirrored else ""
+    typer.echo(f"{file}: {database.n_poses} poses at {database.fps:g} Hz{mirrored}, {_bytes_of(file) / 1e6:.1f} MB")
+
+
+def _bytes_of(file: Path) -> int:
+    """Return the size of a database with its parts."""
+    from database.store import part_files
+
+    return sum(path.stat().st_size for path in {file, *part_files(file)})
 
 
 @app.command()
@@ -263,7 +316,9 @@ def info(_settings: Settings, file: File) -> None:
         "clips": f"{database.n_clips - made_here} captured, {made_here} generated",
         "poses": f"{database.n_poses} at {database.fps:g} Hz ({database.n_poses / database.fps / 60:.1f} minutes)",
         "skeletons": f"{len(heights)}, {heights[0]:.2f} to {heights[-1]:.2f} m tall",
-        "size": f"{file.stat().st_size / 1e6:.1f} MB",
+        "mirrored": "searched in the mirror images of its poses, too" if database.mirrored else "no",
+        "files": ", ".join(f"{part.path} ({part.n_poses} poses)" for part in database.parts) or "this one",
+        "size": f"{_bytes_of(file) / 1e6:.1f} MB",
         "graph": "none" if neighbours is None else graph_summary(neighbours).line(),
         "more": ", ".join(sorted(set(database.extra) - set(NAMES))) or "nothing",
     }

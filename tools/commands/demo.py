@@ -36,10 +36,12 @@ def demo(
     from tools.database.installed import default_motions
     from tools.demo.demo import run_demo
     from tools.demo.report import report_tables
+    from tools.kernels import compile_kernels
     from tools.viewer import open_viewer
 
     outputs, record = vmc_outputs(vmc), checked_recording(record)
     check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
+    compile_kernels("demo")
     console, notes = Console(), Console(stderr=True)
     say = partial(notes.print, markup=False, highlight=False, soft_wrap=True)
     with open_viewer(settings, notes.print, stay=True, wanted=not headless):

@@ -6,9 +6,7 @@ them, and `record.json`: whether the licence was agreed to, each archive's SHA-2
 
 import hashlib
 import json
-import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from config.errors import DatabaseError, reason
-from config.files import atomic_write
+from config.files import atomic_write, lock
 from database.build import build_database
+from database.parts import FOLDER, BuildOptions, build_in_parts
 from database.store import SCHEMA, Progress
 from tools.database.download import MissingFileError, download
 from tools.database.installed import LOCK, RECORD, SUFFIX, choose_database, databases_folder
@@ -25,6 +24,7 @@ from tools.database.published import ARCHIVE, MotionCollection
 from tools.database.unpack import MOTION_SUFFIXES, DamagedArchiveError, unpack
 
 MEGABYTE: Final = 1_000_000
+PART_BYTES: Final = 500 * MEGABYTE  # of motion files in one file of the database: about 200,000 poses at 60 Hz
 SLACK: Final = 2  # times what is expected: publishers add to their collections
 Tell = Callable[[str], None]
 
@@ -77,7 +77,8 @@ def collection_folder(collection: MotionCollection) -> Path:
 def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
     """Make a collection's database and make it the default; what an earlier call has done is not done again.
 
-    Raises DatabaseError or another DuocapError: what there is stays, and the next call goes on from there.
+    Much motion is built in parts, of which those that are finished are kept, too. Raises DatabaseError or another DuocapError:
+    what there is stays, and the next call goes on from there.
     """
     folder = collection_folder(task.collection)
     with _alone(folder):
@@ -93,7 +94,8 @@ def get_database(task: GetTask, progress: Progress, tell: Tell) -> Path:
             record.write(folder)
         for left in folder.glob("motions-*"):
             shutil.rmtree(left, ignore_errors=True)
-        for left in out.parent.glob(f".{out.name}.*.part"):  # of a process that was killed
+        unfinished = [*out.parent.glob(f".{out.name}.*.part"), *out.with_suffix(FOLDER).glob(".*.part")]
+        for left in unfinished:  # of a process that was killed
             left.unlink(missing_ok=True)
     choose_database(out)
     return out
@@ -177,7 +179,12 @@ def _build(task: GetTask, record: CollectionRecord, files: Sequence[Path], motio
         ) from error
     if not any(file.suffix.lower() in (".amc", ".bvh") for file in motions.iterdir()):
         raise DatabaseError(f"{files[0]}: holds no motions of {task.collection.name}; expected {task.collection.files[-1]}")
-    build_database([motions], out, task.fps, (), progress, skip_bad=True, processes=task.processes)
+    n_parts = -(-sum(file.stat().st_size for file in motions.iterdir()) // PART_BYTES)
+    if n_parts < 2:
+        build_database([motions], out, task.fps, (), progress, skip_bad=True, processes=task.processes)
+    else:
+        options = BuildOptions(task.fps, skip_bad=True, processes=task.processes)
+        build_in_parts([motions], out, n_parts, options, progress=progress)
 
 
 def _key(task: GetTask, record: CollectionRecord, files: Sequence[Path]) -> str:
@@ -222,20 +229,7 @@ def _alone(folder: Path) -> Iterator[None]:
         raise DatabaseError(f"{folder}: cannot be written to ({reason(error)}); name another in DUOCAP_DATABASES") from error
     with file:
         try:
-            _lock(file.fileno())
+            lock(file.fileno())
         except OSError as error:
             raise DatabaseError(f"{folder}: another `duocap database get` is at work on it; wait until that has ended") from error
         yield
-
-
-def _lock(descriptor: int) -> None:
-    """Lock an open file for this process until it is closed, however the process ends. Raises OSError: it is locked."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,6 +16,7 @@ import tomli_w
 from config.errors import DatabaseError, reason
 from config.files import atomic_write
 from database.default import default_database, default_database_path
+from database.parts import FOLDER
 from database.store import PoseDatabase, Progress, open_database
 
 FOLDER_VARIABLE: Final = "DUOCAP_DATABASES"
@@ -109,6 +110,7 @@ def remove_database(name: str) -> list[str]:
     """
     path, folder = databases_folder() / f"{name}{SUFFIX}", databases_folder() / name
     archives = [entry for entry in folder.iterdir() if entry.name not in (RECORD, LOCK)] if folder.is_dir() else []
+    parts = path.with_suffix(FOLDER)
     if Path(name).name != name or not (path.is_file() or archives):
         known = ", ".join(file.stem for file in databases()) or "none"
         raise DatabaseError(f"{name}: no such database; there are: {known} (in {databases_folder()})")
@@ -117,8 +119,11 @@ def remove_database(name: str) -> list[str]:
         if was_chosen:
             choose_database(None)
         if path.is_file():
-            lines.append(f"removed {path} ({path.stat().st_size / 1e6:.1f} MB)")
+            own = [path, *parts.glob("*.db")]
+            lines.append(f"removed {path} ({sum(file.stat().st_size for file in own) / 1e6:.1f} MB)")
             path.unlink()
+        if parts.is_dir():
+            shutil.rmtree(parts)
         n_bytes = 0
         for entry in archives:
             n_bytes += entry.stat().st_size

@@ -7,6 +7,7 @@ points appear in random order, some missing, some false, and acquisition must la
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,13 @@ from database.clips import Clip
 from database.files.resample import resample
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
-from database.store import PoseDatabase, open_database
+from database.store import open_database
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
 from reconstruct.labelling.acquisition import Acquirer, Acquisition
 from reconstruct.search.examples import examples_for
+from tools.cluster import ALONE, WorkerPlan
+from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, protocol_clip, read_query
 from tools.evaluate.queries import FPS, NOISE_M, marker_frame, marker_positions, true_subject
 from tools.evaluate.scores import WRONG_M
@@ -175,6 +178,7 @@ class AcquisitionOptions:
     n_trials: int = 10
     cases: tuple[AcquisitionCase, ...] = CASES
     seed: int = 0
+    workers: WorkerPlan = ALONE
 
 
 Trials = dict[AcquisitionCase, list[AcquisitionTrial]]
@@ -182,28 +186,33 @@ Trials = dict[AcquisitionCase, list[AcquisitionTrial]]
 
 def measure_acquisition(options: AcquisitionOptions, settings: Settings) -> Iterator[tuple[str, Trials]]:
     """Yield each marker set with the trials of every case. Raises DuocapError."""
-    database = open_database(options.database)
-    clips = measurable_clips(database, options.clips, [protocol_clip(stem) for stem in CLIPS])
-    for preset in options.markers or PRESETS:
+    clips = measurable_clips(open_database(options.database), options.clips, [protocol_clip(stem) for stem in CLIPS])
+    presets = options.markers or PRESETS
+    tasks = [partial(_clip_trials, clip, preset, settings, options) for preset in presets for clip in clips]
+    found = run_tasks(tasks, options.workers)
+    for n, preset in enumerate(presets):
         trials: Trials = {}
-        for clip in clips:
-            for case, found in _clip_trials(clip, preset, database, settings, options):
-                trials.setdefault(case, []).extend(found)
+        for of_clip in found[n * len(clips) : (n + 1) * len(clips)]:
+            for case, tries in of_clip:
+                trials.setdefault(case, []).extend(tries)
         yield preset, trials
 
 
 def _clip_trials(
-    clip: ProtocolClip, preset: str, database: PoseDatabase, settings: Settings, options: AcquisitionOptions
-) -> Iterator[tuple[AcquisitionCase, list[AcquisitionTrial]]]:
-    """Yield the trials of each case on one clip; random numbers depend on the clip and the case only."""
+    clip: ProtocolClip, preset: str, settings: Settings, options: AcquisitionOptions
+) -> list[tuple[AcquisitionCase, list[AcquisitionTrial]]]:
+    """Return the trials of each case on one clip; random numbers depend on the clip and the case only."""
+    database = open_database(options.database)
     act = performance(read_query(clip, options.motion), preset)
     examples = examples_for(act.subject, database)
     estimator = Estimator(act.subject, examples, rig_ahead(), settings.solve)
     searcher = Searcher(Acquirer(act.subject, examples, estimator, settings.solve, database.rotvec[:, 0]), estimator)
     run_trial(act, searcher, AcquisitionCase(), np.random.default_rng(0))  # so that loading of kernels is not measured
+    found = []
     for case in options.cases:
         rng = np.random.default_rng([options.seed, *str(case).encode(), *clip.stem.encode()])
-        yield case, [run_trial(act, searcher, case, rng) for _ in range(options.n_trials)]
+        found.append((case, [run_trial(act, searcher, case, rng) for _ in range(options.n_trials)]))
+    return found
 
 
 HEAD = (

@@ -7,6 +7,7 @@ has them in contact. Measured with all markers seen, and with those of the feet 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -23,6 +24,8 @@ from reconstruct.finish.contacts import label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock
 from reconstruct.finish.leg import LEGS
 from reconstruct.search.examples import examples_for
+from tools.cluster import ALONE, WorkerPlan
+from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import ProtocolClip, measurable_clips, protocol_clip
 from tools.evaluate.queries import FPS, RIG, MotionQuery, apply_variant, load_query
 
@@ -172,6 +175,7 @@ class FeetOptions:
     markers: str = "boxing"
     seconds: float = 10.0
     seed: int = 1
+    workers: WorkerPlan = ALONE
 
 
 def measure_feet(options: FeetOptions, settings: Settings) -> list[FeetRun]:
@@ -179,18 +183,22 @@ def measure_feet(options: FeetOptions, settings: Settings) -> list[FeetRun]:
 
     Raises DuocapError.
     """
-    database = open_database(options.database)
-    clips = measurable_clips(database, options.clips, [protocol_clip(stem) for stem in CLIPS])
+    clips = measurable_clips(open_database(options.database), options.clips, [protocol_clip(stem) for stem in CLIPS])
+    tasks = [partial(_run_of_clip, clip, sight, options, settings) for sight in SIGHTS for clip in clips]
+    found = run_tasks(tasks, options.workers)
     runs: list[FeetRun] = []
     for sight in SIGHTS:
-        part = []
-        for clip in clips:
-            query = load_query(clip, options.motion, options.markers, options.seconds)
-            query = apply_variant(query, "noise", options.seed)
-            query = hide_feet(query) if sight == "hidden" else query
-            part.append(feet_run(query, solve_feet(query, database, settings), settings, sight))
+        part = [run for run in found if run.sight == sight]
         runs += [*part, mean_run(part, sight)]
     return runs
+
+
+def _run_of_clip(clip: ProtocolClip, sight: str, options: FeetOptions, settings: Settings) -> FeetRun:
+    """Measure one clip with the markers of the feet seen or hidden. Raises DuocapError."""
+    query = load_query(clip, options.motion, options.markers, options.seconds)
+    query = apply_variant(query, "noise", options.seed)
+    query = hide_feet(query) if sight == "hidden" else query
+    return feet_run(query, solve_feet(query, open_database(options.database), settings), settings, sight)
 
 
 def feet_run(query: MotionQuery, poses: SolvedFeet, settings: Settings, sight: str) -> FeetRun:

@@ -1,41 +1,59 @@
 """Run independent measurements, several at once."""
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import TypeVar
 
+from config.errors import DuocapError
+from tools.cluster import CrashedError, WorkerPlan, fitting_workers, open_workers, worker_address
 from tools.progress import progress_bar
 
 T = TypeVar("T")
 
 
-def run_tasks(tasks: Sequence[Callable[[], T]], processes: int, title: str = "clips") -> list[T]:
+class WorkerTaskError(DuocapError):
+    """A measurement that failed on a worker of a cluster."""
+
+
+def run_tasks(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str = "clips") -> list[T]:
     """Run tasks and return their results in the order of the tasks.
 
-    tasks: must pickle; with one process or one task they run in this process; title: of the progress bar.
-    Raises whatever a task raises; tasks that have not begun are then cancelled.
+    tasks: functions of this program with arguments that travel; with one worker or one task they run in this process; title: of
+    the progress bar. Raises whatever a task raises; tasks that have not begun are then cancelled.
     """
     results: dict[int, T] = {}
     with progress_bar(title) as progress:
         progress(0, len(tasks))
-        for index, result in _completed(tasks, processes):
+        for index, result in _completed(tasks, plan, title):
             results[index] = result
             progress(len(results), len(tasks))
     return [results[index] for index in range(len(tasks))]
 
 
-def _completed(tasks: Sequence[Callable[[], T]], processes: int) -> Iterator[tuple[int, T]]:
+def _completed(tasks: Sequence[Callable[[], T]], plan: WorkerPlan, title: str) -> Iterator[tuple[int, T]]:
     """Yield index and result of each task as it is completed."""
-    if processes < 2 or len(tasks) == 1:
+    if plan.is_serial or (len(tasks) < 2 and not plan.scheduler):
         yield from ((index, task()) for index, task in enumerate(tasks))
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, max(len(tasks), 1)), mp_context=context) as pool:
-        jobs = {pool.submit(task): index for index, task in enumerate(tasks)}
-        try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
-        finally:
-            for job in jobs:
-                job.cancel()
+    if not plan.scheduler:
+        plan = replace(plan, count=min(plan.count or fitting_workers(), len(tasks)))
+    with open_workers(plan) as workers:
+        for index, task in enumerate(tasks):
+            workers.submit(index, _called, task, bool(plan.scheduler))
+        for key, result in workers.results():
+            assert isinstance(key, int)
+            if isinstance(result, CrashedError):
+                raise CrashedError(f"{title}: number {key + 1} of {len(tasks)} {result}")
+            if isinstance(result, Exception):
+                raise result
+            yield key, result
+
+
+def _called(task: Callable[[], T], remote: bool) -> T:
+    """Return what a task returns; runs in a worker. remote: errors say of which, as its files may be others."""
+    try:
+        return task()
+    except DuocapError as error:
+        if not remote:
+            raise
+        raise WorkerTaskError(f"worker {worker_address()}: {error}") from error

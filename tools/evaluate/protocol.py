@@ -18,6 +18,7 @@ from database.files.asf_amc import AMC_FPS
 from database.files.cleaning import clean
 from database.files.read import read_clip
 from database.store import SCHEMA, PoseDatabase, open_database
+from database.thinning import MARK
 from tools.evaluate.alike import without_like
 from tools.evaluate.given import C3D, is_file_name, read_given
 from tools.evaluate.sets import STARTS, TEST, TUNING, left_out_of_sets, set_of
@@ -219,8 +220,10 @@ def contains(database: PoseDatabase, clip: ProtocolClip) -> bool:
     if clip.file is not None:
         return False  # judged by content
     for name, n_poses in zip(database.clip_names, np.diff(database.clip_start), strict=True):
-        stem, _, first = name.partition("+")
-        if stem == clip.stem and float(first or 0) / AMC_FPS + n_poses / database.fps > clip.start / AMC_FPS:
+        cut, _, pose = name.partition(MARK)
+        stem, _, first = cut.partition("+")
+        seconds = float(first or 0) / AMC_FPS + (float(pose or 0) + n_poses) / database.fps
+        if stem == clip.stem and seconds > clip.start / AMC_FPS:
             return True
     return False
 

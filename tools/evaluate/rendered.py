@@ -30,6 +30,7 @@ from database.store import PoseDatabase, open_database
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles, angle_errors, own_angles
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import END_TO_END, ProtocolClip, measurable_clips, open_once, read_query
@@ -215,7 +216,7 @@ def measure_rendered(
     *,
     clips: Sequence[str | ProtocolClip] = (),
     occlude: Sequence[float] = (0.0,),
-    processes: int = 2,
+    workers: WorkerPlan = ALONE,
 ) -> RenderedResults:
     """Measure clips with every share of markers hidden.
 
@@ -227,7 +228,7 @@ def measure_rendered(
         for share in occlude
         for clip in wanted
     ]
-    found = run_tasks(tasks, processes)
+    found = run_tasks(tasks, workers)
     results = [each for each in found if isinstance(each, RenderedResult)]
     return RenderedResults(results, [each for each in found if isinstance(each, str)])
 

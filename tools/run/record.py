@@ -23,8 +23,7 @@ from config.errors import DuocapError
 from config.files import atomic_write
 from config.loading import settings_text
 from config.settings import CAMERAS, Settings
-from database.container import open_container
-from database.store import open_database
+from database.store import open_database, poses_checksum
 from stream.recording.folders import make_session_folder
 from stream.recording.recorder import RecordingError
 from stream.recording.session import (
@@ -59,7 +58,7 @@ def with_video(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
 
 def database_mark(file: Path) -> SessionDatabase:
     """Tell a database from all others. Raises DatabaseError."""
-    return SessionDatabase(str(file), open_database(file).n_poses, open_container(file).checksums["rotvec"])
+    return SessionDatabase(str(file), open_database(file).n_poses, poses_checksum(file))
 
 
 class SessionFolder:

@@ -9,8 +9,9 @@ import numpy as np
 
 from config.arrays import Floats
 from config.settings import SolveSettings
+from reconstruct.definite import factored, inverse, mirrored, solved
 from reconstruct.history import MAX_AHEAD_S
-from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around, total
+from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around
 from reconstruct.models.local.motion import MotionPrior, drift_shape, example_starts, expected_motion, steps_to, weighted_moments
 from reconstruct.search.examples import Examples
 
@@ -62,7 +63,18 @@ def local_gaussian(
     C *= 1.0 - shrinkage
     C += background
     diagonal += shrinkage * spread + floor_rad**2
-    quadratic = Quadratic(np.zeros(DOFS), np.asarray(np.linalg.inv(C)))
-    if motion is not None:
-        quadratic = total(quadratic, Quadratic(motion.expected - mean, np.asarray(np.linalg.inv(motion.covariance))))
-    return model_around(mean, FULL, quadratic)
+    half = inverse(_factored(C))
+    if motion is None:
+        return model_around(mean, FULL, Quadratic(np.zeros(DOFS), mirrored(half)))
+    L = _factored(motion.covariance)
+    precision = mirrored(half + inverse(L))
+    center = solved(_factored(precision), solved(L, motion.expected - mean))
+    return model_around(mean, FULL, Quadratic(center, precision))
+
+
+def _factored(C: Floats) -> Floats:
+    """Return L of a covariance or a precision L L', which the floor keeps positive definite. Raises LinAlgError: it is not."""
+    L = factored(C)
+    if L is None:
+        raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
+    return L

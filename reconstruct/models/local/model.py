@@ -39,11 +39,6 @@ class LocalModel:
     center: Floats
     precision: Floats
 
-    @property
-    def quadratic(self) -> Quadratic:
-        """The energy in w."""
-        return Quadratic(self.center, self.precision)
-
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
@@ -98,3 +93,13 @@ def _all_directions() -> Floats:
 
 
 FULL = _all_directions()
+
+
+# The first direction that moves each joint, and the one after the last, (J, 2).
+FULL_SPAN = read_only(np.maximum(3 * np.arange(N_JOINTS)[:, None] + [-3, 0], 0))
+
+
+def span_of(directions: Floats) -> Ints:
+    """Return the first of some directions (J, 3, B) that moves each joint, and the one after the last, (J, 2)."""
+    full = directions is FULL or directions.base is FULL  # or a view of it
+    return FULL_SPAN if full else read_only(np.tile([0, directions.shape[2]], (N_JOINTS, 1)))

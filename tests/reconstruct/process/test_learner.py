@@ -70,7 +70,7 @@ def connection() -> Iterator[LearnerConnection]:
 @pytest.fixture
 def at_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Orders]:
     """Run the learner in a thread of this process, at this priority."""
-    monkeypatch.setattr(learner, "lower_priority", lambda by: None)
+    monkeypatch.setattr(learner, "give_way", lambda **how: None)
     orders = Orders()
     plan = LearnerPlan(tmp_path / "kept.style")
     thread = threading.Thread(target=learner._serve, args=(orders, "a run", plan), daemon=True)
@@ -107,6 +107,15 @@ def test_a_task_goes_out_and_a_style_comes_back_and_is_kept(
     assert kept.latent.tobytes() == style.latent.tobytes() and kept.name == task.name
     connection.offer(task)
     assert len(received(connection)) == 1 and [kind for kind, _ in at_work.reports] == ["hello", "ready"]
+
+
+def test_a_learner_rests_while_frames_are_late(connection: LearnerConnection, at_work: Orders, task: LearnTask) -> None:
+    connection.rest(True)
+    connection.offer(task)
+    at_work.given.append(StartOrder(address=connection.address))
+    assert not received(connection, seconds=1.0)
+    connection.rest(False)
+    assert isinstance(received(connection)[0], LearnedStyle)
 
 
 def test_what_cannot_be_learned_is_told_and_the_next_task_is_learned(

@@ -79,6 +79,20 @@ def test_only_the_newest_of_a_backlog_is_solved(run: tuple[Reconstruction, Recor
     assert reconstruction.counts == {"poses": 2, "pairs": 5, "overrun": 3, "alone": 0}
 
 
+def test_pairs_that_keep_coming_too_fast_are_skipped_to_the_newest_and_optional_work_rests(
+    run: tuple[Reconstruction, Record],
+) -> None:
+    reconstruction, record = run
+    for turn in range(30):  # each takes as long as three frames
+        times = [T0 + 17 * MS * (3 * turn + i) for i in range(3)]
+        reconstruction.turn([sent(camera, 3 * turn + i, t) for i, t in enumerate(times) for camera in (0, 1)], times[2] + 5 * MS)
+        reconstruction.report(times[2] + 5 * MS, 0)
+    assert [pose.root_m[0] for pose in record.poses[2:]] == [3.0 * turn + 2 for turn in range(1, 30)]
+    assert [pose.root_m[0] == pose.root_m[1] for pose in record.poses] == [True] * 31
+    assert reconstruction.is_late and record.states[-1].resting and reconstruction.counts["overrun"] == 59
+    assert len(record.events) == 1 and "faster than they can be solved" in record.events[0]
+
+
 def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:
     reconstruction, record = run
     reconstruction.turn([sent(0, 0, T0), sent(1, 0, T0)], T0)

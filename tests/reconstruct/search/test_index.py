@@ -1,6 +1,7 @@
 """The cache of examples: the same as computed, made anew when anything it depends on changes or it is damaged, bounded."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import platformdirs
 import pytest
 
 from calibration.subject.subject import Subject
+from config.arrays import Singles
 from database.builtin import body
 from database.store import PoseDatabase, open_database, write_database
 from reconstruct.search import index as module
-from reconstruct.search.examples import Examples, examples_for
+from reconstruct.search.examples import Examples, examples_for, marker_blocks
 from reconstruct.search.index import MAX_FILES, cache_folder, examples_and_lists
 from reconstruct.search.kernels import Lists
 from reconstruct.search.lists import build_lists
@@ -31,11 +33,11 @@ def count_computations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that grows whenever features are computed."""
     made: list[int] = []
 
-    def counted(subject: Subject, table: PoseDatabase) -> Examples:
+    def counted(subject: Subject, table: PoseDatabase) -> Iterator[Singles]:
         made.append(len(table.rotvec))
-        return examples_for(subject, table)
+        return marker_blocks(subject, table)
 
-    monkeypatch.setattr(module, "examples_for", counted)
+    monkeypatch.setattr(module, "marker_blocks", counted)
     return made
 
 

@@ -5,9 +5,10 @@ import numpy as np
 from config.arrays import Bools
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec
+from reconstruct.definite import factored, inverse, mirrored, solved, variances, whitened
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.certainty import factored, information, marker_sigma_m, mirrored, solved, variances, whitened
+from reconstruct.solve.certainty import information, marker_sigma_m
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
@@ -77,6 +78,7 @@ def test_factor_solution_and_variances_are_those_of_numpy() -> None:
     assert L is not None and np.array_equal(A, before)
     np.testing.assert_allclose(L, np.linalg.cholesky(A), atol=1e-12)
     np.testing.assert_allclose(solved(L, b), np.linalg.solve(A, b), rtol=1e-9)
+    np.testing.assert_allclose(mirrored(inverse(L)), np.linalg.inv(A), rtol=1e-9)
     np.testing.assert_allclose(variances(L), np.linalg.inv(A).diagonal(), rtol=1e-9)
     np.testing.assert_allclose(L @ whitened(L, HALF), HALF, atol=1e-12)
 

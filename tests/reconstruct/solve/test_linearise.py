@@ -33,7 +33,7 @@ def test_derivatives_against_central_differences() -> None:
     for m in range(len(here.world_m)):
         n = _marker_jacobian(here, m)
         full = np.zeros((3, len(X)))
-        full[:, here.columns[:n]] = here.by_x[:, :n]
+        full[:, here.columns[:n]] = here.by_x[:n].T
         np.testing.assert_allclose(full, numeric[m], atol=1e-8)
 
 
@@ -41,7 +41,7 @@ def test_a_residual_adds_its_normal_equations() -> None:
     rng, here, n_x = np.random.default_rng(1), posed(X), len(X)
     n = _marker_jacobian(here, 2)
     J = np.zeros((3, n_x))
-    J[:, here.columns[:n]] = here.by_x[:, :n]
+    J[:, here.columns[:n]] = here.by_x[:n].T
     D, e, A, g = rng.normal(size=(3, 3)), rng.normal(size=3), np.zeros((n_x, n_x)), np.zeros(n_x)
     _add_residual(here, n, e, D, 0.7, A, g)
     np.testing.assert_allclose(np.tril(A), np.tril(0.7 * (D @ J).T @ (D @ J)), atol=1e-12)

@@ -49,6 +49,19 @@ def test_the_time_of_a_recording_is_told_with_its_gaps() -> None:
     assert time["longest_gap_s"] == pytest.approx(2.03, abs=0.011)
 
 
+def test_the_worst_seconds_are_those_tracked_least_then_those_explained_worst() -> None:
+    residuals_mm = {0: 5.0, 1: 30.0, 2: 1.0, 3: 20.0}
+    states = {2: TrackingState.COASTING}
+    poses = [
+        replace(pose(n, states.get(n // 10, TrackingState.TRACKING), (residuals_mm[n // 10], 0.0), 1.0), t_capture_ns=n * 10**8)
+        for n in range(40)
+    ]
+    worst = replay_report(poses, wall_s=1.0)["worst_seconds"]
+    assert [one["at_s"] for one in worst] == [2.0, 1.0, 3.0]
+    assert worst[0]["tracked"] == 0.0 and worst[0]["marker_residual_mm"] is None
+    assert worst[1]["marker_residual_mm"] == pytest.approx(30.0)
+
+
 def test_report_of_nothing_is_still_json() -> None:
     report = replay_report([], wall_s=0.0)
     assert report["tracked"] is None and report["fps"] is None

@@ -151,6 +151,30 @@ def test_interrupted_anywhere_it_goes_on(home: Path, publisher: Publisher) -> No
     assert list((home / "toy").glob("motions-*")) == [] and not list(home.rglob("*.part*"))
 
 
+def test_much_motion_is_built_in_parts_that_are_kept_when_interrupted(
+    home: Path, publisher: Publisher, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
+    (home / "toy.db").rename(home.parent / "whole.db")
+    monkeypatch.setattr(module, "PART_BYTES", len(SKELETON) + len(MOTIONS["77_02.amc"]))
+
+    def stop_in_the_second(done: int, total: int, name: str) -> None:
+        if name.startswith("file 2 of 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        get_database(GetTask(TOY, mirror=publisher.url), stop_in_the_second, NOTHING)
+    assert [file.name for file in (home / "toy.parts").iterdir()] == ["part-001.db"] and not (home / "toy.db").exists()
+    made = (home / "toy.parts" / "part-001.db").stat().st_mtime_ns
+    get_database(GetTask(TOY, mirror=publisher.url), NOTHING, NOTHING)
+    assert (home / "toy.parts" / "part-001.db").stat().st_mtime_ns == made
+    first, last = open_database(home.parent / "whole.db"), open_database(home / "toy.db")
+    assert np.array_equal(first.rotvec, last.rotvec) and first.clip_names == last.clip_names and len(last.parts) == 3
+    assert damaged_arrays(home / "toy.db") == []
+    assert "* toy: " in database(capsys, "list").out
+    assert database(capsys, "remove", "toy").status == 0 and not (home / "toy.parts").exists()
+
+
 @pytest.mark.parametrize(
     "content",
     [

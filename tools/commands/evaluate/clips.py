@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.errors import DatabaseError
-from tools.evaluate.protocol import ProtocolClip
+
+if TYPE_CHECKING:
+    from tools.evaluate.protocol import ProtocolClip
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,7 @@ class ClipPart:
     """Clips that are measured together, with the database to measure with; no title and no clips: the command's own."""
 
     title: str
-    clips: tuple[ProtocolClip, ...]
+    clips: tuple["ProtocolClip", ...]
     database: Path
 
     @property

@@ -27,7 +27,6 @@ from tools.commands.evaluate.options import (
     Motion,
     Occlude,
     Plot,
-    Processes,
     Seconds,
     Seed,
     Sets,
@@ -36,6 +35,7 @@ from tools.commands.evaluate.options import (
     Variants,
 )
 from tools.commands.evaluate.poses import poses
+from tools.commands.workers import EvaluationWorkers, Scheduler, evaluation_plan
 
 app = typer.Typer()
 app.command()(poses)
@@ -58,7 +58,8 @@ def synthesis(
     variant: Variants = None,
     method: Methods = None,
     c3d: C3d = None,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
@@ -67,11 +68,12 @@ def synthesis(
     from tools.evaluate.synthesis.vicon import find_c3d
 
     check_folders(json)
+    plan = evaluation_plan(workers, scheduler)
     what = (seconds, markers, tuple(variant or ()), tuple(method or ()))
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        options = SynthesisOptions(motion, part.database, part.clips, *what, c3d or find_c3d(motion), processes, seed)
+        options = SynthesisOptions(motion, part.database, part.clips, *what, c3d or find_c3d(motion), plan, seed)
         runs = measure_synthesis(options, settings.solve)
         if plot is not None:
             from tools.evaluate.synthesis.plot import plot_runs
@@ -79,8 +81,9 @@ def synthesis(
             plot_runs(runs, plot / part.title)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
+    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
     with written_together():
-        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+        _write(json, measure_parts(parts, measure))
 
 
 @app.command()
@@ -158,7 +161,8 @@ def end_to_end(
     cameras: Cameras = 2,
     occlude: Occlude = None,
     true_subject: TrueSubject = False,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Real motions rendered as videos of two cameras, or one, and reconstructed again."""
@@ -168,10 +172,11 @@ def end_to_end(
     check_folders(json)
     shares = tuple(occlude or (0.0,))
     options = RenderedOptions(markers, seconds, 0.0, true_subject, seed, cameras)
+    plan = evaluation_plan(workers, scheduler)
     failed: list[str] = []
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        found = measure_rendered(motion, part.database, settings, options, clips=part.clips, occlude=shares, processes=processes)
+        found = measure_rendered(motion, part.database, settings, options, clips=part.clips, occlude=shares, workers=plan)
         failed.extend(found.failed if not found.results else ())
         return report(found), found.results
 
@@ -200,6 +205,8 @@ def filtering(
             show_default=False,
         ),
     ] = None,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Jitter against delay of the output filter, error of predictions, gain of the smoother."""
@@ -207,8 +214,8 @@ def filtering(
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path = protocol_database(motion, database)
-    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed)
+    path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
+    options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed, plan)
     result = measure_filtering(options, settings)
     _print(report(result))
     with written_together():
@@ -231,15 +238,18 @@ def feet(
     skeleton: Skeleton = None,
     seconds: Seconds = 10.0,
     markers: Markers = "boxing",
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """How far feet slide on the ground, before and after they are held, and what holding them costs."""
     from tools.evaluate.feet import FeetOptions, measure_feet, report
 
     check_folders(json)
+    plan = evaluation_plan(workers, scheduler)
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        runs = measure_feet(FeetOptions(motion, part.database, part.clips, markers, seconds, seed), settings)
+        runs = measure_feet(FeetOptions(motion, part.database, part.clips, markers, seconds, seed, plan), settings)
         return report(runs, settings), runs
 
     _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
@@ -266,16 +276,18 @@ def acquisition(
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Returns tried of every case in every clip.")] = 10,
     quick: Annotated[bool, typer.Option("--quick", help="Only the plainest three cases.")] = False,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 0,
 ) -> None:
     """How soon and how rightly a performer is found among unlabelled points, at the start and after a loss."""
     from tools.evaluate.acquisition import CASES, HEAD, QUICK_CASES, AcquisitionOptions, measure_acquisition, row
 
     check_folders(json)
-    cases = QUICK_CASES if quick else CASES
+    cases, plan = QUICK_CASES if quick else CASES, evaluation_plan(workers, scheduler)
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        options = AcquisitionOptions(motion, part.database, part.clips, tuple(markers or ()), trials, cases, seed)
+        options = AcquisitionOptions(motion, part.database, part.clips, tuple(markers or ()), trials, cases, seed, plan)
         lines, entries = [HEAD], []
         for preset, found in measure_acquisition(options, settings):
             lines += [row(preset, case, found[case]) for case in cases]
@@ -297,14 +309,15 @@ def posing(
     poses: Annotated[int, typer.Option("--poses", min=1, metavar="N", help="Held-out poses of each behaviour.")] = 40,
     json: Json = None,
     plot: Plot = None,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
 ) -> None:
     """Whole poses from a few points in space or in an image: a style against nearest neighbour and plain inverse kinematics."""
     from tools.evaluate.posing.measure import PosingOptions, measure_posing
     from tools.evaluate.posing.table import report
 
     check_folders(json)
-    outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, processes=processes))
+    outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, workers=evaluation_plan(workers, scheduler)))
     _print(report(outcomes))
     with written_together():
         _write(json, [outcome.as_json() for outcome in outcomes])
@@ -356,11 +369,9 @@ def missing(
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Beside the methods, offline: with past and future, as duocap replay.")
-    ] = False,
     seconds: Seconds = 8.0,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Error of missing markers and of the pose without them, by the local model alone and with other pose models."""
@@ -369,14 +380,14 @@ def missing(
     from tools.evaluate.missing.table import report
 
     check_folders(json)
+    plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
     # With clips of a set nothing is learned unless it is asked for.
-    methods = tuple(method or (("local",) if sets or offline else ())) + (("offline",) if offline else ())
-    learned = (methods, tuple(style or (("none",) if sets else ("known",))))
+    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, processes, seed)
+        options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, plan, seed)
         runs = measure_missing(options, settings)
         if plot is not None and runs:
             from tools.evaluate.missing.plot import plot_missing
@@ -384,8 +395,9 @@ def missing(
             plot_missing(runs, plot / part.title)
         return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
 
+    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
     with written_together():
-        _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+        _write(json, measure_parts(parts, measure))
 
 
 @app.command()
@@ -401,7 +413,8 @@ def labels(
     markers: MarkerSets = None,
     case: Cases = None,
     seconds: Seconds = 8.0,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
     seed: Seed = 1,
 ) -> None:
     """Whether markers that come back after a gap get their labels, without a learned style and with one."""
@@ -409,12 +422,13 @@ def labels(
     from tools.evaluate.missing.masks import cases_named
 
     check_folders(json)
+    plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
     styles = (False,) if sets else (False, True)  # with clips of a set nothing is learned
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, processes, seed), settings)
+        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed), settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))

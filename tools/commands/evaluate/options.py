@@ -60,7 +60,6 @@ C3d = Annotated[
         "--c3d", metavar="FILE", help="Vicon markers of clip 02_05; default cmu_02_05.c3d near --motion.", show_default=False
     ),
 ]
-Processes = Annotated[int, typer.Option("--processes", metavar="N", help="How many clips are run at once.")]
 Cameras = Annotated[int, typer.Option("--cameras", min=1, max=2, help="Cameras that look on after the T-pose.")]
 Occlude = Annotated[
     list[float] | None,

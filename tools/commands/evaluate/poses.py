@@ -8,6 +8,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
 from tools.commands.evaluate.options import Motion
+from tools.commands.workers import EvaluationWorkers, Scheduler, evaluation_plan
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write all figures as JSON.", show_default=False)]
 Tables = Annotated[str, typer.Option("--tables", metavar="N,N", help="1: all poses; 2 to 4: by subject. Default all.")]
@@ -16,7 +17,6 @@ Models = Annotated[str, typer.Option("--models", metavar="NAME,NAME", help="Mode
 Poses = Annotated[int, typer.Option("--poses", min=0, metavar="N", help="Test poses at most; 0 for all.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Random halves measured.")]
 Tuning = Annotated[int, typer.Option("--tuning", min=1, metavar="N", help="Training poses that choose each model's trade-off.")]
-Processes = Annotated[int, typer.Option("--processes", min=1, metavar="N", help="Models measured at a time.")]
 
 
 @with_settings
@@ -30,7 +30,8 @@ def poses(
     seeds: Seeds = 3,
     tuning: Tuning = 2000,
     out: Out = None,
-    processes: Processes = 2,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
 ) -> None:
     """Noisy and incomplete poses restored by models of poses: Tables 1 to 4 of Lai, Yuen & Lee 2012."""
     from tools.evaluate.figures import write_figures
@@ -38,7 +39,8 @@ def poses(
     from tools.evaluate.poses.table import report
 
     check_folders(out)
-    options = PosesOptions(table_numbers(_words(tables)), _words(subjects), _words(models), poses, tuning, seeds, processes)
+    plan = evaluation_plan(workers, scheduler)
+    options = PosesOptions(table_numbers(_words(tables)), _words(subjects), _words(models), poses, tuning, seeds, plan)
     runs = measure_poses(motion, options)
     for line in report(runs):
         print(line)

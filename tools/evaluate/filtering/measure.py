@@ -1,18 +1,21 @@
 """Measure filters, predictions and the smoother on the same solved poses; tables of them."""
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from config.arrays import Floats
 from config.settings import FilterSettings, Settings
-from database.store import open_database
 from reconstruct.finish.filter import OutputFilter
 from reconstruct.finish.prediction import Predictor
 from reconstruct.finish.smoother import smooth
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.filtering.filters import Filter, filters, joints_of
-from tools.evaluate.filtering.signals import MOVING, ClipSolver, PoseSignal, real_signal
+from tools.evaluate.filtering.signals import MOVING, STANDING, ClipSolver, PoseSignal, real_signal
+from tools.evaluate.parallel import run_tasks
 from tools.evaluate.scores import geodesic_errors_deg
 
 AHEAD_MS = (8.0, 16.0, 33.0)
@@ -51,6 +54,7 @@ class FilteringOptions:
     markers: str = "boxing"
     recording: Path | None = None
     seed: int = 1
+    workers: WorkerPlan = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,14 @@ class FilteringResult:
 
 def measure_filtering(options: FilteringOptions, settings: Settings) -> FilteringResult:
     """Solve the clips and apply every filter to them. Raises DuocapError."""
-    database = open_database(options.database)
-    clips = ClipSolver(options.motion, database, settings, options.seconds, options.markers, options.seed)
-    standing = list(clips.standing())
-    moving = list(clips.moving(options.clips or MOVING))
+    clips = ClipSolver(options.motion, options.database, settings, options.seconds, options.markers, options.seed)
+    tasks = [partial(clips.standing, stem) for stem in STANDING]
     if options.recording is not None:
-        standing.append(real_signal(options.recording, database, settings))
+        tasks.append(partial(real_signal, options.recording, options.database, settings))
+    n_standing = len(tasks)
+    tasks += [partial(clips.moving, stem) for stem in options.clips or MOVING]
+    found = run_tasks(tasks, options.workers)
+    standing, moving = (list(chain.from_iterable(part)) for part in (found[:n_standing], found[n_standing:]))
     runs = [filter_run(*each, standing, moving) for each in filters(settings.filter)]
     predictions = {signal.name: prediction_errors_mm(signal, settings.filter) for signal in moving}
     return FilteringResult(runs, predictions, {signal.name: smoother_errors(signal) for signal in (*standing, *moving)})

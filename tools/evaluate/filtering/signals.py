@@ -1,6 +1,5 @@
 """Poses to be filtered: solved motions of bodies that stand still and that move, and a real recording."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +13,11 @@ from config.joints import N_JOINTS
 from config.markers import read_marker_set
 from config.settings import Settings
 from database.geometry.kinematics import forward
-from database.store import PoseDatabase
 from reconstruct.pose import JointSource, Pose, TrackingState
-from reconstruct.search.examples import Examples, examples_for
+from reconstruct.search.examples import examples_for
 from tools.calibrate.session import subject_from_recording
 from tools.evaluate.methods import solve
-from tools.evaluate.protocol import protocol_clip
+from tools.evaluate.protocol import open_once, protocol_clip
 from tools.evaluate.queries import FPS, MotionQuery, apply_variant, load_query, marker_positions
 from tools.replay.replay import replay
 
@@ -89,37 +87,39 @@ def standing(query: MotionQuery) -> MotionQuery:
     return replace(query, rotvec=rotvec, root_m=root_m, marker_m=marker_m, visible=np.ones(marker_m.shape[:2], bool))
 
 
+@dataclass(frozen=True, slots=True)
 class ClipSolver:
-    """Solves clips of the protocol with the product's local model; examples are made once for each clip."""
+    """Solves clips of the protocol with the product's local model. seconds: of a moving clip."""
 
-    def __init__(self, motion: Path, database: PoseDatabase, settings: Settings, seconds: float, markers: str, seed: int) -> None:
-        self._motion, self._database, self._settings = motion, database, settings
-        self._seconds, self._markers, self._seed = seconds, markers, seed
-        self._examples: dict[str, Examples] = {}
+    motion: Path
+    database: Path
+    settings: Settings
+    seconds: float
+    markers: str
+    seed: int
 
-    def standing(self, stems: tuple[str, ...] = STANDING) -> Iterator[PoseSignal]:
-        """Yield the stillest pose of each clip, standing still with 5 mm of noise on the markers. Raises DuocapError."""
-        for stem in stems:
-            query = load_query(protocol_clip(stem), self._motion, self._markers, 0.0)
-            yield self._solved(f"{stem} held", apply_variant(standing(query), "noise", self._seed))
+    def standing(self, stem: str) -> list[PoseSignal]:
+        """Return the stillest pose of a clip, standing still with 5 mm of noise on the markers. Raises DuocapError."""
+        query = load_query(protocol_clip(stem), self.motion, self.markers, 0.0)
+        return self._solved({f"{stem} held": apply_variant(standing(query), "noise", self.seed)})
 
-    def moving(self, stems: tuple[str, ...] = MOVING) -> Iterator[PoseSignal]:
-        """Yield the beginning of each clip with exact markers, then with noise. Raises DuocapError."""
-        for stem in stems:
-            query = load_query(protocol_clip(stem), self._motion, self._markers, self._seconds)
-            for variant in ("exact", "noise"):
-                yield self._solved(f"{stem} {variant}", apply_variant(query, variant, self._seed))
+    def moving(self, stem: str) -> list[PoseSignal]:
+        """Return the beginning of a clip with exact markers, then with noise. Raises DuocapError."""
+        query = load_query(protocol_clip(stem), self.motion, self.markers, self.seconds)
+        return self._solved({f"{stem} {variant}": apply_variant(query, variant, self.seed) for variant in ("exact", "noise")})
 
-    def _solved(self, name: str, query: MotionQuery) -> PoseSignal:
-        """Put a query through the estimator."""
-        if query.stem not in self._examples:
-            self._examples[query.stem] = examples_for(query.subject, self._database)
-        found = solve(query, self._examples[query.stem], self._settings.solve, "ours")
-        seconds = np.arange(len(query)) / FPS
-        return PoseSignal(name, query.subject, seconds, found.rotvec, found.root_m, query.rotvec, query.root_m)
+    def _solved(self, queries: dict[str, MotionQuery]) -> list[PoseSignal]:
+        """Put queries of one performer through the estimator. queries: by the name of the signal."""
+        examples = examples_for(next(iter(queries.values())).subject, open_once(self.database))
+        signals = []
+        for name, query in queries.items():
+            found = solve(query, examples, self.settings.solve, "ours")
+            seconds = np.arange(len(query)) / FPS
+            signals.append(PoseSignal(name, query.subject, seconds, found.rotvec, found.root_m, query.rotvec, query.root_m))
+        return signals
 
 
-def real_signal(folder: Path, database: PoseDatabase, settings: Settings) -> PoseSignal:
+def real_signal(folder: Path, database: Path, settings: Settings) -> list[PoseSignal]:
     """Return the replayed T-pose of a recording of two webcams. Raises DuocapError.
 
     folder: with left.avi, right.avi, timestamps.csv, rig.toml and markers.toml.
@@ -128,9 +128,8 @@ def real_signal(folder: Path, database: PoseDatabase, settings: Settings) -> Pos
     rig, markers = read_rig(folder / "rig.toml"), read_marker_set(folder / "markers.toml")
     spec = RecordingSpec(str(folder / "left.avi"), str(folder / "right.avi"), folder / "timestamps.csv")
     recording = CaptureRecording(spec, settings.detector, markers)
-    subject = subject_from_recording("real", recording, T_POSE_S, rig, markers, database, settings).subject
-    poses = [
-        p for p in replay(recording, rig, subject, database, settings).poses[:REAL_PAIRS] if p.state is TrackingState.TRACKING
-    ]
+    table = open_once(database)
+    subject = subject_from_recording("real", recording, T_POSE_S, rig, markers, table, settings).subject
+    poses = [p for p in replay(recording, rig, subject, table, settings).poses[:REAL_PAIRS] if p.state is TrackingState.TRACKING]
     rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
-    return PoseSignal("real T-pose", subject, np.array([p.t_capture_ns for p in poses]) * 1e-9, rotvec, root_m, None, None)
+    return [PoseSignal("real T-pose", subject, np.array([p.t_capture_ns for p in poses]) * 1e-9, rotvec, root_m, None, None)]

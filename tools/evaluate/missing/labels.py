@@ -23,6 +23,7 @@ from config.settings import Settings
 from database.clips import Clip, clip_slice
 from database.store import open_database
 from reconstruct.pipeline import Pipeline
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
 from tools.evaluate.missing.styles import known_split, learn_style, no_split
 from tools.evaluate.parallel import run_tasks
@@ -56,7 +57,7 @@ class LabelOptions:
     seconds: float = 8.0
     cases: tuple[MissingCase, ...] = CASES
     styles: tuple[bool, ...] = (False, True)
-    processes: int = 2
+    workers: WorkerPlan = ALONE
     seed: int = 1
 
 
@@ -103,7 +104,7 @@ def measure_labels(options: LabelOptions, settings: Settings) -> list[LabelRun]:
     """Run all cases on all clips. Raises DuocapError."""
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
     tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
-    return [run for found in run_tasks(tasks, options.processes) for run in found]
+    return [run for found in run_tasks(tasks, options.workers) for run in found]
 
 
 def project_scene(clip_name: str, scene: SimulatedScene, performer: Performer, seconds: float) -> LabelScene:

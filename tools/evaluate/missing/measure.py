@@ -22,6 +22,7 @@ from database.store import open_database
 from reconstruct.models.sparse.model import PoseDictionary, read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.search.index import search_index
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
 from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, SolvedMarkers, checked_records
@@ -50,7 +51,7 @@ class MissingOptions:
     styles: tuple[str, ...] = ("known",)
     exact: bool = False
     dictionary: Path | None = None
-    processes: int = 2
+    workers: WorkerPlan = ALONE
     seed: int = 1
 
 
@@ -106,7 +107,7 @@ def measure_missing(options: MissingOptions, settings: Settings) -> list[Missing
             raise DatabaseError(f"{name} needs something learned; take --style known, or --method hold, linear, local")
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
     tasks = [partial(_runs_of_clip, clip, markers, options, settings) for markers in options.markers for clip in clips]
-    return [run for found in run_tasks(tasks, options.processes) for run in found]
+    return [run for found in run_tasks(tasks, options.workers) for run in found]
 
 
 def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) -> MotionQuery:

@@ -10,6 +10,7 @@ import numpy as np
 
 from config.arrays import Floats
 from config.errors import DatabaseError
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.poses.mixtures import TradeOff
 from tools.evaluate.poses.models import MODELS, SMALL_ONLY, ModelKind, RestoringModel, model_names
@@ -32,7 +33,7 @@ class PosesOptions:
     poses: int = 0
     tuning: int = 2000
     seeds: int = 3
-    processes: int = 2
+    workers: WorkerPlan = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def measure_poses(motion: Path, options: PosesOptions) -> list[PosesRun]:
     """Measure models on subjects. Raises DuocapError: no motions, an unknown table, subject or model."""
     jobs = _jobs(options)
     cmu_folder(motion)
-    found = run_tasks([partial(_measured, job, motion, options) for job in jobs], options.processes, "poses")
+    found = run_tasks([partial(_measured, job, motion, options) for job in jobs], options.workers, "poses")
     return [run for runs in found for run in runs]
 
 

@@ -25,6 +25,7 @@ from reconstruct.posing.local import LocalPoser
 from reconstruct.posing.protocol import Poser
 from reconstruct.posing.sparse import SparsePoser
 from reconstruct.posing.style import StylePoser
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.posing.cases import (
     KINDS,
@@ -53,7 +54,7 @@ class PosingOptions:
     behaviours: tuple[str, ...] = ()
     poses: int = 40
     learning: LearnOptions = field(default_factory=LearnOptions)
-    processes: int = 2
+    workers: WorkerPlan = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class PosingOutcome:
 def measure_posing(motion: Path, options: PosingOptions) -> list[PosingOutcome]:
     """Measure the behaviours. Raises DuocapError."""
     tasks = [partial(_outcome, split, motion, options) for split in splits(options.behaviours)]
-    return run_tasks(tasks, options.processes, "posing")
+    return run_tasks(tasks, options.workers, "posing")
 
 
 def constraints(query: PoseQuery) -> Constraints:

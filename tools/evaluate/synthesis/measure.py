@@ -13,6 +13,7 @@ from config.settings import SolveSettings
 from database.geometry.kinematics import forward
 from database.store import PoseDatabase, open_database
 from reconstruct.search.examples import Examples, examples_for
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import angle_errors, own_angles
 from tools.evaluate.methods import USUAL, SolvedMotion, solve
 from tools.evaluate.parallel import run_tasks
@@ -83,7 +84,7 @@ class SynthesisOptions:
     variants: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     c3d: Path | None = None
-    processes: int = 2
+    workers: WorkerPlan = ALONE
     seed: int = 1
 
 
@@ -95,7 +96,7 @@ def measure_synthesis(options: SynthesisOptions, settings: SolveSettings) -> lis
     ]
     if options.c3d is not None and STEM in {clip.stem for clip in clips}:
         tasks.append(partial(_runs_on_vicon, options.c3d, options, settings))
-    runs = [run for found in run_tasks(tasks, options.processes) for run in found]
+    runs = [run for found in run_tasks(tasks, options.workers) for run in found]
     order = [clip.stem for clip in (*clips, *synthesis_clips())]
     return sorted(runs, key=lambda run: order.index(run.clip) if run.clip in order else len(order))
 

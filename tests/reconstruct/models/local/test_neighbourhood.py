@@ -7,7 +7,7 @@ import pytest
 
 from config.arrays import Floats
 from config.errors import SettingsError
-from config.settings import SolveSettings
+from config.settings import LOCAL_MODELS, SolveSettings
 from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.estimator import Estimator
 from reconstruct.history import BodyState
@@ -46,6 +46,7 @@ def test_a_model_is_known_by_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_model_is_told_with_those_there_are() -> None:
+    assert tuple(FITTERS) == LOCAL_MODELS
     table = table_of([t_pose_clip(SUBJECT.skeleton)])
     with pytest.raises(SettingsError, match=r"'papper'.*expected one of gaussian, paper"):
         Estimator(SUBJECT, examples_for(SUBJECT, table), front_rig(), replace(SolveSettings(), model="papper"))

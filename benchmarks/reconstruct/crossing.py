@@ -1,0 +1,279 @@
+"""Labels and honesty at low rates: crossing feet, walks, turns, runs and dances of eleven markers, at 5 to 30 pictures a second.
+
+    python -m benchmarks.reconstruct.crossing --motion DIR [--set tuning|test] [--fps 5 15] [--markers legs] [--clip 05_18]
+
+Every clip, and a walk with crossing feet made here, follows a T-pose from which the subject is calibrated. Markers are blobs of
+two cameras with noise; of two that are nearer than a blob's size in an image only the front one is seen. Blobs go through the
+pipeline of live capture: matching, labels, poses. An episode is a run of pictures with a wrong label.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+from benchmarks.report import parser_of, write_json
+from calibration.subject.subject import Subject
+from capture.packets import Blobs, PairedBlobs
+from capture.sources.simulated.performer import Performer, performer_from_scene
+from capture.sources.simulated.scene import SimulatedScene
+from config.arrays import Bools, Floats
+from config.markers import MarkerSet
+from config.settings import Settings
+from database.builtin.bodies import body
+from database.builtin.gait import turn_in_place, walk_steps
+from database.builtin.plan import MotionPlan, MovementStyle
+from database.builtin.render import render
+from database.clips import Clip, clip_slice
+from database.geometry.kinematics import forward
+from database.store import PoseDatabase
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import JointSource, Pose, TrackingState
+from tools.calibrate.session import subject_from_pairs
+from tools.evaluate.missing.labels import Label, check_label
+from tools.evaluate.parallel import run_tasks
+from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
+
+TPOSE_S, CALIBRATED_S = 2.0, 1.5
+NOISE_PX, MERGED_PX = 0.5, 5.0
+FAR_MM = 100.0
+LATE_S = 0.25  # by when labels are to be right again
+CLIPS = {
+    "tuning": (
+        *("05_02", "05_12", "05_18", "07_08", "07_12", "16_15", "16_18", "38_01", "09_06", "09_09", "16_45", "35_17", "16_08"),
+        *("HDM_bk_jogLeftCircle4StepsRstart_003_120", "HDM_bk_kickLFront1Reps_007_120"),
+    ),
+    "test": (
+        *("49_09", "49_22", "55_02", "55_04", "02_01", "03_01", "10_04", "32_01"),
+        *("127_03", "127_09", "127_14", "127_17", "127_21"),
+        *("HDM_dg_jogLeftCircle4StepsRstart_008_120", "HDM_dg_kickLFront1Reps_013_120", "HDM_dg_sneak2StepsLStart_007_120"),
+    ),
+}
+CROSSING = {  # height, width of the steps, speed, seed
+    "tuning": {"crossing": (1.78, -1.0, 0.9, 3), "crossing slow": (1.64, -1.4, 0.65, 5)},
+    "test": {"crossing": (1.71, -1.1, 0.85, 11), "crossing fast": (1.84, -0.9, 1.15, 12)},
+}
+WORN = {  # of a preset, without some
+    "legs": ("dark_room", ("left_elbow", "right_elbow", "waist_front")),
+    "body": ("all_around", ("left_elbow", "right_elbow", "chest")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingRun:
+    """One clip at one rate.
+
+    wrong: pictures with a wrong label; episodes: how long each run of them lasted [s]; tracking: pictures in this state; far: of
+    those, with a joint that markers measure more than FAR_MM off; far_mean: with a mean of all joints above it; refused:
+    pictures not in the state tracking whose pose is nowhere so far off; switches: labels that were exchanged by rivals; mean_mm:
+    of all joints.
+    """
+
+    clip: str
+    markers: str
+    fps: float
+    pictures: int
+    wrong: int
+    episodes: tuple[float, ...]
+    tracking: int
+    far: int
+    far_mean: int
+    refused: int
+    mean_mm: float
+    switches: int
+    ms: float
+
+
+def crossing_walk(height_m: float, width: float, speed_m_s: float, seed: int) -> Clip:
+    """Return a walk along a line with feet that cross it, a turn, and the way back."""
+    plan = MotionPlan(body(height_m), MovementStyle(), seed)  # stands as usual
+    plan.style = MovementStyle(width=width)
+    walk_steps(plan, 4, speed_m_s)
+    turn_in_place(plan, 2.6)
+    walk_steps(plan, 4, speed_m_s)
+    return render(plan, "crossing", 60.0)
+
+
+def performed(name: str, which: str, worn: str, motion: Path, seconds: float) -> Performer:
+    """Return the performer of a clip, after a T-pose."""
+    clip = crossing_walk(*CROSSING[which][name]) if name in CROSSING[which] else read_query(set_clip(name), motion)
+    if name not in CROSSING[which]:
+        clip = clip_slice(clip, 0, min(clip.n_frames, round(seconds * clip.fps) + 1))
+    scene = SimulatedScene(motion=clip.name, markers=WORN[worn][0], tpose_s=TPOSE_S, seed=1)
+    return performer_from_scene(scene, clip)
+
+
+def images(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats, Bools]:
+    """Return noisy images of the markers that are kept, (2, N, M, 2) [px], and which of them are blobs, (2, N, M)."""
+    rng = np.random.default_rng(7)
+    marker_m = performer.markers_of(*performer.joints_at(at_s))[:, kept]
+    image = np.array([[camera.project(points) for points in marker_m] for camera in performer.rig.cameras])
+    depth = np.array([[camera.to_camera(points)[:, 2] for points in marker_m] for camera in performer.rig.cameras])
+    near = np.linalg.norm(image[:, :, :, None] - image[:, :, None], axis=-1) < MERGED_PX
+    behind = (near & (depth[:, :, :, None] > depth[:, :, None])).any(axis=3)
+    return image + NOISE_PX * rng.normal(size=image.shape), np.asarray(~behind)
+
+
+def pair_of(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.Generator) -> PairedBlobs:
+    """Return the blobs of picture k, in any order. image_px: (2, M, 2); shown: (2, M)."""
+    views = []
+    for c in (0, 1):
+        points = np.ascontiguousarray(image_px[c, rng.permutation(np.flatnonzero(shown[c]))])
+        n = len(points)
+        views.append(Blobs(c, k, round(1e9 * t_s), points, np.full(n, 30.0), np.full((n, 3), 255.0), np.full(n, NOISE_PX)))
+    return PairedBlobs(views[0], views[1])
+
+
+def part_of(markers: MarkerSet, kept: list[int]) -> MarkerSet:
+    """Return some of the markers of a set."""
+    fields = {name: getattr(markers, name)[kept] for name in ("joint", "torso", "offset_m", "color_rgb", "has_color")}
+    return MarkerSet(names=tuple(markers.names[m] for m in kept), **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """What the cameras see of a performance: times (N,) [s], images (2, N, M, 2) [px], which are blobs, (2, N, M)."""
+
+    at_s: Floats
+    image_px: Floats
+    shown: Bools
+
+    def pairs(self) -> list[PairedBlobs]:
+        """Return the pairs of blobs."""
+        rng = np.random.default_rng(1)
+        return [pair_of(self.image_px[:, k], self.shown[:, k], k, t_s, rng) for k, t_s in enumerate(self.at_s)]
+
+
+def pictures_of(performer: Performer, fps: float, kept: list[int]) -> Pictures:
+    """Return a performance as the cameras see it at a rate."""
+    at_s = np.arange(0.0, performer.duration_s, 1.0 / fps)
+    return Pictures(at_s, *images(performer, at_s, kept))
+
+
+def run_at(
+    fps: float, performer: Performer, kept: list[int], pipeline: Pipeline, name: str, worn: str, seen: list[tuple[Pose, Floats]]
+) -> CrossingRun:
+    """Put a performance through the pipeline at a rate and judge what follows the T-pose; poses and truth go to `seen`."""
+    pictures = pictures_of(performer, fps, kept)
+    true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
+    wrong, mean_mm, far, tracking, spent_s = [], [], [], [], 0.0
+    pipeline.forget()
+    switches = pipeline.label_switches
+    for k, pair in enumerate(pictures.pairs()):
+        begin_s = process_time()
+        pose = pipeline.step(pair)
+        spent_s += process_time() - begin_s
+        if pictures.at_s[k] < TPOSE_S:
+            continue
+        frame = pipeline.markers
+        assert frame is not None
+        shown = np.flatnonzero(pictures.shown[:, k].all(axis=0))
+        wrong.append(any(check_label(frame, int(m), pictures.image_px[:, k]) is Label.WRONG for m in shown))
+        joint_m = forward(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
+        off_mm = 1e3 * np.linalg.norm(joint_m - true_m[k], axis=1)
+        seen.append((pose, off_mm))
+        measured = pose.joint_source != JointSource.INFERRED
+        mean_mm.append(float(off_mm.mean()))
+        far.append(bool((off_mm[measured] > FAR_MM).any()))
+        tracking.append(pose.state is TrackingState.TRACKING)
+    is_far, is_tracking = np.array(far), np.array(tracking)
+    far_mean = int((is_tracking & (np.array(mean_mm) > FAR_MM)).sum())
+    refused = int((~is_tracking & ~is_far).sum())
+    counts = (int(is_tracking.sum()), int((is_tracking & is_far).sum()), far_mean, refused)
+    lasting = tuple(n / fps for n in runs_of(np.array(wrong)))
+    times = (pipeline.label_switches - switches, 1e3 * spent_s / len(pictures.at_s))
+    return CrossingRun(name, worn, fps, len(wrong), int(np.sum(wrong)), lasting, *counts, float(np.mean(mean_mm)), *times)
+
+
+def runs_of(flags: Bools) -> list[int]:
+    """Return the lengths of the runs of True, in order."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
+    return [int(n) for n in edges[1::2] - edges[::2]]
+
+
+def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
+    """Return the subject fitted to the T-pose."""
+    pictures = pictures_of(performer, 20.0, kept)
+    pairs = replace(pictures, shown=np.ones_like(pictures.shown)).pairs()
+    standing = [pair for pair in pairs if pair.t_capture_ns < CALIBRATED_S * 1e9]
+    worn = part_of(performer.markers, kept)
+    return subject_from_pairs("performer", standing, performer.rig, worn, database, settings).subject
+
+
+def prepared(
+    name: str, which: str, worn: str, motion: Path, database: Path, seconds: float
+) -> tuple[Performer, list[int], Pipeline]:
+    """Return the performer of a clip, the markers worn, and a warm pipeline."""
+    performer = performed(name, which, worn, motion, seconds)
+    kept = [m for m, marker in enumerate(performer.markers.names) if marker not in WORN[worn][1]]
+    settings, poses = Settings(), open_once(database)
+    pipeline = Pipeline(performer.rig, calibrated(performer, kept, poses, settings), poses, settings)
+    pipeline.warm()
+    return performer, kept, pipeline
+
+
+def runs_of_clip(
+    name: str, which: str, worn: str, rates: Sequence[float], motion: Path, database: Path, seconds: float
+) -> list[CrossingRun]:
+    """Run a clip at all rates."""
+    performer, kept, pipeline = prepared(name, which, worn, motion, database, seconds)
+    return [run_at(fps, performer, kept, pipeline, name, worn, []) for fps in rates]
+
+
+HEAD = (
+    f"{'':<26}{'pictures':>9}{'wrong %':>9}{'episodes':>10}{'> 0.25 s':>10}{'longest s':>11}{'tracking %':>12}{'far %':>8}"
+    f"{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'switches':>10}{'ms':>7}"
+)
+
+
+def line(title: str, runs: Sequence[CrossingRun]) -> str:
+    """Return the line of some runs together."""
+    n, tracking = sum(run.pictures for run in runs), max(sum(run.tracking for run in runs), 1)
+    lasting = [seconds for run in runs for seconds in run.episodes]
+    late = sum(seconds > LATE_S + 1e-6 for seconds in lasting)
+    far, far_mean, refused = (sum(getattr(run, name) for run in runs) for name in ("far", "far_mean", "refused"))
+    wrong, mean = sum(run.wrong for run in runs), sum(run.mean_mm * run.pictures for run in runs) / n
+    return (
+        f"{title[:25]:<26}{n:>9}{100 * wrong / n:>9.2f}{len(lasting):>10}{late:>10}{max(lasting, default=0.0):>11.2f}"
+        f"{100 * tracking / n:>12.2f}{100 * far / tracking:>8.2f}{100 * far_mean / tracking:>13.2f}{100 * refused / n:>11.2f}"
+        f"{mean:>7.1f}{sum(run.switches for run in runs):>10}{np.mean([run.ms for run in runs]):>7.2f}"
+    )
+
+
+def report(runs: Sequence[CrossingRun], by_clip: bool) -> list[str]:
+    """Return the lines of a table: by marker set and rate, and by clip if asked for."""
+    lines = [HEAD]
+    for worn, fps in dict.fromkeys((run.markers, run.fps) for run in runs):
+        same = [run for run in runs if (run.markers, run.fps) == (worn, fps)]
+        lines += [line(f"  {fps:g} {worn} {run.clip}", [run]) for run in same if by_clip or "crossing" in run.clip]
+        lines.append(line(f"{worn}, {fps:g} a second, all", same))
+    return [*lines, line("all", runs)]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--motion", type=Path, required=True)
+    parser.add_argument("--set", choices=tuple(CLIPS), default="tuning", dest="which")
+    parser.add_argument("--fps", type=float, nargs="+", default=[5.0, 10.0, 15.0, 30.0])
+    parser.add_argument("--markers", nargs="+", choices=tuple(WORN), default=list(WORN))
+    parser.add_argument("--clip", nargs="+", default=[])
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--by-clip", action="store_true")
+    given = parser.parse_args()
+    names = given.clip or [*CROSSING[given.which], *CLIPS[given.which]]
+    database = protocol_database(given.motion, None, [set_clip(name) for name in CLIPS[given.which]])
+    where = (given.fps, given.motion, database, given.seconds)
+    tasks = [partial(runs_of_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
+    runs = [run for found in run_tasks(tasks, given.processes) for run in found]
+    print("\n".join(report(runs, given.by_clip)))
+    print("far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; mean: of all joints")
+    write_json(given.json, [asdict(run) for run in runs])
+
+
+if __name__ == "__main__":
+    main()

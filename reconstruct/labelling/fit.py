@@ -1,0 +1,79 @@
+"""How well a pose fits what the cameras see, over what its own calibration and its own session say is usual.
+
+A pose may be followed with wrong labels that half a body explains: its markers are then several pixels from their blobs, where
+the rig is known to a third of a pixel and the markers to some millimetres. What is usual is learned from frames that fit.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Floats
+
+LEAST_M = 0.005  # as which a smaller residual of the subject's calibration counts: markers move on skin
+MOST_M = 0.015  # and a larger one: the noise of triangulation is in it
+MOST_RATIO = 10.0  # as which a worse marker counts
+LEAST_USUAL, MOST_USUAL = 0.6, 1.5  # between which the usual error over the expected one is learned
+LEARN_S, AVERAGE_S = 5.0, 0.2  # time constants of what is usual, and of the average that is judged
+DOUBT, TRUST = 4.0, 3.0  # times the usual, above which a pose is doubted, and below which it is trusted again
+MAX_STEP_S, SEEK_S = 0.25, 0.25
+
+
+@dataclass
+class Fit:
+    """Judges how poses of one subject fit; error: the average, over the expected one; doubted: whether it is far from usual."""
+
+    rig: Rig
+    subject: Subject
+    usual: float = field(default=1.0, init=False)
+    error: float = field(default=1.0, init=False)
+    doubted: bool = field(default=False, init=False)
+    _last_ns: int | None = field(default=None, init=False)
+    _sought_ns: int = field(default=-(10**18), init=False)
+
+    def forget(self) -> None:
+        """Forget all frames."""
+        self.usual, self.error, self.doubted, self._last_ns = 1.0, 1.0, False, None
+
+    def seeks(self, t_ns: int) -> bool:
+        """Return whether to look for other labels in a frame: now and then while the pose is doubted."""
+        if not self.doubted or t_ns - self._sought_ns < SEEK_S * 1e9:
+            return False
+        self._sought_ns = t_ns
+        return True
+
+    def step(self, frame: MarkerFrame, marker_m: Floats, acquired: bool = False) -> bool:
+        """Add the next frame and the markers of its pose, (M, 3) [m]; return whether the pose fits about as usual.
+
+        acquired: not labelled by the pose before: trusted at once, but for less long if it fits badly.
+        """
+        if not frame.valid.any():
+            return True
+        if acquired:
+            self.error, self.doubted = min(self.error, 0.8 * TRUST * self.usual), False
+        now = error_ratio(frame, marker_m, self.rig, self.subject)
+        passed_s = MAX_STEP_S if self._last_ns is None else min((frame.t_capture_ns - self._last_ns) * 1e-9, MAX_STEP_S)
+        self._last_ns = frame.t_capture_ns
+        self.error += (1.0 - float(np.exp(-passed_s / AVERAGE_S))) * (now - self.error)
+        times = self.error / self.usual
+        self.doubted = times > (TRUST if self.doubted else DOUBT)
+        if not self.doubted:
+            share = 1.0 - float(np.exp(-passed_s / LEARN_S))
+            self.usual = float(np.clip(self.usual + share * (now - self.usual), LEAST_USUAL, MOST_USUAL))
+        return not self.doubted
+
+
+def error_ratio(frame: MarkerFrame, marker_m: Floats, rig: Rig, subject: Subject) -> float:
+    """Return the RMS over all views of a pose's reprojection errors, each over the one that the calibration says."""
+    residual_m = np.clip(1e-3 * subject.residual_mm, LEAST_M, MOST_M)
+    squared = [np.zeros(0)]
+    for c, camera in enumerate(rig.cameras):
+        seen = frame.seen[c] & frame.valid
+        depth_m = np.maximum(camera.to_camera(marker_m[seen])[:, 2], 0.3)
+        expected_px = np.hypot(frame.sigma_px[c, seen], camera.focal_px * residual_m[seen] / depth_m)
+        off_px = np.linalg.norm(camera.project(marker_m[seen]) - frame.image_px[c, seen], axis=1)
+        squared.append(np.minimum(np.nan_to_num(off_px / expected_px, nan=MOST_RATIO), MOST_RATIO) ** 2)
+    return float(np.sqrt(np.mean(np.concatenate(squared))))

@@ -1,0 +1,109 @@
+"""A database of several files is searched as one file is, and mirror images that are stored nowhere as stored ones are."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from database.builtin import body
+from database.clips import Clip, clip_slice
+from database.files.resample import mirrored
+from database.graph.build import graph_deriver
+from database.store import PoseDatabase, open_database, write_database, write_parts
+from reconstruct.models.local.motion import example_starts, steps_to
+from reconstruct.search.examples import Examples, examples_for, root_rotvec
+from reconstruct.search.index import search_index
+from reconstruct.search.nearest import Query, nearest_examples
+from tests.support.people import person, walk
+
+pytestmark = pytest.mark.kernels
+SUBJECT, COUNT = person(), 25
+
+
+def turned(clip: Clip, seed: int) -> Clip:
+    """Return a motion of which no two poses, and no two sides, are the same, leaning over to one side."""
+    rng = np.random.default_rng(seed)
+    return replace(clip, name=f"{clip.name}{seed}", rotvec=clip.rotvec + rng.normal(0.0, 0.15, clip.rotvec.shape[1:]))
+
+
+CLIPS = [clip_slice(turned(walk(body(1.7), seed), seed), 0, 500) for seed in range(6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all clips in one file, in three that are one database, and with mirror images stored or not."""
+    folder = tmp_path_factory.mktemp("databases")
+    write_database(folder / "one.db", CLIPS, derive=graph_deriver())
+    for k in range(3):
+        write_database(folder / f"{k}.db", CLIPS[2 * k : 2 * k + 2], derive=graph_deriver())
+    parts = [folder / f"{k}.db" for k in range(3)]
+    write_parts(folder / "several.db", parts)
+    write_parts(folder / "view.db", parts, mirrored=True)
+    write_database(folder / "stored.db", [*CLIPS, *map(mirrored, CLIPS)], derive=graph_deriver())
+    return folder
+
+
+def query_near(examples: Examples, n: int, seed: int) -> Query:
+    """Return a query near a pose, one marker unseen and one on a ray."""
+    rng, M = np.random.default_rng(seed), len(SUBJECT.markers)
+    weight, ray = np.full(M, 4000.0), np.zeros((M, 3))
+    weight[seed % M], ray[(seed + 1) % M] = 0.0, [0.0, 0.6, 0.8]
+    marker_m = examples.marker_m[n].reshape(M, 3) + rng.normal(0.0, 0.005, (M, 3))
+    pose = examples.pose[n] + rng.normal(0.0, 0.02, examples.pose.shape[1])
+    return Query(marker_m, weight, pose, rng.uniform(5.0, 60.0, len(pose)), ray)
+
+
+def assert_same_examples(first: PoseDatabase, second: PoseDatabase) -> tuple[Examples, Examples]:
+    """Compare all that is read of examples, and return them."""
+    a, b = examples_for(SUBJECT, first), examples_for(SUBJECT, second)
+    assert len(a) == len(b) and a.pose.shape == b.pose.shape
+    for name in ("marker_m", "clip", "up"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    rows = np.random.default_rng(0).integers(0, len(a), 200)
+    for key in (rows, slice(None, None, 7), slice(len(a) - 5, None), 0, len(a) - 1):
+        assert np.array_equal(a.pose[key], b.pose[key])
+    assert np.array_equal(root_rotvec(first), root_rotvec(second))
+    assert np.array_equal(steps_to(a, example_starts(a), rows), steps_to(b, example_starts(b), rows))
+    return a, b
+
+
+def test_examples_of_several_files_are_those_of_one(folder: Path) -> None:
+    assert_same_examples(open_database(folder / "several.db"), open_database(folder / "one.db"))
+
+
+def test_examples_of_mirror_images_are_those_of_stored_ones(folder: Path) -> None:
+    view = open_database(folder / "view.db")
+    examples, _ = assert_same_examples(view, open_database(folder / "stored.db"))
+    assert len(examples) == 2 * view.n_poses and examples.n_stored == view.n_poses
+    assert not np.allclose(examples.marker_m[: view.n_poses], examples.marker_m[view.n_poses :], atol=0.02)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 5999), st.integers(0, 999), st.sampled_from([("several", "one"), ("view", "stored")]))
+def test_exhaustive_search_finds_the_same(folder: Path, row: int, seed: int, pair: tuple[str, str]) -> None:
+    a, b = (search_index(SUBJECT, open_database(folder / f"{name}.db")).examples for name in pair)
+    query = query_near(b, row % len(b), seed)
+    seeds = np.random.default_rng(seed).integers(0, len(b), 60)
+    (rows, found), (expected, exact) = nearest_examples(a, query, COUNT), nearest_examples(b, query, COUNT)
+    np.testing.assert_allclose(found, exact, rtol=1e-5)  # mirrored, the terms are summed in another order
+    assert len(np.intersect1d(rows, expected)) >= COUNT - 1
+    assert set(nearest_examples(a, query, COUNT, seeds)[0].tolist()) == set(rows.tolist())
+
+
+@pytest.mark.parametrize("name", ["several", "view"])
+def test_the_search_from_frame_to_frame_is_near_exact_across_files_and_sides(folder: Path, name: str) -> None:
+    index = search_index(SUBJECT, open_database(folder / f"{name}.db"))
+    search, recalls = index.search(), []
+    n = len(index.examples)
+    for first in (120, 1300, n - 900, n - 2400):
+        for k in range(first, first + 12):
+            query = query_near(index.examples, k, k)
+            rows, distances = search.nearest(query, COUNT)
+            expected, exact = nearest_examples(index.examples, query, COUNT)
+            assert len(set(rows.tolist())) == COUNT and (np.diff(distances) >= 0.0).all()
+            assert np.sqrt(distances).mean() < 1.02 * np.sqrt(exact).mean()
+            recalls.append(len(np.intersect1d(rows, expected)) / COUNT)
+    assert np.mean(recalls) > 0.95 and search.examined < 0.7 * n

@@ -1,0 +1,70 @@
+"""When a task counts as done, and that results appear whole."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from config.errors import DuocapError
+from tools.batch.record import alone, digest, hashes_of, input_files, is_done, read_record, whole_folder, write_record
+from tools.batch.task import BatchTask
+
+VERSIONS = {"duocap": "1"}
+
+
+def task(folder: Path, *words: str) -> BatchTask:
+    """Return a task that reads a folder."""
+    return BatchTask("take", "export", ("export", "{in0}", *words), (str(folder / "in"),), (".mkv",))
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """Do a task."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.csv").write_text("1")
+    (tmp_path / "in" / "x.mkv").write_text("1")
+    one = task(tmp_path)
+    with whole_folder(tmp_path / "out") as part:
+        (part / "x.bvh").write_text("motion")
+        hashes = hashes_of(input_files(one), {})
+        write_record(part, {"digest": digest(one, hashes, VERSIONS), "inputs": hashes})
+    return tmp_path
+
+
+def finished(folder: Path, of: BatchTask, versions: dict[str, str] = VERSIONS) -> bool:
+    """Return whether a task counts as done."""
+    record = read_record(folder / "out")
+    return record is not None and is_done(of, record, versions)
+
+
+def test_done_hangs_on_content_command_and_version_only(done: Path) -> None:
+    file = done / "in" / "x.csv"
+    assert finished(done, task(done))
+    os.utime(file, ns=(1, 1))
+    (done / "in" / "x.mkv").write_text("other, and never read")
+    assert finished(done, task(done))
+    assert not finished(done, task(done, "--fps", "30"))
+    assert not finished(done, task(done), {"duocap": "2"})
+    file.write_text("2")
+    assert not finished(done, task(done))
+
+
+def test_a_lost_result_is_made_again(done: Path) -> None:
+    (done / "out" / "x.bvh").write_text("cut")
+    assert not finished(done, task(done))
+
+
+def test_results_replace_earlier_ones_whole_or_not_at_all(done: Path) -> None:
+    with pytest.raises(OSError, match="full"), whole_folder(done / "out") as part:
+        (part / "x.bvh").write_text("half")
+        raise OSError("full")
+    assert (done / "out" / "x.bvh").read_text() == "motion" and {p.name for p in done.iterdir()} == {"in", "out"}
+    with pytest.raises(DuocapError, match="not made by a batch"), whole_folder(done / "in"):
+        pass
+
+
+def test_a_second_batch_on_the_folder_is_refused(tmp_path: Path) -> None:
+    with alone(tmp_path), pytest.raises(DuocapError, match="another `duocap batch`"), alone(tmp_path):
+        pass
+    with alone(tmp_path):
+        pass

@@ -1,0 +1,72 @@
+"""`duocap evaluate --clip FILE` and `--clips`: anybody's motion as a query, and the sets of clips."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from database.builtin import body
+from database.clips import Clip
+from database.store import write_database
+from reconstruct.pose import TrackingState
+from stream.export.bvh import write_bvh
+from stream.export.take import Take
+from tests.support.commands import duocap
+from tests.support.people import walk
+from tools.evaluate.sets import QUICK
+
+
+def bent(clip: Clip) -> Clip:
+    """Return the walk with the arms swung half as far and the left knee bent more."""
+    rotvec = clip.rotvec.copy()
+    rotvec[:, 11:19] *= 0.5
+    rotvec[:, 2, 0] += 0.3
+    return replace(clip, name="bent", rotvec=rotvec)
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a BVH file of a walk, and a database of that walk and of one in another manner."""
+    folder = tmp_path_factory.mktemp("clips")
+    clip = walk(body(1.78))
+    seconds = np.arange(clip.n_frames) / clip.fps
+    states = (TrackingState.TRACKING,) * clip.n_frames
+    write_bvh(folder / "mine.bvh", Take(clip.skeleton, seconds, states, clip.rotvec, clip.root_m))
+    write_database(folder / "both.db", [clip, bent(clip)])
+    return folder / "mine.bvh", folder / "both.db"
+
+
+def test_a_file_is_measured_without_its_like(
+    walked: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.evaluate.protocol._cache_folder", lambda: tmp_path / "cache")
+    file, database = walked
+    words = ("--database", database, "--seconds", 0.5, "--variant", "exact", "--method", "NN", "--json", tmp_path / "a.json")
+    result = duocap(capsys, "evaluate", "synthesis", "--motion", tmp_path, "--clip", file, *words)
+    assert result.status == 0, result.err
+    (run,) = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert (run["clip"], run["method"]) == ("mine", "NN")
+    # Its own walk, with which the nearest example would be the truth, has been left out; the other manner bends a knee by 0.3.
+    assert run["position_mm"] > 5.0
+
+
+def test_clips_and_sets_exclude_each_other(walked: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--motion", tmp_path, "--clip", walked[0], "--clips", "test")
+    result = duocap(capsys, "evaluate", "synthesis", *words)
+    assert result.status == 1 and "--clip and --clips exclude each other" in result.last
+    result = duocap(capsys, "evaluate", "labels", "--motion", tmp_path, "--clips", "all")
+    assert result.status == 1 and "tuning, test or quick" in result.last
+
+
+@pytest.mark.slow
+def test_sets_have_tables_of_their_own(
+    walked: tuple[Path, Path], motion_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--database", walked[1], "--seconds", 0.2, "--variant", "exact", "--method", "NN", "--json", tmp_path / "a.json")
+    result = duocap(capsys, "evaluate", "synthesis", "--motion", motion_dir, "--clips", "quick", *words)
+    assert result.status == 0, result.err
+    assert result.out.index("set: tuning") < result.out.index("set: test")
+    figures = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    assert sorted(run["clip"] for part in ("tuning", "test") for run in figures[part]) == sorted(QUICK)

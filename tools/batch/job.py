@@ -1,0 +1,346 @@
+"""What a batch is asked for, in a job file or by folders of takes, as tasks.
+
+A job file has a table for each wish: [[replay]], [[export]], [[clean]], [[evaluate]], [[database]]. Its paths are relative to it.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from capture.recording.session import is_session
+from config.errors import DuocapError, reason
+from config.loading import load_settings
+from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
+from tools.export import FORMATS
+
+TOP: Final = ("out", "set", "config", *OPTIONS)
+RIG, SUBJECT, STAMPS, SESSION_FILE = "rig.toml", "subject.toml", "timestamps.csv", "session.toml"
+OWN_KEYS: Final = {
+    "replay": ("takes", "left", "right", "out", "name"),
+    "export": ("takes", "out", "name"),
+    "clean": ("takes", "out", "name"),
+    "evaluate": ("table", "name"),
+    "database": ("sources", "name"),
+}
+
+
+class JobError(DuocapError):
+    """A job file that cannot be read or asks for what is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Tasks of different names, and the folder of their results."""
+
+    tasks: tuple[BatchTask, ...]
+    out: Path
+
+
+@dataclass(slots=True)
+class _Words:
+    """A command that is being put together: words, and inputs by their absolute paths."""
+
+    words: list[str]
+    inputs: list[str]
+
+    def file(self, path: Path) -> str:
+        """Return what stands for an input."""
+        self.inputs.append(str(path.absolute()))
+        return f"{{in{len(self.inputs) - 1}}}"
+
+    def task(self, name: str, kind: str, recording: str = "", unread: tuple[str, ...] = ()) -> BatchTask:
+        """Return the task."""
+        return BatchTask(name, kind, tuple(self.words), tuple(self.inputs), unread, recording)
+
+
+def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), config: Path | None = None) -> Job:
+    """Return the tasks of a job file, or of folders that are searched for sessions and pairs of videos.
+
+    sets, config: settings for all tasks, as the command has them. Raises DuocapError.
+    """
+    common: dict[str, Any] = {"set": list(sets), **({} if config is None else {"config": str(config.absolute())})}
+    load_settings(config, sets)
+    tasks: list[BatchTask] = []
+    for place in places:
+        if place.is_dir():
+            out = out or place / "batch"
+            tasks += _replays({"takes": ["."], **common}, place, f"{place}: replay", _searched(place, out))
+        elif place.suffix.lower() == ".toml" and place.is_file():
+            table = _read(place)
+            out = out or place.absolute().parent / str(table.get("out", f"{place.stem}-out"))
+            tasks += _tasks_of(table, place, common)
+        else:
+            raise JobError(f"{place}: no job file (.toml) and no folder of takes")
+    if not tasks or out is None:
+        raise JobError(
+            f"{', '.join(map(str, places))}: nothing to do; there are no sessions, and no left and right videos with a rig.toml"
+        )
+    _check_names(tasks)
+    return Job(tuple(tasks), out.absolute())
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Read a job file. Raises JobError."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise JobError(f"{file}: cannot be read ({reason(error)})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise JobError(f"{file}: not valid TOML: {error}") from error
+
+
+def _tasks_of(table: Mapping[str, Any], file: Path, common: Mapping[str, Any]) -> Iterator[BatchTask]:
+    """Return the tasks of a job file. common: settings that are stronger than its own. Raises JobError."""
+    _check_keys(table, TOP, str(file))
+    folder = file.absolute().parent
+    makers = {"replay": _replays, "export": _exports, "clean": _cleans, "evaluate": _evaluations, "database": _databases}
+    settings = {key: table[key] for key in ("set", "config") if key in table}
+    load_settings(
+        folder / str(settings["config"]) if "config" in settings else None, _texts(settings.get("set", []), f"{file}: set")
+    )
+    for kind, make in makers.items():
+        entries = table.get(kind, [])
+        for number, entry in enumerate(entries if isinstance(entries, list) else [entries], start=1):
+            where = f"{file}: {kind} {number}"
+            if not isinstance(entry, dict):
+                raise JobError(f"{where}: expected a table, [[{kind}]]")
+            _check_keys(entry, (*OWN_KEYS[kind], *OPTIONS[kind]), where)
+            sets = [*settings.get("set", []), *entry.get("set", []), *common["set"]]
+            yield from make({**settings, **entry, **common, "set": sets}, folder, where)
+
+
+def _check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Raise JobError for a key that is not known, with the nearest that is."""
+    known = tuple(known)
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1, 0.5)
+            raise JobError(
+                f"{where}: unknown key {key!r}; " + (f"the closest one is {near[0]!r}" if near else f"known: {', '.join(known)}")
+            )
+
+
+def _check_names(tasks: Sequence[BatchTask]) -> None:
+    """Raise JobError for two tasks that would write to one place."""
+    names = {task.name for task in tasks}
+    seen: set[str] = set()
+    for task in tasks:
+        above = {task.name.rsplit("/", n)[0] for n in range(1, task.name.count("/") + 1)} & names
+        if task.name in seen or above:
+            raise JobError(f"two tasks would write to {task.name!r}; give one of their tables another name (name = ...)")
+        seen.add(task.name)
+
+
+def _options(words: _Words, entry: Mapping[str, Any], kind: str, folder: Path, where: str) -> None:
+    """Add what an entry says of the command's options. Raises JobError: a value of another type, a file that is not there."""
+    for key, raw in entry.items():
+        value = OPTIONS[kind].get(key)
+        option = "--" + key.replace("_", "-")
+        if value is Value.FLAG:
+            if not isinstance(raw, bool):
+                raise JobError(f"{where}: {key} must be true or false, got {raw!r}")
+            words.words += [option] * raw
+        elif value is Value.FILE:
+            words.words += [option, words.file(folder / str(raw))]
+        elif value is Value.MANY:
+            words.words += [word for text in _texts(raw, f"{where}: {key}") for word in (option, text)]
+        elif value is Value.ONE:
+            if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+                raise JobError(f"{where}: {key} must be a text or a number, got {raw!r}")
+            words.words += [option, str(raw)]
+
+
+def _texts(raw: Any, where: str) -> list[str]:
+    """Return a text or several as a list. Raises JobError."""
+    texts = raw if isinstance(raw, list) else [raw]
+    if not all(isinstance(text, str | int | float) and not isinstance(text, bool) for text in texts):
+        raise JobError(f"{where} must be a text or a list of texts, got {raw!r}")
+    return [str(text) for text in texts]
+
+
+def _found(entry: Mapping[str, Any], key: str, folder: Path, where: str) -> list[Path]:
+    """Return the paths that an entry's patterns match, by name. Raises JobError: none does."""
+    if key not in entry:
+        raise JobError(f"{where}: {key} is missing: paths or patterns such as 'monday/*'")
+    found: dict[Path, None] = {}
+    for text in _texts(entry[key], f"{where}: {key}"):
+        pattern = Path(text)
+        base, part = (Path(pattern.anchor), str(pattern.relative_to(pattern.anchor))) if pattern.is_absolute() else (folder, text)
+        matches = [base] if part in (".", "") else sorted(path for path in base.glob(part) if not path.name.startswith("."))
+        if not matches:
+            raise JobError(f"{where}: {key}: nothing matches {text!r} in {base}")
+        found |= dict.fromkeys(matches)
+    return list(found)
+
+
+def _name(entry: Mapping[str, Any], path: Path, folder: Path) -> str:
+    """Return a task's name: the path of its take below the job's folder, below the entry's own name if it has one."""
+    inside = path.absolute().is_relative_to(folder.absolute())
+    parts = path.absolute().relative_to(folder.absolute()) if inside else Path(path.absolute().name)
+    own = "/".join(part for part in (*parts.parts[:-1], parts.name if path.is_dir() else parts.stem) if part != "..")
+    return "/".join(part for part in (str(entry.get("name", "")), own) if part) or path.absolute().name
+
+
+def _formats(entry: Mapping[str, Any], where: str, default: Sequence[str]) -> list[str]:
+    """Return the formats that are asked for. Raises JobError: an unknown one."""
+    formats = [text.removeprefix(".") for text in _texts(entry.get("out", list(default)), f"{where}: out")]
+    for name in formats:
+        if name not in FORMATS:
+            near = difflib.get_close_matches(name, FORMATS, 1, 0.5)
+            raise JobError(
+                f"{where}: out: unknown format {name!r}; "
+                + (f"the closest one is {near[0]!r}" if near else f"known: {', '.join(FORMATS)}")
+            )
+    return formats
+
+
+def _written(words: _Words, leaf: str, formats: Iterable[str]) -> None:
+    """Add the files that are to be written."""
+    for name in dict.fromkeys(formats):
+        words.words += ["--out", f"{OUT}/{leaf}{FORMATS[name].suffix}"]
+
+
+def _searched(folder: Path, out: Path) -> list[Path]:
+    """Return the sessions and folders of two videos below a folder, without the results of batches."""
+    found = {file.parent for file in folder.rglob(SESSION_FILE)}
+    found |= {
+        file.parent
+        for file in folder.rglob("left.*")
+        if file.suffix in VIDEOS and _right_of(file) and _above(file.parent, RIG, folder)
+    }
+    return sorted(path for path in found if not path.absolute().is_relative_to(out.absolute()))
+
+
+def _right_of(left: Path) -> Path | None:
+    """Return the video beside a left one."""
+    right = left.with_name(left.name.replace("left", "right", 1))
+    return right if right.is_file() and right != left else None
+
+
+def _above(folder: Path, name: str, top: Path) -> Path | None:
+    """Return the file of that name in a folder or the nearest above it, up to the top."""
+    for place in (folder, *folder.parents):
+        if (place / name).is_file():
+            return place / name
+        if place.absolute() == top.absolute():
+            break
+    return None
+
+
+def _replays(entry: Mapping[str, Any], folder: Path, where: str, takes: Sequence[Path] | None = None) -> Iterator[BatchTask]:
+    """Return the replays of an entry. Raises JobError."""
+    if "left" in entry:
+        left = folder / str(entry["left"])
+        right = folder / str(entry["right"]) if "right" in entry else None
+        name = str(entry.get("name", "")) or _name({}, left, folder)
+        yield _pair(entry, folder, where, name, left, right)
+        return
+    for take in _found(entry, "takes", folder, where) if takes is None else takes:
+        name = _name(entry, take, folder)
+        if is_session(take):
+            yield _session(entry, folder, where, name, take)
+            continue
+        lefts = sorted(file for file in take.glob("left.*") if file.suffix in VIDEOS and _right_of(file)) if take.is_dir() else []
+        if not lefts:
+            if len(_texts(entry["takes"], where)) and any("*" in text for text in _texts(entry["takes"], where)):
+                continue  # a pattern also matches what lies beside the takes
+            raise JobError(f"{where}: {take} is no session and has no left and right video")
+        yield _pair(entry, folder, where, name, lefts[0], _right_of(lefts[0]))
+
+
+def _session(entry: Mapping[str, Any], folder: Path, where: str, name: str, take: Path) -> BatchTask:
+    """Return the replay of a session, with the database it ran with."""
+    from database.default import default_database_path
+    from stream.recording.session import read_session
+    from tools.database.installed import default_motions
+
+    words = _Words(["replay"], [])
+    words.words += [words.file(take), "--no-publish"]
+    _options(words, entry, "replay", folder, where)
+    if "database" not in entry:
+        known = read_session(take).database
+        places = [Path(known.file), default_database_path()] if known is not None else [default_motions()]
+        place = next((place for place in places if place.is_file()), None)
+        words.words += [] if place is None else ["--database", words.file(place)]
+    unread = () if entry.get("video") else (".mkv",)
+    return _replay_task(words, entry, where, name, unread)
+
+
+def _pair(entry: Mapping[str, Any], folder: Path, where: str, name: str, left: Path, right: Path | None) -> BatchTask:
+    """Return the replay of one or two videos; rig, subject and time stamps are found beside them or above. Raises JobError."""
+    from tools.database.installed import default_motions
+
+    words = _Words(["replay"], [])
+    words.words += [words.file(left), *([] if right is None else [words.file(right)]), "--no-publish"]
+    for key, file_name in (("rig", RIG), ("subject", SUBJECT)):
+        file = None if key in entry else _above(left.parent, file_name, folder)
+        if key not in entry and file is None:
+            raise JobError(f"{where}: {name}: no {file_name} beside the videos or above them; name one ({key} = ...)")
+        words.words += [] if file is None else [f"--{key}", words.file(file)]
+    if not {"timestamps", "fps"} & set(entry) and (left.parent / STAMPS).is_file():
+        words.words += ["--timestamps", words.file(left.parent / STAMPS)]
+    _options(words, entry, "replay", folder, where)
+    if "database" not in entry:
+        words.words += ["--database", words.file(default_motions())]
+    return _replay_task(words, entry, where, name)
+
+
+def _replay_task(words: _Words, entry: Mapping[str, Any], where: str, name: str, unread: tuple[str, ...] = ()) -> BatchTask:
+    """Return a replay that writes what is wanted, a recording to look at and a report."""
+    leaf = name.rpartition("/")[2]
+    _written(words, leaf, [*_formats(entry, where, ["bvh"]), "mcap"])
+    words.words += ["--report", f"{OUT}/{REPORT}"]
+    return words.task(name, "replay", f"{leaf}.mcap", unread)
+
+
+def _exports(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+    """Return the exports of an entry. Raises JobError."""
+    formats = _formats(entry, where, ())
+    if not formats:
+        raise JobError(f"{where}: out is missing: formats such as ['bvh', 'glb']")
+    for take in _found(entry, "takes", folder, where):
+        if take.is_dir() and not is_session(take):
+            continue
+        words, name = _Words(["export"], []), _name(entry, take, folder)
+        words.words.append(words.file(take))
+        _options(words, entry, "export", folder, where)
+        _written(words, name.rpartition("/")[2], formats)
+        yield words.task(name, "export", "{in0}", (".mkv",))
+
+
+def _cleans(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+    """Return the motions that are to obey physics. Raises JobError."""
+    for take in _found(entry, "takes", folder, where):
+        words, name = _Words(["physics", "clean"], []), _name(entry, take, folder)
+        words.words.append(words.file(take))
+        _options(words, entry, "clean", folder, where)
+        leaf = name.rpartition("/")[2]
+        _written(words, leaf, [*_formats(entry, where, ["bvh"]), "mcap"])
+        yield words.task(name, "clean", f"{leaf}.mcap", (".mkv",))
+
+
+def _evaluations(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+    """Return an evaluation. Raises JobError: no such table."""
+    table = str(entry.get("table", ""))
+    if table not in EVALUATE:
+        raise JobError(f"{where}: table must be one of {', '.join(EVALUATE)}, got {table!r}")
+    _check_keys(entry, (*OWN_KEYS["evaluate"], *COMMON, *EVALUATE[table]), f"{where} ({table})")
+    words = _Words(["evaluate", table], [])
+    _options(words, entry, "evaluate", folder, where)
+    words.words += ["--workers", "1"] * (table not in ALONE)
+    words.words += ["--out" if table == "poses" else "--json", f"{OUT}/figures.json"]
+    yield words.task(str(entry.get("name", table)), "evaluate")
+
+
+def _databases(entry: Mapping[str, Any], folder: Path, where: str) -> Iterator[BatchTask]:
+    """Return a database to be built. Raises JobError."""
+    if "name" not in entry:
+        raise JobError(f"{where}: name is missing: of the database")
+    words, name = _Words(["database", "build"], []), str(entry["name"])
+    words.words += [words.file(source) for source in _found(entry, "sources", folder, where)]
+    _options(words, entry, "database", folder, where)
+    words.words += ["--processes", "1", "--out", f"{OUT}/{name.rpartition('/')[2]}.db"]
+    yield words.task(name, "database")

@@ -1,0 +1,71 @@
+"""A take as a small drawing (SVG): its body at a few moments, from the front, in the colour of the state."""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from capture.sockets.wire import MalformedMessageError
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.joints import JOINT_INDEX
+from database.geometry.rotations import matrix_from_quaternion, rotation_between
+from reconstruct.pose import TrackingState
+from stream.export.upright import UP
+from stream.protocol.messages import PoseMessage, SkeletonMessage
+from stream.recording.folders import take_of
+from stream.recording.recording import open_recording
+
+N_POSES: Final = 6
+WIDTH, HEIGHT, MARGIN = 46.0, 64.0, 4.0  # of one body's place [px]
+METRES: Final = 2.1  # that the height shows
+HEAD: Final = JOINT_INDEX["head"]
+COLORS: Final = {TrackingState.TRACKING: "#2a7", TrackingState.COASTING: "#c80", TrackingState.LOST: "#c33"}
+
+
+def recording_picture(recording: Path | None) -> str:
+    """Return a drawing of a recording (.mcap, or a session's folder); empty for what is none."""
+    if recording is None:
+        return ""
+    try:
+        file = take_of(recording)
+        opened = open_recording(file)
+        n = len(opened.poses)
+        poses = [opened.poses[int(k)] for k in np.linspace(0, n - 1, min(N_POSES, n)).round()]
+    except (DuocapError, MalformedMessageError, OSError):
+        return ""
+    rig = opened.rig
+    up = None if rig is None or rig.floor_known or rig.up_xyz is None else np.array(rig.up_xyz)
+    return drawing(
+        [joints_m(opened.skeleton, pose, up) for pose in poses], opened.skeleton.parents, [pose.state for pose in poses]
+    )
+
+
+def joints_m(skeleton: SkeletonMessage, pose: PoseMessage, up: Floats | None = None) -> Floats:
+    """Return the joints of a pose about its root, Y up, facing +Z, (J, 3) [m]. up: the world's up direction if that is not Y."""
+    local = matrix_from_quaternion(np.asarray(pose.rotations_xyzw, np.float64))
+    rotation, place = np.empty((len(local), 3, 3)), np.zeros((len(local), 3))
+    for joint, parent in enumerate(skeleton.parents):
+        rotation[joint] = local[joint] if parent < 0 else rotation[parent] @ local[joint]
+        if parent >= 0:
+            place[joint] = place[parent] + rotation[parent] @ skeleton.offsets_m[joint]
+    place = place if up is None else place @ rotation_between(up, UP).T
+    left, right = (place[skeleton.names.index(name)] for name in ("leftUpperLeg", "rightUpperLeg"))
+    angle = np.arctan2(left[2] - right[2], left[0] - right[0]) + 0.5  # a little from the side, so that legs show
+    c, s = np.cos(angle), np.sin(angle)
+    return np.asarray(place @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]]))
+
+
+def drawing(bodies: list[Floats], parents: tuple[int, ...], states: list[TrackingState]) -> str:
+    """Return bodies side by side as SVG, feet on one line."""
+    scale = (HEIGHT - 2 * MARGIN) / METRES
+    paths = []
+    for n, (body, state) in enumerate(zip(bodies, states, strict=True)):
+        x_px = (n + 0.5) * WIDTH + scale * body[:, 0]
+        y_px = HEIGHT - MARGIN - scale * (body[:, 1] - body[:, 1].min())
+        lines = "".join(f"M{x_px[p]:.1f} {y_px[p]:.1f}L{x_px[j]:.1f} {y_px[j]:.1f}" for j, p in enumerate(parents) if p >= 0)
+        head = f'<circle cx="{x_px[HEAD]:.1f}" cy="{y_px[HEAD] - 3:.1f}" r="3.2" fill="{COLORS[state]}" stroke="none"/>'
+        paths.append(f'<g stroke="{COLORS[state]}"><path d="{lines}"/>{head}</g>')
+    size = f'width="{WIDTH * max(len(bodies), 1):.0f}" height="{HEIGHT:.0f}"'
+    style = 'fill="none" stroke-width="2" stroke-linecap="round"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{"".join(paths)}</svg>'

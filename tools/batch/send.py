@@ -1,0 +1,95 @@
+"""Inputs for workers that share no folder with who asks: files by their content, each sent to a worker once.
+
+A worker says which it lacks, and is sent them; those of several tasks (databases, rigs) it keeps until it ends.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from tools.batch.task import BatchTask
+
+PIECE_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The files of a task's inputs.
+
+    hashes: of each as in a record; kept: contents that other tasks read, too.
+    """
+
+    hashes: dict[str, list[Any]]
+    kept: frozenset[str]
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the contents that this process was not sent yet."""
+        return tuple(sorted({mark[2] for mark in self.hashes.values() if not _place(mark[2]).is_file()}))
+
+    def forget(self) -> None:
+        """Remove the contents that no other task needs."""
+        for mark in self.hashes.values():
+            if mark[2] not in self.kept:
+                _place(mark[2]).unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _store() -> Path:
+    """Return the folder of what this process was sent; it goes with the process."""
+    folder = Path(tempfile.mkdtemp(prefix="duocap-sent-"))
+    atexit.register(shutil.rmtree, folder, True)
+    return folder
+
+
+def _place(content: str) -> Path:
+    """Return where a content is or will be."""
+    return _store() / content
+
+
+def take_piece(content: str, piece: bytes, first: bool, last: bool) -> None:
+    """Take a piece of a content; the file is there when it is whole. Runs in the worker."""
+    part = _place(content).with_suffix(".part")
+    with part.open("wb" if first else "ab") as stream:
+        stream.write(piece)
+    if last:
+        part.replace(_place(content))
+
+
+def send_contents(contents: tuple[str, ...], files: dict[str, Path], tell: Callable[..., Any]) -> None:
+    """Send contents to a worker. files: where they are here; tell: calls a function there. Raises OSError."""
+    for content in contents:
+        for piece, first, last in _pieces(files[content]):
+            tell(take_piece, content, piece, first, last)
+
+
+def _pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
+    """Return a file in pieces: content, whether it is the first, whether it is the last."""
+    left, first = file.stat().st_size, True
+    with file.open("rb") as stream:
+        while first or left > 0:
+            piece = stream.read(PIECE_BYTES)
+            left -= len(piece)
+            yield piece, first, left <= 0 or not piece
+            first = False
+            if not piece:
+                return
+
+
+def place_inputs(task: BatchTask, sent: Sent, folder: Path) -> tuple[str, ...]:
+    """Lay the inputs out in a folder, under the names they have; return where they are."""
+    places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))
+    for key, mark in sent.hashes.items():
+        number, _, name = key.partition("/")
+        to = Path(places[int(number)]) / name if name else Path(places[int(number)])
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(_place(mark[2]), to)
+        except OSError:
+            shutil.copyfile(_place(mark[2]), to)
+    return places

@@ -1,0 +1,122 @@
+"""The report of a batch in a browser, each of its seconds one click away from a viewer of that take: `duocap view FOLDER`."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from config.errors import DuocapError, FileFormatError, reason
+from config.settings import Settings
+from stream.recording.folders import take_of
+from stream.web.server import LOOPBACK, free_port, is_own_page, url_of
+from tools.batch.page import VIEW
+from tools.batch.report import PAGE, SUMMARY
+from tools.interrupt import interruptible
+from tools.viewer import ViewerProcess, ViewPlan, browse
+
+
+def is_report(folder: Path) -> bool:
+    """Return whether a folder holds the results of a batch."""
+    return (folder / PAGE).is_file() and (folder / SUMMARY).is_file()
+
+
+def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *, browser: bool) -> None:
+    """Serve a report until Ctrl-C. browser: open the system's. Raises DuocapError."""
+    seconds = ReportViewer(_recordings(folder), settings)
+    host = settings.viewer.host
+    port = free_port(host, settings.viewer.port)
+    with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"{url_of(host, port)}/{PAGE}"
+        tell(f"report: {url} (Ctrl-C ends it)")
+        if browser:
+            browse(url)
+        try:
+            with interruptible():
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            tell("ended")
+        finally:
+            server.shutdown()
+            seconds.close()
+
+
+def _recordings(folder: Path) -> dict[str, Path]:
+    """Return what shows each task of a report. Raises FileFormatError: it is damaged."""
+    try:
+        rows = json.loads((folder / SUMMARY).read_text("utf-8"))["tasks"]
+        return {row["task"]: folder / row["recording"] for row in rows if row["recording"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{folder / SUMMARY}: cannot be read ({reason(error)}); run the batch again") from error
+
+
+class ReportViewer:
+    """One viewer at a time, of the take that was asked for last. recordings: by the name of the task."""
+
+    def __init__(self, recordings: dict[str, Path], settings: Settings) -> None:
+        self._recordings, self.host = recordings, settings.viewer.host
+        self._settings = replace(
+            settings, viewer=replace(settings.viewer, port=settings.viewer.port and settings.viewer.port + 1)
+        )
+        self._viewer: ViewerProcess | None = None
+        self._one = threading.Lock()
+
+    def open(self, task: str, at_s: float | None) -> str:
+        """Show a take; return the URL of the page. Raises DuocapError."""
+        if task not in self._recordings:
+            raise DuocapError(f"{task}: no such take in this report, or it has no recording")
+        plan = ViewPlan(self._settings, (take_of(self._recordings[task]),), False, at_s)
+        with self._one:
+            self._end()
+            self._viewer = ViewerProcess(plan)
+            return self._viewer.wait_ready()
+
+    def close(self) -> None:
+        """End the viewer."""
+        with self._one:
+            self._end()
+
+    def _end(self) -> None:
+        """End the viewer, if there is one."""
+        viewer, self._viewer = self._viewer, None
+        if viewer is not None:
+            viewer.close()
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """The files of a folder of results, and VIEW."""
+
+    def __init__(self, seconds: ReportViewer, folder: str, *arguments: Any) -> None:
+        self._seconds = seconds
+        super().__init__(*arguments, directory=folder)
+
+    def do_GET(self) -> None:
+        """Answer a request of the report's own page or of a program."""
+        asked = urlsplit(self.path)
+        if not is_own_page(self.headers.get("Origin"), self.headers.get("Host"), self._seconds.host in LOOPBACK):
+            self.send_error(HTTPStatus.FORBIDDEN)
+        elif asked.path == f"/{VIEW}":
+            self._view(parse_qs(asked.query))
+        else:
+            super().do_GET()
+
+    def _view(self, query: dict[str, list[str]]) -> None:
+        """Lead the browser to a viewer."""
+        try:
+            at_s = float(query["at"][0]) if "at" in query else None
+            url = self._seconds.open(query.get("task", [""])[0], at_s)
+        except (DuocapError, ValueError) as error:
+            self.send_error(HTTPStatus.NOT_FOUND, " ".join(str(error).split()))
+            return
+        self.send_response(HTTPStatus.SEE_OTHER)
+        self.send_header("Location", url)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet."""

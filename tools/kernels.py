@@ -1,0 +1,126 @@
+"""Compile the kernels of a command side by side before it needs them, where numba's cache lacks them.
+
+A command would compile them by itself, one after the other and some in two processes at once. Which kernels, and for what types
+of arguments, is listed in config/kernels.json, written by `python -m tools.kernel_list`. A list that is not up to date costs
+time, nothing else.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from importlib import resources
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tools.progress import ProgressState, progress_bar
+from tools.run.child import one_thread
+
+log = logging.getLogger(__name__)
+
+MAX_WORKERS = 8
+LIST = "kernels.json"
+
+
+def listed_kernels(command: str) -> dict[str, dict[str, Any]]:
+    """Return the kernels of a command: by name, `types` of the arguments of each signature, and the kernels it `calls`."""
+    content = json.loads(resources.files("config").joinpath(LIST).read_text("utf-8"))
+    return {name: entry for name, entry in content.items() if command in entry["commands"]}
+
+
+def compile_kernels(command: str, without: Sequence[str] = ()) -> None:
+    """Compile the kernels of a command, with a progress bar, unless that was done before; a failure is left to the command.
+
+    without: beginnings of the names of those that are not needed.
+    """
+    listed = {name: entry for name, entry in listed_kernels(command).items() if not name.startswith(tuple(without) or "\n")}
+    mark = _mark(listed)
+    if not listed or mark is None or mark.exists() or os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return
+    try:
+        with one_thread(), progress_bar("compiling, once after an installation") as progress:
+            compile_listed(listed, progress)
+        mark.touch()
+    except (OSError, BrokenProcessPool) as error:
+        log.debug("kernels are compiled when they are needed: %s", error)
+
+
+def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressState) -> None:
+    """Compile kernels in processes, each after those that it calls; callers of many first."""
+    order = sorted(listed, key=lambda name: -_height(name, listed))
+    waiting = {name: {callee for callee in listed[name]["calls"] if callee in listed} for name in order}
+    running: dict[Future[bool], str] = {}
+    n_workers = max(1, min(os.cpu_count() or 1, MAX_WORKERS))
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=_begin) as pool:
+        try:
+            while waiting or running:
+                for name in [name for name in waiting if not waiting[name]]:
+                    running[pool.submit(compile_one, name, listed[name]["types"])] = name
+                    del waiting[name]
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                _strike({running.pop(future) for future in done}, waiting)
+                for future in done:
+                    future.result()
+                progress(len(listed) - len(waiting) - len(running), len(listed))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _strike(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
+    """Have nothing wait for kernels that are done."""
+    for callees in waiting.values():
+        callees.difference_update(done)
+
+
+def _height(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return how many kernels above this one wait for it, in the longest chain."""
+    callers = [caller for caller, entry in listed.items() if name in entry["calls"] and caller != name]
+    return 1 + max((_height(caller, listed) for caller in callers), default=0)
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def compile_one(name: str, signatures: Sequence[Sequence[Any]]) -> bool:
+    """Compile one kernel for all its signatures; return whether that succeeded."""
+    from config.signatures import object_named, type_of
+
+    try:
+        dispatcher = object_named(name)
+        for signature in signatures:
+            dispatcher.compile(tuple(type_of(plain) for plain in signature))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the list, the command compiles what it needs itself
+        log.debug("%s is compiled when it is needed: %s", name, error)
+        return False
+    return True
+
+
+def _mark(listed: Mapping[str, Any]) -> Path | None:
+    """Return the file that says that these kernels are in the cache, None where there is no cache.
+
+    It lies in the cache, so that both go together, and its name follows from the content of the kernels' files.
+    """
+    from importlib.util import find_spec
+
+    import numba
+
+    from database.geometry.kinematics import _rodrigues as any_kernel
+
+    folder = getattr(getattr(any_kernel, "_cache", None), "cache_path", None)
+    if folder is None:
+        return None
+    digest = hashlib.blake2b(f"{numba.__version__} {sys.version} {json.dumps(listed)}".encode(), digest_size=8)
+    for module in sorted({name.partition(":")[0] for name in listed}):
+        spec = find_spec(module)
+        if spec is not None and spec.origin is not None:
+            digest.update(Path(spec.origin).read_bytes())
+    return Path(folder) / f"duocap-{digest.hexdigest()}.compiled"
