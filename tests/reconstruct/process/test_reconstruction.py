@@ -13,6 +13,7 @@ from reconstruct.process.main import obey
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.process.silence import SILENT_NS, START_NS
 from reconstruct.process.sink import RunStatus
+from tests.support.crowded import ages_ns
 from tests.support.fakes import IndexPipeline
 
 MS = 1_000_000
@@ -96,23 +97,13 @@ def test_pairs_that_keep_coming_too_fast_are_skipped_to_the_newest_and_optional_
 @pytest.mark.parametrize(("step_ms", "stalls"), [(12, True), (25, False), (60, False)])
 def test_nothing_queues_however_long_a_step_takes(step_ms: int, stalls: bool, run: tuple[Reconstruction, Record]) -> None:
     reconstruction, record = run
-    period_ns, step_ns, n_sent, t_ns = 17 * MS, step_ms * MS, 0, T0
-    ages_ns = list[int]()
-    for turn in range(300):
-        n_captured = (t_ns - 4 * MS - T0) // period_ns + 1  # four milliseconds from capture to inbox
-        came = [sent(camera, i, T0 + i * period_ns) for i in range(n_sent, n_captured) for camera in (0, 1)]
-        n_before = len(record.poses)
-        reconstruction.turn(came, t_ns)
-        for pose in record.poses[n_before:]:
-            t_ns += step_ns
-            ages_ns.append(t_ns - pose.t_capture_ns)
-        n_sent = max(n_sent, n_captured)
-        t_ns += 500 * MS if stalls and turn % 100 == 50 else 0
-        t_ns = max(t_ns, T0 + n_sent * period_ns + 4 * MS)  # waits for the next frame
-    late = [age for age in ages_ns if age > period_ns + step_ns + 4 * MS]
+    period_ns, step_ns = 17 * MS, step_ms * MS
+    stall = (lambda turn: 500 * MS if turn % 100 == 50 else 0) if stalls else (lambda turn: 0)
+    ages = ages_ns(reconstruction, record.poses, sent, (T0, period_ns, step_ns), 300, stall)
+    late = [age for age in ages if age > period_ns + step_ns + 4 * MS]
     assert len(late) <= 6 and max(late, default=0) <= 2 * period_ns + 2 * step_ns + 4 * MS
     if step_ns < period_ns:
-        assert sum(age > 2 * period_ns for age in ages_ns) <= 6
+        assert sum(age > 2 * period_ns for age in ages) <= 6
     newest = [pose.root_m[0] == pose.root_m[1] for pose in record.poses]
     assert all(newest) and reconstruction.counts["overrun"] == reconstruction.counts["pairs"] - len(record.poses)
 
