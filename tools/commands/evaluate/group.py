@@ -63,11 +63,15 @@ def synthesis(
     seed: Seed = 1,
 ) -> None:
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
+    from tools.evaluate.methods import check_methods
+    from tools.evaluate.queries import check_variants
     from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
     from tools.evaluate.synthesis.table import report
     from tools.evaluate.synthesis.vicon import find_c3d
 
     check_folders(json)
+    check_variants(variant or ())
+    check_methods(method or ())
     plan = evaluation_plan(workers, scheduler)
     what = (seconds, markers, tuple(variant or ()), tuple(method or ()))
 
