@@ -65,8 +65,11 @@ def _measured(pose: Pose) -> bool:
     return pose.state is TrackingState.TRACKING and bool(np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all())
 
 
-def segments(poses: Sequence[Pose], subject: Subject) -> list[list[int]]:
-    """Return the indices of frames that belong together, each segment from a tracked frame to a tracked frame."""
+def segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MAX_GAP_S) -> list[list[int]]:
+    """Return the indices of frames that belong together, each segment from a tracked frame to a tracked frame.
+
+    max_gap_s: between tracked frames of one segment.
+    """
     latest = np.maximum.accumulate(np.array([pose.t_capture_ns for pose in poses], np.int64))
     rising = [n for n in range(len(poses)) if n == 0 or poses[n].t_capture_ns > latest[n - 1]]
     known = [n for n in rising if _measured(poses[n])]
@@ -76,7 +79,7 @@ def segments(poses: Sequence[Pose], subject: Subject) -> list[list[int]]:
     joint_m = forward(subject.skeleton, rotvec, root_m)[1]
     gap_s = np.diff([poses[n].t_capture_ns for n in known]) * 1e-9
     moved_m = np.sqrt((np.diff(joint_m, axis=0) ** 2).sum(axis=2).mean(axis=1))
-    cut = (gap_s > MAX_GAP_S) | (moved_m > TELEPORT_M + MAX_SPEED_M_S * gap_s)
+    cut = (gap_s > max_gap_s) | (moved_m > TELEPORT_M + MAX_SPEED_M_S * gap_s)
     edges = [0, *(np.flatnonzero(cut) + 1), len(known)]
     ends = [(known[a], known[b - 1]) for a, b in pairwise(edges)]
     return [[n for n in rising if first <= n <= last] for first, last in ends]
@@ -173,10 +176,10 @@ def _write(result: list[Pose], frames: list[int], known: Bools, subject: Subject
     marker_m = markers_on(subject, G, joint_m)
     for k, n in enumerate(frames):
         pose = replace(result[n], rotvec=rotvec[k], root_m=track.root_m[k], marker_m=marker_m[k])
-        result[n] = pose if known[k] else _inferred(pose)
+        result[n] = pose if known[k] else inferred(pose)
 
 
-def _inferred(pose: Pose) -> Pose:
+def inferred(pose: Pose) -> Pose:
     """Return a pose marked as interpolated."""
     source = np.full_like(pose.joint_source, JointSource.INFERRED)
     return replace(pose, state=TrackingState.COASTING, joint_source=source, confidence=np.full(len(source), GAP_CONFIDENCE))

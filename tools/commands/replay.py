@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from calibration.subject.subject import Subject
     from capture.recording.recording import RecordingSpec
     from config.arrays import Floats
+    from database.store import PoseDatabase
     from stream.export.take import Take, TakeInfo
     from stream.publish.fanout import OutputFactory
     from tools.replay.replay import ReplayResult
@@ -79,6 +80,7 @@ Smooth = Annotated[
     float,
     typer.Option("--smooth", metavar="SECONDS", help="Smooth what is exported over a window of this width, such as 0.2; 0: not."),
 ]
+AsLive = Annotated[bool, typer.Option("--as-live", help="Write the poses of live capture, not solved with past and future.")]
 Realtime = Annotated[bool, typer.Option("--realtime", help="Run at the speed of the recording, not as fast as it goes.")]
 
 
@@ -100,7 +102,8 @@ Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Whic
 class ReplayTask:
     """What is to become of a replay.
 
-    files: exports; outputs, record: beside the stream; smooth: [s]; style: file to begin with; save_style: for the last.
+    files: exports; as_live: of the poses of live capture; outputs, record: beside the stream; smooth: [s]; style: file to begin
+    with; save_style: for the last.
     """
 
     files: list[ExportFile]
@@ -109,6 +112,7 @@ class ReplayTask:
     publish: bool
     view: bool
     realtime: bool
+    as_live: bool
     outputs: Sequence["OutputFactory"]
     record: Path | None
     style: Path | None
@@ -131,6 +135,7 @@ def replay(
     timestamps: TIMESTAMPS = None,
     fps: FPS = None,
     realtime: Realtime = False,
+    as_live: AsLive = False,
     out: Out = None,
     bvh: Former = None,
     trc: Former = None,
@@ -174,7 +179,9 @@ def replay(
     if physics or mass is not None:
         _check_physics(files, physics)
     publishes = publish and not verify
-    wishes = ReplayTask(files, report, smooth, publishes, view, realtime, outputs, record, style, save_style, physics, mass)
+    wishes = ReplayTask(
+        files, report, smooth, publishes, view, realtime, as_live or verify, outputs, record, style, save_style, physics, mass
+    )
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -270,6 +277,7 @@ def _replay_videos(
                 progress=progress,
                 style=wishes.style,
             )
+        result = _offline(result, (rig, performer, poses), settings, wishes, overlay)
         info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
         with written_together():
             finished = _finish(result, performer, info, wishes)
@@ -313,6 +321,7 @@ def _replay_session(
         ):
             parts = video_parts(session) if video else journal_parts(session)
             result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
+        result = _offline(result, (session.rig, session.subject, session.database), settings, wishes)
         info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
         with written_together():
             _finish(result, session.subject, info, wishes)
@@ -320,6 +329,21 @@ def _replay_session(
             typer.echo("\n".join(verdict.lines()))
     if verify and not verdict.is_same:
         raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+
+
+def _offline(
+    result: "ReplayResult",
+    made_for: "tuple[Rig, Subject, PoseDatabase]",
+    settings: Settings,
+    wishes: ReplayTask,
+    overlay: Path | None = None,
+) -> "ReplayResult":
+    """Return a replay solved with past and future, where something is written and live poses are not asked for."""
+    from tools.replay.offline import solved_offline
+
+    if wishes.as_live or not (wishes.files or wishes.report or overlay):
+        return result
+    return solved_offline(result, *made_for, settings)
 
 
 def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wishes: ReplayTask) -> "ReplayResult":

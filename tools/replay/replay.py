@@ -4,7 +4,7 @@ Smoothing of a replayed take: what `duocap replay --smooth` does to what it expo
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,7 @@ from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from config.errors import DuocapError
 from config.settings import Settings
+from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
 from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.models.style.model import Style
@@ -48,11 +49,13 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
+    views: what the labels were chosen from; n_repeated: pictures of each camera that were the one before once more; style: the
+    last one learned or used.
     """
 
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)
+    views: list[PairedBlobs] = field(default_factory=list)
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
@@ -106,7 +109,7 @@ def replay(
             pose = pipeline.step(pair)
             synchroniser.learn(pipeline.markers, rig)
             pose = replace(pose, latency_ns={"decode": decode_ns, "detect": detect_ns, **pose.latency_ns})
-            note(result, pose, pipeline.markers, subject, rig)
+            note(result, pose, pipeline)
             if sink is not None:
                 sink.pose(pose)
                 sink.serve(now_ns())
@@ -115,7 +118,6 @@ def replay(
             styles.step(pose)
             progress(n + 1, recording.n_frames)
         result.style = styles.last()
-    result.swaps_suspected += pipeline.label_switches
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
@@ -136,23 +138,38 @@ def check_recording(recording: CaptureRecording, rig: Rig) -> None:
     check_rig_fits(rig, recording.sizes, sample)
 
 
-def note(result: ReplayResult, pose: Pose, markers: MarkerFrame | None, subject: Subject, rig: Rig) -> None:
-    """Add one pose and what the labels say of it."""
-    assert markers is not None
+def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
+    """Add one pose and what the labels say of it; pipeline: it was made by."""
+    markers, views, subject, rig = pipeline.markers, pipeline.views, pipeline.subject, pipeline.rig
+    assert markers is not None and views is not None
     result.poses.append(pose)
     result.markers.append(markers)
+    result.views.append(views)
+    result.swaps_suspected += bool(pose.doubts & OF_SWAPS or swapped_markers(pose, markers))
     if pose.state is not TrackingState.TRACKING:
         return
-    result.swaps_suspected += bool(swapped_markers(pose, markers))
-    sight = monocular_rays(markers, rig)
-    # Where one camera is all there is, predictions can be scored across its line of sight only.
-    point_m, known = (
-        (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (markers.point_m, markers.valid)
-    )
-    for name, errors in result.hidden_mm.items():
-        m = subject.markers.names.index(name)
-        if known[m]:
-            errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
+    for name, errors in hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
+        result.hidden_mm[name] += errors
+
+
+def hidden_errors(
+    poses: Sequence[Pose], markers: Sequence[MarkerFrame], names: Iterable[str], subject: Subject, rig: Rig
+) -> dict[str, list[float]]:
+    """Return how far tracked poses have some markers from where these were seen [mm]."""
+    result: dict[str, list[float]] = {name: [] for name in names}
+    for pose, frame in zip(poses, markers, strict=True):
+        if pose.state is not TrackingState.TRACKING:
+            continue
+        # Where one camera is all there is, predictions can be scored across its line of sight only.
+        sight = monocular_rays(frame, rig)
+        point_m, known = (
+            (nearest_on_rays(sight, pose.marker_m), sight.monocular) if rig.is_monocular else (frame.point_m, frame.valid)
+        )
+        for name, errors in result.items():
+            m = subject.markers.names.index(name)
+            if known[m]:
+                errors.append(1e3 * float(np.linalg.norm(pose.marker_m[m] - point_m[m])))
+    return result
 
 
 def _wait_until(moment_ns: int) -> None:

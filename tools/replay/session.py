@@ -6,7 +6,7 @@ What it is given comes from the journal in the session's take, turn by turn, or 
 from collections.abc import Callable, Iterable
 
 from capture.clock import now_ns
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import PairedBlobs
 from capture.process.control import Order
 from config.errors import DuocapError
 from reconstruct.models.style.task import LearnedStyle
@@ -28,15 +28,15 @@ Progress = Callable[[int, int | None], None]
 
 
 class ObservedPipeline(Pipeline):
-    """A pipeline that hands every pose on, with the markers it was made from."""
+    """A pipeline that hands every pose on, with the labels it was made from."""
 
-    noted: Callable[[Pose, MarkerFrame | None], None] | None = None
+    noted: Callable[[Pose], None] | None = None
 
     def step(self, pair: PairedBlobs) -> Pose:
         """Return the pose of one pair."""
         pose = super().step(pair)
         if self.noted is not None:
-            self.noted(pose, self.markers)
+            self.noted(pose)
         return pose
 
 
@@ -56,7 +56,7 @@ def replay_session(
     pipeline = ObservedPipeline(session.rig, session.subject, session.database, session.settings, clock=now_ns)
     pipeline.warm()
     begun_ns = now_ns()
-    pipeline.noted = lambda pose, markers: note(result, pose, markers, session.subject, session.rig)
+    pipeline.noted = lambda pose: note(result, pose, pipeline)
     budget_ns = session.info.budget_ns or round(SKEW_SHARE * 1e9 / min(camera.fps or 60.0 for camera in session.info.cameras))
     for given, recorded in parts:
         pipeline.forget()
@@ -70,7 +70,6 @@ def replay_session(
                     run.take_style(learned, one.t_ns)
                 progress(len(result.poses), verdict.n_recorded or None)
             result.style = styles.last()
-    result.swaps_suspected += pipeline.label_switches
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{session.folder}: no two pictures of one moment were recorded; there is nothing to replay")

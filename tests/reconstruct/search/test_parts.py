@@ -14,6 +14,7 @@ from database.files.resample import mirrored
 from database.graph.build import graph_deriver
 from database.store import PoseDatabase, open_database, write_database, write_parts
 from reconstruct.models.local.motion import example_starts, steps_to
+from reconstruct.search import lists
 from reconstruct.search.examples import Examples, examples_for, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.search.nearest import Query, nearest_examples
@@ -93,10 +94,15 @@ def test_exhaustive_search_finds_the_same(folder: Path, row: int, seed: int, pai
     assert set(nearest_examples(a, query, COUNT, seeds)[0].tolist()) == set(rows.tolist())
 
 
-@pytest.mark.parametrize("name", ["several", "view"])
-def test_the_search_from_frame_to_frame_is_near_exact_across_files_and_sides(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "groups_from"), [("several", 10**6), ("view", 10**6), ("view", 1000)])
+def test_the_search_from_frame_to_frame_is_near_exact_across_files_and_sides(
+    folder: Path, name: str, groups_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where lists are in groups, as in a database of millions."""
+    monkeypatch.setattr(lists, "GROUPS_FROM", groups_from)
     index = search_index(SUBJECT, open_database(folder / f"{name}.db"))
     search, recalls = index.search(), []
+    assert (len(index.lists.group_m) > 0) == (len(index.examples) >= groups_from)
     n = len(index.examples)
     for first in (120, 1300, n - 900, n - 2400):
         for k in range(first, first + 12):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from config.arrays import Bools, Floats
+from config.arrays import Bools
 from config.errors import DatabaseError
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
@@ -25,7 +25,8 @@ from reconstruct.search.index import search_index
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.asf_angles import AsfAngles
 from tools.evaluate.missing.masks import CASES, MissingCase, scored, seen_in
-from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, checked_records
+from tools.evaluate.missing.methods import METHODS, WITH_DICTIONARY, WITH_STYLE, MethodInput, SolvedMarkers, checked_records
+from tools.evaluate.missing.offline import OFFLINE, solve_offline
 from tools.evaluate.missing.styles import SPLITS, TrainingSplit, learn_dictionary, learn_style, strangeness_deg
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, measurable_clips, open_once
@@ -94,24 +95,14 @@ class MissingRun:
         return plain | {"what": self.case.what, "gap_s": self.case.gap_s} | errors
 
 
-@dataclass(frozen=True, slots=True)
-class SolvedMarkers:
-    """Poses of N frames: rotvec (N, J, 3) [rad], root_m (N, 3) [m], marker_m (N, M, 3) [m], and the mean time of a frame [ms]."""
-
-    rotvec: Floats
-    root_m: Floats
-    marker_m: Floats
-    frame_ms: float
-
-
 def measure_missing(options: MissingOptions, settings: Settings) -> list[MissingRun]:
     """Run all cases, methods and styles on all clips. Raises DuocapError."""
     for kind in options.styles:
         if kind not in SPLITS:
             raise DatabaseError(f"{kind!r} is no kind of style; take {', '.join(SPLITS)}")
     for name in options.methods or tuple(METHODS):
-        if name not in METHODS:
-            raise DatabaseError(f"{name!r} is no method; take {', '.join(METHODS)}")
+        if name not in (*METHODS, OFFLINE):
+            raise DatabaseError(f"{name!r} is no method; take {', '.join((*METHODS, OFFLINE))}")
         if "none" in options.styles and name in WITH_STYLE + WITH_DICTIONARY:
             raise DatabaseError(f"{name} needs something learned; take --style known, or --method hold, linear, local")
     clips = measurable_clips(open_database(options.database), options.clips, (*MAIN, *OTHERS))
@@ -126,7 +117,9 @@ def clip_query(clip: Clip, which: ProtocolClip, markers: str, seconds: float) ->
 
 
 def solve(name: str, given: MethodInput) -> SolvedMarkers:
-    """Put a query through a method."""
+    """Put a query through a method, live or offline."""
+    if name == OFFLINE:
+        return solve_offline(given, solve("local", given))
     query, method = given.query, METHODS[name](given)
     rotvec, root_m, marker_m = np.empty((len(query), N_JOINTS, 3)), np.empty((len(query), 3)), np.empty(query.marker_m.shape)
     spent_s = 0.0

@@ -41,6 +41,16 @@ BOTH_WEIGHT = 0.0625  # of the style's prediction; the middle of those that held
 STEP_FRAMES = round(STEP_S * FPS)
 
 
+@dataclass(frozen=True, slots=True)
+class SolvedMarkers:
+    """Poses of N frames: rotvec (N, J, 3) [rad], root_m (N, 3) [m], marker_m (N, M, 3) [m], and the mean time of a frame [ms]."""
+
+    rotvec: Floats
+    root_m: Floats
+    marker_m: Floats
+    frame_ms: float
+
+
 class MissingMethod(Protocol):
     """Finds the pose and all markers of consecutive frames."""
 

@@ -98,7 +98,9 @@ def sources(runs: list[MissingRun]) -> list[str]:
 def aims(runs: list[MissingRun]) -> list[str]:
     """Return for which clips errors with half the markers missing meet the aim, and where a style is worse than none."""
     named = [
-        name for name in ("choice", "style", "sparse", "fixed", "synthesis", "local") if any(run.method == name for run in runs)
+        name
+        for name in ("offline", "choice", "style", "sparse", "fixed", "synthesis", "local")
+        if any(run.method == name for run in runs)
     ]
     lines = [
         f"at {AIM_SHARE} missing, joints as a multiple of the error with none missing, in mm and in degrees; aim {AIM_RATIO:g}:"

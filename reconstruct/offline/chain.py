@@ -1,0 +1,192 @@
+"""The energy of the poses of consecutive frames, and its Gauss-Newton step by one banded Cholesky decomposition.
+
+    E = sum_t  markers and rays of frame t, as in `reconstruct/solve/energy.py`
+      + 1/2 w_t |q_t - m_t|^2              the neighbours' poses; w_t is small, as errors of neighbours last over many frames
+      + 1/2 v_t |(q_t - q_{t-1}) / h - s_t|^2   their steps
+      + 1/2 sum |a_{t+1} - r a_t|^2 / (1 - r^2),   a_t = second difference of (q, root) at t less the neighbours'
+
+in the metrics of `FramePriors`. How the motion departs from the neighbours' is thus an acceleration that lasts (first-order
+autoregressive, r = RHO^h for frames h apart), which closes gaps smoothly whatever the rate of the frames. Four frames are coupled
+at a time, so that the Hessian is a band of four blocks.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, solveh_banded
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Floats
+from database.geometry.rotations import rotvec_from_matrix
+from reconstruct.definite import mirrored
+from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
+from reconstruct.observations import Observations, observations_from_markers
+from reconstruct.offline.motion import TakeMotion
+from reconstruct.offline.priors import FramePriors
+from reconstruct.solve.energy import _energy
+from reconstruct.solve.limits import SIGMA_RAD, Limits
+from reconstruct.solve.root import RootPrior
+from reconstruct.solve.solver import FrameProblem
+
+N_VARIABLES = DOFS + 6
+BLOCKS = 4
+POSE_SHARE, STEP_SHARE = 0.03, 1.0  # w_t and v_t for one frame of the database
+RHO = 0.8
+ROOT_RAD, ROOT_M = 0.003, 0.003  # accelerations of the root in a frame of the database
+FREE = 10.0  # standard deviation of the root's absolute pose, which nothing but the markers tells
+MARKER_SIGMA_M = 0.006
+FIXED = 1e10  # precision of a frame that must not move
+MAX_STEP = 0.7  # radians or metres
+MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSystem:
+    """The energy of a chain, its gradient (N, V), and the blocks of its Hessian, (N, 4, V, V): [t, k] couples t with t - k."""
+
+    energy: float
+    gradient: Floats
+    blocks: Floats
+
+    def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> float:
+        """Add the terms 1/2 e_n' P_n e_n; return their energy.
+
+        residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1; precision: (K, V, V); coefficients: derivatives of e_n by
+        these frames, multiples of the unit matrix, (K, c).
+        """
+        if not len(residual):
+            return 0.0
+        K, count = coefficients.shape
+        pull = np.einsum("nij,nj->ni", precision, residual)
+        for i in range(count):
+            self.gradient[i : K + i] += coefficients[:, i, None] * pull
+            for j in range(i + 1):
+                self.blocks[i : K + i, i - j] += (coefficients[:, i] * coefficients[:, j])[:, None, None] * precision
+        return 0.5 * float(np.einsum("ni,ni->", pull, residual))
+
+
+class Chain:
+    """Consecutive frames to be solved together.
+
+    fixed: how many of the first frames stay as they are, as they were solved before.
+    """
+
+    def __init__(
+        self, subject: Subject, rig: Rig, frames: list[MarkerFrame], priors: FramePriors, limits: Limits, fixed: int = 0
+    ) -> None:
+        self._subject, self._priors, self._limits, self._fixed = subject, priors, limits, fixed
+        sigma_m = np.full(len(subject.markers), MARKER_SIGMA_M)
+        self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
+
+    def solve(self, motion: TakeMotion, iterations: int) -> TakeMotion:
+        """Move the poses towards a minimum."""
+        system = self.system(motion)
+        for _ in range(iterations):
+            step = newton_step(system)
+            if step is None:
+                break
+            step *= min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-9))
+            for share in (1.0, 0.5, 0.2):
+                trial = motion.moved(share * step)
+                after = self.system(trial)
+                if after.energy <= system.energy:
+                    break
+            else:
+                break
+            gain, motion, system = system.energy - after.energy, trial, after
+            if gain < MIN_GAIN * (1.0 + after.energy):
+                break
+        return motion
+
+    def system(self, motion: TakeMotion) -> ChainSystem:
+        """Return the energy and its derivatives."""
+        n = len(motion)
+        system = ChainSystem(0.0, np.zeros((n, N_VARIABLES)), np.zeros((n, BLOCKS, N_VARIABLES, N_VARIABLES)))
+        energy = sum(self._add_frame(system, motion, t, self._seen[t]) for t in range(n))
+        energy += self._add_steps(system, motion) + self._add_accelerations(system, motion)
+        system.blocks[: self._fixed, 0] += FIXED * np.eye(N_VARIABLES)
+        return replace(system, energy=energy)
+
+    def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> float:
+        """Add the markers of a frame, its neighbours' poses and the joints' limits."""
+        body, priors = self._subject, self._priors
+        share = min(POSE_SHARE * self._spacing(motion, t), 1.0)
+        model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
+        root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
+        problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen)
+        A, g = np.empty((N_VARIABLES, N_VARIABLES)), np.empty(N_VARIABLES)
+        pose = motion.joints[t, 1:].ravel()
+        x = np.concatenate([pose - priors.pose[t], np.zeros(3), motion.position_m[t]])
+        energy = _energy(x, problem.energy(motion.rotation[t]), A, g)
+        beyond = pose - np.clip(pose, self._limits.low, self._limits.high)
+        stiff = np.where(beyond == 0.0, 0.0, SIGMA_RAD**-2.0)
+        system.gradient[t] += g
+        system.gradient[t, :DOFS] += stiff * beyond
+        system.blocks[t, 0] += mirrored(A)
+        system.blocks[t, 0, np.arange(DOFS), np.arange(DOFS)] += stiff
+        return energy + 0.5 * float(stiff @ beyond**2)
+
+    def _spacing(self, motion: TakeMotion, t: int) -> float:
+        """Return the time from a frame to the next one, or the one before, in frames of the database."""
+        h = motion.step_frames
+        return float(h[min(t, len(h) - 1)]) if len(h) else 1.0
+
+    def _add_steps(self, system: ChainSystem, motion: TakeMotion) -> float:
+        """Add the neighbours' steps."""
+        h, pose = motion.step_frames, motion.joints[:, 1:].reshape(len(motion), -1)
+        residual, precision = _joints_only(
+            np.diff(pose, axis=0) / h[:, None] - self._priors.step[1:], self._priors.step_precision[1:]
+        )
+        precision *= np.minimum(STEP_SHARE * h, 1.0)[:, None, None]
+        return system.add(residual, precision, np.stack([-1.0 / h, 1.0 / h], axis=1))
+
+    def _add_accelerations(self, system: ChainSystem, motion: TakeMotion) -> float:
+        """Add the accelerations that the neighbours do not share."""
+        h, n = motion.step_frames, len(motion)
+        if n < 3:
+            return 0.0
+        turn = rotvec_from_matrix(motion.rotation[1:] @ np.swapaxes(motion.rotation[:-1], 1, 2))
+        pose = motion.joints[:, 1:].reshape(n, -1)
+        velocity = np.concatenate([np.diff(pose, axis=0), turn, np.diff(motion.position_m, axis=0)], axis=1) / h[:, None]
+        apart = 0.5 * (h[:-1] + h[1:])
+        bend = np.diff(velocity, axis=0) / apart[:, None]
+        bend[:, :DOFS] -= self._priors.bend[1:-1]
+        by = np.stack([1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]], axis=1) / apart[:, None]
+        precision = np.zeros((n - 2, N_VARIABLES, N_VARIABLES))
+        precision[:, :DOFS, :DOFS] = self._priors.bend_precision[1:-1]
+        root = np.arange(DOFS, N_VARIABLES)
+        precision[:, root, root] = np.repeat([ROOT_RAD**-2.0, ROOT_M**-2.0], 3)
+        energy = system.add(bend[:1], precision[:1], by[:1])
+        rho = RHO ** h[1:-1]
+        innovation, coefficients = bend[1:] - rho[:, None] * bend[:-1], np.zeros((n - 3, BLOCKS))
+        coefficients[:, 1:] += by[1:]
+        coefficients[:, :-1] -= rho[:, None] * by[:-1]
+        return energy + system.add(innovation, precision[1:] / (1.0 - rho**2)[:, None, None], coefficients)
+
+
+def _joints_only(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """Return a term of the joints, (K, D) and (K, D, D), as one of all variables, (K, V) and (K, V, V)."""
+    wide = np.zeros((len(residual), N_VARIABLES))
+    square = np.zeros((len(residual), N_VARIABLES, N_VARIABLES))
+    wide[:, :DOFS], square[:, :DOFS, :DOFS] = residual, precision
+    return wide, square
+
+
+def newton_step(system: ChainSystem) -> Floats | None:
+    """Return the step to the minimum of the quadratic, (N, V); None where rounding leaves none."""
+    n, count, width = system.blocks.shape[:3]
+    band = np.zeros((count * width, n * width))
+    row = np.arange(width)
+    for k in range(count):
+        for column in range(width):
+            offset = k * width + row - column
+            inside = offset >= 0
+            columns = np.arange(n - k) * width + column
+            band[offset[inside][:, None], columns] = system.blocks[k:, k, inside, column].T
+    try:
+        step = solveh_banded(band, -system.gradient.ravel(), overwrite_ab=True, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return np.asarray(step.reshape(n, width)) if np.isfinite(step).all() else None

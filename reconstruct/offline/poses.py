@@ -1,0 +1,172 @@
+"""The labels and published poses of a take, replaced by those that are solved with past and future."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame, PairedBlobs
+from config.arrays import Bools, Floats, Ints
+from config.settings import FeetSettings, MatchSettings
+from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.finish.body import nearer_rotvec
+from reconstruct.finish.smoother import inferred, segments
+from reconstruct.finish.stage import pose_feet
+from reconstruct.history import BodyState
+from reconstruct.offline.motion import TakeMotion, take_motion
+from reconstruct.offline.relabel import relabelled
+from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
+from reconstruct.pose import Pose, TrackingState, pose_packet
+from reconstruct.search.examples import PoseTable
+from reconstruct.search.index import search_index
+
+MAX_GAP_S = 2.0  # longer times in which the performer was not tracked stay as they were live
+MIN_FRAMES = 8  # that are solved together
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineOptions:
+    """rig, subject, database: of the take; feet, match: settings; visible: markers that may be used for poses, (M,)."""
+
+    rig: Rig
+    subject: Subject
+    database: PoseTable
+    visible: Bools
+    feet: FeetSettings
+    match: MatchSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTake:
+    """What live reconstruction gave of N frames, and the views that labels were chosen from, none where nobody kept them."""
+
+    poses: Sequence[Pose]
+    markers: Sequence[MarkerFrame]
+    views: Sequence[PairedBlobs] = ()
+
+    def part(self, frames: Sequence[int]) -> "LiveTake":
+        """Return some of the frames."""
+        views = [self.views[n] for n in frames] if self.views else []
+        return LiveTake([self.poses[n] for n in frames], [self.markers[n] for n in frames], views)
+
+
+def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lambda done, total: None) -> LiveTake:
+    """Return a take with labels and poses solved from all its frames at once, with contacts and feet held.
+
+    Where the performer was not tracked for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
+    followed into it, and the poses are marked as inferred. Longer gaps, and what comes before the first tracked frame, stay as
+    they were.
+    """
+    stretch = Stretch(options)
+    found = [s for s in segments(live.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
+    total = sum(map(len, found))
+    poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
+    for segment in found:
+        part = live.part(segment)
+        solved, rows = stretch.solve(part, partial(_progress_of_part, progress, (done, len(segment), total)))
+        for k, n in enumerate(segment):
+            poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]
+        done += len(segment)
+    feet = pose_feet(options.subject, options.database, options.feet, options.rig.floor_known)
+    for n, pose in enumerate(poses):
+        if n in near:
+            poses[n] = feet.step(pose, near[n])
+        else:
+            feet.forget()
+    return LiveTake(poses, markers, live.views)
+
+
+def _progress_of_part(progress: Progress, part: tuple[int, int, int], done: int, total: int | None) -> None:
+    """Report the progress of a part as that of the whole; part: frames before, in it, and in all."""
+    progress(part[0] + done * part[1] // (total or 1), part[2])
+
+
+class Stretch:
+    """Solves stretches of frames of one subject, each without long gaps."""
+
+    def __init__(self, options: OfflineOptions) -> None:
+        index = search_index(options.subject, options.database)
+        self._options, self._fps = options, index.examples.fps
+        self._solver = TakeSolver(options.subject, index, options.rig)
+
+    def solve(self, live: LiveTake, progress: Progress) -> tuple[LiveTake, Ints]:
+        """Return the frames solved together, and the nearest poses of the database to each, (N, K)."""
+        options = self._options
+        tracked = np.array([pose.state is TrackingState.TRACKING for pose in live.poses])
+        start = bridged(live.poses, tracked, self._fps)
+        frames = [used if known else unseen(used) for used, known in zip(live.markers, tracked, strict=True)]
+        used, motion = list(live.markers), start
+        if live.views:
+            rounds = ROUNDS + 2
+            motion = self._solver.solve(frames, start, _rounds_from(progress, 0, rounds), 1).motion
+            frames, motion = relabelled(
+                live.markers,
+                live.views,
+                tracked,
+                motion,
+                self._solver,
+                options.rig,
+                options.match,
+                _rounds_from(progress, 1, rounds),
+            )
+            used, progress = frames, _rounds_from(progress, 2, rounds)
+        # Hidden markers must not have a say in where the solution begins.
+        motion = motion if options.visible.all() else start
+        seen = [visible_part(frame, options.visible) for frame in frames]
+        solved = self._solver.solve(seen, motion, progress)
+        return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
+
+    def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:
+        """Return the packets of solved poses."""
+        rig, subject = self._options.rig, self._options.subject
+        rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
+        world_m = self._solver.markers(solved.motion)
+        result = []
+        for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
+            body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
+            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, pose.error_m)
+            packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
+            result.append(packet if tracked[k] else inferred(packet))
+        return result
+
+
+def _rounds_from(progress: Progress, done: int, rounds: int) -> Progress:
+    """Report the progress of what comes after some of the rounds as that of all of them."""
+    share = (ROUNDS if done == rounds - ROUNDS else 1) / rounds
+    return lambda n, total: progress(round((total or 1) * (done / rounds + share * n / (total or 1))), total)
+
+
+def visible_part(frame: MarkerFrame, visible: Bools) -> MarkerFrame:
+    """Return a frame with some of its markers only, (M,)."""
+    return frame if visible.all() else replace(frame, valid=frame.valid & visible, seen=frame.seen & visible)
+
+
+def unseen(frame: MarkerFrame) -> MarkerFrame:
+    """Return a frame in which nothing is seen."""
+    return replace(frame, valid=np.zeros_like(frame.valid), seen=np.zeros_like(frame.seen))
+
+
+def bridged(poses: Sequence[Pose], tracked: Bools, fps: float) -> TakeMotion:
+    """Return poses as the motion of a take; those that were not tracked lie between the tracked ones before and after.
+
+    tracked: (N,), true for the first and the last; fps: of the database.
+    """
+    seconds = np.array([pose.t_capture_ns - poses[0].t_capture_ns for pose in poses]) * 1e-9
+    rotvec, root_m = np.stack([pose.rotvec for pose in poses]), np.stack([pose.root_m for pose in poses])
+    known = np.flatnonzero(tracked)
+    for n in np.flatnonzero(~tracked):
+        after = int(np.searchsorted(known, n))
+        a, b = known[after - 1], known[after]
+        share = (seconds[n] - seconds[a]) / (seconds[b] - seconds[a])
+        rotvec[n], root_m[n] = between(rotvec[a], rotvec[b], share), root_m[a] + share * (root_m[b] - root_m[a])
+    return take_motion(seconds, rotvec, root_m, fps)
+
+
+def between(first: Floats, last: Floats, share: float) -> Floats:
+    """Return the rotations, (J, 3) [rad], a share of the way from one pose to another."""
+    start = matrix_from_rotvec(first)
+    turn = rotvec_from_matrix(np.swapaxes(start, -1, -2) @ matrix_from_rotvec(last))
+    return np.asarray(rotvec_from_matrix(start @ matrix_from_rotvec(share * turn)))

@@ -1,0 +1,216 @@
+"""What the nearest poses say of every frame of a take: where the joints are, how fast they move, and how their motion bends.
+
+Neighbours come from the database and from the take's own other frames, compared with markers that are seen or, with less weight,
+where the last solution has them. A performer's own way of moving is thereby known wherever it was seen.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Bools, Floats, Ints
+from database.geometry.kinematics import local_markers
+from reconstruct.models.local.gaussian import local_gaussian
+from reconstruct.models.local.model import DOFS
+from reconstruct.models.local.motion import drift_shape, example_starts, weighted_moments
+from reconstruct.offline.motion import TakeMotion
+from reconstruct.search.examples import Examples
+from reconstruct.search.nearest import Query
+from reconstruct.search.walk import PoseSearch
+
+NEIGHBOURS, OWN_NEIGHBOURS = 40, 20
+MAX_OWN = 3000  # frames of the take that are candidates
+OWN_APART_S = 0.33  # frames nearer in time are no examples of each other
+MARKER_SIGMA_M, POSE_SIGMA_RAD = 0.03, 0.28  # usual distance of a frame from a good neighbour
+UNSEEN_SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = 0.06, 0.3, 0.5  # of a marker that is not seen, growing with the time to where it is
+BACKGROUND, FLOOR_RAD, SHRINKAGE = 0.1, 0.04, 0.1  # as in `SolveSettings`; narrower, as many frames are solved together
+STEP_SPREAD, STEP_DRIFT_RAD = 10.0, 0.05  # variances of the neighbours' steps, and what is added to them
+BEND_SHARE = 0.25  # of the database's covariance of second differences that is added to the neighbours'
+BEND_OUTLIER = 5.0  # second differences beyond this many robust standard deviations are faults of recordings
+ENOUGH = 10  # neighbours with a frame before and after, for their second differences to count
+N_SAMPLED = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class FramePriors:
+    """Gaussians of N frames: pose q, step and second difference of the joints, in frames of the database.
+
+    pose, step, bend: (N, D) [rad]; their precisions: (N, D, D); rows: the nearest poses of the database, nearest first, (N, K).
+    """
+
+    pose: Floats
+    pose_precision: Floats
+    step: Floats
+    step_precision: Floats
+    bend: Floats
+    bend_precision: Floats
+    rows: Ints
+
+    def departure(self, motion: TakeMotion) -> Floats:
+        """Return the squared distances of solved poses from the neighbours', and those expected, summed over frames, (2, D)."""
+        apart = motion.joints[:, 1:].reshape(len(motion), -1) - self.pose
+        expected = np.linalg.inv(self.pose_precision)
+        return np.stack([(apart**2).sum(axis=0), np.einsum("nii->i", expected)])
+
+    def widened(self, variance: Floats) -> "FramePriors":
+        """Return the priors with wider Gaussians of poses; variance: factor of each coordinate's, (D,)."""
+        share = 1.0 / np.sqrt(variance)
+        return replace(self, pose_precision=self.pose_precision * share[:, None] * share)
+
+
+class NeighbourPriors:
+    """Fits `FramePriors` for one subject."""
+
+    def __init__(self, subject: Subject, examples: Examples, search: PoseSearch, covariance: Floats) -> None:
+        """Prepare; covariance: of the database's poses, (D, D) [rad^2]."""
+        self._subject, self._examples, self._search = subject, examples, search
+        self._background, self._drift = BACKGROUND * covariance, STEP_DRIFT_RAD**2 * drift_shape(covariance)
+        self._starts = example_starts(examples)
+        first = np.unique(self._starts)
+        self._ends = np.repeat(np.append(first[1:], len(examples)), np.diff(np.append(first, len(examples))))
+        self._usual_bend = bend_covariance(examples)
+
+    def fit(self, motion: TakeMotion, markers: "QueryMarkers", part: slice, own: "OwnExamples | None") -> FramePriors:
+        """Return the priors of some frames; markers: of all frames."""
+        n = part.stop - part.start
+        square, line = (n, DOFS, DOFS), (n, DOFS)
+        pose, step, bend = (np.empty(line) for _ in range(3))
+        precisions = [np.empty(square) for _ in range(3)]
+        rows = np.zeros((n, NEIGHBOURS), np.int64)
+        found = FramePriors(pose, precisions[0], step, precisions[1], bend, precisions[2], rows)
+        for k, t in enumerate(range(part.start, part.stop)):
+            self._fit_frame(k, t, motion, markers, own, found)
+        return found
+
+    def _fit_frame(
+        self, k: int, t: int, motion: TakeMotion, markers: "QueryMarkers", own: "OwnExamples | None", found: FramePriors
+    ) -> None:
+        """Fit the priors of frame t of the take and write them to row k."""
+        pose = motion.joints[t, 1:].ravel()
+        query = Query(markers.local_m[t], markers.weight[t], pose, np.full(DOFS, POSE_SIGMA_RAD**-2.0))
+        rows, squared = self._search.nearest(query, NEIGHBOURS)
+        found.rows[k] = rows[np.minimum(np.arange(NEIGHBOURS), len(rows) - 1)]
+        near, distance = self._steps(rows), squared.astype(np.float64)
+        if own is not None:
+            other, others_distance = own.nearest(t, markers, pose)
+            distance = np.concatenate([distance, others_distance])
+            order = np.argsort(distance, kind="stable")
+            near, distance = near.with_others(other).at(order), distance[order]
+        weight = np.exp(-0.5 * (distance - distance[0]) / max(float(distance[len(distance) // 2] - distance[0]), 1e-9))
+        model = local_gaussian(near.pose, weight, None, self._background, floor_rad=FLOOR_RAD, shrinkage=SHRINKAGE)
+        found.pose[k], found.pose_precision[k] = model.mean[1:].ravel(), model.precision
+        found.step[k], covariance = weighted_moments(near.step, weight)
+        found.step_precision[k] = np.linalg.inv(STEP_SPREAD * covariance + self._drift)
+        usual, inside = BEND_SHARE * self._usual_bend, near.inside
+        if inside.sum() >= ENOUGH:
+            found.bend[k], covariance = weighted_moments(near.bend[inside], weight[inside])
+            found.bend_precision[k] = np.linalg.inv(covariance + usual)
+        else:
+            found.bend[k], found.bend_precision[k] = 0.0, np.linalg.inv(usual)
+
+    def _steps(self, rows: Ints) -> "ExampleSteps":
+        """Return poses of the database with their steps and second differences."""
+        before = np.maximum(rows - 1, self._starts[rows])
+        after = np.minimum(rows + 1, self._ends[rows] - 1)
+        poses = self._examples.pose
+        first, now, last = (poses[which].astype(np.float64) for which in (before, rows, after))
+        return ExampleSteps(now, now - first, last - 2.0 * now + first, after - before == 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleSteps:
+    """Poses (K, D) with their steps from the pose before and their second differences (K, D), and which have both, (K,)."""
+
+    pose: Floats
+    step: Floats
+    bend: Floats
+    inside: Bools
+
+    def at(self, which: Ints) -> "ExampleSteps":
+        """Return some of them."""
+        return ExampleSteps(self.pose[which], self.step[which], self.bend[which], self.inside[which])
+
+    def with_others(self, other: "ExampleSteps") -> "ExampleSteps":
+        """Return these and others."""
+        return ExampleSteps(
+            np.concatenate([self.pose, other.pose]),
+            np.concatenate([self.step, other.step]),
+            np.concatenate([self.bend, other.bend]),
+            np.concatenate([self.inside, other.inside]),
+        )
+
+
+def bend_covariance(examples: Examples) -> Floats:
+    """Return the covariance of the second differences of all examples, (D, D) [rad^2], about zero."""
+    middle = np.flatnonzero(examples.clip[2:] == examples.clip[:-2]) + 1
+    middle = middle[:: max(1, len(middle) // N_SAMPLED)]
+    if not len(middle):
+        return np.eye(DOFS) * 1e-4
+    before, now, after = (examples.pose[middle + k].astype(np.float64) for k in (-1, 0, 1))
+    bend = after - 2.0 * now + before
+    usual = 1.48 * np.median(np.abs(bend), axis=0) + 1e-4
+    bend = np.clip(bend, -BEND_OUTLIER * usual, BEND_OUTLIER * usual)
+    covariance = bend.T @ bend / len(bend)
+    return np.asarray(covariance + 1e-3 * np.trace(covariance) / DOFS * np.eye(DOFS))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMarkers:
+    """Markers of all frames at the default root, seen or estimated: local_m (N, M, 3) [m], weight (N, M) [1/m^2]."""
+
+    local_m: Floats
+    weight: Floats
+
+
+def query_markers(subject: Subject, frames: list[MarkerFrame], motion: TakeMotion) -> QueryMarkers:
+    """Return what the frames of a take are compared by."""
+    valid = np.array([frame.valid for frame in frames])
+    point = np.array([frame.point_m for frame in frames])
+    variance = np.array([np.trace(frame.covariance_m2, axis1=1, axis2=2) / 3.0 for frame in frames]) + MARKER_SIGMA_M**2
+    estimated = local_markers(subject.skeleton, motion.joints, subject.joint, subject.offset_m)
+    seen = np.einsum("nmi,nij->nmj", point - motion.position_m[:, None], motion.rotation)
+    unseen_m = np.minimum(UNSEEN_SIGMA_M + UNSEEN_M_S * seconds_to_seen(motion.seconds, valid), MAX_UNSEEN_M)
+    weight = np.where(valid, 1.0 / variance, 1.0 / (MARKER_SIGMA_M**2 + unseen_m**2))
+    return QueryMarkers(np.where(valid[..., None], seen, estimated), weight)
+
+
+def seconds_to_seen(seconds: Floats, valid: Bools) -> Floats:
+    """Return the time from every frame to the nearest one in which a marker is seen, (N, M) [s]; infinite where there is none."""
+    result = np.full(valid.shape, np.inf)
+    for m in range(valid.shape[1]):
+        known = seconds[valid[:, m]]
+        if len(known):
+            after = np.clip(np.searchsorted(known, seconds), 0, len(known) - 1)
+            nearest = np.minimum(np.abs(known[after] - seconds), np.abs(known[np.maximum(after - 1, 0)] - seconds))
+            result[:, m] = nearest
+    return result
+
+
+class OwnExamples:
+    """The frames of a take as examples of each other, a few thousand at most."""
+
+    def __init__(self, subject: Subject, frames: list[MarkerFrame], motion: TakeMotion) -> None:
+        """Take the inner frames; motion: as solved last."""
+        n = len(frames)
+        self._at = np.arange(1, n - 1, max(1, n // MAX_OWN))
+        self._seconds = motion.seconds
+        pose = motion.joints[:, 1:].reshape(n, -1)
+        h = motion.step_frames
+        back, forth = h[self._at - 1, None], h[self._at, None]
+        velocity = (pose[self._at] - pose[self._at - 1]) / back, (pose[self._at + 1] - pose[self._at]) / forth
+        now = pose[self._at]
+        bend = (velocity[1] - velocity[0]) * 2.0 / (back + forth)
+        self._steps = ExampleSteps(now, velocity[0], bend, np.ones(len(now), bool))
+
+    def nearest(self, t: int, markers: QueryMarkers, pose: Floats) -> tuple[ExampleSteps, Floats]:
+        """Return the nearest frames to frame t, not next to it in time, and their squared distances, nearest first."""
+        apart = np.flatnonzero(np.abs(self._seconds[self._at] - self._seconds[t]) > OWN_APART_S)
+        at = self._at[apart]
+        # A marker that neither frame shows says little.
+        weight = 1.0 / (1.0 / markers.weight[t] + 1.0 / markers.weight[at] - MARKER_SIGMA_M**2)
+        squared = (((markers.local_m[at] - markers.local_m[t]) ** 2).sum(axis=2) * weight).sum(axis=1)
+        squared += ((self._steps.pose[apart] - pose) ** 2).sum(axis=1) * POSE_SIGMA_RAD**-2.0
+        order = np.argsort(squared)[:OWN_NEIGHBOURS]
+        return self._steps.at(apart[order]), squared[order]

@@ -1,0 +1,89 @@
+"""Solves a take in windows, each going on from the one before and looking ahead into the next; memory does not grow with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from calibration.camera import Rig
+from calibration.subject.subject import Subject
+from capture.packets import MarkerFrame
+from config.arrays import Floats, Ints
+from database.geometry.kinematics import local_markers
+from reconstruct.models.local.model import DOFS
+from reconstruct.offline.chain import BLOCKS, Chain
+from reconstruct.offline.motion import TakeMotion
+from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
+from reconstruct.search.index import SearchIndex
+from reconstruct.solve.limits import limits_of
+
+ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
+ITERATIONS = 3
+WINDOW, AHEAD = 240, 90  # frames of a window, and of the next that are solved with it
+MAX_WIDER = 25.0  # by which the variances of neighbours' poses grow at most, where solved poses are farther from them
+SAMPLE = 30_000  # examples that are enough for covariance and limits
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedTake:
+    """The motion of a take, and the nearest poses of the database to each frame, nearest first, (N, K)."""
+
+    motion: TakeMotion
+    rows: Ints
+
+
+class TakeSolver:
+    """Solves takes of one subject."""
+
+    def __init__(self, subject: Subject, index: SearchIndex, rig: Rig) -> None:
+        examples = index.examples
+        sample = examples.pose[:: max(1, len(examples) // SAMPLE)]
+        self._subject, self._rig, self._limits = subject, rig, limits_of(sample)
+        covariance: Floats = np.cov(sample.T.astype(np.float64), bias=True)
+        self._search = index.search()
+        self._priors = NeighbourPriors(subject, examples, self._search, covariance)
+
+    def markers(self, motion: TakeMotion) -> Floats:
+        """Return the markers of poses in the world, (N, M, 3) [m]."""
+        body = self._subject
+        local = local_markers(body.skeleton, motion.joints, body.joint, body.offset_m)
+        return np.asarray(local @ np.swapaxes(motion.rotation, 1, 2) + motion.position_m[:, None])
+
+    def solve(
+        self,
+        frames: list[MarkerFrame],
+        motion: TakeMotion,
+        progress: Progress = lambda done, total: None,
+        rounds: int = ROUNDS,
+        own: bool = False,
+    ) -> SolvedTake:
+        """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
+
+        own: the motion is solved already, so that its frames are examples from the first round on.
+        """
+        n = len(frames)
+        rows = np.zeros((n, NEIGHBOURS), np.int64)
+        if n < BLOCKS:
+            return SolvedTake(motion, rows)
+        starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
+        wider = np.ones(DOFS)
+        for done in range(rounds):
+            self._search.forget()
+            markers = query_markers(self._subject, frames, motion)
+            others = OwnExamples(self._subject, frames, motion) if done or own else None
+            solved, departure = motion, np.zeros((2, DOFS))
+            for first, last in pairwise(starts):
+                part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
+                fixed = first - part.start
+                priors = self._priors.fit(motion, markers, part, others)
+                chain = Chain(self._subject, self._rig, frames[part], priors.widened(wider), self._limits, fixed)
+                found = chain.solve(solved.part(part), ITERATIONS)
+                solved = solved.with_part(part, found)
+                departure += priors.departure(found)
+                rows[part] = priors.rows
+                progress(done * n + last, rounds * n)
+            # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
+            motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
+        return SolvedTake(motion, rows)
