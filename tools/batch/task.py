@@ -71,6 +71,7 @@ REPLAY: Final = {
     "verify": Value.FLAG,
     "no_style": Value.FLAG,
     "physics": Value.FLAG,
+    "as_live": Value.FLAG,
 }
 EXPORT: Final = {
     "from": Value.ONE,
@@ -103,7 +104,8 @@ EVALUATE: Final = {  # by the name of the table
     "acquisition": ANYBODY | {"markers": Value.MANY, "trials": Value.ONE, "quick": Value.FLAG},
     "posing": {"motion": Value.FILE, "behaviour": Value.MANY, "poses": Value.ONE},
     "poses": {"motion": Value.FILE} | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), Value.ONE),
-    "missing": CASES | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG},
+    "missing": CASES
+    | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG, "offline": Value.FLAG},
     "labels": CASES,
     "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
