@@ -10,7 +10,7 @@ autoregressive, r = RHO^h for frames h apart), which closes gaps smoothly whatev
 at a time, so that the Hessian is a band of four blocks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, solveh_banded
@@ -44,27 +44,34 @@ MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
 
 @dataclass(frozen=True, slots=True)
 class ChainSystem:
-    """The energy of a chain, its gradient (N, V), and the blocks of its Hessian, (N, 4, V, V): [t, k] couples t with t - k."""
+    """The energy of a chain by frames, (N,), its gradient (N, V), and the blocks of its Hessian, (N, 4, V, V): [t, k] couples t
+    with t - k.
+    """
 
-    energy: float
+    energies: Floats
     gradient: Floats
     blocks: Floats
 
-    def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> float:
-        """Add the terms 1/2 e_n' P_n e_n; return their energy.
+    @property
+    def energy(self) -> float:
+        """The energy of the chain."""
+        return float(self.energies.sum())
+
+    def add(self, residual: Floats, precision: Floats, coefficients: Floats) -> None:
+        """Add the terms 1/2 e_n' P_n e_n, their energy to the last of their frames.
 
         residual: (K, V), of frames n to n + c - 1 for n = 0 to K - 1; precision: (K, V, V); coefficients: derivatives of e_n by
         these frames, multiples of the unit matrix, (K, c).
         """
         if not len(residual):
-            return 0.0
+            return
         K, count = coefficients.shape
         pull = np.einsum("nij,nj->ni", precision, residual)
         for i in range(count):
             self.gradient[i : K + i] += coefficients[:, i, None] * pull
             for j in range(i + 1):
                 self.blocks[i : K + i, i - j] += (coefficients[:, i] * coefficients[:, j])[:, None, None] * precision
-        return 0.5 * float(np.einsum("ni,ni->", pull, residual))
+        self.energies[count - 1 :] += 0.5 * np.einsum("ni,ni->n", pull, residual)
 
 
 class Chain:
@@ -80,8 +87,8 @@ class Chain:
         sigma_m = np.full(len(subject.markers), MARKER_SIGMA_M)
         self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
 
-    def solve(self, motion: TakeMotion, iterations: int) -> TakeMotion:
-        """Move the poses towards a minimum."""
+    def solve(self, motion: TakeMotion, iterations: int) -> tuple[TakeMotion, Floats]:
+        """Move the poses towards a minimum; return them and their energy by frames, (N,)."""
         system = self.system(motion)
         for _ in range(iterations):
             step = newton_step(system)
@@ -98,18 +105,20 @@ class Chain:
             gain, motion, system = system.energy - after.energy, trial, after
             if gain < MIN_GAIN * (1.0 + after.energy):
                 break
-        return motion
+        return motion, system.energies
 
     def system(self, motion: TakeMotion) -> ChainSystem:
         """Return the energy and its derivatives."""
         n = len(motion)
-        system = ChainSystem(0.0, np.zeros((n, N_VARIABLES)), np.zeros((n, BLOCKS, N_VARIABLES, N_VARIABLES)))
-        energy = sum(self._add_frame(system, motion, t, self._seen[t]) for t in range(n))
-        energy += self._add_steps(system, motion) + self._add_accelerations(system, motion)
+        system = ChainSystem(np.zeros(n), np.zeros((n, N_VARIABLES)), np.zeros((n, BLOCKS, N_VARIABLES, N_VARIABLES)))
+        for t in range(n):
+            self._add_frame(system, motion, t, self._seen[t])
+        self._add_steps(system, motion)
+        self._add_accelerations(system, motion)
         system.blocks[: self._fixed, 0] += FIXED * np.eye(N_VARIABLES)
-        return replace(system, energy=energy)
+        return system
 
-    def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> float:
+    def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> None:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
         body, priors = self._subject, self._priors
         share = min(POSE_SHARE * self._spacing(motion, t), 1.0)
@@ -126,27 +135,27 @@ class Chain:
         system.gradient[t, :DOFS] += stiff * beyond
         system.blocks[t, 0] += mirrored(A)
         system.blocks[t, 0, np.arange(DOFS), np.arange(DOFS)] += stiff
-        return energy + 0.5 * float(stiff @ beyond**2)
+        system.energies[t] += energy + 0.5 * float(stiff @ beyond**2)
 
     def _spacing(self, motion: TakeMotion, t: int) -> float:
         """Return the time from a frame to the next one, or the one before, in frames of the database."""
         h = motion.step_frames
         return float(h[min(t, len(h) - 1)]) if len(h) else 1.0
 
-    def _add_steps(self, system: ChainSystem, motion: TakeMotion) -> float:
+    def _add_steps(self, system: ChainSystem, motion: TakeMotion) -> None:
         """Add the neighbours' steps."""
         h, pose = motion.step_frames, motion.joints[:, 1:].reshape(len(motion), -1)
         residual, precision = _joints_only(
             np.diff(pose, axis=0) / h[:, None] - self._priors.step[1:], self._priors.step_precision[1:]
         )
         precision *= np.minimum(STEP_SHARE * h, 1.0)[:, None, None]
-        return system.add(residual, precision, np.stack([-1.0 / h, 1.0 / h], axis=1))
+        system.add(residual, precision, np.stack([-1.0 / h, 1.0 / h], axis=1))
 
-    def _add_accelerations(self, system: ChainSystem, motion: TakeMotion) -> float:
+    def _add_accelerations(self, system: ChainSystem, motion: TakeMotion) -> None:
         """Add the accelerations that the neighbours do not share."""
         h, n = motion.step_frames, len(motion)
         if n < 3:
-            return 0.0
+            return
         turn = rotvec_from_matrix(motion.rotation[1:] @ np.swapaxes(motion.rotation[:-1], 1, 2))
         pose = motion.joints[:, 1:].reshape(n, -1)
         velocity = np.concatenate([np.diff(pose, axis=0), turn, np.diff(motion.position_m, axis=0)], axis=1) / h[:, None]
@@ -158,12 +167,12 @@ class Chain:
         precision[:, :DOFS, :DOFS] = self._priors.bend_precision[1:-1]
         root = np.arange(DOFS, N_VARIABLES)
         precision[:, root, root] = np.repeat([ROOT_RAD**-2.0, ROOT_M**-2.0], 3)
-        energy = system.add(bend[:1], precision[:1], by[:1])
+        system.add(bend[:1], precision[:1], by[:1])
         rho = RHO ** h[1:-1]
         innovation, coefficients = bend[1:] - rho[:, None] * bend[:-1], np.zeros((n - 3, BLOCKS))
         coefficients[:, 1:] += by[1:]
         coefficients[:, :-1] -= rho[:, None] * by[:-1]
-        return energy + system.add(innovation, precision[1:] / (1.0 - rho**2)[:, None, None], coefficients)
+        system.add(innovation, precision[1:] / (1.0 - rho**2)[:, None, None], coefficients)
 
 
 def _joints_only(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:

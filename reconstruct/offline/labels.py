@@ -26,7 +26,6 @@ SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = (
 )  # of a marker's place in solved poses; growing with the time to where it is seen
 INDEPENDENT_S, MAX_INDEPENDENT = 0.1, 4.0  # time after which a frame of a track tells something new; how many such count
 GATE2 = 25.0  # mean squared distance in sigmas beyond which no label is better
-DOUBT2 = 9.0  # a track within this of another marker may be that one
 LIVE = 4.0  # by how much another label must be likelier than that of live reconstruction
 SAME_M = 0.02  # a point of live labels is that of a track
 NO_LABEL = -1
@@ -117,26 +116,6 @@ def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats, fixed: Ints) -> I
 def votes_only(votes: Floats) -> Ints:
     """Return the label that most frames of a track have, NO_LABEL where there is none."""
     return np.where(votes.max(axis=1) > 0.0, votes.argmax(axis=1), NO_LABEL)
-
-
-def doubtful(tracks: Tracks, costs: TrackCosts, label: Ints) -> Bools:
-    """Return which tracks may have another label, (K,): the pose is far from them, or near them is a marker that is free.
-
-    Two tracks may also have each other's.
-    """
-    K = tracks.count
-    own = np.where(label >= 0, costs.squared[np.arange(K), np.maximum(label, 0)], np.inf)
-    result = own > DOUBT2
-    begins, ends = tracks.spans()
-    for k in np.flatnonzero(~result):
-        for m in np.flatnonzero(costs.squared[k] < DOUBT2):
-            if m == label[k]:
-                continue
-            rivals = np.flatnonzero((label == m) & (begins <= ends[k]) & (ends >= begins[k]))
-            covered = sum(min(ends[k], ends[j]) - max(begins[k], begins[j]) + 1 for j in rivals)
-            free = covered < 0.5 * (ends[k] - begins[k] + 1)
-            result[k] |= free or any(costs.squared[j, label[k]] < DOUBT2 for j in rivals)
-    return np.asarray(result)
 
 
 def labelled_frame(live: MarkerFrame, pair: PairedBlobs, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:

@@ -1,6 +1,6 @@
 """The poses of all frames of a take, as arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class TakeMotion:
         joints, rotation, position_m = self.joints.copy(), self.rotation.copy(), self.position_m.copy()
         joints[frames], rotation[frames], position_m[frames] = other.joints, other.rotation, other.position_m
         return TakeMotion(self.seconds, joints, rotation, position_m, self.fps)
+
+    def with_joints(self, frames: slice, joints: Floats) -> "TakeMotion":
+        """Return the poses with other joints in some frames, (K, D)."""
+        changed = self.joints.copy()
+        changed[frames, 1:] = joints.reshape(len(joints), -1, 3)
+        return replace(self, joints=changed)
 
     def moved(self, step: Floats) -> "TakeMotion":
         """Return the poses after steps in joints, rotation vector about the world's axes and position, (N, D + 6)."""

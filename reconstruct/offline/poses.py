@@ -17,7 +17,7 @@ from reconstruct.finish.smoother import inferred, segments
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
 from reconstruct.offline.motion import TakeMotion, take_motion
-from reconstruct.offline.relabel import relabelled
+from reconstruct.offline.relabel import TakeViews, relabelled
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
 from reconstruct.pose import Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable
@@ -100,19 +100,12 @@ class Stretch:
         frames = [used if known else unseen(used) for used, known in zip(live.markers, tracked, strict=True)]
         used, motion = list(live.markers), start
         if live.views:
-            rounds = ROUNDS + 2
-            motion = self._solver.solve(frames, start, _rounds_from(progress, 0, rounds), 1).motion
+            first = self._solver.solve(frames, start, _rounds_from(progress, 0, ROUNDS + 2), 1)
+            views = TakeViews(live.markers, live.views, tracked)
             frames, motion = relabelled(
-                live.markers,
-                live.views,
-                tracked,
-                motion,
-                self._solver,
-                options.rig,
-                options.match,
-                _rounds_from(progress, 1, rounds),
+                views, first, self._solver, options.rig, options.match, _rounds_from(progress, 1, ROUNDS + 2)
             )
-            used, progress = frames, _rounds_from(progress, 2, rounds)
+            used, progress = frames, _rounds_from(progress, 2, ROUNDS + 2)
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [visible_part(frame, options.visible) for frame in frames]

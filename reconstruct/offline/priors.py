@@ -4,6 +4,7 @@ Neighbours come from the database and from the take's own other frames, compared
 where the last solution has them. A performer's own way of moving is thereby known wherever it was seen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -164,7 +165,7 @@ class QueryMarkers:
     weight: Floats
 
 
-def query_markers(subject: Subject, frames: list[MarkerFrame], motion: TakeMotion) -> QueryMarkers:
+def query_markers(subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion) -> QueryMarkers:
     """Return what the frames of a take are compared by."""
     valid = np.array([frame.valid for frame in frames])
     point = np.array([frame.point_m for frame in frames])
@@ -191,7 +192,7 @@ def seconds_to_seen(seconds: Floats, valid: Bools) -> Floats:
 class OwnExamples:
     """The frames of a take as examples of each other, a few thousand at most."""
 
-    def __init__(self, subject: Subject, frames: list[MarkerFrame], motion: TakeMotion) -> None:
+    def __init__(self, subject: Subject, frames: Sequence[MarkerFrame], motion: TakeMotion) -> None:
         """Take the inner frames; motion: as solved last."""
         n = len(frames)
         self._at = np.arange(1, n - 1, max(1, n // MAX_OWN))

@@ -1,6 +1,6 @@
 """Solves a take in windows, each going on from the one before and looking ahead into the next; memory does not grow with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from reconstruct.solve.limits import limits_of
 
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
 ITERATIONS = 3
+PART_ROUNDS = 2  # of a part that is tried
 WINDOW, AHEAD = 240, 90  # frames of a window, and of the next that are solved with it
 MAX_WIDER = 25.0  # by which the variances of neighbours' poses grow at most, where solved poses are farther from them
 SAMPLE = 30_000  # examples that are enough for covariance and limits
@@ -28,9 +29,10 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class SolvedTake:
-    """The motion of a take, and the nearest poses of the database to each frame, nearest first, (N, K)."""
+    """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K)."""
 
     motion: TakeMotion
+    energies: Floats
     rows: Ints
 
 
@@ -53,7 +55,7 @@ class TakeSolver:
 
     def solve(
         self,
-        frames: list[MarkerFrame],
+        frames: Sequence[MarkerFrame],
         motion: TakeMotion,
         progress: Progress = lambda done, total: None,
         rounds: int = ROUNDS,
@@ -64,9 +66,9 @@ class TakeSolver:
         own: the motion is solved already, so that its frames are examples from the first round on.
         """
         n = len(frames)
-        rows = np.zeros((n, NEIGHBOURS), np.int64)
+        rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
         if n < BLOCKS:
-            return SolvedTake(motion, rows)
+            return SolvedTake(motion, energies, rows)
         starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
         wider = np.ones(DOFS)
         for done in range(rounds):
@@ -78,12 +80,30 @@ class TakeSolver:
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
                 priors = self._priors.fit(motion, markers, part, others)
-                chain = Chain(self._subject, self._rig, frames[part], priors.widened(wider), self._limits, fixed)
-                found = chain.solve(solved.part(part), ITERATIONS)
+                chain = Chain(self._subject, self._rig, list(frames[part]), priors.widened(wider), self._limits, fixed)
+                found, energies[part] = chain.solve(solved.part(part), ITERATIONS)
                 solved = solved.with_part(part, found)
                 departure += priors.departure(found)
                 rows[part] = priors.rows
                 progress(done * n + last, rounds * n)
             # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
             motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
-        return SolvedTake(motion, rows)
+        return SolvedTake(motion, energies, rows)
+
+    def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
+        """Solve some frames of a take as if they were all there is but for what is before them; return that part.
+
+        frames: of the whole take, as the motion; anew: frames that begin with the neighbours' poses in place of the motion's.
+        """
+        fixed = min(part.start, BLOCKS - 1)
+        part = slice(part.start - fixed, part.stop)
+        given, solved, energies = list(frames[part]), motion.part(part), np.zeros(0)
+        self._search.forget()
+        for k in range(PART_ROUNDS):
+            priors = self._priors.fit(solved, query_markers(self._subject, given, solved), slice(0, len(given)), None)
+            if k == 0 and anew is not None:
+                which = slice(anew.start - part.start, anew.stop - part.start)
+                solved = solved.with_joints(which, priors.pose[which])
+            chain = Chain(self._subject, self._rig, given, priors, self._limits, fixed)
+            solved, energies = chain.solve(solved, ITERATIONS)
+        return SolvedTake(solved.part(slice(fixed, None)), energies[fixed:], priors.rows[fixed:])

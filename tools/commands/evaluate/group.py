@@ -371,9 +371,6 @@ def missing(
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Beside the methods, offline: with past and future, as duocap replay.")
-    ] = False,
     seconds: Seconds = 8.0,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
@@ -388,8 +385,7 @@ def missing(
     plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
     # With clips of a set nothing is learned unless it is asked for.
-    methods = tuple(method or (("local",) if sets or offline else ())) + (("offline",) if offline else ())
-    learned = (methods, tuple(style or (("none",) if sets else ("known",))))
+    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
