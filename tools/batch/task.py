@@ -104,8 +104,7 @@ EVALUATE: Final = {  # by the name of the table
     "acquisition": ANYBODY | {"markers": Value.MANY, "trials": Value.ONE, "quick": Value.FLAG},
     "posing": {"motion": Value.FILE, "behaviour": Value.MANY, "poses": Value.ONE},
     "poses": {"motion": Value.FILE} | dict.fromkeys(("tables", "subjects", "models", "poses", "seeds", "tuning"), Value.ONE),
-    "missing": CASES
-    | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG, "offline": Value.FLAG},
+    "missing": CASES | {"method": Value.MANY, "style": Value.MANY, "dictionary": Value.FILE, "exact": Value.FLAG},
     "labels": CASES,
     "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
