@@ -26,7 +26,7 @@ from database.files.source_motion import read_bytes
 from database.geometry.skeleton import Skeleton
 from database.graph.build import graph_deriver, graph_extender
 from database.store import Progress, append_clips, open_database, write_database
-from database.thinning import Thinner
+from database.thinning import THINNED, Thinner
 from database.tpose import median_skeleton, tpose_clips
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def build_database(
     def notes() -> Iterator[str]:
         yield from report.lines()
 
-    write_database(out, clips(), generated(), notes(), derive=graph_deriver(progress) if graph else None)
+    write_database(out, clips(), generated(), notes(), graph_deriver(progress) if graph else None, lambda: {THINNED: thin_rad})
     return report
 
 

@@ -7,7 +7,7 @@ build goes on where it was.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -33,6 +33,7 @@ from database.clips import Clip
 from database.geometry.skeleton import Skeleton
 from database.graph.build import graph_deriver
 from database.store import SCHEMA, Progress, open_database, part_files, read_fields, write_database, write_parts
+from database.thinning import THINNED
 from database.tpose import median_skeleton, tpose_clips
 
 FOLDER: Final = ".parts"  # of big.db: big.parts
@@ -67,6 +68,9 @@ class PartTask:
         for job in self.jobs:
             digest.update(f"{job.path.stem} {job.left_out} {_skeletons_beside(job.path)}".encode() + job.digest)
         return digest.hexdigest()
+
+
+Share = Callable[[Sequence[PartTask], Progress | None], None]  # builds all tasks, or raises
 
 
 @cache
@@ -128,16 +132,17 @@ def build_part(task: PartTask, progress: Progress | None = None) -> None:
     def clips() -> Iterator[Clip]:
         yield from thinned(read_clips(task.jobs, o.fps, report, progress, o.skip_bad, o.processes), o.thin_rad, report)
 
-    _write_part(task.out, clips(), report, task.recipe, graph_deriver(progress) if o.graph else None)
+    told = {RECIPE: task.recipe, THINNED: o.thin_rad}
+    _write_part(task.out, clips(), report, told, graph_deriver(progress) if o.graph else None)
 
 
-def _write_part(path: Path, clips: Iterator[Clip], report: BuildReport, recipe: str, derive: Any) -> None:
-    """Write one file with what is known of its making."""
+def _write_part(path: Path, clips: Iterator[Clip], report: BuildReport, told: Mapping[str, Any], derive: Any) -> None:
+    """Write one file with what is known of its making; told: beside the report."""
 
     def notes() -> Iterator[str]:
         yield from report.lines()
 
-    write_database(path, clips, (), notes(), derive, lambda: {RECIPE: recipe, REPORT: asdict(report)})
+    write_database(path, clips, (), notes(), derive, lambda: {**told, REPORT: asdict(report)})
 
 
 def join_parts(tasks: Sequence[PartTask], out: Path, planned: BuildReport, mirrored: bool) -> BuildReport:
@@ -152,7 +157,8 @@ def join_parts(tasks: Sequence[PartTask], out: Path, planned: BuildReport, mirro
         report.notes += done["notes"]
     options, t_poses = tasks[0].options, out.with_suffix(FOLDER) / T_POSES
     made = tpose_clips(median_skeleton(list(skeletons.values())), options.fps)
-    write_database(t_poses, (), made, ["T-poses, made by rule"], graph_deriver() if options.graph else None)
+    derive, told = graph_deriver() if options.graph else None, {THINNED: options.thin_rad}
+    write_database(t_poses, (), made, ["T-poses, made by rule"], derive, lambda: told)
     write_parts(out, [*files, t_poses], mirrored, report.lines())
     for left in set(t_poses.parent.glob("*.db")) - {*files, t_poses}:  # of an earlier build
         left.unlink()
@@ -167,17 +173,24 @@ def build_in_parts(
     leave_out: Sequence[str] = (),
     progress: Progress | None = None,
     mirrored: bool = False,
+    share: Share | None = None,
 ) -> BuildReport:
-    """Build a database of several files, one after the other; arguments as of `build_database`.
+    """Build a database of several files; arguments as of `build_database`.
 
-    mirrored: whether it is searched in the mirror images of its poses, too. Raises DatabaseError or another DuocapError; what is
+    mirrored: whether it is searched in the mirror images of its poses, too; share: who builds the files, by default this process,
+    one after the other. Raises DatabaseError or another DuocapError; what is
     built stays, and the same call goes on from there.
     """
     report, file = BuildReport(), Path(out)
     tasks = plan_parts(sources, file, n_parts, options, leave_out, report)
+    (share or _one_by_one)(tasks, progress)
+    return join_parts(tasks, file, report, mirrored)
+
+
+def _one_by_one(tasks: Sequence[PartTask], progress: Progress | None) -> None:
+    """Build files in this process."""
     for k, task in enumerate(tasks, start=1):
         build_part(task, None if progress is None else _numbered(progress, f"file {k} of {len(tasks)}: "))
-    return join_parts(tasks, file, report, mirrored)
 
 
 def _numbered(progress: Progress, before: str) -> Progress:
@@ -202,9 +215,18 @@ def add_part(
     report, new = BuildReport(), _unused(file.with_suffix(FOLDER))
     jobs = plan_jobs(sources, [parse_leave_out(text) for text in leave_out], report)
     read = read_clips(jobs, fps, report, progress, skip_bad, processes)
-    _write_part(new, clips_not_in(known, read, report, path), report, "", graph_deriver(progress))
+    _write_part(new, clips_not_in(known, read, report, path), report, {}, graph_deriver(progress))
     write_parts(path, [*parts, new], fields["mirrored"], [*fields["notes"], "added later:", *report.lines()])
     return report
+
+
+def thinned_rad(path: str | Path) -> tuple[float, ...]:
+    """Return to what distances a database's files were thinned, each once, ascending; 0: all poses are kept.
+
+    A file that motions were added to later counts as not thinned. Raises DatabaseError, as `open_database`.
+    """
+    told = [read_fields(file).get(THINNED) for file in part_files(path)]
+    return tuple(sorted({value if isinstance(value, float) else 0.0 for value in told}))
 
 
 def _unused(folder: Path) -> Path:

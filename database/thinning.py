@@ -11,7 +11,7 @@ as wide as d over `N_PARTS` of such numbers, all poses nearer than d lie in the 
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ N_PARTS = len(PARTS)
 SLACK = 1.0001  # single precision
 BUCKETS = 1 << 20
 FIRST_ROOM = 1 << 14
+THINNED: Final = "thinned_rad"  # kept with a database's file
 MARK = "~"  # 14_02~37: the piece of 14_02 that begins with its pose 37
 
 

@@ -16,12 +16,12 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
 from database.geometry.kinematics import charted
+from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.estimator import Estimate, Estimator
 from reconstruct.finish.stage import Finish
 from reconstruct.history import BodyState
 from reconstruct.labelling.acquisition import Acquirer
 from reconstruct.labelling.alternatives import Alternatives
-from reconstruct.labelling.doubt import NO_DOUBT, Doubt
 from reconstruct.labelling.false_detections import FalseDetections
 from reconstruct.labelling.fit import Fit
 from reconstruct.labelling.labeller import Labeller, opposite_markers
@@ -72,7 +72,6 @@ class Pipeline:
     up: Floats = field(init=False)  # of the world, (3,)
     markers: MarkerFrame | None = field(default=None, init=False)
     views: PairedBlobs | None = field(default=None, init=False)
-    doubts: frozenset[Doubt] = field(default=NO_DOUBT, init=False)  # of the last frame
 
     def __post_init__(self) -> None:
         index = search_index(self.subject, self.database)
@@ -125,7 +124,7 @@ class Pipeline:
 
     def forget(self) -> None:
         """Forget all frames."""
-        self.markers, self._error_m, self.doubts = None, None, NO_DOUBT
+        self.markers = self._error_m = None
         self._tracker.reset()
         parts = (
             self._labeller,
@@ -179,7 +178,7 @@ class Pipeline:
         self.markers, self.views = frame, pair
         switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
-        self.doubts = self._doubts_of(estimate, switches > 0)
+        pose = replace(pose, doubts=self._doubts_of(estimate, switches > 0))
         t3 = self.clock()
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)

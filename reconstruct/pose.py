@@ -15,6 +15,7 @@ from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY
+from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
 
 RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
@@ -47,7 +48,8 @@ class Pose:
     marker, (M,), zero elsewhere; seen: used from each camera, (2, M); residual_px: reprojection error there, (2, M);
     latency_ns: by stage; contacts: which of `database.contacts.CONTACT_JOINTS` touch the ground, (4,); point_m: where `measured`
     markers were triangulated, (M, 3) [m] world, or (0, 3) where nobody kept it; error_m: how far from the truth each joint may
-    be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows.
+    be, (J,) [m], one standard deviation (68 % are nearer, 95 % twice as near), or (0,) where nobody knows; doubts: what speaks
+    against labels or pose.
     """
 
     index: int
@@ -67,6 +69,7 @@ class Pose:
     contacts: Bools = field(default_factory=lambda: np.zeros(len(CONTACT_JOINTS), bool))
     point_m: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     error_m: Floats = field(default_factory=lambda: np.zeros(0))
+    doubts: frozenset[Doubt] = NO_DOUBT
 
 
 def pose_packet(

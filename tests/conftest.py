@@ -13,7 +13,7 @@ import platformdirs
 import pytest
 from hypothesis import settings
 
-from tests.support.compiled import compile_kernels
+from tests.support.compiled import COMPILED, compile_kernels
 from tests.support.kept import Kept
 
 # The same examples in every run, and no failure because a shared machine was slow for a moment.
@@ -53,7 +53,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile once what the workers would else compile each for itself; xdist starts them after this."""
     options = session.config.option
-    if options.numprocesses and not options.collectonly and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
+    if options.numprocesses and not options.collectonly and COMPILED:
         compile_kernels()
 
 

@@ -3,7 +3,9 @@
 Nothing of Dask is imported before it is wanted. What travels is a function of this program, by its name, and its arguments.
 """
 
+import asyncio
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +21,12 @@ from stream.protocol.report import versions
 
 if TYPE_CHECKING:
     from distributed import Client
+    from distributed.security import Security
 
 NEED_BYTES: Final = 1_500_000_000  # of a worker that replays with a database of hundreds of thousands of poses
 ANSWER_S: Final = 10.0  # until a scheduler that is there has answered
 WORKERS_S: Final = 60.0  # until its first worker is there
+ADDRESS: Final = re.compile(r"(tcp|tls)://[^/\s]+:\d+")
 SAME: Final = ("duocap", "numpy", "scipy", "numba", "opencv-python")  # what results depend on
 LOCAL: Final[dict[str, Any]] = {
     "distributed.scheduler.allowed-failures": 1,  # who crashes a second worker is not tried again
@@ -219,20 +223,18 @@ def _remote(plan: WorkerPlan) -> Iterator["Client"]:
     """Connect to a scheduler; its workers have to be of this version. Raises ClusterError."""
     from distributed import Client
 
+    if not ADDRESS.fullmatch(plan.scheduler):
+        raise ClusterError(f"{plan.scheduler}: no address of a scheduler; expected one such as tcp://host:8786")
     keys = _security(plan)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other versions are told below
-            client = Client(plan.scheduler, timeout=ANSWER_S, security=keys, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(
-            f"{plan.scheduler}: no scheduler answers there; start one (dask scheduler) or check address, TLS and firewall"
-        ) from error
+        asyncio.run(asyncio.wait_for(_identity(plan.scheduler, keys), ANSWER_S))  # a client that finds none ends badly
     except Exception as error:
         raise ClusterError(
-            f"{plan.scheduler}: no scheduler that this version of Dask can talk to ({type(error).__name__}); "
-            "install the same version of duocap[cluster] everywhere"
+            f"{plan.scheduler}: no scheduler answers there; start one (dask scheduler) or check address, TLS, firewall, version"
         ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions are told below
+        client = Client(plan.scheduler, timeout=ANSWER_S, security=keys, set_as_default=False)
     with client:
         _check_scheduler(client, plan.scheduler)
         try:
@@ -245,13 +247,24 @@ def _remote(plan: WorkerPlan) -> Iterator["Client"]:
         yield client
 
 
-def _security(plan: WorkerPlan) -> Any:
-    """Return the keys that are named, None: as Dask is configured. Raises ClusterError."""
+async def _identity(address: str, keys: "Security") -> Any:
+    """Return what a scheduler says of itself. Raises OSError, or whatever comes of talking to something else."""
+    from distributed.core import rpc
+
+    async with rpc(address, timeout=ANSWER_S, connection_args=keys.get_connection_args("client")) as scheduler:
+        return await scheduler.identity()
+
+
+def _security(plan: WorkerPlan) -> "Security":
+    """Return the keys that are named, else as Dask is configured. Raises ClusterError."""
     from distributed.security import Security
 
     files = (plan.tls_ca, plan.tls_cert, plan.tls_key)
     if not any(files):
-        return None
+        known = Security()
+        if plan.scheduler.startswith("tls://") and known.get_connection_args("client")["ssl_context"] is None:
+            raise ClusterError(f"{plan.scheduler}: needs keys: --tls-ca, --tls-cert and --tls-key, or Dask's configuration")
+        return known
     for file in files:
         if file is None or not file.is_file():
             raise ClusterError(f"TLS: {file or 'a file'} is missing; name all three: --tls-ca, --tls-cert and --tls-key")

@@ -4,9 +4,10 @@
 
 All CMU and HDM05 motions but the protocol's queries, at 120 Hz, and variations of them, in which every joint swings slowly, until
 there are half as many poses; with their mirror images, which are stored nowhere, there are as many as asked for. One file a
-variation, each with a graph. Every step runs in a process of its own, whose peak is that of its resident memory, mapped files
-included. Recall: of the nearest poses of every fourth query, by exhaustive search. `cold`: before each query a buffer larger than
-any cache is written. Files in the folder stay and are not made again.
+variation, each with a graph. Every step runs in a process of its own, whose peak is that of its resident memory, mapped files and
+the processes that read motions included. Both databases are searched by turns, so that they meet the same load. Recall: of the
+nearest poses of every fourth query, by exhaustive search. `cold`: before each query a buffer larger than any cache is written.
+Files in the folder stay and are not made again, so a run that was interrupted goes on.
 """
 
 import math
@@ -25,7 +26,7 @@ import numpy as np
 
 from benchmarks.reconstruct.search import CLIPS, EVICT_BYTES
 from benchmarks.report import parser_of, write_json
-from config.arrays import Ints, Singles
+from config.arrays import Floats, Ints, Singles
 from config.errors import DuocapError
 from config.settings import Settings
 from database.clips import Clip, clip_slice
@@ -33,6 +34,7 @@ from database.graph.build import graph_deriver
 from database.graph.neighbours import graph_of
 from database.parts import BuildOptions, build_part, plan_parts
 from database.store import open_database, write_database, write_parts
+from reconstruct.search.examples import Examples
 from reconstruct.search.index import examples_and_lists
 from reconstruct.search.nearest import Query, nearest_examples
 from reconstruct.search.walk import PoseSearch
@@ -44,14 +46,17 @@ from tools.evaluate.search.measure import search_queries
 FPS = 120.0
 SWING_RAD = math.radians(4.0)  # RMS of how a joint coordinate of a variation departs
 EXACT_EVERY = 4
+ROUNDS = 5
+OTHERS = ("16_15", "09_09", "05_18", "06_10", "49_02", "135_02")  # how many lists are searched was chosen on CLIPS
 
 
 @dataclass(frozen=True, slots=True)
 class StepFigures:
-    """One step: seconds, of these for the graph, peak memory [GB], poses, and the machine's load when it ended."""
+    """One step: seconds, of the processor and of these for the graph, peak memory [GB], poses, and the load when it ended."""
 
     step: str
     seconds: float
+    processor_s: float
     graph_s: float
     peak_gb: float
     poses: int
@@ -62,6 +67,7 @@ class StepFigures:
 class SearchFigures:
     """Search in one database: median times [us] of a query, poses examined on average, recall, distance over the exact one."""
 
+    clips: str
     poses: int
     warm_us: float
     cold_us: float
@@ -82,17 +88,14 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         small = grown_database(options.motion)
         large = build(options.motion, options.folder, options.poses // 2, steps)
-        searched = []
         for path in (small, large):
             steps.append(in_process(f"features and lists of {path.name}", make_index, path, options.motion, options.folder))
             print(line(steps[-1]), flush=True)
-            figures: list[SearchFigures] = []
-            steps.append(
-                in_process(f"search in {path.name}", search, path, options.motion, options.folder, options.frames, figures)
-            )
-            print(line(steps[-1]), flush=True)
-            searched += figures
-            print(search_line(figures[0]), flush=True)
+        searched: list[SearchFigures] = []
+        steps.append(
+            in_process("search in both", search, (small, large), options.motion, options.folder, options.frames, searched)
+        )
+        print(line(steps[-1]), *map(search_line, searched), sep="\n", flush=True)
         write_json(options.json, {"steps": steps, "search": searched})
     except DuocapError as error:
         print(error, file=sys.stderr)
@@ -168,40 +171,66 @@ def make_index(path: Path, motion: Path, folder: Path) -> tuple[int, float]:
     return len(examples), 0.0
 
 
-def search(path: Path, motion: Path, folder: Path, n_frames: int, figures: list[SearchFigures]) -> tuple[int, SearchFigures]:
+def search(
+    paths: Sequence[Path], motion: Path, folder: Path, n_frames: int, figures: list[SearchFigures]
+) -> tuple[int, list[SearchFigures]]:
     """Search successive frames of some clips."""
-    table = open_database(path)
-    queries, subject = _queries(motion, n_frames)
-    examples, lists = examples_and_lists(subject, table, folder)
-    finder, count = PoseSearch(examples, graph_of(table), lists), Settings().solve.neighbours
-    some = range(0, len(queries), EXACT_EVERY)
-    exact = {k: nearest_examples(examples, queries[k], count) for k in some}
-    for query in queries[:3]:
-        finder.nearest(query, count)
+    subject = _queries(motion, 4)[1]
+    searched = []
+    for path in paths:
+        table = open_database(path)
+        examples, lists = examples_and_lists(subject, table, folder)
+        searched.append((examples, PoseSearch(examples, graph_of(table), lists)))
+    for clips, stems in (("chosen on", CLIPS), ("others", OTHERS)):
+        queries, _ = _queries(motion, n_frames, stems, subject)
+        figures += _by_turns(clips, searched, queries)
+    return sum(len(examples) for examples, _ in searched), figures
+
+
+def _by_turns(clips: str, searched: Sequence[tuple[Examples, PoseSearch]], queries: Sequence[Query]) -> Iterator[SearchFigures]:
+    """Search in databases by turns; yield the figures of each."""
+    count, some = Settings().solve.neighbours, range(0, len(queries), EXACT_EVERY)
     buffer = np.zeros(EVICT_BYTES // 8)
-    us: dict[bool, list[float]] = {False: [], True: []}
-    found, examined = [], []
-    for cold in (False, True):
-        finder.forget()
-        for query in queries:
-            if cold:
-                buffer += 1.0
-            begun = perf_counter_ns()
-            result = finder.nearest(query, count)
-            us[cold].append((perf_counter_ns() - begun) / 1e3)
-            if not cold:
-                found.append(result)
-                examined.append(finder.examined)
-    recall = np.mean([len(np.intersect1d(found[k][0], exact[k][0])) / count for k in some])
-    ratio = np.mean([np.sqrt(found[k][1]).mean() / np.sqrt(exact[k][1]).mean() for k in some])
-    medians = [float(np.median(us[cold])) for cold in (False, True)]
-    return len(examples), SearchFigures(len(examples), *medians, float(np.mean(examined)), float(recall), float(ratio))
+    warm: list[list[float]] = [[] for _ in searched]
+    found: list[list[tuple[Ints, Singles]]] = [[] for _ in searched]
+    examined: list[list[int]] = [[] for _ in searched]
+    for _ in range(1 + ROUNDS):  # the first compiles, or reads kernels
+        for k, (_, finder) in enumerate(searched):
+            warm[k] += _timed(finder, queries, count, found[k], examined[k])
+    for k, (examples, finder) in enumerate(searched):
+        cold = _timed(finder, queries, count, [], [], buffer)
+        exact = [nearest_examples(examples, queries[n], count) for n in some]
+        recall = np.mean([len(np.intersect1d(found[k][n][0], near[0])) / count for n, near in zip(some, exact, strict=True)])
+        ratio = np.mean([np.sqrt(found[k][n][1]).mean() / np.sqrt(near[1]).mean() for n, near in zip(some, exact, strict=True)])
+        times = float(np.median(warm[k][len(queries) :])), float(np.median(cold))
+        yield SearchFigures(clips, len(examples), *times, float(np.mean(examined[k])), float(recall), float(ratio))
 
 
-def _queries(motion: Path, n_frames: int) -> tuple[list[Query], Any]:
-    """Return queries of all clips with the body of one performer and 5 mm of noise, and this performer."""
-    rng, queries, subject = np.random.default_rng(0), [], None
-    for stem in CLIPS:
+def _timed(
+    finder: PoseSearch,
+    queries: Sequence[Query],
+    count: int,
+    found: list[tuple[Ints, Singles]],
+    examined: list[int],
+    buffer: Floats | None = None,
+) -> list[float]:
+    """Return the time of each query [us], add what was found and how many poses were compared; buffer: written before each."""
+    us = []
+    finder.forget()
+    for query in queries:
+        if buffer is not None:
+            buffer += 1.0
+        begun = perf_counter_ns()
+        found.append(finder.nearest(query, count))
+        us.append((perf_counter_ns() - begun) / 1e3)
+        examined.append(finder.examined)
+    return us
+
+
+def _queries(motion: Path, n_frames: int, stems: Sequence[str] = CLIPS, subject: Any = None) -> tuple[list[Query], Any]:
+    """Return queries of clips with the body of one performer, by default the first, and 5 mm of noise, and this performer."""
+    rng, queries = np.random.default_rng(0), []
+    for stem in stems:
         query = load_query(protocol_clip(stem), motion, "boxing", (n_frames + 2) / 60.0)
         subject = query.subject if subject is None else subject
         marker_m = marker_positions(subject, query.rotvec, query.root_m)
@@ -214,32 +243,35 @@ def in_process(step: str, function: Callable[..., Any], *arguments: Any) -> Step
     """Run a step in a process of its own; a last argument that is a list takes its second result."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         begun = perf_counter()
-        (n_poses, more), peak_gb = pool.submit(_measured, function, arguments).result()
+        (n_poses, more), processor_s, peak_gb = pool.submit(_measured, function, arguments).result()
         seconds = perf_counter() - begun
     if isinstance(arguments[-1], list):
-        arguments[-1].append(more)
+        arguments[-1].extend(more)
         more = 0.0
-    return StepFigures(step, seconds, more, peak_gb, n_poses, os.getloadavg()[0])
+    return StepFigures(step, seconds, processor_s, more, peak_gb, n_poses, os.getloadavg()[0])
 
 
-def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
-    """Return what a step returns, and this process's peak memory [GB]."""
+def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float, float]:
+    """Return what a step returns, and the processor seconds and peak memory [GB] of this process and of those it had read."""
     result = function(*arguments)
-    return result, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    own, readers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor_s = own.ru_utime + own.ru_stime + readers.ru_utime + readers.ru_stime
+    return result, processor_s, (own.ru_maxrss + BuildOptions().processes * readers.ru_maxrss) / 1e6
 
 
 def line(figures: StepFigures) -> str:
     """Return one step in words."""
     graph = f", of these graph {figures.graph_s:.0f}" if figures.graph_s else ""
     peak = f"peak {figures.peak_gb:.2f} GB, load {figures.load:.1f}"
-    return f"{figures.step:<44}{figures.poses:9d} poses {figures.seconds:7.1f} s{graph}; {peak}"
+    seconds = f"{figures.seconds:7.1f} s, processor {figures.processor_s:.0f} s"
+    return f"{figures.step:<52}{figures.poses:9d} poses {seconds}{graph}; {peak}"
 
 
 def search_line(figures: SearchFigures) -> str:
     """Return the figures of a search in words."""
     f = figures
     times = f"warm {f.warm_us:.0f} us, cold {f.cold_us:.0f} us, {f.examined:.0f} poses examined"
-    return f"{f.poses:9d} poses: {times}, recall {f.recall:.3f}, distance ratio {f.ratio:.4f}"
+    return f"{f.clips:<9} {f.poses:9d} poses: {times}, recall {f.recall:.3f}, distance ratio {f.ratio:.4f}"
 
 
 if __name__ == "__main__":

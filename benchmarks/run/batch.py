@@ -1,9 +1,10 @@
 """Many short takes: a shell's loop of `duocap replay` against `duocap batch` with 1 and 2 workers, and a cluster that loses one.
 
-    python -m benchmarks.run.batch FOLDER --takes 40 [--recording DIR] [--loop 12]
+    python -m benchmarks.run.batch FOLDER --takes 40 [--recording DIR] [--loop 12] [--turns 2]
 
 Takes are pieces of 2 s: of rendered motions, of the recording of two webcams in DIR (left.avi, right.avi, timestamps.csv,
-rig.toml, markers.toml; its T-pose at 1 to 7 s), and one session. They are made once and kept in FOLDER.
+rig.toml, markers.toml; its T-pose at 1 to 7 s), and one session. They are made once and kept in FOLDER. Processor time is of all
+processes of a way; the wall time of a busy machine tells little, so the ways take turns.
 """
 
 import argparse
@@ -13,8 +14,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.support.clusters import Cluster, kill_after
@@ -32,16 +34,27 @@ KINDS = ("bvh", "csv")
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One way to do all takes: wall time [s], load of the machine before, and takes that differ from the loop's."""
+    """One way to do takes: wall and processor time [s], load of the machine before, takes that differ from the loop's."""
 
     name: str
-    seconds: float
+    wall_s: float
+    cpu_s: float
     load: float
-    different: int
+    different: int = 0
 
     def line(self) -> str:
         """Return it as a line."""
-        return f"{self.name:<34}{self.seconds:8.1f} s   load before {self.load:4.1f}   takes that differ {self.different}"
+        times = f"{self.wall_s:8.1f} s, processor {self.cpu_s:7.1f} s, load before {self.load:4.1f}"
+        return f"{self.name:<34}{times}, takes that differ {self.different}"
+
+
+def timed(name: str, work: Callable[[], object], different: Callable[[], int]) -> Timed:
+    """Do work in processes of its own and measure it."""
+    load, before, begun_s = os.getloadavg()[0], os.times(), time.perf_counter()
+    work()
+    wall_s, after = time.perf_counter() - begun_s, os.times()
+    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return Timed(name, wall_s, cpu_s, load, different())
 
 
 def duocap(*words: object) -> None:
@@ -109,22 +122,20 @@ def session(folder: Path, source: Path) -> None:
     duocap("run", *cameras, "--subject", source / "subject.toml", "--record", folder / "takes" / "session", *quiet)
 
 
-def loop(folder: Path, n: int | None) -> tuple[float, list[str]]:
-    """Replay takes by one command each; return the time, and their names."""
-    tasks = job_of([folder / "job.toml"], None).tasks[:n]
-    begun_s = time.perf_counter()
-    for task in tasks:
-        out = folder / "loop" / task.name
-        out.mkdir(parents=True)
-        duocap(*task.command(task.inputs, out))
-    return time.perf_counter() - begun_s, [task.name for task in tasks]
+def loop(folder: Path, names: Sequence[str]) -> None:
+    """Replay takes by one command each."""
+    shutil.rmtree(folder / "loop", ignore_errors=True)
+    for task in job_of([folder / "job.toml"], None).tasks:
+        if task.name in names:
+            out = folder / "loop" / task.name
+            out.mkdir(parents=True)
+            duocap(*task.command(task.inputs, out))
 
 
-def batch(folder: Path, out: str, *words: object) -> float:
-    """Run the batch; return the time."""
-    begun_s = time.perf_counter()
+def batch(folder: Path, out: str, *words: object) -> None:
+    """Run the batch."""
+    shutil.rmtree(folder / out, ignore_errors=True)
     duocap("batch", folder / "job.toml", "--out", folder / out, *words)
-    return time.perf_counter() - begun_s
 
 
 def different(folder: Path, out: str, names: Sequence[str]) -> int:
@@ -148,32 +159,37 @@ def main() -> None:
     parser.add_argument("--takes", type=int, default=40)
     parser.add_argument("--recording", type=Path)
     parser.add_argument("--loop", type=int, help="so many takes in the shell's loop, all by default")
+    parser.add_argument("--turns", type=int, default=1)
     options = parser.parse_args()
     folder: Path = options.folder.absolute()
-    if not (folder / "takes").is_dir():
+    if not (folder / "takes" / "session").is_dir():
+        for old in ("takes", "sources"):
+            shutil.rmtree(folder / old, ignore_errors=True)
         prepare(folder, options.takes, options.recording)
     (folder / "job.toml").write_text(
         '[[replay]]\ntakes = ["takes/*/*-*", "takes/session"]\nout = ["bvh", "csv"]\n', encoding="utf-8"
     )
-    for old in ("loop", "one", "two", "cluster"):
-        shutil.rmtree(folder / old, ignore_errors=True)
-    load = os.getloadavg()[0]
-    seconds, names = loop(folder, options.loop)
-    print(f"loop of {len(names)} commands{'':<14}{seconds:8.1f} s   load before {load:4.1f}", flush=True)
-    for out, n in (("one", 1), ("two", 2)):
-        load = os.getloadavg()[0]
-        took = batch(folder, out, "--workers", n)
-        print(Timed(f"batch, workers {n}", took, load, different(folder, out, names)).line(), flush=True)
-        print(f"    time spent in takes {alone_s(folder, out):.1f} s, beside them {took - alone_s(folder, out) / n:.1f} s")
+    names = [task.name for task in job_of([folder / "job.toml"], None).tasks][: options.loop]
+    for _ in range(options.turns):
+        ways = [
+            timed(f"loop of {len(names)} commands", partial(loop, folder, names), int),
+            timed("batch, --workers 1", partial(batch, folder, "one", "--workers", 1), partial(different, folder, "one", names)),
+            timed("batch, --workers 2", partial(batch, folder, "two", "--workers", 2), partial(different, folder, "two", names)),
+        ]
+        for way in ways:
+            print(way.line(), flush=True)
+        for out, way, n in (("one", ways[1], 1), ("two", ways[2], 2)):
+            spent_s = alone_s(folder, out) / n
+            print(f"    {n}: {spent_s:.1f} s of takes a worker, {way.wall_s - spent_s:.1f} s beside them")
     with Kept() as kept:
         cluster = Cluster(kept)
         workers = [cluster.worker(), cluster.worker()]
         cluster.wait(2)
-        load = os.getloadavg()[0]
+        shutil.rmtree(folder / "cluster", ignore_errors=True)
         killer = kill_after(folder / "cluster", DONE, workers[0])
-        took = batch(folder, "cluster", "--scheduler", cluster.address)
+        run = partial(batch, folder, "cluster", "--scheduler", cluster.address)
+        print(timed("cluster, one of two killed with -9", run, partial(different, folder, "cluster", names)).line())
         killer.join()
-    print(Timed("cluster, one of two killed with -9", took, load, different(folder, "cluster", names)).line())
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import ExpectedMarkers, marker_frame
 from config.arrays import Bools, Floats, Ints
+from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
-from reconstruct.labelling.doubt import Doubt
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
 
 MAX_RIVALS = 3  # followed beside the labels that are published

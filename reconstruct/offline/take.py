@@ -15,7 +15,6 @@ from reconstruct.models.local.model import DOFS
 from reconstruct.offline.chain import BLOCKS, Chain
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
-from reconstruct.search.examples import every
 from reconstruct.search.index import SearchIndex
 from reconstruct.solve.limits import limits_of
 
@@ -42,9 +41,9 @@ class TakeSolver:
 
     def __init__(self, subject: Subject, index: SearchIndex, rig: Rig) -> None:
         examples = index.examples
-        sample = every(examples, max(1, len(examples) // SAMPLE))
-        self._subject, self._rig, self._limits = subject, rig, limits_of(sample.pose[:])
-        covariance: Floats = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
+        sample = examples.pose[:: max(1, len(examples) // SAMPLE)]
+        self._subject, self._rig, self._limits = subject, rig, limits_of(sample)
+        covariance: Floats = np.cov(sample.T.astype(np.float64), bias=True)
         self._search = index.search()
         self._priors = NeighbourPriors(subject, examples, self._search, covariance)
 

@@ -22,6 +22,7 @@ from capture.sockets.wire import SentBlobs
 from capture.stereo.watch import RigWatch
 from capture.timing.synchronise import Synchroniser
 from config.settings import CAMERAS, TimeSettings
+from reconstruct.doubt import DoubtfulSpan, DoubtLog
 from reconstruct.models.style.model import Style, StyleError
 from reconstruct.models.style.session import SessionStyle
 from reconstruct.models.style.task import LearnedStyle
@@ -98,6 +99,7 @@ class Reconstruction:
         self._n_noted = self._n_overrun = self._n_poses = self._n_alone = 0
         self._silent = self._silence_told = False
         self._notices = NoticeLog()
+        self._doubts = DoubtLog()
         self._state = TrackingState.LOST
         self._status_due_ns = 0
         self._skews_ns: deque[int] = deque(maxlen=120)
@@ -213,8 +215,14 @@ class Reconstruction:
         self._n_poses += 1
         self._rate.add(t_received_ns)
         self._sink.pose(pose)
+        self._tell_doubts(self._doubts.add(pose.t_capture_ns, pose.doubts))
         if self.session_style is not None:
             self.session_style.add(pose)
+
+    def _tell_doubts(self, span: DoubtfulSpan | None) -> None:
+        """Tell of a span of doubtful frames that is over."""
+        if span is not None:
+            self._sink.event(span.begin_ns, "doubt", f"doubtful for {span.seconds:.2f} s: {span.words}")
 
     def take_style(self, learned: LearnedStyle, t_ns: int) -> bool:
         """Use what was learned from the next step on; return whether it fits the pending task and can be used."""

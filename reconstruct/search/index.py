@@ -23,7 +23,7 @@ from database.graph.neighbours import Graph, graph_of
 from database.store import PoseDatabase, poses_checksum
 from reconstruct.search.examples import CHUNK, Examples, PoseTable, examples_for, examples_from, marker_blocks
 from reconstruct.search.kernels import Lists
-from reconstruct.search.lists import ITERATIONS, LISTS_PER_ROOT, SAMPLES_PER_LIST, build_lists, group_markers
+from reconstruct.search.lists import build_lists, group_markers, lists_recipe
 from reconstruct.search.walk import PoseSearch
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ MAX_FILES: Final = 4  # the last used are kept
 SUFFIX: Final = ".examples"
 SEED: Final = 0
 NAMES: Final = ("marker_m", "center_m", "start", "row", "list_marker_m")
+GROUPS: Final = "group_m"  # only where lists are in groups
 
 
 def cache_folder() -> Path:
@@ -61,7 +62,7 @@ def _key(subject: Subject, database: PoseDatabase) -> str:
     """Return a hash of what the features depend on. Raises DatabaseError: the database file is gone."""
     assert database.path is not None
     poses = poses_checksum(database.path)
-    recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {LISTS_PER_ROOT} {SAMPLES_PER_LIST} {ITERATIONS}"
+    recipe = f"{VERSION} {database.rotvec.shape} {poses} {SEED} {lists_recipe()}"
     digest = hashlib.blake2b(recipe.encode(), digest_size=12)
     for part in (REFERENCE, subject.skeleton.offsets_m, subject.joint, subject.offset_m):
         digest.update(np.ascontiguousarray(part, "<f8").tobytes() + b"/")
@@ -74,14 +75,15 @@ def _read(path: Path, database: PoseDatabase) -> tuple[Examples, Lists] | None:
         return None
     try:
         container = open_container(path)
-        if container.damaged() or tuple(container.arrays) != NAMES:
+        if container.damaged() or tuple(container.arrays) not in (NAMES, (*NAMES, GROUPS)):
             raise DatabaseError(f"{path}: damaged")
     except (DatabaseError, ValueError, KeyError) as error:
         logger.info("%s; the examples are computed again", error)
         return None
     mark_used(path)
     arrays = container.arrays
-    lists = Lists(arrays["center_m"], arrays["start"], arrays["row"], arrays["list_marker_m"])
+    group_m = arrays.get(GROUPS, arrays["center_m"][:0])
+    lists = Lists(arrays["center_m"], arrays["start"], arrays["row"], arrays["list_marker_m"], group_m)
     return examples_from(database, arrays["marker_m"]), lists
 
 
@@ -95,12 +97,14 @@ def _write(path: Path, subject: Subject, database: PoseDatabase) -> bool:
             width = (3 * len(subject.markers),)
             writer.stream("marker_m", np.dtype(np.float32), width, marker_blocks(subject, database))
             marker_m = writer.read_back("marker_m")
-            center_m, start, row = group_markers(marker_m, seed=SEED)
+            center_m, start, row, group_m = group_markers(marker_m, seed=SEED)
             writer.add("center_m", center_m)
             writer.add("start", start)
             writer.add("row", row)
             listed = (marker_m[row[first : first + CHUNK]] for first in range(0, len(row), CHUNK))
             writer.stream("list_marker_m", np.dtype(np.float32), width, listed)
+            if len(group_m):
+                writer.add(GROUPS, group_m)
             del marker_m, listed  # Windows does not replace a file that is still mapped
     except DatabaseError as error:
         logger.info("the examples are not cached: %s", error)

@@ -14,6 +14,8 @@ VALID, NOT_FINITE, NEGATIVE = 0, -1, -2  # of a query
 HUGE = 1e15  # squares of larger numbers are infinite in single precision, or nearly so
 MAX_QUEUED = 4096  # poses of a query whose neighbours are examined, a bound on its time
 BATCH = 64  # poses whose distances are computed together
+LISTS_OF_GROUP = 4  # chosen lists are of a group, on average
+REACH2 = np.float32(1.2**2)  # squared times the distance of the farthest of the last query's poses: there, lists in groups end
 # The joint coordinates of a mirror image, without the root: coordinate i is IMAGE_SIGN[i] times coordinate IMAGE_COLUMN[i].
 IMAGE_COLUMN = (3 * (OTHER_SIDE[1:, None] - 1) + np.arange(3)).ravel()
 IMAGE_SIGN = np.tile(ROTVEC_SIGN, len(OTHER_SIDE) - 1).astype(np.float32)
@@ -68,13 +70,15 @@ class Lists(NamedTuple):
     """Poses in lists of similar markers: those of list l are `row[start[l]:start[l + 1]]`, ascending.
 
     center_m: mean markers of each list, (L, 3M) float32 [m]; start: (L + 1,) int64; row: poses, (N,) int32; marker_m: their
-    markers in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory.
+    markers in the same order, (N, 3M) float32 [m], so that a list is read from contiguous memory; group_m: means of G groups of
+    L / G successive lists, (G, 3M), by which lists are looked for where there are many of them, else (0, 3M).
     """
 
     center_m: Singles
     start: Ints
     row: NDArray[np.int32]
     marker_m: Singles
+    group_m: Singles
 
 
 class SearchArrays(NamedTuple):
@@ -311,6 +315,39 @@ def _nearest_lists(lists: Lists, query: KernelQuery, n_lists: int, min_poses: in
 
 
 @kernel
+def _nearest_lists_of_groups(lists: Lists, query: KernelQuery, n_lists: int, min_poses: int, limit: np.float32) -> Ints:
+    """Return the lists with the nearest centres of those in the nearest groups, nearest first.
+
+    Empty lists do not count, nor those whose centre's squared distance is not under `limit`; the numbers of groups and of lists
+    are doubled until the lists hold `min_poses` poses.
+    """
+    n_centers, n_groups = lists.center_m.shape[0], lists.group_m.shape[0]
+    size = n_centers // n_groups
+    squared, of_group = np.empty(n_groups, np.float32), np.empty(size, np.float32)
+    groups, chosen = _empty_best(n_groups), _empty_best(n_centers)
+    _marker_distances(lists.group_m, query, squared)
+    while True:
+        n_lists, wanted = min(n_lists, n_centers), min(-(-n_lists // LISTS_OF_GROUP), n_groups)
+        n_found, n_chosen, n_poses = 0, 0, 0
+        for group in range(n_groups):
+            if n_found < wanted or squared[group] < groups.squared[0]:
+                n_found = _push(groups.rows[:wanted], groups.squared[:wanted], n_found, group, squared[group])
+        for k in range(n_found):
+            first = groups.rows[k] * size
+            _marker_distances(lists.center_m[first : first + size], query, of_group)
+            for i in range(size):
+                filled = lists.start[first + i + 1] > lists.start[first + i] and of_group[i] < limit
+                if filled and (n_chosen < n_lists or of_group[i] < chosen.squared[0]):
+                    n_chosen = _push(chosen.rows[:n_lists], chosen.squared[:n_lists], n_chosen, first + i, of_group[i])
+        for i in range(n_chosen):
+            n_poses += lists.start[chosen.rows[i] + 1] - lists.start[chosen.rows[i]]
+        if n_poses >= min_poses or n_lists == n_centers:
+            _sort(chosen.rows, chosen.squared, n_chosen)
+            return chosen.rows[:n_chosen]
+        n_lists *= 2
+
+
+@kernel
 def _offer(new: Ints, squared: Singles, queue: Best, best: Best, size: int, n_queued: int) -> tuple[int, int]:
     """Put poses among the best K where they belong there, and into the queue while there is room; return both lengths."""
     for k in range(new.shape[0]):
@@ -439,7 +476,12 @@ def _search(
     for i in range(progress.n_best):
         nearest_last = min(nearest_last, best.squared[i])
     if arrays.lists.center_m.shape[0] > 0:
-        chosen = _nearest_lists(arrays.lists, query, n_lists, count)
+        if arrays.lists.group_m.shape[0] > 0:
+            full = progress.n_best == count
+            limit = REACH2 * best.squared[0] if full else np.float32(np.inf)
+            chosen = _nearest_lists_of_groups(arrays.lists, query, n_lists, 0 if full else count, limit)
+        else:
+            chosen = _nearest_lists(arrays.lists, query, n_lists, count)
         progress = _from_lists(arrays, query, chosen, memory, stamp, best, progress)
     progress = _walk(arrays.features, arrays.edges, query, memory, stamp, best, progress)
     size = progress.n_best

@@ -15,6 +15,7 @@ from reconstruct.search.kernels import GraphEdges, Lists, RawQuery, SearchArrays
 from reconstruct.search.nearest import Query, check_fit, check_status, nearest_examples, raw_query
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss
+TIMES_IN_GROUPS = 6  # as many where lists are in groups, since these are smaller
 POOR = 2.0  # times the usual distance: the best pose is a poor match
 JUMPED = 1.5  # times the distance of the best pose: the poses of the last query are left behind
 RENEWED = 0.1  # weight of the newest frame in the usual distance
@@ -22,7 +23,7 @@ FEW_POSES = 2000  # up to here all poses are tried
 LAST_STAMP = np.iinfo(np.uint8).max
 NO_ROWS: Ints = np.zeros(0, np.int64)
 NO_CENTERS = read_only(np.zeros((0, 0), np.float32))
-NO_LISTS = Lists(NO_CENTERS, read_only(np.zeros(1, np.int64)), read_only(np.zeros(0, np.int32)), NO_CENTERS)
+NO_LISTS = Lists(NO_CENTERS, read_only(np.zeros(1, np.int64)), read_only(np.zeros(0, np.int32)), NO_CENTERS, NO_CENTERS)
 
 
 class PoseSearch:
@@ -95,6 +96,7 @@ class PoseSearch:
         Raises ValueError: NaN in the query.
         """
         lists = NO_LISTS if self._lists is None else self._lists
+        n_lists *= TIMES_IN_GROUPS if len(lists.group_m) else 1
         arrays = SearchArrays(self.examples.features, GraphEdges(graph.start, graph.neighbour), lists)
         last, stamp = NO_ROWS if self._last is None else self._last, self._next_stamp()
         best, status, n_examined, nearest_last = _search(arrays, raw, count, n_lists, last, self._stamps, stamp)

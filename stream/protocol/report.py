@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from capture.rate import frame_period_s, missing_frames
 from config.files import atomic_write
+from reconstruct.doubt import doubtful_spans
 from reconstruct.pose import Pose, TrackingState
 
 N_WORST = 3
@@ -41,6 +42,7 @@ def replay_report(
         "marker_residual_mm": spread(_joined(pose.residual_m[pose.measured] * 1e3 for pose in tracking)),
         "hidden": {name: _hidden(errors) for name, errors in (hidden_mm or {}).items()},
         "swaps_suspected": swaps_suspected,
+        "doubtful": _doubtful(poses),
         "worst_seconds": _worst(poses),
         "ms_by_stage": {stage: _milliseconds([p.latency_ns[stage] for p in poses if stage in p.latency_ns]) for stage in stages},
         "fps": len(poses) / wall_s if wall_s > 0 else None,
@@ -63,6 +65,20 @@ def _time(stamps_ns: Sequence[int]) -> dict[str, Any]:
         "longest_gap_s": where[0],
         "longest_gap_at_s": where[1],
     }
+
+
+def _doubtful(poses: Sequence[Pose]) -> list[dict[str, Any]]:
+    """Return the spans in which something speaks against labels or poses, with their times since the first pose [s]."""
+    return [
+        {
+            "at_s": 1e-9 * (span.begin_ns - poses[0].t_capture_ns),
+            "seconds": span.seconds,
+            "frames": span.frames,
+            "doubts": sorted(span.doubts),
+            "reasons": span.words,
+        }
+        for span in doubtful_spans((pose.t_capture_ns, pose.doubts) for pose in poses)
+    ]
 
 
 def _worst(poses: Sequence[Pose]) -> list[dict[str, float | None]]:

@@ -1,5 +1,6 @@
 """Compile what most tests use, once, before workers would each compile the same: python -m tests.support.compiled PART."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # if not, kernels run as Python, for tests with few cases
 
 
 def compile_kernels() -> None:

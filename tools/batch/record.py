@@ -6,6 +6,7 @@ A folder of results appears whole, and replaces none but an earlier one of a bat
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 from config.errors import DuocapError, FileFormatError, reason
 from config.files import atomic_write, lock
+from database.store import part_files
 from tools.batch.task import BatchTask
 
 DONE: Final = "done.json"
@@ -28,7 +30,8 @@ FORMAT: Final = 1
 class InputFile:
     """A file of an input.
 
-    name: relative to the input, empty where that is the file itself; mtime_ns: when it was last changed.
+    name: relative to the input, empty where that is the file itself, beginning with .. for a database's other files;
+    mtime_ns: when it was last changed.
     """
 
     input: int
@@ -49,13 +52,23 @@ def input_files(task: BatchTask, inputs: tuple[str, ...] = ()) -> list[InputFile
     for number, place in enumerate(inputs or task.inputs):
         root = Path(place)
         paths = sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else [root]
-        for path in paths:
-            name = path.relative_to(root).as_posix() if path != root else ""
+        for path in (*paths, *_parts(root)):
+            name = Path(os.path.relpath(path, root)).as_posix() if path != root else ""
             if name and name.endswith(task.unread):
                 continue
             stat = path.stat()
             found.append(InputFile(number, name, path, stat.st_size, stat.st_mtime_ns))
     return found
+
+
+def _parts(file: Path) -> list[Path]:
+    """Return the other files of a database that consists of several."""
+    if file.suffix != ".db" or not file.is_file():
+        return []
+    try:
+        return [part for part in part_files(file) if part != file]
+    except DuocapError:
+        return []  # the command will say what is wrong with it
 
 
 def content_hash(path: Path) -> str:

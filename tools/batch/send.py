@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from config.errors import DuocapError
 from tools.batch.task import BatchTask
 
 PIECE_BYTES: Final = 32 << 20
@@ -82,11 +83,13 @@ def _pieces(file: Path) -> Iterator[tuple[bytes, bool, bool]]:
 
 
 def place_inputs(task: BatchTask, sent: Sent, folder: Path) -> tuple[str, ...]:
-    """Lay the inputs out in a folder, under the names they have; return where they are."""
+    """Lay the inputs out in a folder, under the names they have; return where they are. Raises DuocapError."""
     places = tuple(str(folder / f"in{n}" / Path(place).name) for n, place in enumerate(task.inputs))
     for key, mark in sent.hashes.items():
         number, _, name = key.partition("/")
-        to = Path(places[int(number)]) / name if name else Path(places[int(number)])
+        to = Path(os.path.normpath(Path(places[int(number)]) / name))
+        if not to.is_relative_to(folder):
+            raise DuocapError(f"{Path(name).name}: is too far from the database that it is part of to be sent; put them together")
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(_place(mark[2]), to)

@@ -1,8 +1,9 @@
 """The report of a batch in a browser, each of its seconds one click away from a viewer of that take: `duocap view FOLDER`."""
 
+import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -28,20 +29,24 @@ def is_report(folder: Path) -> bool:
 
 def show_report(folder: Path, settings: Settings, tell: Callable[[str], None], *, browser: bool) -> None:
     """Serve a report until Ctrl-C. browser: open the system's. Raises DuocapError."""
-    seconds = ReportViewer(_recordings(folder), settings)
-    host = settings.viewer.host
-    port = free_port(host, settings.viewer.port)
-    with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"{url_of(host, port)}/{PAGE}"
+    with served_report(folder, settings) as url:
         tell(f"report: {url} (Ctrl-C ends it)")
         if browser:
             browse(url)
+        with contextlib.suppress(KeyboardInterrupt), interruptible():
+            threading.Event().wait()
+
+
+@contextlib.contextmanager
+def served_report(folder: Path, settings: Settings) -> Iterator[str]:
+    """Serve a report while the block runs; yields its URL. Raises DuocapError."""
+    host = settings.viewer.host
+    port = free_port(host, settings.viewer.port)
+    seconds = ReportViewer(_recordings(folder), settings)
+    with ThreadingHTTPServer((host, port), partial(_Handler, seconds, str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            with interruptible():
-                threading.Event().wait()
-        except KeyboardInterrupt:
-            tell("ended")
+            yield f"{url_of(host, port)}/{PAGE}"
         finally:
             server.shutdown()
             seconds.close()

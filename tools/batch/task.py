@@ -107,8 +107,16 @@ EVALUATE: Final = {  # by the name of the table
     "labels": CASES,
     "forces": {"plates": Value.FILE, "mass": Value.ONE},
 }
-ALONE: Final = ("search", "dimensionality", "forces")  # tables that one process measures
-DATABASE: Final = {"fps": Value.ONE, "leave_out": Value.MANY, "skip_bad": Value.FLAG, "no_graph": Value.FLAG}
+ALONE: Final = ("search", "forces")  # tables that one process measures
+DATABASE: Final = {
+    "fps": Value.ONE,
+    "thin": Value.ONE,
+    "parts": Value.ONE,
+    "leave_out": Value.MANY,
+    "skip_bad": Value.FLAG,
+    "no_graph": Value.FLAG,
+    "mirrored": Value.FLAG,
+}
 OPTIONS: Final = {
     kind: COMMON | own
     for kind, own in {

@@ -12,6 +12,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import with_settings
 from tools.cli import Command
+from tools.commands.workers import Scheduler, WorkerCount
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection
@@ -132,7 +133,7 @@ def use(_settings: Settings, name: Annotated[str, typer.Argument(help="A name of
 
     path = None if name == BUILTIN else database_named(name)
     choose_database(path)
-    typer.echo(f"default of all commands: {'the built-in motions' if path is None else path}")
+    typer.echo(f"default of all commands: {'the built-in motions' if path is None else f'{path}: {_size(path)}'}")
 
 
 @app.command(name="list")
@@ -158,7 +159,21 @@ def _size(path: Path) -> str:
         database = open_database(path)
     except DatabaseError as error:
         return str(error)
-    return f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {_bytes_of(path) / 1e6:.1f} MB"
+    size = f"{database.n_clips} clips, {database.n_poses} poses at {database.fps:g} Hz, {_bytes_of(path) / 1e6:.1f} MB"
+    files = f", {len(database.parts)} files" if database.parts else ""
+    thinned = _thinning(path)
+    return f"{size}{files}{', mirrored' * database.mirrored}{', thinned ' * bool(thinned)}{thinned}"
+
+
+def _thinning(path: Path) -> str:
+    """Return to what a database was thinned, empty: it was not."""
+    import math
+
+    from database.parts import thinned_rad
+
+    found = thinned_rad(path)
+    text = " and ".join(f"{math.degrees(angle):g}" for angle in found if angle)
+    return f"to {text} degrees{', some files not' if found[0] == 0.0 else ''}" if text else ""
 
 
 @app.command()
@@ -186,16 +201,25 @@ def build(
     ] = "0deg",
     parts: Annotated[int, typer.Option(min=1, help="Files to divide it among; less memory, and stopped, it goes on.")] = 1,
     mirrored: Mirrored = False,
+    workers: WorkerCount = None,
+    scheduler: Scheduler = "",
 ) -> None:
-    """Build one database from motion files."""
+    """Build one database from motion files; with --workers or --scheduler its --parts are shared among processes."""
     from database.build import build_database
     from database.parts import BuildOptions, build_in_parts
 
-    thin_rad = _angle_rad(thin)
+    thin_rad, share = _angle_rad(thin), None
+    if workers is not None or scheduler:
+        from tools.cluster import WorkerPlan
+        from tools.database.shared import sharing
+
+        if parts == 1:
+            raise typer.BadParameter("expected --parts, the files that are shared among workers", param_hint="--workers")
+        share = sharing(WorkerPlan(workers, scheduler))
     with _bar() as show:
         if parts > 1 or mirrored:
             options = BuildOptions(fps, skip_bad, processes, not no_graph, thin_rad)
-            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored)
+            report = build_in_parts(sources, out, parts, options, leave_out or [], show, mirrored, share)
         else:
             report = build_database(sources, out, fps, leave_out or [], show, skip_bad, processes, not no_graph, thin_rad)
     _tell(out, report.lines())
@@ -316,6 +340,7 @@ def info(_settings: Settings, file: File) -> None:
         "clips": f"{database.n_clips - made_here} captured, {made_here} generated",
         "poses": f"{database.n_poses} at {database.fps:g} Hz ({database.n_poses / database.fps / 60:.1f} minutes)",
         "skeletons": f"{len(heights)}, {heights[0]:.2f} to {heights[-1]:.2f} m tall",
+        "thinned": _thinning(file) or "no",
         "mirrored": "searched in the mirror images of its poses, too" if database.mirrored else "no",
         "files": ", ".join(f"{part.path} ({part.n_poses} poses)" for part in database.parts) or "this one",
         "size": f"{_bytes_of(file) / 1e6:.1f} MB",

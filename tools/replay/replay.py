@@ -19,6 +19,7 @@ from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from config.errors import DuocapError
 from config.settings import Settings
+from reconstruct.doubt import OF_SWAPS
 from reconstruct.finish.smoother import smooth
 from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.models.style.model import Style
@@ -117,7 +118,6 @@ def replay(
             styles.step(pose)
             progress(n + 1, recording.n_frames)
         result.style = styles.last()
-    result.swaps_suspected += pipeline.label_switches
     result.wall_s, result.n_repeated = (now_ns() - begun_ns) * 1e-9, list(recording.n_repeated)
     if not result.poses:
         raise DuocapError(f"{recording.spec.left}: no frames, or no two of one moment; expected recordings of the same moments")
@@ -145,9 +145,9 @@ def note(result: ReplayResult, pose: Pose, pipeline: Pipeline) -> None:
     result.poses.append(pose)
     result.markers.append(markers)
     result.views.append(views)
+    result.swaps_suspected += bool(pose.doubts & OF_SWAPS or swapped_markers(pose, markers))
     if pose.state is not TrackingState.TRACKING:
         return
-    result.swaps_suspected += bool(swapped_markers(pose, markers))
     for name, errors in hidden_errors([pose], [markers], result.hidden_mm, subject, rig).items():
         result.hidden_mm[name] += errors
 

@@ -1,7 +1,9 @@
 """The report of a replay in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+MAX_SPANS = 10
 
 
 def report_lines(report: Mapping[str, Any]) -> list[str]:
@@ -13,6 +15,7 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
         f"marker residual {_spread(report['marker_residual_mm'], 'mm', 1)}; "
         f"frames with labels in doubt {report['swaps_suspected']}",
     ]
+    lines += _doubtful_lines(report["doubtful"])
     for name, score in report["hidden"].items():
         lines.append(
             f"hidden {name}: {_number(score['median_mm'], 0)} mm median, "
@@ -22,6 +25,14 @@ def report_lines(report: Mapping[str, Any]) -> list[str]:
     for stage, times in report["ms_by_stage"].items():
         lines.append(f"{stage:<10}" + "".join(f"{_number(times[share], 2):>8}" for share in ("p50", "p95", "p99")))
     return lines
+
+
+def _doubtful_lines(spans: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the spans in which something speaks against labels or poses: the longest, in order."""
+    told = sorted(sorted(spans, key=lambda span: -span["seconds"])[:MAX_SPANS], key=lambda span: span["at_s"])
+    lines = [f"doubtful {span['at_s']:.2f} to {span['at_s'] + span['seconds']:.2f} s: {span['reasons']}" for span in told]
+    left = len(spans) - len(told)
+    return [*lines, f"and {left} shorter ones (--report has all)"] if left else lines
 
 
 def _time_line(time: Mapping[str, Any]) -> str:

@@ -70,7 +70,6 @@ def replay_session(
                     run.take_style(learned, one.t_ns)
                 progress(len(result.poses), verdict.n_recorded or None)
             result.style = styles.last()
-    result.swaps_suspected += pipeline.label_switches
     result.wall_s = (now_ns() - begun_ns) * 1e-9
     if not result.poses:
         raise DuocapError(f"{session.folder}: no two pictures of one moment were recorded; there is nothing to replay")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stream.protocol.messages import PoseMessage, StatusMessage
+from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 
 MS = 1e-6
 UNSURE_MS = 1.0  # an offset less sure than that is not put to use
@@ -21,6 +21,7 @@ LOSSES = {
     "unsent": "not sent",
 }
 Camera = Mapping[str, int | float | str]
+TOLD_DOUBTS = 10  # doubtful spans that are told
 MAX_KEPT = 1 << 17  # of latencies: the last half hour at 60 Hz
 
 
@@ -29,7 +30,7 @@ class RunReport:
     """The figures of one run.
 
     latency_ms: p50, p95, p99 from capture to receipt, empty when no pose came; drops: by reason; cameras: a line for each, and
-    one for the time between them.
+    one for the time between them; doubtful: a line for each of the first doubtful spans; n_doubtful: how many there were.
     """
 
     seconds: float
@@ -38,6 +39,8 @@ class RunReport:
     latency_ms: tuple[float, ...]
     drops: dict[str, int]
     cameras: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+    n_doubtful: int = 0
 
     def lines(self) -> list[str]:
         """Return the report in words."""
@@ -49,6 +52,12 @@ class RunReport:
             f"{self.poses} poses in {self.seconds:.0f} s, {100.0 * self.tracked / self.poses:.1f} % of them tracked",
             f"latency, capture to receipt: p50 {p50:.1f} ms, p95 {p95:.1f}, p99 {p99:.1f}",
             f"dropped: {lost}",
+            *self.doubtful,
+            *(
+                [f"and {more} more doubtful spans: events in the take"]
+                if (more := self.n_doubtful - len(self.doubtful)) > 0
+                else []
+            ),
             *self.cameras,
         ]
 
@@ -62,7 +71,9 @@ class RunStatistics:
         self._latencies_ms = array("d")
         self._n_before = 0
         self._span_ns = [0, 0]
-        self._t_last_capture_ns = -1
+        self._t_first_capture_ns = self._t_last_capture_ns = -1
+        self._doubts: list[EventMessage] = []
+        self._n_doubts = 0
 
     def add(self, pose: PoseMessage, t_ns: int) -> None:
         """Count a pose received at t_ns."""
@@ -70,8 +81,15 @@ class RunStatistics:
         self.n_tracked += pose.state == "tracking"
         self._span_ns = [self._span_ns[0] or t_ns, t_ns]
         if pose.t_capture_ns > self._t_last_capture_ns:  # a held pose repeats an old capture
+            if self._t_first_capture_ns < 0:
+                self._t_first_capture_ns = pose.t_capture_ns
             self._t_last_capture_ns = pose.t_capture_ns
             self._latencies_ms.append((t_ns - pose.t_capture_ns) * MS)
+
+    def doubt(self, event: EventMessage) -> None:
+        """Remember a span in which labels or poses were doubtful."""
+        self._n_doubts += 1
+        self._doubts = [*self._doubts, event][:TOLD_DOUBTS]
 
     def next_second(self) -> None:
         """Begin a new second of recent latencies; forget those of long ago."""
@@ -89,7 +107,8 @@ class RunStatistics:
         drops = dict(self.status.drops) if self.status is not None else {}
         seconds = (self._span_ns[1] - self._span_ns[0]) * 1e-9
         lines = () if self.status is None else camera_lines(self.status, seconds)
-        return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines)
+        doubtful = tuple(f"at {(event.t_ns - self._t_first_capture_ns) * 1e-9:.1f} s: {event.text}" for event in self._doubts)
+        return RunReport(seconds, self.n_poses, self.n_tracked, latency, drops, lines, doubtful, self._n_doubts)
 
 
 def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:

@@ -173,6 +173,8 @@ def _listen(
                 tally.status = message
                 show(tally, message)
                 tally.next_second()
+            elif isinstance(message, EventMessage) and message.kind == "doubt":
+                tally.doubt(message)
             elif isinstance(message, EventMessage) and message.kind != "process":  # those the supervisor tells himself
                 tell(message.text)
         run.turn(0)

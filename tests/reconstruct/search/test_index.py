@@ -45,7 +45,7 @@ def assert_equal(found: tuple[Examples, Lists], expected: tuple[Examples, Lists]
     """Compare every array."""
     for name in ("pose", "marker_m", "clip"):
         assert np.array_equal(getattr(found[0], name), getattr(expected[0], name)), name
-    for name in ("center_m", "start", "row", "marker_m"):
+    for name in ("center_m", "start", "row", "marker_m", "group_m"):
         a, b = getattr(found[1], name), getattr(expected[1], name)
         assert np.array_equal(a, b) and a.dtype == b.dtype and not a.flags.writeable, name
 

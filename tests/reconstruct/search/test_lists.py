@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from config.arrays import Ints
+from reconstruct.search import lists as module
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Lists, _nearest_lists, _prepare
+from reconstruct.search.kernels import Lists, _nearest_lists, _nearest_lists_of_groups, _prepare
 from reconstruct.search.lists import assign_centers, build_lists
 from reconstruct.search.nearest import Query, distances_of, raw_query
 
@@ -109,6 +110,45 @@ def test_more_lists_where_few_do_not_hold_enough() -> None:
     query = query_near(poses, 0)
     assert len(nearest_lists(lists, query, 1, 95)) > 1 and size[nearest_lists(lists, query, 1, 95)].sum() >= 95
     assert size[nearest_lists(lists, query, 1, 1000)].sum() == 100
+
+
+@pytest.fixture(scope="module")
+def grouped() -> Lists:
+    """Return lists in groups, as those of a million poses are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "GROUPS_FROM", 1000)
+        return build_lists(markers(1500, 7), seed=2)
+
+
+def test_groups_are_divided_into_lists(grouped: Lists) -> None:
+    """Every pose is in one list, of the group whose centre is nearest and there of the list whose centre is."""
+    poses, size = markers(1500, 7), module.LISTS_PER_GROUP
+    assert len(grouped.group_m) == round(np.sqrt(1500)) and len(grouped.center_m) == size * len(grouped.group_m)
+    assert sorted(grouped.row.tolist()) == list(range(1500)) and np.array_equal(grouped.marker_m, poses[grouped.row])
+    owner = np.repeat(np.arange(len(grouped.center_m)), np.diff(grouped.start))
+    assert np.array_equal(owner // size, assign_centers(poses, grouped.group_m)[grouped.row])
+    squared = ((poses[grouped.row][:, None] - grouped.center_m.reshape(-1, size, 3 * M)[owner // size]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squared[np.arange(1500), owner % size], squared.min(axis=1), rtol=1e-4)
+
+
+@given(st.integers(1, 60), st.integers(0, 999), st.booleans(), st.floats(0.3, 30.0))
+def test_the_nearest_lists_of_the_nearest_groups(grouped: Lists, n_lists: int, seed: int, rays: bool, limit: float) -> None:
+    poses, size = markers(1500, 7), module.LISTS_PER_GROUP
+    query = query_near(poses, seed, rays)
+    assume(query.marker_weight.any())
+
+    def distances(center_m: NDArray[np.float32]) -> NDArray[np.float64]:
+        n = len(center_m)
+        return distances_of(Examples(np.zeros((n, 66), np.float32), center_m, np.zeros(n, np.int32), 60.0), query)
+
+    of_group, of_list = distances(grouped.group_m), distances(grouped.center_m)
+    near = np.isin(np.arange(len(of_list)) // size, np.argsort(of_group, kind="stable")[: -(-n_lists // 4)])
+    allowed = np.flatnonzero(near & (np.diff(grouped.start) > 0) & (of_list < limit))
+    chosen = _nearest_lists_of_groups(grouped, _prepare(raw_query(query)), n_lists, 0, np.float32(limit))
+    assert len(set(chosen.tolist())) == len(chosen) == min(n_lists, len(allowed))
+    np.testing.assert_allclose(of_list[chosen], np.sort(of_list[allowed])[: len(chosen)], rtol=1e-4, atol=1e-4)
+    some = _nearest_lists_of_groups(grouped, _prepare(raw_query(query)), 1, 400, np.float32(np.inf))
+    assert np.diff(grouped.start)[some].sum() >= 400
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])

@@ -14,13 +14,16 @@ from database.files.resample import mirrored
 from database.graph.build import graph_deriver
 from database.store import PoseDatabase, open_database, write_database, write_parts
 from reconstruct.models.local.motion import example_starts, steps_to
+from reconstruct.search import lists
 from reconstruct.search.examples import Examples, examples_for, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.search.nearest import Query, nearest_examples
+from tests.support.compiled import COMPILED
 from tests.support.people import person, walk
 
 pytestmark = pytest.mark.kernels
 SUBJECT, COUNT = person(), 25
+N_FRAMES, N_CASES, N_STEPS = (500, 40, 12) if COMPILED else (90, 3, 2)  # of a clip, of a property, of a motion
 
 
 def turned(clip: Clip, seed: int) -> Clip:
@@ -29,7 +32,7 @@ def turned(clip: Clip, seed: int) -> Clip:
     return replace(clip, name=f"{clip.name}{seed}", rotvec=clip.rotvec + rng.normal(0.0, 0.15, clip.rotvec.shape[1:]))
 
 
-CLIPS = [clip_slice(turned(walk(body(1.7), seed), seed), 0, 500) for seed in range(6)]
+CLIPS = [clip_slice(turned(walk(body(1.7), seed), seed), 0, N_FRAMES) for seed in range(6)]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +84,7 @@ def test_examples_of_mirror_images_are_those_of_stored_ones(folder: Path) -> Non
     assert not np.allclose(examples.marker_m[: view.n_poses], examples.marker_m[view.n_poses :], atol=0.02)
 
 
-@settings(max_examples=40)
+@settings(max_examples=N_CASES)
 @given(st.integers(0, 5999), st.integers(0, 999), st.sampled_from([("several", "one"), ("view", "stored")]))
 def test_exhaustive_search_finds_the_same(folder: Path, row: int, seed: int, pair: tuple[str, str]) -> None:
     a, b = (search_index(SUBJECT, open_database(folder / f"{name}.db")).examples for name in pair)
@@ -93,17 +96,23 @@ def test_exhaustive_search_finds_the_same(folder: Path, row: int, seed: int, pai
     assert set(nearest_examples(a, query, COUNT, seeds)[0].tolist()) == set(rows.tolist())
 
 
-@pytest.mark.parametrize("name", ["several", "view"])
-def test_the_search_from_frame_to_frame_is_near_exact_across_files_and_sides(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "groups_from"), [("several", 10**6), ("view", 10**6), ("view", 1000)])
+def test_the_search_from_frame_to_frame_is_near_exact_across_files_and_sides(
+    folder: Path, name: str, groups_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where lists are in groups, as in a database of millions."""
+    monkeypatch.setattr(lists, "GROUPS_FROM", groups_from)
     index = search_index(SUBJECT, open_database(folder / f"{name}.db"))
     search, recalls = index.search(), []
+    assert (len(index.lists.group_m) > 0) == (len(index.examples) >= groups_from)
     n = len(index.examples)
-    for first in (120, 1300, n - 900, n - 2400):
-        for k in range(first, first + 12):
+    for first in (n // 25, 2 * n // 5, 3 * n // 5, 6 * n // 7):
+        for k in range(first, first + N_STEPS):
             query = query_near(index.examples, k, k)
             rows, distances = search.nearest(query, COUNT)
             expected, exact = nearest_examples(index.examples, query, COUNT)
             assert len(set(rows.tolist())) == COUNT and (np.diff(distances) >= 0.0).all()
             assert np.sqrt(distances).mean() < 1.02 * np.sqrt(exact).mean()
             recalls.append(len(np.intersect1d(rows, expected)) / COUNT)
-    assert np.mean(recalls) > 0.95 and search.examined < 0.7 * n
+    assert np.mean(recalls) > 0.95
+    assert search.examined < 0.7 * n or not COMPILED  # few poses are soon examined

@@ -184,7 +184,7 @@ def test_tls_keeps_strangers_out(studio: Path, kept: Kept, tmp_path: Path, capsy
     result = run(capsys, studio, "--scheduler", cluster.address, *words)
     assert "2 done, 3 of all run now, 1 failed" in result.out, result.err
     stranger = run(capsys, studio, "--scheduler", cluster.address, "--retry")
-    assert stranger.status == 1 and "no scheduler" in stranger.last
+    assert stranger.status == 1 and "needs keys: --tls-ca" in stranger.last
 
 
 OTHER_VERSION = (
@@ -200,6 +200,7 @@ def test_who_cannot_work_is_told_in_a_line(kept: Kept, monkeypatch: pytest.Monke
         assert "\n" not in str(error.value)
         return str(error.value)
 
+    assert "expected one such as tcp://host:8786" in told(WorkerPlan(scheduler="10.0.0.5"))
     assert "no scheduler answers" in told(WorkerPlan(scheduler=free_address()))
     other = Cluster(kept, OTHER_VERSION)
     assert "the scheduler has distributed 2024.1.0" in told(WorkerPlan(scheduler=other.address))

@@ -57,14 +57,14 @@ def test_a_folder_is_searched_for_takes_but_not_among_results(studio: Path) -> N
 def test_databases_exports_motions_and_tables_are_commands_too(studio: Path) -> None:
     (studio / "walk.bvh").touch()
     (studio / "walk.mcap").touch()
-    text = '[[database]]\nname = "own"\nsources = ["*.bvh"]\nskip_bad = true\n'
+    text = '[[database]]\nname = "own"\nsources = ["*.bvh"]\nskip_bad = true\nthin = "2deg"\n'
     text += '[[export]]\ntakes = ["*.mcap"]\nout = "glb"\nfps = 30\n'
     text += (
         '[[clean]]\nname = "sound"\ntakes = ["*.bvh"]\nmass = 70\n[[evaluate]]\ntable = "feet"\nmotion = "."\nclip = ["07_08"]\n'
     )
     commands = {task.name: task.command(task.inputs, Path("O")) for task in job_of([job(studio, text)], None).tasks}
     bvh, mcap = str(studio / "walk.bvh"), str(studio / "walk.mcap")
-    assert commands["own"] == ["database", "build", bvh, "--skip-bad", "--processes", "1", "--out", "O/own.db"]
+    assert commands["own"] == ["database", "build", bvh, "--skip-bad", "--thin", "2deg", "--processes", "1", "--out", "O/own.db"]
     assert commands["walk"] == ["export", mcap, "--fps", "30", "--out", "O/walk.glb"]
     assert commands["sound/walk"][:6] == ["physics", "clean", bvh, "--mass", "70", "--out"]
     assert commands["feet"][:6] == ["evaluate", "feet", "--motion", str(studio), "--clip", "07_08"]

@@ -3,10 +3,25 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from config.errors import DuocapError
-from tools.batch.record import alone, digest, hashes_of, input_files, is_done, read_record, whole_folder, write_record
+from database.parts import BuildOptions, build_in_parts
+from database.store import open_database
+from tests.support.files.motion import random_values, write_amc
+from tools.batch.record import (
+    alone,
+    content_hash,
+    digest,
+    hashes_of,
+    input_files,
+    is_done,
+    read_record,
+    whole_folder,
+    write_record,
+)
+from tools.batch.send import Sent, place_inputs, take_piece
 from tools.batch.task import BatchTask
 
 VERSIONS = {"duocap": "1"}
@@ -68,3 +83,19 @@ def test_a_second_batch_on_the_folder_is_refused(tmp_path: Path) -> None:
         pass
     with alone(tmp_path):
         pass
+
+
+def test_a_database_of_several_files_is_read_and_sent_whole(tmp_path: Path) -> None:
+    for name in ("71_01", "71_02"):
+        write_amc(tmp_path / "71", random_values(np.random.default_rng(1), 9), name)
+    (tmp_path / "a").mkdir()
+    build_in_parts([tmp_path / "71"], tmp_path / "a" / "big.db", 2, BuildOptions(120.0, processes=1, graph=False))
+    reads = BatchTask("take", "export", ("export", "{in0}"), (str(tmp_path / "a" / "big.db"),))
+    files = input_files(reads)
+    sent = Sent(hashes_of(files, {}), frozenset())
+    for file in files:
+        take_piece(content_hash(file.path), file.path.read_bytes(), True, True)
+    (place,) = place_inputs(reads, sent, tmp_path / "b")
+    assert np.array_equal(open_database(place).rotvec, open_database(tmp_path / "a" / "big.db").rotvec) and len(files) > 2
+    with pytest.raises(DuocapError, match="put them together"):
+        place_inputs(reads, Sent({"0/../../../x.db": sent.hashes["0/"]}, frozenset()), tmp_path / "b")

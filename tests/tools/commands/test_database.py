@@ -64,6 +64,32 @@ def test_add_and_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     assert made_db.n_poses == n_poses + 4 and graph is not None and (graph.n_poses, graph.degree) == (n_poses + 4, 5)
 
 
+def test_files_mirror_images_and_thinning_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DUOCAP_DATABASES", str(tmp_path / "mine"))
+    for k, n in enumerate((9, 7, 5), start=1):
+        write_amc(tmp_path / "77", random_values(np.random.default_rng(k), n), f"77_0{k}")
+    options = ("--thin", "0.5deg", "--parts", "2", "--mirrored")
+    made = database(capsys, "build", "77", "--out", "mine/a.db", *options)
+    assert made.status == 0, made.err
+    assert "searched in their mirror images, too" in made.out and "thinned to 0.5 degrees" in made.out
+    told = "3 files, mirrored, thinned to 0.5 degrees"
+    assert told in database(capsys, "list").out and told in database(capsys, "use", "a").out
+    assert database(capsys, "build", "77/77_03.amc", "--out", "mine/b.db").status == 0
+    assert database(capsys, "join", "mine/c.db", "mine/a.db", "mine/b.db").status == 0
+    listed = {line[2:].partition(":")[0]: line.partition(" (")[0] for line in database(capsys, "list").out.splitlines()}
+    assert listed["a"].startswith("* ") and "files" not in listed["b"] and "thinned" not in listed["b"]
+    assert "4 files, thinned to 0.5 degrees, some files not" in listed["c"]
+    for name, thinned, mirrored, files in (("a", "to 0.5 degrees", "searched in", 3), ("b", "no", "no", 1)):
+        info = dict(line.split(maxsplit=1) for line in database(capsys, "info", f"mine/{name}.db").out.splitlines())
+        assert info["thinned"] == thinned and info["mirrored"].startswith(mirrored) and info["files"].count(",") == files - 1
+    assert database(capsys, "remove", "a").status == 0 and not (tmp_path / "mine" / "a.parts").exists()
+    gone = database(capsys, "list")
+    assert gone.status == 0 and "part-001.db" in gone.out.partition("c: ")[2]  # what c was joined of, told in its line
+
+
 def test_faulty_input_is_one_line_and_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_amc(tmp_path / "77", random_values(np.random.default_rng(1), 3))
     text = path.read_text(encoding="utf-8")

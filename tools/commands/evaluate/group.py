@@ -129,14 +129,16 @@ def dimensionality(
     plot: Plot = None,
     clip: Clips = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer poses, rougher figures, in a minute.")] = False,
+    workers: EvaluationWorkers = None,
+    scheduler: Scheduler = "",
 ) -> None:
     """Error against dimensions of global, clustered and local models: the paper's Figure 5."""
     from tools.evaluate.dimensionality.measure import measure_dimensionality, table
     from tools.evaluate.protocol import protocol_database
 
     check_folders(json)
-    path = protocol_database(motion, database)
-    panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick)
+    path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
+    panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick, workers=plan)
     _print(table(panels))
     with written_together():
         _write(json, [panel.as_json() for panel in panels])

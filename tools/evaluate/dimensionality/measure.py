@@ -7,6 +7,7 @@ not the search for a pose. The local model of a pose of the database is made wit
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,12 @@ from database.files.resample import resample
 from database.geometry.kinematics import local_markers
 from database.geometry.skeleton import Skeleton
 from database.store import PoseDatabase, open_database
+from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.dimensionality.curves import ErrorCurve, best_mixture, curve, global_pca, local_model
 from tools.evaluate.dimensionality.gplvm import learn, reconstructed
+from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import MAIN, OTHERS, ProtocolClip, protocol_clip, read_query
 from tools.evaluate.scores import moving_angles
-from tools.progress import progress_bar
 
 COUNTS = (20, 50, 100, 150, 200)  # candidates for K
 GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, LATENT = 50, 40, (1, 2, 3, 4, 6)
@@ -107,26 +109,34 @@ class FigurePanel:
 
 
 def measure_dimensionality(
-    motion: Path, database: Path, settings: SolveSettings, *, clips: Sequence[str] = (), quick: bool = False
+    motion: Path,
+    database: Path,
+    settings: SolveSettings,
+    *,
+    clips: Sequence[str] = (),
+    quick: bool = False,
+    workers: WorkerPlan = ALONE,
 ) -> list[FigurePanel]:
     """Measure every database whose tests are wanted. Raises DuocapError.
 
     clips: tests, none for all; quick: a fifth of the test poses, and every other pose for the GPLVM.
     """
-    poses = open_database(database)
     known = [clip.stem for clip in (*MAIN, *OTHERS)]
     unknown = [stem for stem in clips if stem not in known]
     if unknown:
         raise DatabaseError(f"{', '.join(unknown)}: no such clip among the tests; take {', '.join(known)}")
-    panels = []
-    with progress_bar("dimensionality") as progress:
-        for done, case in enumerate(CASES):
-            tests = [test for test in case.tests if not clips or test.stem in clips]
-            if tests:
-                queries = [resample(read_query(test, motion), poses.fps) for test in tests]
-                panels.extend(panels_of(case, poses, queries, settings, quick))
-            progress(done + 1, len(CASES))
-    return panels
+    wanted = [(case, [test for test in case.tests if not clips or test.stem in clips]) for case in CASES]
+    tasks = [partial(_case_panels, case, tests, motion, database, settings, quick) for case, tests in wanted if tests]
+    return [panel for panels in run_tasks(tasks, workers, "dimensionality") for panel in panels]
+
+
+def _case_panels(
+    case: DimensionalityCase, tests: list[ProtocolClip], motion: Path, database: Path, settings: SolveSettings, quick: bool
+) -> list[FigurePanel]:
+    """Measure one database with clips as tests. Raises DuocapError."""
+    poses = open_database(database)
+    queries = [resample(read_query(test, motion), poses.fps) for test in tests]
+    return panels_of(case, poses, queries, settings, quick)
 
 
 def panels_of(
