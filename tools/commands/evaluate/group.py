@@ -418,6 +418,7 @@ def labels(
     skeleton: Skeleton = None,
     markers: MarkerSets = None,
     case: Cases = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
     seconds: Seconds = 8.0,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
@@ -434,7 +435,7 @@ def labels(
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed), settings)
+        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline), settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
