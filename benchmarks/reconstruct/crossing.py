@@ -33,6 +33,7 @@ from database.store import PoseDatabase
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tools.calibrate.session import subject_from_pairs
+from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
 from tools.evaluate.parallel import run_tasks
 from tools.evaluate.protocol import open_once, protocol_database, read_query, set_clip
@@ -262,14 +263,14 @@ def main() -> None:
     parser.add_argument("--markers", nargs="+", choices=tuple(WORN), default=list(WORN))
     parser.add_argument("--clip", nargs="+", default=[])
     parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--by-clip", action="store_true")
     given = parser.parse_args()
     names = given.clip or [*CROSSING[given.which], *CLIPS[given.which]]
     database = protocol_database(given.motion, None, [set_clip(name) for name in CLIPS[given.which]])
     where = (given.fps, given.motion, database, given.seconds)
     tasks = [partial(runs_of_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
-    runs = [run for found in run_tasks(tasks, given.processes) for run in found]
+    runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
     print("\n".join(report(runs, given.by_clip)))
     print("far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; mean: of all joints")
     write_json(given.json, [asdict(run) for run in runs])
