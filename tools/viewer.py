@@ -17,6 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capture.process.link import name_process
+from capture.process.priority import give_way
 from capture.sockets.endpoints import key_settings
 from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
@@ -73,6 +75,7 @@ READY_S = 30.0
 STOP_S = 3.0
 SEEN_S = 5.0  # a page that is loaded anew is away for a moment
 ASK_S, ANSWER_S = 0.2, 2.0
+VIEWER_NICE = 5  # beside a run: poses are more urgent than their picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,8 @@ def viewer_main(pipe: Connection, plan: ViewPlan, logs: LogSettings) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; whoever opened this ends it in order
     start_logs(logs, "viewer")
+    name_process("viewer")
+    give_way(nice=VIEWER_NICE)
     parent = multiprocessing.parent_process()
     try:
         viewer = _Viewer(plan)

@@ -1,4 +1,4 @@
-"""The processes of a run as seen from outside: processor time and memory of each."""
+"""The processes of a run as seen from outside: processor time, memory and threads of each."""
 
 from dataclasses import dataclass, field
 
@@ -6,14 +6,16 @@ import numpy as np
 import psutil
 
 MB = 1e-6
-ROLES = ("reconstruction", "left", "right")  # in the order in which the supervisor starts them
+ROLES = ("reconstruction", "left", "right")  # in the order in which the supervisor starts them, where names are not shown
+NAMES = {f"duocap-{name}"[:15]: name for name in (*ROLES, "style", "viewer")}
 
 
 @dataclass(slots=True)
 class Watched:
     """One process; a camera that is started again keeps its name.
 
-    cpu_before_s: of those it replaced; samples: seconds, CPU seconds, RSS and USS [MB].
+    cpu_before_s: of those it replaced; samples: seconds, CPU seconds, RSS and USS [MB]; with_children: as of a browser, whose
+    processes share the work.
     """
 
     name: str
@@ -21,17 +23,27 @@ class Watched:
     n_restarts: int = 0
     cpu_before_s: float = 0.0
     samples: list[tuple[float, float, float, float]] = field(default_factory=list)
+    with_children: bool = False
+    n_threads: int = 0
 
     def sample(self, t_s: float) -> None:
         """Take a sample, unless the process has ended."""
         try:
-            with self.process.oneshot():
-                times = self.process.cpu_times()
-                rss = self.process.memory_info().rss
-                uss = getattr(self.process.memory_full_info(), "uss", rss)
+            used = [self._used(self.process)]
+            used += [self._used(child) for child in self.process.children(recursive=True)] if self.with_children else []
         except psutil.Error:
             return
-        self.samples.append((t_s, self.cpu_before_s + times.user + times.system, rss * MB, uss * MB))
+        cpu_s, rss, uss, n_threads = (sum(column) for column in zip(*used, strict=True))
+        self.n_threads = int(n_threads)
+        self.samples.append((t_s, self.cpu_before_s + cpu_s, rss * MB, uss * MB))
+
+    @staticmethod
+    def _used(process: psutil.Process) -> tuple[float, int, int, int]:
+        """Return CPU seconds, RSS and USS [bytes] and threads of one process."""
+        with process.oneshot():
+            times, rss = process.cpu_times(), process.memory_info().rss
+            uss = getattr(process.memory_full_info(), "uss", rss)
+            return times.user + times.system, rss, uss, process.num_threads()
 
     def cpu_percent(self, from_s: float, to_s: float) -> float:
         """Return the share of one core between two times, NaN without samples."""
@@ -56,6 +68,10 @@ class Processes:
         self.watched = {name: Watched(name, psutil.Process(pid)) for name, pid in others.items()}
         self.watched["supervisor"] = Watched("supervisor", self._supervisor)
 
+    def watch_all(self, name: str, pid: int) -> None:
+        """Watch one more process with all that it starts."""
+        self.watched[name] = Watched(name, psutil.Process(pid), with_children=True)
+
     def sample(self, t_s: float) -> None:
         """Sample all of them, new ones included."""
         self._recognise()
@@ -72,11 +88,13 @@ class Processes:
         for child in children:
             if child in known or not _is_spawned(child):
                 continue
-            name = next((role for role in ROLES if role not in self.watched), "")
-            if name:
+            shown = NAMES.get(_shown_name(child), "")
+            name = shown or next((role for role in ROLES if role not in self.watched), "")
+            if name and name not in self.watched:
                 self.watched[name] = Watched(name, child)
                 continue
-            gone = [watched for watched in self.watched.values() if watched.name in ROLES and not watched.process.is_running()]
+            wanted = (name,) if shown else ROLES
+            gone = [watched for watched in self.watched.values() if watched.name in wanted and not watched.process.is_running()]
             if gone:
                 gone[0].process, gone[0].n_restarts = child, gone[0].n_restarts + 1
                 gone[0].cpu_before_s = gone[0].samples[-1][1] if gone[0].samples else 0.0
@@ -88,3 +106,11 @@ def _is_spawned(process: psutil.Process) -> bool:
         return any("spawn_main" in word for word in process.cmdline())
     except psutil.Error:
         return False
+
+
+def _shown_name(process: psutil.Process) -> str:
+    """Return the name that the system shows, cut off as it does that."""
+    try:
+        return process.name()[:15]
+    except psutil.Error:
+        return ""

@@ -1,14 +1,17 @@
 """`duocap run` for an hour from two network cameras at 60 Hz: its cost, growth of memory, latency of poses.
 
-    python -m benchmarks.run.soak [--minutes 60] [--size 640x480] [--faults] [--database DB] [--json F]
+    python -m benchmarks.run.soak [--minutes 60] [--size 640x480] [--hz 60] [--faults] [--viewer] [--record] [--json F]
 
 Two servers in their own processes play a rendered performance as MJPEG over HTTP, the right one 5 ms later, with timestamps of
 a clock that is 80 ppm fast; the left one sends none. The run is the command itself, headless. With --faults one camera has a
-fault in every minute but the first. CPU is in percent of one core.
+fault in every minute but the first; with --viewer a headless Chromium, which draws by software, shows the run's page; with
+--record the whole session is recorded, pictures too. CPU is in percent of one core.
 """
 
+import contextlib
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +20,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,8 @@ from reconstruct.pose import TrackingState
 from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
 from stream.publish.subscriber import Subscriber
 from tests.support.cameras.mjpeg import MjpegProcess, Play
-from tests.support.ports import free_address
+from tests.support.ports import free_address, free_port
+from tests.support.viewer.browser import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1e-6
@@ -123,10 +127,22 @@ def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
     ]
 
 
-def started(scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path) -> subprocess.Popen[str]:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a run does besides. page: port of the viewer, 0 without; record: folder of the recording, None without one."""
+
+    page: int = 0
+    record: Path | None = None
+
+
+def started(
+    scene: LoopedScene, urls: Sequence[str], address: str, database: Path | None, log: Path, beside: Beside
+) -> subprocess.Popen[str]:
     """Start `duocap run`."""
-    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject), "--headless"]
+    words = ["run", "--left", urls[0], "--right", urls[1], "--rig", str(scene.rig), "--subject", str(scene.subject)]
     words += ["--set", f"stream.address={address}", "--set", "stream.service="]
+    words += ["--set", f"viewer.port={beside.page}"] if beside.page else ["--headless"]
+    words += [] if beside.record is None else ["--record", str(beside.record)]
     words += [] if database is None else ["--database", str(database)]
     with log.open("w", encoding="utf-8") as errors:
         return subprocess.Popen(
@@ -189,21 +205,29 @@ class Soak:
     log_bytes: int
 
 
-def soak(scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool) -> Soak:
+def soak(
+    scene: LoopedScene, minutes: float, database: Path | None, folder: Path, with_faults: bool, beside: Beside | None = None
+) -> Soak:
     """Run, and print a line a minute."""
-    log, address = folder / "run.log", free_address()
+    log, address, beside = folder / "run.log", free_address(), beside or Beside()
     servers = servers_of(scene)
     heard = MinuteListener(address)
-    run = started(scene, [server.url for server in servers], address, database, log)
+    run = started(scene, [server.url for server in servers], address, database, log, beside)
+    looks = contextlib.ExitStack()
     try:
         processes = Processes(run.pid, {"server left": _pid(servers[0]), "server right": _pid(servers[1]), "soak": os.getpid()})
         _wait_for_poses(heard, run, log)
+        if beside.page:
+            processes.watch_all("browser", looks.enter_context(_page(beside.page)).process.pid)
+            heard.listen()
+            heard.whole, heard.minute = Minute(), Minute()
         faults = FaultSwitch(servers) if with_faults else None
         rows = _minutes(minutes, heard, processes, run, log, faults)
         report = _end(run)
     finally:
         if run.poll() is None:
             run.kill()
+        looks.close()
         heard.close()
         for server in servers:
             server.stop()
@@ -216,6 +240,15 @@ def _pid(server: MjpegProcess) -> int:
     """Return a server's process."""
     assert server.process.pid is not None
     return server.process.pid
+
+
+def _page(port: int) -> Browser:
+    """Open the page of the run."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome") or sys.exit("chromium is not installed")
+    browser = Browser(chromium)
+    browser.open(f"http://127.0.0.1:{port}")
+    browser.wait("poses", lambda: "poses / s" in browser.text(), 90.0)
+    return browser
 
 
 def _wait_for_poses(heard: MinuteListener, run: subprocess.Popen[str], log: Path) -> None:
@@ -310,14 +343,17 @@ def summary(found: Soak) -> str:
     lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
     lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
     lines.append(
-        f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}{'restarts':>9}"
+        f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}"
+        f"{'restarts':>9}{'threads':>9}"
     )
     for name, watched in found.processes.watched.items():
+        if not watched.samples:
+            continue
         first = next((sample for sample in watched.samples if sample[0] >= warm_s), watched.samples[0])
         last = watched.samples[-1]
         lines.append(
             f"    {name:<20}{watched.cpu_percent(0.0, end_s):8.1f}{first[2]:11.1f}{last[2]:8.1f}{first[3]:11.1f}{last[3]:9.1f}"
-            f"{watched.growth_mb_h(warm_s):8.2f}{watched.n_restarts:9d}"
+            f"{watched.growth_mb_h(warm_s):8.2f}{watched.n_restarts:9d}{watched.n_threads:9d}"
         )
     lines.append(f"(first: {warm_s:.0f} s after the first pose; the slope is that of USS from there on)")
     return "\n".join([*lines, "report of the run:", *(f"    {line}" for line in found.report)])
@@ -344,15 +380,22 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--size", default="640x480", help="of the images (default 640x480)")
+    parser.add_argument("--hz", type=float, default=60.0, help="frames a second of the cameras, 60 / n (default 60)")
+    parser.add_argument("--viewer", action="store_true", help="with the viewer, its page open in Chromium")
+    parser.add_argument("--record", action="store_true", help="record the session, pictures too")
     parser.add_argument("--faults", action="store_true", help="a camera has a fault in every minute but the first")
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     options = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         scene = looped_scene(size_of(options.size), database_file(options.database), folder)
+        every = max(1, round(scene.fps / options.hz))
+        left, right = (jpegs[::every] for jpegs in scene.jpegs)
+        scene = replace(scene, jpegs=(left, right), fps=scene.fps / every)
+        beside = Beside(free_port() if options.viewer else 0, folder / "session" if options.record else None)
         size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
         print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
-        found = soak(scene, options.minutes, options.database, folder, options.faults)
+        found = soak(scene, options.minutes, options.database, folder, options.faults, beside)
     print(summary(found))
     write_json(options.json, as_json(found))
     return 0

@@ -1,7 +1,8 @@
 """Send and receive small images of a camera with what was detected; they are encoded only while somebody looks.
 
 The one exception to "pixels stay in their camera's process" (docs/decisions/0021-previews.md). The reading thread hands over a
-frame and goes on; a thread of the publisher makes the previews and sends them, at most one every PERIOD_NS.
+frame and goes on; a thread of the publisher makes the previews and sends them, at most one every PERIOD_NS, or every
+LATE_PERIOD_NS while the machine is short.
 """
 
 import logging
@@ -26,6 +27,7 @@ from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
 log = logging.getLogger(__name__)
 
 PERIOD_NS = 100_000_000
+LATE_PERIOD_NS = 1_000_000_000  # while detection does not keep up with the camera
 SEND_BUFFER_MESSAGES = 4
 TURN_MS = 100
 MAX_SUBSCRIPTION_BYTES = 256
@@ -38,7 +40,7 @@ class PreviewPublisher:
     """The previews of one camera on a free loopback port; `offer` is called by one thread and never waits.
 
     overlay: returns what the detector saw in the frame, called by the thread that offers. address: where to subscribe; wanted:
-    whether somebody looks; n_sent: number of previews sent.
+    whether somebody looks; n_sent: number of previews sent; resting: whether they give way to detection.
     """
 
     def __init__(self, overlay: Callable[[], DetectorOverlay] | None = None) -> None:
@@ -52,16 +54,26 @@ class PreviewPublisher:
         self._requests: dict[bytes, PreviewRequest] = {}
         self._latest: tuple[Frame, Blobs, DetectorOverlay] | None = None
         self._offered, self._stop = threading.Event(), threading.Event()
-        self._due_ns = 0
+        self._t_offered_ns, self._period_ns = -PERIOD_NS, PERIOD_NS
         self.wanted = False
         self._thread = threading.Thread(target=self._run, name="preview", daemon=True)
         self._thread.start()
 
-    def offer(self, frame: Frame, blobs: Blobs) -> None:
-        """Hand over a frame and its blobs, if somebody looks and a preview is due; the image must not change any more."""
-        if not self.wanted or 0 < self._due_ns - frame.t_capture_ns <= PERIOD_NS:
+    @property
+    def resting(self) -> bool:
+        """Whether previews give way to detection, which does not keep up."""
+        return self.wanted and self._period_ns == LATE_PERIOD_NS
+
+    def offer(self, frame: Frame, blobs: Blobs, late: bool = False) -> None:
+        """Hand over a frame and its blobs, if somebody looks and a preview is due; the image must not change any more.
+
+        late: detection took longer than a frame; previews are rare until the next one after a frame that was in time.
+        """
+        if late:
+            self._period_ns = LATE_PERIOD_NS
+        if not self.wanted or 0 <= frame.t_capture_ns - self._t_offered_ns < self._period_ns:
             return
-        self._due_ns = frame.t_capture_ns + PERIOD_NS
+        self._t_offered_ns, self._period_ns = frame.t_capture_ns, LATE_PERIOD_NS if late else PERIOD_NS
         self._latest = (frame, blobs, self._overlay())
         self._offered.set()
 

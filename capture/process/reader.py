@@ -110,7 +110,8 @@ class CameraReader:
         facts = dict(list(self.source.facts.items())[:MAX_FACTS])
         lost = self._reopening is not None and self._reopening.lost
         state: Details = {"reopening": int(lost), "health": self._health.message, "stamp": str(self.source.stamp)}
-        return {**facts, **self._tuner.details(), **state, "repeated": self._n_repeated}
+        resting: Details = {"resting": "previews"} if self._preview is not None and self._preview.resting else {}
+        return {**facts, **self._tuner.details(), **state, **resting, "repeated": self._n_repeated}
 
     @property
     def preview(self) -> str:
@@ -223,7 +224,7 @@ class CameraReader:
             if self._health.needs_reopening(frame.t_capture_ns):
                 self.reopen()
         if self._preview is not None:
-            self._preview.offer(frame, blobs)
+            self._preview.offer(frame, blobs, late=(clock.now_ns() - t_read_ns) * self.source.fps > 1e9)
         for sink in self._sinks:
             sink.take(frame, blobs, t_read_ns)
 

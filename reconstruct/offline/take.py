@@ -20,8 +20,8 @@ from reconstruct.solve.limits import limits_of
 
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
 ITERATIONS = 3
-PART_ROUNDS = 2  # of a part that is tried
-WINDOW, AHEAD = 240, 90  # frames of a window, and of the next that are solved with it
+PART_ROUNDS = 2  # of a part that is tried; one more where it begins anew
+WINDOW, AHEAD = 240, 150  # frames of a window, and of the next that are solved with it: more than a long gap
 MAX_WIDER = 25.0  # by which the variances of neighbours' poses grow at most, where solved poses are farther from them
 SAMPLE = 30_000  # examples that are enough for covariance and limits
 Progress = Callable[[int, int | None], None]
@@ -46,6 +46,11 @@ class TakeSolver:
         covariance: Floats = np.cov(sample.T.astype(np.float64), bias=True)
         self._search = index.search()
         self._priors = NeighbourPriors(subject, examples, self._search, covariance)
+
+    @property
+    def subject(self) -> Subject:
+        """Whose takes it solves."""
+        return self._subject
 
     def markers(self, motion: TakeMotion) -> Floats:
         """Return the markers of poses in the world, (N, M, 3) [m]."""
@@ -99,7 +104,7 @@ class TakeSolver:
         part = slice(part.start - fixed, part.stop)
         given, solved, energies = list(frames[part]), motion.part(part), np.zeros(0)
         self._search.forget()
-        for k in range(PART_ROUNDS):
+        for k in range(PART_ROUNDS + (anew is not None)):
             priors = self._priors.fit(solved, query_markers(self._subject, given, solved), slice(0, len(given)), None)
             if k == 0 and anew is not None:
                 which = slice(anew.start - part.start, anew.stop - part.start)

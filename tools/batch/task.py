@@ -71,6 +71,7 @@ REPLAY: Final = {
     "verify": Value.FLAG,
     "no_style": Value.FLAG,
     "physics": Value.FLAG,
+    "as_live": Value.FLAG,
 }
 EXPORT: Final = {
     "from": Value.ONE,

@@ -4,7 +4,7 @@ The first two are the peers of Chai & Hodgins 2005, Figure 6. They are given the
 the query of eq. 2 with their own history, and settings that suit them on these clips (`PeerSettings`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol
@@ -166,10 +166,16 @@ class SolvedMotion:
     frame_ms: float
 
 
+def check_methods(names: Iterable[str]) -> None:
+    """Raise DatabaseError unless all are methods."""
+    for name in names:
+        if name not in METHODS:
+            raise DatabaseError(f"{name!r} is no method; take {', '.join(METHODS)}")
+
+
 def solve(query: MotionQuery, examples: Examples, settings: SolveSettings, name: str) -> SolvedMotion:
     """Put the markers of a query through a method. Raises DatabaseError: no such method."""
-    if name not in METHODS:
-        raise DatabaseError(f"{name!r} is no method; take {', '.join(METHODS)}")
+    check_methods([name])
     method = METHODS[name](query.subject, examples, settings)
     rotvec, root_m = np.empty((len(query), N_JOINTS, 3)), np.empty((len(query), 3))
     spent_s = 0.0

@@ -4,7 +4,7 @@ A query's markers are those of the true skeleton at 60 Hz. Variants: `exact`; `n
 markers hidden, others every second; `six`, only the markers on hands, feet and shoulders.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -148,9 +148,15 @@ VARIANTS: dict[str, Callable[[MotionQuery, np.random.Generator], MotionQuery]] =
 }
 
 
+def check_variants(names: Iterable[str]) -> None:
+    """Raise DatabaseError unless all are variants."""
+    for name in names:
+        if name not in VARIANTS:
+            raise DatabaseError(f"{name!r} is no variant; take {', '.join(VARIANTS)}")
+
+
 def apply_variant(query: MotionQuery, variant: str, seed: int) -> MotionQuery:
     """Return a variant of a query, the same for the same seed and clip. Raises DatabaseError: no such variant."""
-    if variant not in VARIANTS:
-        raise DatabaseError(f"{variant!r} is no variant; take {', '.join(VARIANTS)}")
+    check_variants([variant])
     stem = np.frombuffer(query.stem.encode(), np.uint8)
     return VARIANTS[variant](query, np.random.default_rng([seed, *stem]))

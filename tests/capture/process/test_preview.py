@@ -267,6 +267,22 @@ def test_foreground_stands_out_and_the_rest_is_dim() -> None:
     assert dark.min() > 15  # lifted, so that the room is seen
 
 
+def test_previews_give_way_while_detection_is_late_and_come_back(kept: Kept) -> None:
+    at, made = 0, list[int]()
+
+    def overlay() -> DetectorOverlay:
+        made.append(at)
+        return DetectorOverlay()
+
+    publisher = kept(PreviewPublisher(overlay))
+    kept(PreviewSubscriber(publisher.address))
+    wait_until(lambda: publisher.wanted)
+    for at in range(64):  # a frame every 50 ms, late from the first second to the second
+        publisher.offer(frame(10**12 + at * PERIOD_NS // 2, index=at), blobs(), late=20 <= at < 40)
+        assert publisher.resting == (20 <= at < 58)
+    assert made == [*range(0, 20, 2), 38, 58, 60, 62]
+
+
 def test_two_see_different_things_of_one_frame_and_one_changes_its_mind(kept: Kept) -> None:
     spot = np.array([[y, 60, 99] for y in range(100, 140)], np.int32)
     publisher = kept(PreviewPublisher(lambda: DetectorOverlay("dark", 210, spot)))

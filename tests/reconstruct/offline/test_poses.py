@@ -111,7 +111,7 @@ def test_labels_are_corrected_backwards(scene: Walk) -> None:
 def test_windows_join_without_a_jump(scene: Walk, live: LiveTake, solved: LiveTake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A take in four windows is the take in one, to less than noise."""
     monkeypatch.setattr(take, "WINDOW", 40)
-    monkeypatch.setattr(take, "AHEAD", 25)
+    monkeypatch.setattr(take, "AHEAD", 70)
     parts = solve_take(live, scene.options)
     one, four = (np.stack([pose.marker_m for pose in result.poses]) for result in (solved, parts))
     off_m = np.linalg.norm(one - four, axis=2)

@@ -63,11 +63,15 @@ def synthesis(
     seed: Seed = 1,
 ) -> None:
     """Error of the poses per behaviour: nearest neighbour, regression, the paper's model, ours."""
+    from tools.evaluate.methods import check_methods
+    from tools.evaluate.queries import check_variants
     from tools.evaluate.synthesis.measure import SynthesisOptions, measure_synthesis
     from tools.evaluate.synthesis.table import report
     from tools.evaluate.synthesis.vicon import find_c3d
 
     check_folders(json)
+    check_variants(variant or ())
+    check_methods(method or ())
     plan = evaluation_plan(workers, scheduler)
     what = (seconds, markers, tuple(variant or ()), tuple(method or ()))
 
@@ -414,6 +418,7 @@ def labels(
     skeleton: Skeleton = None,
     markers: MarkerSets = None,
     case: Cases = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
     seconds: Seconds = 8.0,
     workers: EvaluationWorkers = None,
     scheduler: Scheduler = "",
@@ -430,7 +435,7 @@ def labels(
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()
-        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed), settings)
+        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline), settings)
         return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
 
     _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))

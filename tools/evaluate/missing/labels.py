@@ -5,7 +5,7 @@ pipeline of live capture. Markers are hidden from both cameras as in `duocap eva
 merged; the labels of a returning marker are checked in its first frames.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
@@ -22,7 +22,9 @@ from config.arrays import Bools, Floats
 from config.settings import Settings
 from database.clips import Clip, clip_slice
 from database.store import open_database
+from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose
 from tools.cluster import ALONE, WorkerPlan
 from tools.evaluate.missing.masks import CASES, MissingCase, seen_in
 from tools.evaluate.missing.styles import known_split, learn_style, no_split
@@ -48,7 +50,10 @@ class Label(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """What is measured. No clips: all; seconds 0: whole clips; styles: without a learned style, with one, or both."""
+    """What is measured. No clips: all; seconds 0: whole clips; styles: without a learned style, with one, or both.
+
+    offline: labels of the whole take, with past and future.
+    """
 
     motion: Path
     database: Path
@@ -59,6 +64,7 @@ class LabelOptions:
     styles: tuple[bool, ...] = (False, True)
     workers: WorkerPlan = ALONE
     seed: int = 1
+    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +144,36 @@ def check_label(frame: MarkerFrame, marker: int, image_px: Floats) -> Label:
     return Label.RIGHT if has[:, marker].all() else Label.NONE
 
 
+def labelled_frames(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed: int, offline: bool) -> Sequence[MarkerFrame]:
+    """Return the labels that a pipeline without history, or the offline solution, gives to a performance; visible: (N, M)."""
+    n, n_markers = visible.shape
+    rng = np.random.default_rng([seed, n])
+    poses, frames, views = list[Pose](), list[MarkerFrame](), list[PairedBlobs]()
+    pipeline.forget()
+    for k in range(n):
+        left, right = (blobs_of(c, scene.image_px[c, k], visible[k], k, rng.permutation(n_markers)) for c in (0, 1))
+        poses.append(pipeline.step(PairedBlobs(left, right)))
+        assert pipeline.markers is not None and pipeline.views is not None
+        frames.append(pipeline.markers)
+        views.append(pipeline.views)
+    if not offline:
+        return frames
+    every, settings = np.ones(n_markers, bool), pipeline.settings
+    options = OfflineOptions(pipeline.rig, pipeline.subject, pipeline.database, every, settings.feet, settings.match)
+    return solve_take(LiveTake(poses, frames, views), options).markers
+
+
 def run_case(
-    which: ProtocolClip, markers: str, scene: LabelScene, case: MissingCase, pipeline: Pipeline, style: bool, seed: int
+    which: ProtocolClip,
+    markers: str,
+    scene: LabelScene,
+    case: MissingCase,
+    pipeline: Pipeline,
+    style: bool,
+    seed: int,
+    offline: bool = False,
 ) -> LabelRun | None:
-    """Put a performance with gaps through the pipeline, without history; None where the clip is too short for the case."""
+    """Label a performance with gaps; None where the clip is too short for the case."""
     n, n_markers = scene.image_px.shape[1:3]
     gaps = seen_in(case, scene.subject, n - scene.before, seed, which.stem)
     if gaps is None:
@@ -153,13 +185,7 @@ def run_case(
     since = np.full(n_markers, -1)  # frames since a marker's return, -1: hidden, or never returned
     later = later_right = 0
     to_check = np.zeros(n_markers, int)  # frames in which a marker's label is still to be checked
-    rng = np.random.default_rng([seed, n])
-    pipeline.forget()
-    for k in range(n):
-        left, right = (blobs_of(c, scene.image_px[c, k], visible[k], k, rng.permutation(n_markers)) for c in (0, 1))
-        pipeline.step(PairedBlobs(left, right))
-        frame = pipeline.markers
-        assert frame is not None
+    for k, frame in enumerate(labelled_frames(scene, visible, pipeline, seed, offline)):
         taken += int((frame.seen.any(axis=0) & ~visible[k]).sum())
         to_check = np.where(returned[k], N_CHECKED, np.where(visible[k], to_check, 0))
         for m in np.flatnonzero(to_check):
@@ -204,7 +230,9 @@ def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, sett
         if with_style:
             pipeline.take_style(style)
             _check_style(pipeline, split.seen, markers, options.seed)
-        found = [run_case(which, markers, scene, case, pipeline, with_style, options.seed) for case in options.cases]
+        found = [
+            run_case(which, markers, scene, case, pipeline, with_style, options.seed, options.offline) for case in options.cases
+        ]
         runs += [run for run in found if run is not None]
     return runs
 
