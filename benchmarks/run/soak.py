@@ -223,6 +223,7 @@ def soak(
             heard.whole, heard.minute = Minute(), Minute()
         faults = FaultSwitch(servers) if with_faults else None
         rows = _minutes(minutes, heard, processes, run, log, faults)
+        looks.close()  # a run stays while somebody looks
         report = _end(run)
     finally:
         if run.poll() is None:

@@ -132,7 +132,7 @@ class Health:
         steps["flooded"].step(n > MAX_BLOBS_USUAL, t_ns, words)
         rate_hz, uneven = self._rate(t_ns)
         slow = 0.0 < rate_hz < SLOW_SHARE * self.fps and not steps["frozen"].on
-        words = f"{rate_hz:.0f} pictures a second come, {self.fps:.0f} were announced: dim light, or too slow a cable"
+        words = f"{rate_hz:.0f} pictures a second come, {self.fps:.0f} were announced: dim light, a slow cable, or a busy machine"
         steps["slow"].step(slow, t_ns, words)
         words = "its pictures come unevenly: too slow a cable or network, or a busy machine"
         steps["uneven"].step(not slow and uneven > UNEVEN_SHARE, t_ns, words)

@@ -36,5 +36,5 @@ class LoadWatch:
             return "frames are solved as fast as they come again; learning and watching go on"
         return (
             f"frames come faster than they can be solved: {self._skipped} of {self._pairs} pairs of the last second were skipped "
-            "for newer ones; learning styles and watching the rig and the clocks rest meanwhile"
+            "for newer ones; learning styles and watching the rig and the clocks rest meanwhile, and viewers show less"
         )

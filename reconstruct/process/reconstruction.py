@@ -1,9 +1,9 @@
 """From the blobs that the cameras' processes sent to the poses that the sink takes, without a queue.
 
 Each turn pairs what came and steps on the newest pairs, at most BACKLOG of them, and on the newest alone where several came in
-the turn before, too; older ones are dropped and counted, both views of a moment together. While many are dropped, optional work
-rests. When pairs stop coming, poses continue from the one camera that sends; when neither does, the last pose is published as
-`coasting` and then as `lost`.
+the turn before, too; older ones are dropped and counted, both views of a moment together. While many are dropped, the newest
+alone is solved and optional work rests. When pairs stop coming, poses continue from the one camera that sends; when neither
+does, the last pose is published as `coasting` and then as `lost`.
 """
 
 from collections import deque
@@ -158,10 +158,10 @@ class Reconstruction:
     def _watch_load(self, n_kept: int, t_ns: int) -> None:
         """Note how many pairs of a turn are left; tell when too many were skipped, and when no longer."""
         n_skipped, self._n_noted = self._n_overrun - self._n_noted, self._n_overrun
-        if n_kept:
-            self._backlog = BACKLOG if n_kept == 1 and not n_skipped else 1
         if self._load.turn(n_kept + n_skipped, n_skipped, t_ns):
             self._sink.event(t_ns, "load", self._load.words())
+        if n_kept:
+            self._backlog = BACKLOG if n_kept == 1 and not n_skipped and not self._load.late else 1
 
     def _paired(self, received: Iterable[tuple[SentBlobs, int]]) -> tuple[deque[Waiting], tuple[deque[Waiting], ...]]:
         """Return the newest pairs, and the newest blobs of each camera alone."""

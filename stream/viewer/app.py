@@ -21,6 +21,8 @@ from stream.viewer.view import AppSnapshot, PageActions, Panel
 from stream.web.server import close_server, set_theme
 
 FRAME_S = 1 / 60
+LATE_FRAME_S = 1 / 10  # while frames come faster than they can be solved: browser and viewer take the same cores, mostly
+LATE_SHARE = 4.0  # by which panels are slower then
 PANEL_WIDTH_PX = 320
 TRANSPORT_PX = 420
 EDGE_PX = 12
@@ -55,8 +57,13 @@ class App:
         """Number of browsers that show the page."""
         return len(self.server.get_clients())
 
+    @property
+    def _late(self) -> bool:
+        """Whether the page is to leave the machine to the reconstruction."""
+        return self._live is not None and self._live.late and not self._live.is_silent(now_ns())
+
     def update(self) -> None:
-        """Read what has come, waiting at most a frame, and show it."""
+        """Read what has come, waiting at most a frame, and show it; less often while the machine is short."""
         begun_s = time.monotonic()
         if self._live is not None and self._service is not None:
             self._live.offset_ns = self._service.offset_ns
@@ -71,7 +78,7 @@ class App:
         with self.server.atomic():
             self.scenery.show(self.player.cursor_s)
         self._update_panels(now_s)
-        time.sleep(max(FRAME_S - (time.monotonic() - begun_s), 0.0))
+        time.sleep(max((LATE_FRAME_S if self._late else FRAME_S) - (time.monotonic() - begun_s), 0.0))
 
     def close(self) -> None:
         """Stop serving and close the feed."""
@@ -163,7 +170,7 @@ class App:
         view: AppSnapshot | None = None
         for n, panel in enumerate(self._panels):
             if now_s >= self._due_s[n]:
-                self._due_s[n] = now_s + panel.period_s
+                self._due_s[n] = now_s + panel.period_s * (LATE_SHARE if self._late else 1.0)
                 view = view or self._snapshot()
                 panel.update(view)
 

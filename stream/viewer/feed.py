@@ -35,7 +35,7 @@ class LiveFeed:
     """The stream at one address.
 
     keep_s: how much of it is kept [s]; keys: as the settings have them; offset_ns: the publisher's clock less ours, 0 on one
-    machine; set it once it is known.
+    machine; set it once it is known; late: whether frames come faster than they can be solved, as the last status says.
     """
 
     def __init__(self, address: str, keep_s: float, keys: KeySettings | None = None) -> None:
@@ -45,6 +45,7 @@ class LiveFeed:
         self.track = self._next = ViewerTrack(address, PoseHistory(keep_s))
         self._t_pose_ns: int | None = None
         self.offset_ns = 0
+        self.late = False
 
     @property
     def tracks(self) -> Sequence[ViewerTrack]:
@@ -79,6 +80,8 @@ class LiveFeed:
             return False
         if message.session != self._next.session:
             self._next = ViewerTrack(self.address, PoseHistory(self._keep_s), message.session, self._skeleton)
+        if isinstance(message, StatusMessage):
+            self.late = bool(message.resting)
         t_received_ns = now_ns + self.offset_ns
         self._next.add(message, _publish_time_ns(message, t_received_ns), t_received_ns)
         if not isinstance(message, PoseMessage):

@@ -113,7 +113,7 @@ def test_half_the_rate_is_told_with_both_rates() -> None:
     watched = Watched()
     watched.go(6.0, step_ns=2 * PERIOD)
     assert watched.notices.fetch() == [
-        "left camera: 15 pictures a second come, 30 were announced: dim light, or too slow a cable",
+        "left camera: 15 pictures a second come, 30 were announced: dim light, a slow cable, or a busy machine",
     ]
     watched.go(8.0)
     assert watched.health.message == "" and watched.notices.fetch() == ["left camera: its pictures come at their rate again"]

@@ -13,6 +13,7 @@ from reconstruct.process.main import obey
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.process.silence import SILENT_NS, START_NS
 from reconstruct.process.sink import RunStatus
+from tests.support.crowded import ages_ns
 from tests.support.fakes import IndexPipeline
 
 MS = 1_000_000
@@ -91,6 +92,20 @@ def test_pairs_that_keep_coming_too_fast_are_skipped_to_the_newest_and_optional_
     assert [pose.root_m[0] == pose.root_m[1] for pose in record.poses] == [True] * 31
     assert reconstruction.is_late and record.states[-1].resting and reconstruction.counts["overrun"] == 59
     assert len(record.events) == 1 and "faster than they can be solved" in record.events[0]
+
+
+@pytest.mark.parametrize(("step_ms", "stalls"), [(12, True), (25, False), (60, False)])
+def test_nothing_queues_however_long_a_step_takes(step_ms: int, stalls: bool, run: tuple[Reconstruction, Record]) -> None:
+    reconstruction, record = run
+    period_ns, step_ns = 17 * MS, step_ms * MS
+    stall = (lambda turn: 500 * MS if turn % 100 == 50 else 0) if stalls else (lambda turn: 0)
+    ages = ages_ns(reconstruction, record.poses, sent, (T0, period_ns, step_ns), 300, stall)
+    late = [age for age in ages if age > period_ns + step_ns + 4 * MS]
+    assert len(late) <= 6 and max(late, default=0) <= 2 * period_ns + 2 * step_ns + 4 * MS
+    if step_ns < period_ns:
+        assert sum(age > 2 * period_ns for age in ages) <= 6
+    newest = [pose.root_m[0] == pose.root_m[1] for pose in record.poses]
+    assert all(newest) and reconstruction.counts["overrun"] == reconstruction.counts["pairs"] - len(record.poses)
 
 
 def test_silence_is_coasting_then_lost_then_over(run: tuple[Reconstruction, Record]) -> None:

@@ -1,13 +1,15 @@
 """The viewer's app against a real stream: it waits, shows, outlives the stream's end and a new session, and is served safely."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from stream.viewer.app import App
-from stream.viewer.feed import LiveFeed
+from stream.viewer.app import FRAME_S, LATE_FRAME_S, App
+from stream.viewer.feed import SILENT_NS, LiveFeed
 from stream.web.server import open_server
 from tests.support.ports import free_port as any_free_port
+from tests.support.stream_messages import POSE, STATUS
 from tests.support.viewer.walking_stream import WalkingStream
 from tests.support.waiting import wait_until
 from tools.viewer import is_dark
@@ -55,6 +57,27 @@ def test_a_pause_holds_while_the_stream_goes_on(port: int) -> None:
             assert app.player.cursor_s == app.feed.span.end_s
         finally:
             app.close()
+
+
+def test_the_page_leaves_the_machine_to_the_reconstruction_while_that_is_late(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    feed = LiveFeed(f"tcp://127.0.0.1:{port}", 60.0)
+    app = App(open_server("127.0.0.1", 0, "test"), feed, True, 33.0)
+    try:
+        monkeypatch.setattr("stream.viewer.app.now_ns", lambda: 10)
+        monkeypatch.setattr("stream.viewer.app.time.monotonic", lambda: 5.0)
+        monkeypatch.setattr("stream.viewer.app.time.sleep", waits.append)
+        for resting in ((), ("style",), ()):
+            feed.add(replace(STATUS, resting=resting), 10)
+            feed.add(POSE, 10)
+            app.update()
+        feed.add(replace(STATUS, resting=("style",)), 10)
+        monkeypatch.setattr("stream.viewer.app.now_ns", lambda: 20 + SILENT_NS)  # the run has ended
+        app.update()
+    finally:
+        monkeypatch.undo()
+        app.close()
+    assert waits == [FRAME_S, LATE_FRAME_S, FRAME_S, FRAME_S]
 
 
 def test_dark_as_the_system_says() -> None:
