@@ -53,8 +53,8 @@ TIMED = {
     "reconstruct.pipeline.Pipeline._packet": "packet",
     "reconstruct.finish.filter.OutputFilter.step": "filter",
     "reconstruct.finish.stage.PoseFeet.step": "feet",
-    "benchmarks.reconstruct.stages.pose_message": "message",
-    "benchmarks.reconstruct.stages.encode": "message",
+    f"{__name__}.pose_message": "message",
+    f"{__name__}.encode": "message",
 }
 
 

@@ -17,8 +17,9 @@ LEAST_M = 0.005  # as which a smaller residual of the subject's calibration coun
 MOST_M = 0.015  # and a larger one: the noise of triangulation is in it
 MOST_RATIO = 10.0  # as which a worse marker counts
 LEAST_USUAL, MOST_USUAL = 0.6, 1.5  # between which the usual error over the expected one is learned
+LEARNED = 2.0  # times the usual, up to which a frame tells what is usual: a limb led astray for a second must not
 LEARN_S, AVERAGE_S = 5.0, 0.2  # time constants of what is usual, and of the average that is judged
-DOUBT, TRUST = 4.0, 3.0  # times the usual, above which a pose is doubted, and below which it is trusted again
+DOUBT, TRUST = 3.0, 2.25  # times the usual, above which a pose is doubted, and below which it is trusted again
 MAX_STEP_S, SEEK_S = 0.25, 0.25
 
 
@@ -60,7 +61,7 @@ class Fit:
         self.error += (1.0 - float(np.exp(-passed_s / AVERAGE_S))) * (now - self.error)
         times = self.error / self.usual
         self.doubted = times > (TRUST if self.doubted else DOUBT)
-        if not self.doubted:
+        if not self.doubted and now < LEARNED * self.usual:
             share = 1.0 - float(np.exp(-passed_s / LEARN_S))
             self.usual = float(np.clip(self.usual + share * (now - self.usual), LEAST_USUAL, MOST_USUAL))
         return not self.doubted

@@ -1,6 +1,5 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,9 +8,9 @@ from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
-from reconstruct.definite import factored, mirrored, whitened
+from reconstruct.definite import mirrored, whitened
 from reconstruct.models.local.model import FULL
-from reconstruct.solve.energy import _energy, _solve_damped
+from reconstruct.solve.energy import _energy, _joint_sigmas, _solve_damped
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
@@ -70,10 +69,9 @@ def joint_error_m(problem: FrameProblem, solution: Solution, strange_rad: float)
     the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example. The law and its
     constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
-    factor = factored(information(problem, solution))
-    if factor is None:
+    x = np.concatenate([(solution.joints - problem.model.mean)[1:].ravel(), np.zeros(3), solution.position_m])
+    laplace_m = np.empty(N_JOINTS)
+    if not _joint_sigmas(x, problem.energy(solution.rotation), laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
-    joints = replace(problem, markers=(np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))))
-    laplace_m = marker_sigma_m(joints, solution, factor)
     error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     return np.asarray(np.minimum(error_m, MAX_ERROR_M))

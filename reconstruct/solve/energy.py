@@ -22,7 +22,7 @@ from config.jit import kernel
 from database.geometry.kinematics import _product, _rodrigues
 from reconstruct.models.local.model import Quadratic
 from reconstruct.solve.limits import Limits, _clamp
-from reconstruct.solve.linearise import MarkerBody, PoseSpace, _posed_markers
+from reconstruct.solve.linearise import MarkerBody, PoseSpace, _marker_jacobian, _posed_markers
 from reconstruct.solve.markers import MarkerTerm, _add_markers
 from reconstruct.solve.prior import RootTerm, _add_prior, _add_root
 from reconstruct.solve.views import ViewTerm, _add_views
@@ -159,3 +159,38 @@ def _minimise(x: Floats, terms: Energy, limits: Limits, max_iterations: int, his
         _count_from_here(x, terms.space.rotation, terms.root)
         n = _levenberg_marquardt(x, terms, max_iterations, history)
     return n
+
+
+@kernel
+def _joint_sigmas(x: Floats, terms: Energy, out: Floats) -> bool:
+    """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
+
+    That of a Gaussian with the curvature A = C'C of the energy: |C'^-1 D'| / sqrt(3), with D the derivative of the position by x.
+    """
+    n, n_joints = x.shape[0], out.shape[0]
+    A, g, C, B = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.zeros((n, 3 * n_joints))
+    _energy(x, terms, A, g)
+    if not _solve_damped(A, g, 0.0, C, A[0]):
+        return False
+    body = terms.body
+    origins = MarkerBody(body.parents, body.offsets_m, body.reference, np.arange(n_joints), np.zeros((n_joints, 3)))
+    posed = _posed_markers(x, terms.space, origins)
+    for j in range(n_joints):
+        for k in range(_marker_jacobian(posed, j)):
+            for i in range(3):
+                B[posed.columns[k], 3 * j + i] = posed.by_x[k, i]
+    out[:] = 0.0
+    for back in range(n):
+        i = n - 1 - back
+        scale = 1.0 / C[i, i]
+        for b in range(3 * n_joints):
+            B[i, b] *= scale
+        for k in range(i):
+            a = C[i, k]
+            for b in range(3 * n_joints):
+                B[k, b] -= a * B[i, b]
+        for j in range(n_joints):
+            out[j] += B[i, 3 * j] ** 2 + B[i, 3 * j + 1] ** 2 + B[i, 3 * j + 2] ** 2
+    for j in range(n_joints):
+        out[j] = math.sqrt(out[j] / 3.0)
+    return True

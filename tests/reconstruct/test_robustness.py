@@ -170,8 +170,9 @@ def test_a_performer_does_what_the_database_lacks(stage: Stage) -> None:
             tracked += pose.state is TrackingState.TRACKING
             residual = np.linalg.norm(pose.marker_m - frame.point_m, axis=1)[frame.valid]
             np.testing.assert_allclose(pose.residual_m[frame.valid], residual, atol=1e-12)
-            assert pose.state is not TrackingState.TRACKING or np.median(residual) < 0.15
-        assert tracked > 60, motion
+            off_m = np.linalg.norm(pose.marker_m - marker_m, axis=1).mean()
+            assert pose.state is not TrackingState.TRACKING or (np.median(residual) < 0.15 and off_m < 0.15), (motion, k, off_m)
+        assert tracked > 40, motion
 
 
 def tables() -> dict[str, Table]:

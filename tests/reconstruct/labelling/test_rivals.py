@@ -10,6 +10,7 @@ from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import ExpectedMarkers
 from config.settings import Settings
 from database.builtin import body
+from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.labelling.alternatives import Solved
@@ -51,7 +52,7 @@ def steps() -> Steps:
 
 def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the frames in which a foot has a wrong label, where the feet come back with exchanged labels."""
-    pipeline, at = steps.pipeline(), {"k": 0}
+    pipeline, at = steps.pipeline(), {"k": 0, "told": 0}
     labelled = pipeline._labelled
 
     def exchanged(pair: PairedBlobs, points: Points, expected: ExpectedMarkers | None) -> tuple[MarkerFrame, BodyState | None]:
@@ -69,12 +70,15 @@ def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch
     found = []
     for k, pair in enumerate(steps.pairs()):
         at["k"] = k
-        pipeline.step(pair)
+        told = Doubt.EXCHANGED in pipeline.step(pair).doubts
+        assert rivals or not told
+        at["told"] += told
         frame = pipeline.markers
         assert frame is not None
         off_px = np.linalg.norm(frame.image_px[0] - steps.rig.left.project(steps.markers[k]), axis=1)
         if (frame.seen[0] & (off_px > 3.0)).any():
             found.append(k)
+    assert at["told"] == pipeline._rivals.switches and (not rivals or at["told"])
     return found
 
 
@@ -88,5 +92,5 @@ def test_feet_that_came_back_exchanged_are_put_right(steps: Steps, monkeypatch: 
 def test_nothing_is_solved_twice_where_all_markers_are_seen(steps: Steps) -> None:
     pipeline = steps.pipeline()
     for pair in steps.pairs(hidden=False):
-        pipeline.step(pair)
+        assert not pipeline.step(pair).doubts
     assert pipeline._rivals.switches == 0 and pipeline._rivals.solved < 0.2 * N

@@ -1,5 +1,7 @@
 """The uncertainty of a solved pose against differences of the energy; small systems against numpy's general solvers."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from config.arrays import Bools
@@ -8,7 +10,15 @@ from database.geometry.rotations import matrix_from_rotvec
 from reconstruct.definite import factored, inverse, mirrored, solved, variances, whitened
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.certainty import information, marker_sigma_m
+from reconstruct.solve.certainty import (
+    BY_LAPLACE,
+    BY_STRANGENESS,
+    ERROR_SCALE,
+    LEAST_STRANGE_RAD,
+    information,
+    joint_error_m,
+    marker_sigma_m,
+)
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.support.people import bent_pose, front_rig, marker_frame_of, person, worn_markers
@@ -90,3 +100,14 @@ def test_what_has_no_factor_is_said_to_have_none() -> None:
 
 def test_a_lower_triangle_is_mirrored() -> None:
     np.testing.assert_array_equal(mirrored(np.tril(A)), np.tril(A) + np.tril(A, -1).T)
+
+
+def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
+    shown = np.ones(len(NAMES), bool)
+    shown[NAMES.index("left_hand")] = False
+    asked, root = problem(shown)
+    solution = solve(asked, root)
+    at_joints = replace(asked, markers=(np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))))
+    laplace_m = marker_sigma_m(at_joints, solution, np.linalg.cholesky(information(asked, solution)))
+    expected = ERROR_SCALE * laplace_m**BY_LAPLACE * (0.01 + LEAST_STRANGE_RAD) ** BY_STRANGENESS
+    np.testing.assert_allclose(joint_error_m(asked, solution, 0.01), expected, rtol=1e-9)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reconstruct.doubt import Doubt
 from reconstruct.pose import Pose, TrackingState
 from stream.protocol.report import replay_report, write_report
 from tests.support import fakes
@@ -37,6 +38,14 @@ def test_report_counts_only_what_was_measured_while_tracking(tmp_path: Path) -> 
     assert read["hidden"]["head"] == {"median_mm": None, "p95_mm": None, "frames": 0}
     assert read["ms_by_stage"]["solve"]["p50"] == pytest.approx(2.5)
     assert {"duocap", "python", "numpy", "opencv-python"} <= set(read["versions"])
+
+
+def test_doubtful_spans_are_listed_with_their_times_since_the_first_pose() -> None:
+    doubts = [frozenset({Doubt.FIT} if n in (3, 4) else ()) for n in range(8)]
+    poses = [replace(fakes.pose(n, 0, np.zeros(3)), t_capture_ns=10**9 + n * 10**8, doubts=doubts[n]) for n in range(8)]
+    (span,) = replay_report(poses, wall_s=1.0)["doubtful"]
+    assert (span["at_s"], span["seconds"], span["frames"]) == (pytest.approx(0.3), pytest.approx(0.1), 2)
+    assert span["doubts"] == ["fit"]
 
 
 def test_the_time_of_a_recording_is_told_with_its_gaps() -> None:
