@@ -56,6 +56,21 @@ def _rodrigues(r: Floats, R: Floats, J: Floats) -> None:
 
 
 @kernel
+def _rotation(r: Floats, R: Floats) -> None:
+    """Write exp([r]x), (3, 3), to R."""
+    x, y, z = r[0], r[1], r[2]
+    t2 = x * x + y * y + z * z
+    if t2 < 1e-8:
+        a, b = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0
+    else:
+        t = math.sqrt(t2)
+        a, b = math.sin(t) / t, (1.0 - math.cos(t)) / t2
+    R[0, 0], R[0, 1], R[0, 2] = 1.0 - b * (y * y + z * z), b * x * y - a * z, b * x * z + a * y
+    R[1, 0], R[1, 1], R[1, 2] = b * x * y + a * z, 1.0 - b * (x * x + z * z), b * y * z - a * x
+    R[2, 0], R[2, 1], R[2, 2] = b * x * z - a * y, b * y * z + a * x, 1.0 - b * (x * x + y * y)
+
+
+@kernel
 def _product(A: Floats, B: Floats, out: Floats) -> None:
     """Write the product of two 3x3 matrices to `out`, which is neither of them."""
     for i in range(3):
@@ -64,24 +79,30 @@ def _product(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @kernel
+def _place(j: int, r: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats, R: Floats, L: Floats) -> None:
+    """Write orientation and position of joint j with rotation vector r to G[j] and p[j]; its parent's are there."""
+    parents, offsets_m, reference = chain
+    _rotation(r, R)
+    parent = parents[j]
+    if parent < 0:
+        _product(reference[j], R, G[j])
+        for i in range(3):
+            p[j, i] = root_m[i]
+    else:
+        _product(reference[j], R, L)
+        _product(G[parent], L, G[j])
+        for i in range(3):
+            p[j, i] = p[parent, i]
+            for k in range(3):
+                p[j, i] += G[parent, i, k] * offsets_m[j, k]
+
+
+@kernel
 def _forward(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floats, p: Floats) -> None:
     """Write orientations G (J, 3, 3) and positions p (J, 3) of one pose."""
-    parents, offsets_m, reference = chain
-    R, J, L = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    R, L = np.empty((3, 3)), np.empty((3, 3))
     for j in range(rotvec.shape[0]):
-        _rodrigues(rotvec[j], R, J)
-        parent = parents[j]
-        if parent < 0:
-            _product(reference[j], R, G[j])
-            for i in range(3):
-                p[j, i] = root_m[i]
-        else:
-            _product(reference[j], R, L)
-            _product(G[parent], L, G[j])
-            for i in range(3):
-                p[j, i] = p[parent, i]
-                for k in range(3):
-                    p[j, i] += G[parent, i, k] * offsets_m[j, k]
+        _place(j, rotvec[j], root_m, chain, G, p, R, L)
 
 
 @kernel
@@ -95,13 +116,17 @@ def _forward_many(rotvec: Floats, root_m: Floats, chain: KinematicChain, G: Floa
 def _marker_positions_many(rotvec: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats) -> None:
     """Write marker positions (N, M, 3) of N poses with the root at the origin, unrotated (root row ignored)."""
     n_joints = rotvec.shape[1]
-    G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
-    pose, zero = np.empty((n_joints, 3)), np.zeros(3)
+    G, p, R, L = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3)), np.empty((3, 3)), np.empty((3, 3))
+    zero, moves = np.zeros(3), np.zeros(n_joints, np.bool_)
+    for m in range(joint.shape[0]):
+        j = joint[m]
+        while j >= 0 and not moves[j]:  # it and those before it move the marker, others do not
+            moves[j] = True
+            j = chain.parents[j]
     for n in range(rotvec.shape[0]):
         for j in range(n_joints):
-            for i in range(3):
-                pose[j, i] = rotvec[n, j, i] if j > 0 else 0.0
-        _forward(pose, zero, chain, G, p)
+            if moves[j]:
+                _place(j, rotvec[n, j] if j > 0 else zero, zero, chain, G, p, R, L)
         for m in range(joint.shape[0]):
             j = joint[m]
             for i in range(3):
