@@ -36,6 +36,7 @@ NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and ho
 MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
 REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
+NOT_TRIED = -(10**12), REST_S
 POINT_SIGMA_M = 0.02
 SLOW_TEST_S, TEST_S = 0.12, 0.5  # how often limbs are tried exchanged, after long steps and after short ones
 MAX_TESTED = 2  # and how many at a time
@@ -238,15 +239,18 @@ class Rivals:
         expected, seen = self._labeller.predicted, self._seen
         if expected is None or seen is None or not len(points.point_m):
             return []
-        choice, cost = _choice(frame, points), _costs(points, expected)
         shaped = self._labeller.label_cost(points, expected)
         if shaped is not None:
-            close = shaped.others(choice, NEAR_COST)[:MAX_NEW]
+            close = shaped.others(_choice(frame, points), NEAR_COST)[:MAX_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
-        hidden = np.asarray(~frame.seen.any(axis=0))
-        met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
-        found = self._of_near_points(frame, choice, cost)
-        if (choice >= 0).sum() < len(points.point_m) or (choice[~seen] >= 0).any():
+        near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
+        if not near and not loose:
+            return []
+        choice, cost = _choice(frame, points), _costs(points, expected)
+        found = self._of_near_points(near, frame.t_capture_ns, choice, cost)
+        if loose:
+            hidden = np.asarray(~frame.seen.any(axis=0))
+            met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
             found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
@@ -274,19 +278,25 @@ class Rivals:
         self._next_test += n
         return [marker_frame(pair, points, self._rig, other, expected) for other in chosen]
 
-    def _of_near_points(self, frame: MarkerFrame, choice: Ints, cost: Floats) -> list[Labels]:
+    def _due(self, frame: MarkerFrame) -> list[tuple[int, int]]:
+        """Return the markers that are near each other and have not been tried exchanged for a while."""
+        found = []
+        for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)).tolist():
+            tried_ns, rest_s = self._tried.get((a, b), NOT_TRIED)
+            if (frame.t_capture_ns - tried_ns) * 1e-9 > rest_s:
+                found.append((a, b))
+        return found
+
+    def _of_near_points(self, due: list[tuple[int, int]], t_ns: int, choice: Ints, cost: Floats) -> list[Labels]:
         """Return the labels of two markers that are near each other exchanged."""
-        t_ns, found = frame.t_capture_ns, []
-        for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)):
-            pair = int(a), int(b)
-            tried_ns, rest_s = self._tried.get(pair, (-(10**12), REST_S))
-            since_s = (t_ns - tried_ns) * 1e-9
-            if since_s <= rest_s:
-                continue
+        found = []
+        for pair in due:
             more, other = _exchanged(choice, cost, *pair)
             if more < NEAR_LIKELY:
+                tried_ns, rest_s = self._tried.get(pair, NOT_TRIED)
                 # Some are always near each other, as ankle and toe: soon they are tried seldom.
-                self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if since_s < 2.0 * rest_s else REST_S
+                again = (t_ns - tried_ns) * 1e-9 < 2.0 * rest_s
+                self._tried[pair] = t_ns, min(2.0 * rest_s, MAX_REST_S) if again else REST_S
                 found.append((more, other))
         return found
 
