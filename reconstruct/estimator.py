@@ -22,6 +22,7 @@ from reconstruct.models.local.neighbourhood import Neighbourhood, fitter_for, ne
 from reconstruct.observations import Observations, alone, monocular_rays, observations_from_markers
 from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
+from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
 from reconstruct.solve.certainty import joint_error_m, saved_without
 from reconstruct.solve.limits import limits_of
@@ -120,6 +121,7 @@ class Estimator:
         self._rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
+        self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._fitter = fitter_for(settings, examples, covariance)
         self.joins_models = self._fitter.free
@@ -183,16 +185,22 @@ class Estimator:
         chains = unmarked_chains(self.subject.joint if frame is None else self.subject.joint[frame.seen.any(axis=0)])
         if chains:
             unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
-            error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, unseen))
+            error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
         return error_m
 
-    def _spread_m(self, near: Neighbourhood, joints: Ints) -> Floats:
-        """Return how far some joints of the neighbours are from their mean, root mean square, relative to the root, (N,) [m]."""
-        poses = np.zeros((len(near.rows), N_JOINTS, 3))
-        poses[:, 1:] = self.examples.pose[near.rows].reshape(len(near.rows), -1, 3)
-        place_m = local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3)))
+    def _spread_m(self, near: Neighbourhood, chains: list[str], joints: Ints) -> Floats:
+        """Return how far the joints of chains, (N,), are from their mean in the neighbours, root mean square, (N,) [m]."""
+        if chains != self._placed[0]:
+            self._placed = chains, RememberedRows(3 * len(joints), partial(self._places_m, joints))
+        place_m = self._placed[1].of(near.rows)
         share = near.weights / near.weights.sum()
-        return np.asarray(np.sqrt(share @ ((place_m - np.einsum("k,kni->ni", share, place_m)) ** 2).sum(axis=2)))
+        return np.asarray(np.sqrt((share @ (place_m - share @ place_m) ** 2).reshape(-1, 3).sum(axis=1)))
+
+    def _places_m(self, joints: Ints, rows: Ints) -> Floats:
+        """Return where some joints, (N,), of examples, (K,), are relative to the root, (K, 3 N) [m]."""
+        poses = np.zeros((len(rows), N_JOINTS, 3))
+        poses[:, 1:] = self.examples.pose[rows].reshape(len(rows), -1, 3)
+        return local_markers(self.subject.skeleton, poses, joints, np.zeros((len(joints), 3))).reshape(len(rows), -1)
 
     def saved_without(self, estimate: Estimate, markers: Ints) -> float:
         """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""

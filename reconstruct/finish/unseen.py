@@ -7,10 +7,11 @@ solved ones r as a critically damped spring does,
     x'' = (r - x) / tau^2 - 2 x' / tau,
 
 solved exactly for an r that stays (x is smooth to its first derivative, and lags by 2 tau). Its end does not move faster relative
-to the root than in FASTEST percent of the nearest poses of the last second. A chain of which a marker is seen passes unchanged.
+to the root than the quantile FASTEST of the nearest poses of the last second. A chain of which a marker is seen passes unchanged.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +23,10 @@ from database.geometry.kinematics import forward, local_markers
 from reconstruct.finish.body import markers_on, nearer_rotvec
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.examples import PosesInPlace, PoseTable, is_mirrored
+from reconstruct.search.remembered import RememberedRows
 
 TAU_S = 0.02
-FASTEST = 99.9  # percentile of the speed of the chain's end in the nearest poses
+FASTEST = 0.999  # quantile of the speed of the chain's end in the nearest poses
 MEMORY_S = 1.0  # in which the speeds of earlier nearest poses fade by e
 MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 
@@ -33,10 +35,11 @@ MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 class _Chain:
     """A chain's joints, (C,), the end last; at t_ns: coordinates and their rates, (C, 3), None before the first frame.
 
-    fastest_m_s: limit of the speed of its end.
+    speeds: of its end in the poses of the database [m/s]; fastest_m_s: limit of the speed of its end.
     """
 
     joints: Ints
+    speeds: RememberedRows
     t_ns: int = 0
     x: Floats | None = None
     v: Floats | None = None
@@ -49,7 +52,11 @@ class UnseenChains:
     def __init__(self, subject: Subject, table: PoseTable) -> None:
         self._subject, self._fps = subject, table.fps
         self._poses, self._starts = PosesInPlace(table.rotvec, is_mirrored(table)), np.asarray(table.clip_start)
-        self._chains = {first: _Chain(np.array([JOINT_INDEX[name] for name in joints])) for first, joints in CHAINS.items()}
+        self._chains = {first: self._chain(np.array([JOINT_INDEX[name] for name in joints])) for first, joints in CHAINS.items()}
+
+    def _chain(self, joints: Ints) -> _Chain:
+        """Return a chain before its first frame."""
+        return _Chain(joints, RememberedRows(1, partial(self._speeds, joints[-1:])))
 
     def forget(self) -> None:
         """Start again with the next pose."""
@@ -96,20 +103,26 @@ class UnseenChains:
     def _allowed(self, chain: _Chain, rotvec: Floats, x: Floats, seconds: float, rows: Ints) -> float:
         """Return the share of a step, 0 to 1, that keeps the chain's end as slow as such motion is."""
         assert chain.x is not None
+        speeds = np.sort(chain.speeds.of(rows)[:, 0])
+        rank, share = divmod(FASTEST * (len(speeds) - 1), 1.0)
+        below, above = speeds[int(rank)], speeds[min(int(rank) + 1, len(speeds) - 1)]
+        kept = chain.fastest_m_s * float(np.exp(-seconds / MEMORY_S))
+        chain.fastest_m_s = max(kept, float(below + share * (above - below)))
+        poses = np.stack([rotvec, rotvec])
+        poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
+        ends = self._ends(chain.joints[-1:], poses)
+        moved_m = float(np.linalg.norm(ends[1] - ends[0]))
+        return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
+
+    def _speeds(self, end: Ints, rows: Ints) -> Floats:
+        """Return how fast the end of a chain, joint (1,), moves to some poses of the database from those before, (K, 1) [m/s]."""
         stored = rows % len(self._poses.rows)  # the others are mirror images
         first = self._starts[np.searchsorted(self._starts, stored, side="right") - 1]
         near = np.zeros((2 * len(rows), N_JOINTS, 3))
         near[:, 1:] = self._poses[np.concatenate([rows, rows - (stored > first)])].reshape(len(near), -1, 3)
-        steps = np.diff(self._ends(chain, near).reshape(2, -1, 3), axis=0)[0]
-        speeds = np.linalg.norm(steps, axis=1) * self._fps
-        kept = chain.fastest_m_s * float(np.exp(-seconds / MEMORY_S))
-        chain.fastest_m_s = max(kept, float(np.percentile(speeds, FASTEST)))
-        poses = np.stack([rotvec, rotvec])
-        poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
-        ends = self._ends(chain, poses)
-        moved_m = float(np.linalg.norm(ends[1] - ends[0]))
-        return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
+        steps = np.diff(self._ends(end, near).reshape(2, -1, 3), axis=0)[0]
+        return np.asarray(np.linalg.norm(steps, axis=1, keepdims=True) * self._fps)
 
-    def _ends(self, chain: _Chain, rotvec: Floats) -> Floats:
-        """Return where the chain's end is relative to the root, (N, 3) [m]."""
-        return np.asarray(local_markers(self._subject.skeleton, rotvec, chain.joints[-1:], np.zeros((1, 3)))[:, 0])
+    def _ends(self, end: Ints, rotvec: Floats) -> Floats:
+        """Return where the end of a chain, joint (1,), is relative to the root, (N, 3) [m]."""
+        return np.asarray(local_markers(self._subject.skeleton, rotvec, end, np.zeros((1, 3)))[:, 0])

@@ -30,6 +30,7 @@ LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS = 120.0  # by which a rival's sum may be more
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
+SAME_M = 0.03  # nor where with equal labels no marker is farther from those of the followed pose
 REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
 LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
@@ -213,6 +214,7 @@ class Rivals:
             for other in others
             if other.estimate is not None
             and other.same < SAME_FRAMES
+            and not (_same_labels(first.frame, other.frame) and not _apart(first, other, SAME_M))
             and other.energy < first.energy + HOPELESS
             and (t_ns - other.since_ns) * 1e-9 < MAX_AGE_S
         ]
@@ -305,7 +307,14 @@ def _differ(first: Contender, other: Contender) -> bool:
     """Return whether a rival is nearly as likely as the labels that are followed, and another pose."""
     if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
         return False
-    return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > APART_M).any())
+    return _apart(first, other, APART_M)
+
+
+def _apart(first: Contender, other: Contender, limit_m: float) -> bool:
+    """Return whether the poses of two labellings have a marker farther apart than a limit, or there is no pose."""
+    if first.estimate is None or other.estimate is None:
+        return True
+    return bool((((first.estimate.marker_m - other.estimate.marker_m) ** 2).sum(axis=1) > limit_m**2).any())
 
 
 def _choice(frame: MarkerFrame, points: Points) -> Ints:
