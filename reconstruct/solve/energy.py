@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Floats, Ints
 from config.jit import kernel
 from database.geometry.kinematics import _product, _rodrigues
 from reconstruct.models.local.model import Quadratic
-from reconstruct.solve.limits import Limits, _clamp
+from reconstruct.solve.limits import Limits, _clamp, _oversteps
 from reconstruct.solve.linearise import MarkerBody, PoseSpace, _marker_jacobian, _posed_markers
 from reconstruct.solve.markers import MarkerTerm, _add_markers
 from reconstruct.solve.prior import RootTerm, _add_prior, _add_root
@@ -29,7 +29,7 @@ from reconstruct.solve.views import ViewTerm, _add_views
 
 FIRST_DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 MIN_DAMPING = 1e-4  # after a step that gained nothing
-MIN_GAIN = 1e-4  # relative: an iteration that gains less is the last
+MIN_GAIN = 1e-4  # relative: an iteration that gains less is the last, and one that is expected to is not looked at
 LIMIT_ROUNDS = 3  # minima of a frame at most, each with the joints clamped that overstepped a limit in the one before
 
 
@@ -42,6 +42,17 @@ class Energy(NamedTuple):
     root: RootTerm
     markers: MarkerTerm
     views: ViewTerm
+
+
+class Told(NamedTuple):
+    """Which coordinates w the markers that are observed tell of; the others follow from these by the prior alone.
+
+    order: those that they tell of and then the others, (B,); directions, span: those of a `PoseSpace` of the first ones alone.
+    """
+
+    order: Ints
+    directions: Floats
+    span: Ints
 
 
 @kernel
@@ -58,37 +69,63 @@ def _energy(x: Floats, terms: Energy, A: Floats, g: Floats) -> float:
 
 
 @kernel
-def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
-    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle; return whether it is positive definite.
+def _eliminate(C: Floats, step: Floats, first: int) -> bool:
+    """Factor the rows of a lower triangle from `first` on, and step with them; return whether they are positive definite.
 
     C'C = A with C lower triangular, from the last row up: every inner loop then runs along rows from their first element and
-    sums nothing up, and becomes vector instructions.
+    sums nothing up, and becomes vector instructions. Four rows at a time, so that those before are read and written a quarter as
+    often. Before `first` stays the Schur complement of the rows that are eliminated.
     """
+    end = step.shape[0]
+    while end > first:
+        start = max(first, end - 4)
+        for back in range(end - start):
+            i = end - 1 - back
+            if not C[i, i] > 0.0:
+                return False
+            scale = 1.0 / math.sqrt(C[i, i])
+            for j in range(i + 1):
+                C[i, j] *= scale
+            step[i] *= scale
+            for k in range(start if end - start == 4 else 0, i):
+                a = C[i, k]
+                step[k] -= a * step[i]
+                for j in range(k + 1):
+                    C[k, j] -= a * C[i, j]
+        if end - start == 4:
+            u, v, w, x = C[start], C[start + 1], C[start + 2], C[start + 3]
+            for k in range(start):
+                a, b, c, d, row = u[k], v[k], w[k], x[k], C[k]
+                step[k] -= a * step[start] + b * step[start + 1] + c * step[start + 2] + d * step[start + 3]
+                for j in range(k + 1):
+                    row[j] -= a * u[j] + b * v[j] + c * w[j] + d * x[j]
+        end = start
+    return True
+
+
+@kernel
+def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
+    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle, C; return whether it is positive definite."""
     n = g.shape[0]
     for i in range(n):
         for j in range(i + 1):
             C[i, j] = A[i, j]
         C[i, i] += damping * A[i, i] + 1e-12
         step[i] = -g[i]
-    for back in range(n):
-        i = n - 1 - back
-        if not C[i, i] > 0.0:
-            return False
-        scale = 1.0 / math.sqrt(C[i, i])
-        for j in range(i + 1):
-            C[i, j] *= scale
-        step[i] *= scale
-        for k in range(i):
-            a = C[i, k]
-            step[k] -= a * step[i]
-            for j in range(k + 1):
-                C[k, j] -= a * C[i, j]
-    for i in range(n):
+    if not _eliminate(C, step, 0):
+        return False
+    _substitute(C, step, 0)
+    return True
+
+
+@kernel
+def _substitute(C: Floats, step: Floats, first: int) -> None:
+    """Solve C y = step, in place, for the rows of a lower triangle from `first` on; those before are solved for."""
+    for i in range(first, step.shape[0]):
         s = step[i]
         for k in range(i):
             s -= C[i, k] * step[k]
         step[i] = s / C[i, i]
-    return True
 
 
 @kernel
@@ -105,6 +142,13 @@ def _levenberg_marquardt(x: Floats, terms: Energy, max_iterations: int, history:
         if not _solve_damped(A, g, damping, C, step):
             damping = max(MORE * damping, 1e-6)
             continue
+        expected = 0.0
+        for i in range(n):
+            expected -= 0.5 * g[i] * step[i]
+        if expected < MIN_GAIN * (1.0 + energy):
+            x += step
+            history[iteration + 1] = energy - expected
+            return iteration + 1
         trial = x + step
         new = _energy(trial, terms, A2, g2)
         if not new <= energy:
@@ -144,21 +188,60 @@ def _count_from_here(x: Floats, rotation: Floats, root: RootTerm) -> None:
 
 
 @kernel
-def _minimise(x: Floats, terms: Energy, limits: Limits, max_iterations: int, history: Floats) -> int:
+def _within_limits(x: Floats, terms: Energy, limits: Limits, max_iterations: int, history: Floats) -> int:
     """Move x to a minimum within the joints' limits; otherwise as `_levenberg_marquardt`, for the last of the minima on the way.
 
     The prior, the root's rotation and its term change with it.
     """
     n_w, center, precision = x.shape[0] - 6, terms.prior.center, terms.prior.precision
-    C, pull = np.zeros((n_w, n_w)), np.empty(n_w)
+    C, pull = np.empty((n_w, n_w)), np.empty(n_w)
     n = _levenberg_marquardt(x, terms, max_iterations, history)
     for _ in range(1, LIMIT_ROUNDS):
-        if not _clamp(terms.prior, terms.space, limits, x[:n_w], pull):
+        if not _clamp(terms.prior, terms.space, limits, x, pull):
             break
         _solve_damped(precision, -pull, 0.0, C, center)
         _count_from_here(x, terms.space.rotation, terms.root)
         n = _levenberg_marquardt(x, terms, max_iterations, history)
     return n
+
+
+@kernel
+def _minimise(x: Floats, terms: Energy, told: Told, limits: Limits, max_iterations: int, history: Floats) -> int:
+    """Move x to a minimum within the joints' limits, over the coordinates alone that the markers tell of.
+
+    The others are eliminated from the prior before and follow from it afterwards; if one of these oversteps a limit, all are
+    moved. The prior, the root's rotation and its term change with it.
+    """
+    n_w, n, order, prior = x.shape[0] - 6, told.directions.shape[2], told.order, terms.prior
+    if n == n_w:
+        return _within_limits(x, terms, limits, max_iterations, history)
+    C, rest = np.empty((n_w, n_w)), np.zeros(n_w)
+    for i in range(n_w):
+        for j in range(i + 1):
+            C[i, j] = prior.precision[order[i], order[j]]
+    _eliminate(C, rest, n)
+    y, center, precision = np.empty(n + 6), np.empty(n), np.empty((n, n))
+    for i in range(n):
+        y[i], center[i] = x[order[i]], prior.center[order[i]]
+        for j in range(i + 1):
+            precision[i, j] = precision[j, i] = C[i, j]
+    y[n:] = x[n_w:]
+    space = PoseSpace(terms.space.mean, told.directions, told.span, terms.space.rotation.copy())
+    root = RootTerm(terms.root.center.copy(), terms.root.precision)
+    part = Energy(space, terms.body, Quadratic(center, precision), root, terms.markers, terms.views)
+    iterations = _within_limits(y, part, limits, max_iterations, history)
+    for i in range(n):
+        rest[i] = y[i] - prior.center[order[i]]
+    _substitute(C, rest, n)
+    w = np.empty(n_w)
+    for i in range(n_w):
+        w[order[i]] = prior.center[order[i]] + rest[i]
+    if _oversteps(terms.space, limits, w, told.span):
+        return _within_limits(x, terms, limits, max_iterations, history)
+    x[:n_w] = w
+    x[n_w:] = y[n:]
+    terms.space.rotation[:] = space.rotation
+    return iterations
 
 
 @kernel

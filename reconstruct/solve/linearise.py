@@ -31,7 +31,7 @@ class PoseSpace(NamedTuple):
     """Poses q = mean + directions w, (J, 3) and (J, 3, B) with row 0 unused, and the root's rotation R_0 (3, 3) where d = 0.
 
     span: the first of the directions that move a joint, and the one after the last, (J, 2); those of two joints are the same or
-    apart, a child's behind its parent's.
+    apart, a child's behind its parent's. A joint without any is left where it is without a rotation of its own.
     """
 
     mean: Floats
@@ -60,11 +60,20 @@ class PosedMarkers(NamedTuple):
 
 
 @kernel
+def _widest(span: Ints) -> int:
+    """Return the most directions that move a joint."""
+    most = 0
+    for j in range(span.shape[0]):
+        most = max(most, span[j, 1] - span[j, 0])
+    return most
+
+
+@kernel
 def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarkers:
     """Return the markers of the pose at x."""
     U, span, n_joints, n_markers, n = space.directions, space.span, body.parents.shape[0], body.joint.shape[0], x.shape[0]
     G, p = np.empty((n_joints, 3, 3)), np.empty((n_joints, 3))
-    turns = np.empty((n_joints, span[n_joints - 1, 1] - span[n_joints - 1, 0], 3))
+    turns = np.empty((n_joints, _widest(span), 3))
     r, R, J, L, H = np.empty(3), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     # d is a rotation from where it starts; its left Jacobian is within 1e-3 of I for the rotations of one frame.
     _rodrigues(x[n - 6 : n - 3], R, J)
@@ -80,6 +89,9 @@ def _posed_markers(x: Floats, space: PoseSpace, body: MarkerBody) -> PosedMarker
                 r[i] += U[j, i, b] * x[b]
             for k in range(3):
                 p[j, i] += G[parent, i, k] * body.offsets_m[j, k]
+        if first == last:
+            G[j] = G[parent]
+            continue
         _rodrigues(r, R, J)
         _product(G[parent], body.reference[j], L)
         _product(L, R, G[j])

@@ -1,16 +1,18 @@
 """The solver: the most probable pose and root for the markers of one frame (Chai & Hodgins 2005, eq. 9)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from config.arrays import Floats, Ints, read_only
+from config.joints import N_JOINTS
 from database.geometry.kinematics import _chain
 from database.geometry.rotations import matrix_from_rotvec
-from database.geometry.skeleton import Skeleton
-from reconstruct.models.local.model import LocalModel, Quadratic, span_of
+from database.geometry.skeleton import PARENT_ARRAY, Skeleton
+from reconstruct.models.local.model import FULL, FULL_SPAN, LocalModel, Quadratic, span_of
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, _minimise
+from reconstruct.solve.energy import Energy, Told, _minimise
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -50,6 +52,30 @@ class FrameProblem:
             ViewTerm(seen.ideal, in_one, *cameras, robust2),
         )
 
+    @property
+    def told(self) -> Told:
+        """Which coordinates the markers that are observed tell of: all of a model that does not have those of joints."""
+        model, seen = self.model, self.observations
+        if span_of(model.directions) is not FULL_SPAN:
+            return Told(np.arange(len(model.center)), model.directions, span_of(model.directions))
+        observed = (seen.root_info[:, 0, 0] > 0.0) | seen.weight_px.any(axis=0)
+        return _told(self.markers[0][observed].tobytes())
+
+
+@lru_cache(maxsize=64)
+def _told(joints: bytes) -> Told:
+    """Return which coordinates of all the markers on some joints, int64, tell of."""
+    moves = np.zeros(N_JOINTS, bool)
+    for joint in np.frombuffer(joints, np.int64):
+        while joint > 0 and not moves[joint]:
+            moves[joint] = True
+            joint = PARENT_ARRAY[joint]
+    of_joint = np.repeat(moves[1:], 3)
+    order = np.concatenate([np.flatnonzero(of_joint), np.flatnonzero(~of_joint)])
+    last = 3 * np.cumsum(moves)
+    span = np.stack([last - 3 * moves, last], axis=1)
+    return Told(order, read_only(FULL[:, :, np.flatnonzero(of_joint)]), read_only(span))
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:
@@ -76,7 +102,7 @@ def solve(
     model, n_w = problem.model, len(problem.model.center)
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
     history, terms = np.zeros(max_iterations + 1), problem.energy(root[0])
-    n = _minimise(x, terms, NO_LIMITS if limits is None else limits, max_iterations, history)
+    n = _minimise(x, terms, problem.told, NO_LIMITS if limits is None else limits, max_iterations, history)
     joints = model.mean + model.directions @ x[:n_w]
     rotation = matrix_from_rotvec(x[n_w : n_w + 3]) @ terms.space.rotation
     return Solution(joints, rotation, x[n_w + 3 :], history[: n + 1])
