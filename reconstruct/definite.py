@@ -1,9 +1,15 @@
-"""Small positive definite systems, by LAPACK's Cholesky decomposition: numpy's general solvers take several times as long."""
+"""Small positive definite systems, by Cholesky decomposition: numpy's general solvers take several times as long.
+
+Kernels for those of every frame, LAPACK for the others.
+"""
+
+import math
 
 import numpy as np
 from scipy.linalg import lapack
 
 from config.arrays import Floats
+from config.jit import kernel
 
 
 def factored(A: Floats) -> Floats | None:
@@ -38,3 +44,87 @@ def mirrored(A: Floats) -> Floats:
     both = A + A.T
     np.fill_diagonal(both, A.diagonal())
     return both
+
+
+@kernel
+def _eliminate(C: Floats, step: Floats, first: int) -> bool:
+    """Factor the rows of a lower triangle from `first` on, and step with them; return whether they are positive definite.
+
+    C'C = A with C lower triangular, from the last row up: every inner loop then runs along rows from their first element and
+    sums nothing up, and becomes vector instructions. Four rows at a time, so that those before are read and written a quarter as
+    often. Before `first` stays the Schur complement of the rows that are eliminated.
+    """
+    end = step.shape[0]
+    while end > first:
+        start = max(first, end - 4)
+        for back in range(end - start):
+            i = end - 1 - back
+            if not C[i, i] > 0.0:
+                return False
+            scale = 1.0 / math.sqrt(C[i, i])
+            for j in range(i + 1):
+                C[i, j] *= scale
+            step[i] *= scale
+            for k in range(start if end - start == 4 else 0, i):
+                a = C[i, k]
+                step[k] -= a * step[i]
+                for j in range(k + 1):
+                    C[k, j] -= a * C[i, j]
+        if end - start == 4:
+            u, v, w, x = C[start], C[start + 1], C[start + 2], C[start + 3]
+            for k in range(start):
+                a, b, c, d, row = u[k], v[k], w[k], x[k], C[k]
+                step[k] -= a * step[start] + b * step[start + 1] + c * step[start + 2] + d * step[start + 3]
+                for j in range(k + 1):
+                    row[j] -= a * u[j] + b * v[j] + c * w[j] + d * x[j]
+        end = start
+    return True
+
+
+@kernel
+def _solve_damped(A: Floats, g: Floats, damping: float, C: Floats, step: Floats) -> bool:
+    """Write -(A + damping diag A)^-1 g to step by Cholesky of the lower triangle, C; return whether it is positive definite."""
+    n = g.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            C[i, j] = A[i, j]
+        C[i, i] += damping * A[i, i] + 1e-12
+        step[i] = -g[i]
+    if not _eliminate(C, step, 0):
+        return False
+    _substitute(C, step, 0)
+    return True
+
+
+@kernel
+def _substitute(C: Floats, step: Floats, first: int) -> None:
+    """Solve C y = step, in place, for the rows of a lower triangle from `first` on; those before are solved for."""
+    for i in range(first, step.shape[0]):
+        s = step[i]
+        for k in range(i):
+            s -= C[i, k] * step[k]
+        step[i] = s / C[i, i]
+
+
+@kernel
+def _invert(C: Floats) -> None:
+    """Write C^-1 over a lower triangle."""
+    for i in range(C.shape[0]):
+        scale = 1.0 / C[i, i]
+        C[i, i] = scale
+        for k in range(i):  # row k is inverted already
+            a = -scale * C[i, k]
+            for j in range(k):
+                C[i, j] += a * C[k, j]
+            C[i, k] = a * C[k, k]
+
+
+@kernel
+def _add_product(X: Floats, out: Floats) -> None:
+    """Add X X' of a lower triangle X to the lower triangle of `out`."""
+    for i in range(X.shape[0]):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(j + 1):
+                s += X[i, k] * X[j, k]
+            out[i, j] += s

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
+from reconstruct.definite import _solve_damped
 from reconstruct.history import BodyState
 from reconstruct.missing.pose_model import PartialFrame, PoseGaussian
 from reconstruct.models.style.features import N_ANGLES, N_FEATURES, N_STATIC, STEP_S, UP
 from reconstruct.models.style.model import Style, StyleError, StyleEvaluator, evaluator_of
-from reconstruct.solve.energy import _solve_damped
 
 STARTS, STEPS = 2, 4
 MIN_GAIN = 0.01  # of energy: a step that gains less ends the search for x

@@ -10,7 +10,7 @@ SLOTS = 4096  # examples that are remembered, each in the one place that its row
 
 
 class RememberedRows:
-    """Values of examples, (V,) each; compute: returns them for some rows, (K,), as (K, V). They do not depend on what was asked."""
+    """Values of examples, (V,) each, the same however they are asked for; compute: returns them for rows (K,) as (K, V)."""
 
     def __init__(self, n_values: int, compute: Callable[[Ints], Floats]) -> None:
         self._compute = compute

@@ -8,9 +8,9 @@ from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
-from reconstruct.definite import mirrored, whitened
+from reconstruct.definite import _solve_damped, mirrored, whitened
 from reconstruct.models.local.model import FULL
-from reconstruct.solve.energy import _energy, _joint_sigmas, _solve_damped
+from reconstruct.solve.energy import _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.

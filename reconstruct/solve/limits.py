@@ -41,7 +41,7 @@ def limits_of(poses: NDArray[np.float32]) -> Limits:
 def _coordinate(space: PoseSpace, i: int, w: Floats) -> float:
     """Return a joint coordinate of the pose at w, (B,)."""
     joint, axis = 1 + i // 3, i % 3
-    q = space.mean[joint, axis]
+    q: float = space.mean[joint, axis]
     for b in range(space.span[joint, 0], space.span[joint, 1]):
         q += space.directions[joint, axis, b] * w[b]
     return q

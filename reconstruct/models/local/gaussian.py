@@ -8,12 +8,15 @@ smoothness term of eq. 9 is a Gaussian, too (`motion`), and multiplied with it.
 import numpy as np
 
 from config.arrays import Floats
+from config.jit import kernel
 from config.settings import SolveSettings
-from reconstruct.definite import factored, inverse, mirrored, solved
+from reconstruct.definite import _add_product, _eliminate, _invert, _substitute
 from reconstruct.history import MAX_AHEAD_S
 from reconstruct.models.local.model import DOFS, FULL, LocalModel, MotionContext, Neighbours, Quadratic, model_around
 from reconstruct.models.local.motion import MotionPrior, drift_shape, example_starts, expected_motion, steps_to, weighted_moments
 from reconstruct.search.examples import Examples
+
+NO_MOTION = np.zeros((0, 0))
 
 
 class GaussianFitter:
@@ -58,23 +61,62 @@ def local_gaussian(
     neighbours' covariance replaced by its diagonal.
     """
     mean, C = weighted_moments(poses, weights)
-    diagonal = np.einsum("ii->i", C)
-    spread = diagonal.copy()
-    C *= 1.0 - shrinkage
-    C += background
-    diagonal += shrinkage * spread + floor_rad**2
-    half = inverse(_factored(C))
-    if motion is None:
-        return model_around(mean, FULL, Quadratic(np.zeros(DOFS), mirrored(half)))
-    L = _factored(motion.covariance)
-    precision = mirrored(half + inverse(L))
-    center = solved(_factored(precision), solved(L, motion.expected - mean))
+    center, precision = np.empty(DOFS), np.empty((DOFS, DOFS))
+    expected, covariance = (mean, NO_MOTION) if motion is None else (motion.expected, motion.covariance)
+    if not _product(mean, C, (shrinkage, floor_rad**2), background, expected, covariance, center, precision):
+        raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
     return model_around(mean, FULL, Quadratic(center, precision))
 
 
-def _factored(C: Floats) -> Floats:
-    """Return L of a covariance or a precision L L', which the floor keeps positive definite. Raises LinAlgError: it is not."""
-    L = factored(C)
-    if L is None:
-        raise np.linalg.LinAlgError("a covariance of joint coordinates is not positive definite")
-    return L
+@kernel
+def _product(
+    mean: Floats,
+    C: Floats,
+    widened: tuple[float, float],
+    background: Floats,
+    expected: Floats,
+    motion: Floats,
+    center: Floats,
+    precision: Floats,
+) -> bool:
+    """Write the product of the neighbours' Gaussian and the motion's: its centre from the mean, (D,), and precision, (D, D).
+
+    mean (D,), C (D, D): of the neighbours; widened: share of C replaced by its diagonal, and variance added; motion: covariance
+    around `expected`, (D, D), or (0, 0) for none. Returns whether all are positive definite. Changes C.
+    """
+    n, (shrinkage, floor2), pull = mean.shape[0], widened, np.zeros(mean.shape[0])
+    L = np.empty((n, n))
+    for i in range(n):
+        spread = C[i, i]
+        for j in range(i + 1):
+            C[i, j] = (1.0 - shrinkage) * C[i, j] + background[i, j]
+            precision[i, j] = 0.0
+        C[i, i] += shrinkage * spread + floor2
+        center[i] = 0.0
+    if not _eliminate(C, pull, 0):
+        return False
+    _invert(C)
+    _add_product(C, precision)
+    if motion.shape[0] > 0:
+        for i in range(n):
+            for j in range(i + 1):
+                C[i, j] = motion[i, j]
+        if not _eliminate(C, pull, 0):
+            return False
+        _invert(C)
+        _add_product(C, precision)
+        # The pull of the motion, X X' (expected - mean), and the centre by the factor of the sum.
+        for k in range(n):
+            for j in range(k + 1):
+                pull[j] += C[k, j] * (expected[k] - mean[k])
+        for i in range(n):
+            for j in range(i + 1):
+                center[i] += C[i, j] * pull[j]
+                L[i, j] = precision[i, j]
+        if not _eliminate(L, center, 0):
+            return False
+        _substitute(L, center, 0)
+    for i in range(n):
+        for j in range(i):
+            precision[j, i] = precision[i, j]
+    return True

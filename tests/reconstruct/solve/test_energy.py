@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from database.geometry.kinematics import local_markers
-from reconstruct.solve.energy import _solve_damped
+from reconstruct.definite import _solve_damped
 from tests.reconstruct.solve.problems import KINDS, N_W, PLACE, TURN, observed, problem
 
 
