@@ -17,8 +17,10 @@ Image = NDArray[np.uint8]  # (height, width, 3) BGR, or (height, width)
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a contiguous read-only view of an array, a copy where it is not contiguous.
 
-    Kernels that get some arrays writable and others read-only are compiled for both.
+    Kernels that get some arrays writable and others read-only are compiled for both. One that is both already is returned.
     """
+    if array.flags.c_contiguous and not array.flags.writeable:
+        return array
     view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view

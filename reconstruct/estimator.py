@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Floats, Ints, read_only
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from config.markers import unmarked_chains
 from config.settings import SolveSettings
@@ -24,7 +24,7 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import joint_error_m, saved_without
+from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, saved_without
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -121,6 +121,9 @@ class Estimator:
         self._rig, self._settings = rig, settings
         self._search = PoseSearch(examples, None, None) if search is None else search
         self._sample_search = PoseSearch(sample, None, None)
+        self._predicted: tuple[MotionHistory | None, int, BodyState | None] = (None, 0, None)
+        self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
+        self._minimum: tuple[Estimate | None, Minimum | None] = (None, None)
         self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._fitter = fitter_for(settings, examples, covariance)
@@ -130,13 +133,20 @@ class Estimator:
         self.background = settings.background * covariance
 
     def predict(self, t_ns: int) -> BodyState | None:
-        """Return where the pose is expected at a time, None at the start."""
-        return self.history.predict(t_ns, self._settings.velocity_gain)
+        """Return where the pose is expected at a time, None at the start; the same object while the history is the same."""
+        history, asked_ns, predicted = self._predicted
+        if history is not self.history or asked_ns != t_ns:
+            predicted = self.history.predict(t_ns, self._settings.velocity_gain)
+            self._predicted = self.history, t_ns, predicted
+        return predicted
 
     def local(self, joints: Floats) -> Floats:
-        """Return the markers of a pose relative to the root, (M, 3) [m]."""
-        markers = local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)
-        return np.asarray(markers[0])
+        """Return the markers of a pose relative to the root, (M, 3) [m]; those of the last pose asked for are remembered."""
+        asked, marker_m = self._local
+        if asked is not joints:
+            marker_m = local_markers(self.subject.skeleton, joints[None], self.subject.joint, self.subject.offset_m)[0]
+            self._local = joints, marker_m
+        return marker_m
 
     def world(self, state: BodyState) -> Floats:
         """Return the markers of a pose in the world, (M, 3) [m]."""
@@ -177,10 +187,11 @@ class Estimator:
 
     def error_m(self, estimate: Estimate) -> Floats | None:
         """Return how far from the truth the joints may be, (J,) [m], one standard deviation; None for models with fewer axes."""
-        if estimate.solved is None or not self._fitter.free:
+        minimum = self._minimum_of(estimate)
+        if minimum is None or not self._fitter.free:
             return None
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
-        error_m = joint_error_m(*estimate.solved, float(np.sqrt(nearest @ nearest / len(nearest))))
+        error_m = joint_error_m(minimum, float(np.sqrt(nearest @ nearest / len(nearest))))
         frame = estimate.frame
         chains = unmarked_chains(self.subject.joint if frame is None else self.subject.joint[frame.seen.any(axis=0)])
         if chains:
@@ -204,7 +215,16 @@ class Estimator:
 
     def saved_without(self, estimate: Estimate, markers: Ints) -> float:
         """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""
-        return np.inf if estimate.solved is None else saved_without(*estimate.solved, markers)
+        minimum = self._minimum_of(estimate)
+        return np.inf if minimum is None else saved_without(minimum, markers)
+
+    def _minimum_of(self, estimate: Estimate) -> Minimum | None:
+        """Return the minimum that an estimate is, None for one that was not solved for; that of the last is remembered."""
+        asked, minimum = self._minimum
+        if asked is not estimate:
+            minimum = None if estimate.solved is None else minimum_of(*estimate.solved)
+            self._minimum = estimate, minimum
+        return minimum
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""
@@ -244,9 +264,9 @@ class Estimator:
         R, t = root
         s = settings_for(self._settings, visibility(frame))
         sigma2 = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + s.query_marker_sigma_m**2
-        weight = np.where(frame.valid, 1.0 / sigma2, 0.0)
-        pose_weight = np.full(3 * (N_JOINTS - 1), s.query_pose_sigma_rad**-2.0)
-        if not alone(frame).any():
+        weight = frame.valid / sigma2
+        pose_weight = _pose_weight(s.query_pose_sigma_rad)
+        if frame.valid.all() or not alone(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
         rays = monocular_rays(frame, self._rig)
         distance = np.linalg.norm(rays.from_m - t, axis=1)
@@ -324,13 +344,25 @@ class Estimator:
 
     def _marker_sigma_m(self, s: SolveSettings) -> Floats:
         """Return how far each marker may sit from where skeleton and offset put it, (M,) [m]."""
-        return np.where(self.subject.markers.torso, s.torso_sigma_m, s.limb_sigma_m)
+        return _by_torso(self.subject.markers.torso.tobytes(), s.torso_sigma_m, s.limb_sigma_m)
 
     def _inflation(self, t_ns: int) -> float:
         """Return a prediction's standard deviation over that of one 1/60 s ahead: of random accelerations it grows as t^1.5."""
         if self.history.last is None:
             return 1.0
         return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, MIN_INFLATION, MAX_INFLATION) ** 1.5)
+
+
+@lru_cache(maxsize=16)
+def _by_torso(torso: bytes, of_torso: float, of_limbs: float) -> Floats:
+    """Return one value for markers on the torso, bool (M,), another for the others, (M,)."""
+    return read_only(np.where(np.frombuffer(torso, bool), of_torso, of_limbs))
+
+
+@lru_cache(maxsize=16)
+def _pose_weight(sigma_rad: float) -> Floats:
+    """Return a query's weights of joint coordinates, (D,) [1/rad^2]."""
+    return np.full(3 * (N_JOINTS - 1), sigma_rad**-2.0)
 
 
 def _joint_angles(state: BodyState | None) -> Floats | None:

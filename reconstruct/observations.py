@@ -7,12 +7,13 @@ from the prediction.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
 
 UNKNOWN_DEPTH_M, MIN_DEPTH_M = 3.0, 0.3
@@ -66,7 +67,7 @@ def observations_from_markers(
     """
     n = len(frame.valid)
     root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros((2, n, 2)), np.zeros((2, n))
-    if not _root_information(frame.covariance_m2, model_sigma_m, frame.valid, root_info):
+    if not _root_information(frame.covariance_m2, read_only(model_sigma_m), frame.valid, root_info):
         raise ValueError("a marker's covariance is not positive definite")
     monocular = frame.seen & ~frame.valid
     if monocular.any():
@@ -77,10 +78,15 @@ def observations_from_markers(
             model_px = camera.focal_px * model_sigma_m[which] / depths_m[c]
             sigma_px = frame.sigma_px[c, which] * camera.magnification(frame.image_px[c, which])
             weight[c, which] = 1.0 / (sigma_px**2 + model_px**2)
+    return Observations(frame.point_m, root_info, ideal, weight, *_cameras(rig))
+
+
+@lru_cache(maxsize=8)
+def _cameras(rig: Rig) -> tuple[Floats, Floats, Floats]:
+    """Return the rotations, translations and focal lengths of `Observations`."""
     rotation = np.array([camera.rotation for camera in rig.cameras])
     translation = np.array([camera.translation for camera in rig.cameras])
-    focal = np.array([camera.focal_px for camera in rig.cameras])
-    return Observations(frame.point_m, root_info, ideal, weight, rotation, translation, focal)
+    return rotation, translation, np.array([camera.focal_px for camera in rig.cameras])
 
 
 def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:

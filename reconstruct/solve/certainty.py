@@ -1,5 +1,6 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
 from reconstruct.definite import _solve_damped, mirrored, whitened
 from reconstruct.models.local.model import FULL
-from reconstruct.solve.energy import _energy, _joint_sigmas
+from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, in metres and radians.
@@ -31,22 +32,39 @@ def information(problem: FrameProblem, solution: Solution) -> Floats:
     return mirrored(A)
 
 
-def saved_without(problem: FrameProblem, solution: Solution, markers: Ints) -> float:
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """A solved pose as the variables x = (w, d, s) of its energy's terms, and the energy there, with gradient and Hessian."""
+
+    x: Floats
+    terms: Energy
+    energy: float
+    gradient: Floats
+    hessian: Floats
+
+
+def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
+    """Return the minimum that a problem's solution is."""
+    model, terms = problem.model, problem.energy(solution.rotation)
+    n = len(model.center) + 6
+    w = model.directions.reshape(-1, n - 6).T @ (solution.joints - model.mean).ravel()
+    x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
+    return Minimum(x, terms, _energy(x, terms, A, g), g, A)
+
+
+def saved_without(minimum: Minimum, markers: Ints) -> float:
     """Return by how much the energy of a solved pose would be less at most if some markers, (K,), were not observed.
 
     By one step of Newton's method. No other labels of these markers can leave so little.
     """
-    n = len(problem.model.center) + 6
-    w = problem.model.directions.reshape(-1, n - 6).T @ (solution.joints - problem.model.mean).ravel()
-    x = np.concatenate([w, np.zeros(3), solution.position_m])
-    terms, A, g, step = problem.energy(solution.rotation), np.empty((n, n)), np.empty(n), np.empty(n)
-    energy = _energy(x, terms, A, g)
+    terms, n = minimum.terms, len(minimum.x)
     root_info, weight_px = terms.markers.root_info.copy(), terms.views.weight_px.copy()
     root_info[markers], weight_px[:, markers] = 0.0, 0.0
     others = terms._replace(markers=terms.markers._replace(root_info=root_info), views=terms.views._replace(weight_px=weight_px))
-    rest = _energy(x, others, A, g)
-    _solve_damped(A, g, 0.0, np.zeros((n, n)), step)
-    return energy - rest - 0.5 * float(g @ step)
+    A, g, step = np.empty((n, n)), np.empty(n), np.empty(n)
+    rest = _energy(minimum.x, others, A, g)
+    _solve_damped(A, g, 0.0, np.empty((n, n)), step)
+    return minimum.energy - rest - 0.5 * float(g @ step)
 
 
 def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
@@ -62,16 +80,15 @@ def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) ->
     return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
 
 
-def joint_error_m(problem: FrameProblem, solution: Solution, strange_rad: float) -> Floats:
+def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:
     """Return how far from the truth the joints of a solved pose may be, (J,) [m]: 68 % of them are nearer, 95 % twice as near.
 
     Laplace's sigma alone is too small for poses unlike any example and too large for familiar ones: it is scaled by how strange
     the pose is. strange_rad: root mean square of its joint coordinates' distance from the nearest example. The law and its
     constants are a quantile regression over the tuning clips of `duocap evaluate`; docs/evaluation.md has what it holds.
     """
-    x = np.concatenate([(solution.joints - problem.model.mean)[1:].ravel(), np.zeros(3), solution.position_m])
     laplace_m = np.empty(N_JOINTS)
-    if not _joint_sigmas(x, problem.energy(solution.rotation), laplace_m):
+    if not _joint_sigmas(minimum.x, minimum.terms, minimum.hessian, laplace_m):
         return np.full(N_JOINTS, MAX_ERROR_M)
     error_m = ERROR_SCALE * laplace_m**BY_LAPLACE * (strange_rad + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     return np.asarray(np.minimum(error_m, MAX_ERROR_M))

@@ -186,15 +186,15 @@ def _minimise(x: Floats, terms: Energy, told: Told, limits: Limits, max_iteratio
 
 
 @kernel
-def _joint_sigmas(x: Floats, terms: Energy, out: Floats) -> bool:
+def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
 
-    That of a Gaussian with the curvature A = C'C of the energy: |C'^-1 D'| / sqrt(3), with D the derivative of the position by x.
+    That of a Gaussian with the curvature A = C'C of the energy (A: its lower triangle), |C'^-1 D'| / sqrt(3), with D the derivative
+    of the position by x.
     """
     n, n_joints = x.shape[0], out.shape[0]
-    A, g, C, B = np.empty((n, n)), np.empty(n), np.zeros((n, n)), np.zeros((n, 3 * n_joints))
-    _energy(x, terms, A, g)
-    if not _solve_damped(A, g, 0.0, C, A[0]):
+    C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))
+    if not _solve_damped(A, x, 0.0, C, np.empty(n)):
         return False
     body = terms.body
     origins = MarkerBody(body.parents, body.offsets_m, body.reference, np.arange(n_joints), np.zeros((n_joints, 3)))
