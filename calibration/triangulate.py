@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import FISHEYE, Camera, Rig, undistort_points
-from config.arrays import Floats
+from config.arrays import Floats, read_only
 from config.errors import CalibrationError
 from config.jit import kernel
 
@@ -29,6 +29,12 @@ def packed_camera(camera: Camera) -> Floats:
     row[21] = camera.intrinsics[FISHEYE]
     row.setflags(write=False)
     return row
+
+
+@lru_cache(maxsize=16)
+def packed_cameras(rig: Rig) -> Floats:
+    """Return both cameras as rows of numbers for the kernels, (2, 22)."""
+    return read_only(np.stack([packed_camera(rig.left), packed_camera(rig.right)]))
 
 
 def triangulate(
@@ -53,7 +59,7 @@ def triangulate(
         raise CalibrationError(
             "a blob's sigma is not positive; every measured point needs the standard deviation of its centre in pixels"
         )
-    cameras = np.stack([packed_camera(rig.left), packed_camera(rig.right)])
+    cameras = packed_cameras(rig)
     point, covariance = np.empty((px.shape[1], 3)), np.empty((px.shape[1], 3, 3))
     ideal = np.empty_like(px)
     for side in range(2):
@@ -108,6 +114,26 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
     yy = radial + slope * y * y + 6.0 * c[6] * y + 2.0 * c[7] * x
     _write_jacobian(c, J, (x, y, Z), (xx, xy, yy))
     return True
+
+
+@kernel
+def _project(cameras: Floats, point_m: Floats, px: Floats, depth_m: Floats) -> None:
+    """Write image points (2, N, 2), NaN behind a camera, and depths (2, N) of points (N, 3)."""
+    J = np.empty((2, 3))
+    for camera in range(cameras.shape[0]):
+        c = cameras[camera]
+        for n in range(point_m.shape[0]):
+            p = point_m[n]
+            depth_m[camera, n] = c[15] * p[0] + c[16] * p[1] + c[17] * p[2] + c[20]
+            if not project_point(c, p, px[camera, n], J):
+                px[camera, n, 0] = px[camera, n, 1] = np.nan
+
+
+def projected(rig: Rig, point_m: Floats) -> tuple[Floats, Floats]:
+    """Return image points (2, N, 2) [px], NaN behind a camera, and depths (2, N) [m] of points (N, 3) [m] world."""
+    px, depth_m = np.empty((2, len(point_m), 2)), np.empty((2, len(point_m)))
+    _project(packed_cameras(rig), read_only(point_m), px, depth_m)
+    return px, depth_m
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from statistics import median
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
+from calibration.triangulate import projected
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, read_only
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import rotvec_from_matrix
@@ -89,12 +91,10 @@ def pose_packet(
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
-    residual_m = np.where(frame.valid, np.linalg.norm(marker_m - frame.point_m, axis=1), 0.0)
+    residual_m = frame.valid * np.sqrt(((marker_m - frame.point_m) ** 2).sum(axis=1))
     source, confidence = provenance(frame, state, subject, residual_m, sigma_m)
-    residual_px = np.zeros(frame.seen.shape)
-    for c, camera in enumerate(rig.cameras):
-        error = np.linalg.norm(camera.project(marker_m) - frame.image_px[c], axis=1)
-        residual_px[c] = np.where(frame.seen[c] & np.isfinite(error), error, 0.0)
+    error2 = ((projected(rig, marker_m)[0] - frame.image_px) ** 2).sum(axis=2)
+    residual_px = np.sqrt(np.where(frame.seen & (error2 < np.inf), error2, 0.0))
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -150,8 +150,15 @@ def measured_joints(seen: Bools, subject: Subject) -> Bools:
 
 def joints_by_marker(subject: Subject) -> Bools:
     """Return which joints each marker measures: its own and the parent of that, (M, J)."""
-    result, rows = np.zeros((len(subject.joint), N_JOINTS), bool), np.arange(len(subject.joint))
-    parent = PARENT_ARRAY[subject.joint]
-    result[rows, np.where(parent < 0, subject.joint, parent)] = True
-    result[rows, subject.joint] = True
-    return result
+    return _joints_by_marker(subject.joint.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _joints_by_marker(joints: bytes) -> Bools:
+    """Return which joints markers measure that are on some joints, int64."""
+    joint = np.frombuffer(joints, np.int64)
+    result, rows = np.zeros((len(joint), N_JOINTS), bool), np.arange(len(joint))
+    parent = PARENT_ARRAY[joint]
+    result[rows, np.where(parent < 0, joint, parent)] = True
+    result[rows, joint] = True
+    return read_only(result)

@@ -4,12 +4,14 @@ A pose may be followed with wrong labels that half a body explains: its markers 
 the rig is known to a third of a pixel and the markers to some millimetres. What is usual is learned from frames that fit.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
+from calibration.triangulate import projected
 from capture.packets import MarkerFrame
 from config.arrays import Floats
 
@@ -58,23 +60,22 @@ class Fit:
         now = error_ratio(frame, marker_m, self.rig, self.subject)
         passed_s = MAX_STEP_S if self._last_ns is None else min((frame.t_capture_ns - self._last_ns) * 1e-9, MAX_STEP_S)
         self._last_ns = frame.t_capture_ns
-        self.error += (1.0 - float(np.exp(-passed_s / AVERAGE_S))) * (now - self.error)
+        self.error += (1.0 - math.exp(-passed_s / AVERAGE_S)) * (now - self.error)
         times = self.error / self.usual
         self.doubted = times > (TRUST if self.doubted else DOUBT)
         if not self.doubted and now < LEARNED * self.usual:
-            share = 1.0 - float(np.exp(-passed_s / LEARN_S))
-            self.usual = float(np.clip(self.usual + share * (now - self.usual), LEAST_USUAL, MOST_USUAL))
+            share = 1.0 - math.exp(-passed_s / LEARN_S)
+            self.usual = min(max(self.usual + share * (now - self.usual), LEAST_USUAL), MOST_USUAL)
         return not self.doubted
 
 
 def error_ratio(frame: MarkerFrame, marker_m: Floats, rig: Rig, subject: Subject) -> float:
     """Return the RMS over all views of a pose's reprojection errors, each over the one that the calibration says."""
-    residual_m = np.clip(1e-3 * subject.residual_mm, LEAST_M, MOST_M)
-    squared = [np.zeros(0)]
-    for c, camera in enumerate(rig.cameras):
-        seen = frame.seen[c] & frame.valid
-        depth_m = np.maximum(camera.to_camera(marker_m[seen])[:, 2], 0.3)
-        expected_px = np.hypot(frame.sigma_px[c, seen], camera.focal_px * residual_m[seen] / depth_m)
-        off_px = np.linalg.norm(camera.project(marker_m[seen]) - frame.image_px[c, seen], axis=1)
-        squared.append(np.minimum(np.nan_to_num(off_px / expected_px, nan=MOST_RATIO), MOST_RATIO) ** 2)
-    return float(np.sqrt(np.mean(np.concatenate(squared))))
+    residual_m = np.minimum(np.maximum(1e-3 * subject.residual_mm, LEAST_M), MOST_M)
+    px, depth_m = projected(rig, marker_m)
+    focal_px = np.array([[camera.focal_px] for camera in rig.cameras])
+    expected2 = frame.sigma_px**2 + (focal_px * residual_m / np.maximum(depth_m, 0.3)) ** 2
+    off2 = ((px - frame.image_px) ** 2).sum(axis=2)
+    use = frame.seen & frame.valid
+    ratio2 = np.fmin(off2[use] / expected2[use], MOST_RATIO**2)  # of NaN, the other
+    return math.sqrt(float(ratio2.sum()) / len(ratio2))

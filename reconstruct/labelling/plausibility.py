@@ -5,6 +5,7 @@ pose is given up, for with few rays a wrong label sends it away in depth. Two ca
 points, as the energy is high as well where the performer does what the database lacks.
 """
 
+import math
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -45,8 +46,8 @@ class Plausibility:
             # A new labelling is trusted at once, but for less long if it fits badly.
             self.misfit, self.doubted, self.astray, self._roots = min(self.misfit, 0.8 * TRUST), False, False, []
         passed_s = min((t_ns - self._roots[-1][0]) * 1e-9, AVERAGE_S) if self._roots else 0.0
-        gain = 1.0 - np.exp(-passed_s / AVERAGE_S)
-        self.misfit += float(gain) * (min(misfit(frame, estimate), MAX_MISFIT) - self.misfit)
+        gain = 1.0 - math.exp(-passed_s / AVERAGE_S)
+        self.misfit += gain * (min(misfit(frame, estimate), MAX_MISFIT) - self.misfit)
         self.doubted = self.misfit > (TRUST if self.doubted else DOUBT)
         self._roots = [(t, x) for t, x in self._roots if (t_ns - t) * 1e-9 <= MAX_SPEED_GAP_S]
         self._roots.append((t_ns, estimate.state.position_m))
@@ -67,7 +68,7 @@ def misfit(frame: MarkerFrame, estimate: Estimate) -> float:
     """Return how badly a pose fits: 1 is rare for right labels."""
     if not frame.valid.any():
         return estimate.energy / max(int(frame.seen.sum()), 1)
-    return float(median(np.linalg.norm(estimate.marker_m - frame.point_m, axis=1)[frame.valid].tolist())) / USUAL_M
+    return float(median(np.sqrt(((estimate.marker_m - frame.point_m) ** 2).sum(axis=1))[frame.valid].tolist())) / USUAL_M
 
 
 def same_labels(new: MarkerFrame, old: MarkerFrame) -> bool:
@@ -80,7 +81,7 @@ def same_labels(new: MarkerFrame, old: MarkerFrame) -> bool:
 def residuals_m(frame: MarkerFrame, marker_m: Floats, rig: Rig) -> Floats:
     """Return the distances of a pose's markers, (M, 3) [m], from their points; from their rays where there are no points."""
     if frame.valid.any():
-        return np.asarray(np.linalg.norm(marker_m - frame.point_m, axis=1)[frame.valid])
+        return np.asarray(np.sqrt(((marker_m - frame.point_m) ** 2).sum(axis=1))[frame.valid])
     rays = monocular_rays(frame, rig)
     return np.asarray(np.linalg.norm(nearest_on_rays(rays, marker_m) - marker_m, axis=1)[rays.monocular])
 

@@ -14,7 +14,7 @@ import numpy as np
 from config.arrays import Floats, Ints, Singles, read_only
 from config.jit import kernel
 from reconstruct.search.examples import Examples, every
-from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, RawQuery, _distances
+from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, RawQuery, _distances, _least_distance
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 SLACK = 1.001  # single precision may round the same distance differently in two loops
@@ -152,7 +152,7 @@ class Likeness:
 
     def at_most(self, query: Query, rows: Ints) -> float:
         """Return an upper bound of the nearest squared distance, from the subset's examples next to `rows`, (K,), of all."""
-        return float(distances_of(self._subset(np.minimum(rows // self._stride, len(self.examples) - 1)), query).min())
+        return self._least_of(query, np.minimum(rows // self._stride, len(self.examples) - 1))
 
     def any_within(self, query: Query, limit: float, markers: tuple[int, int]) -> bool:
         """Return whether an example has a squared distance below `limit`.
@@ -180,9 +180,10 @@ class Likeness:
         first, second = (self._by_marker[marker] for marker in markers)
         position, weight = (part[list(markers)].astype(np.float32) for part in (query.marker_m, query.marker_weight))
         n = _rows_within(read_only(first), read_only(second), position, weight, SLACK * limit, self._work, self._rows)
-        return float(distances_of(self._subset(self._rows[:n]), query).min(initial=np.inf))
+        return self._least_of(query, self._rows[:n])
 
-    def _subset(self, rows: Ints) -> Examples:
-        """Return some examples with their markers alone, for queries without a pose."""
-        e = self.examples
-        return Examples(np.empty((len(rows), 0), np.float32), e.marker_m[rows], e.clip[rows], e.fps)
+    def _least_of(self, query: Query, rows: Ints) -> float:
+        """Return the least squared distance of some rows of the subset, (R,), infinity for none. Raises ValueError: NaN."""
+        status, least = _least_distance(read_only(self.examples.marker_m), raw_query(query), rows)
+        check_status(status)
+        return float(least)

@@ -189,8 +189,8 @@ def _minimise(x: Floats, terms: Energy, told: Told, limits: Limits, max_iteratio
 def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     """Write the standard deviation of every joint's position at a minimum, (J,) [m]; return whether it has a curvature.
 
-    That of a Gaussian with the curvature A = C'C of the energy (A: its lower triangle), |C'^-1 D'| / sqrt(3), with D the derivative
-    of the position by x.
+    That of a Gaussian with the curvature A = C'C of the energy, its lower triangle given: |C'^-1 D'| / sqrt(3), with D the
+    derivative of the position by x.
     """
     n, n_joints = x.shape[0], out.shape[0]
     C, B = np.empty((n, n)), np.zeros((n, 3 * n_joints))
