@@ -3,7 +3,7 @@
 `Frame` never leaves its camera's process; `Blobs` is what does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,8 @@ class MarkerFrame:
 
     valid: seen by both cameras and triangulated, (M,); point_m: (M, 3) world, zero where not valid;
     covariance_m2: (M, 3, 3); seen: by camera, (2, M); image_px: raw pixels, (2, M, 2), zero where not seen; sigma_px: (2, M);
-    epipolar_px: (M,); extra_m: triangulated points with no label, (U, 3).
+    epipolar_px: (M,); extra_m: triangulated points with no label, (U, 3). shown: seen by a camera at least, (M,); any_valid,
+    all_valid: whether some or all markers are valid.
     """
 
     index: int
@@ -136,8 +137,23 @@ class MarkerFrame:
     sigma_px: Floats
     epipolar_px: Floats
     extra_m: Floats
+    shown: Bools = field(init=False)
+    any_valid: bool = field(init=False)
+    all_valid: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        n_valid = int(np.count_nonzero(self.valid))
+        object.__setattr__(self, "shown", self.seen[0] | self.seen[1])
+        object.__setattr__(self, "any_valid", n_valid > 0)
+        object.__setattr__(self, "all_valid", n_valid == len(self.valid))
         _lock(
-            self.valid, self.point_m, self.covariance_m2, self.seen, self.image_px, self.sigma_px, self.epipolar_px, self.extra_m
+            self.shown,
+            self.valid,
+            self.point_m,
+            self.covariance_m2,
+            self.seen,
+            self.image_px,
+            self.sigma_px,
+            self.epipolar_px,
+            self.extra_m,
         )

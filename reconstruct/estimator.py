@@ -60,11 +60,11 @@ OVERRIDES: Mapping[Visibility, Mapping[str, str]] = {
 
 def visibility(frame: MarkerFrame) -> Visibility:
     """Return what is seen of a frame."""
-    if frame.valid.all():
+    if frame.all_valid:
         return Visibility.ALL
-    if not frame.valid.any():
+    if not frame.any_valid:
         return Visibility.MONOCULAR
-    return Visibility.ALL if frame.seen.any(axis=0).all() else Visibility.SOME
+    return Visibility.ALL if frame.shown.all() else Visibility.SOME
 
 
 @lru_cache(maxsize=16)
@@ -169,7 +169,7 @@ class Estimator:
         if start is not None and near is None:
             self._search.forget()
         # Rays alone leave the depth of limbs open: an acquired pose is then a better query than none.
-        hint = reference if predicted is None and not frame.valid.any() else predicted
+        hint = reference if predicted is None and not frame.any_valid else predicted
         context, expected = self._expected(frame.t_capture_ns, reference, predicted, s)
         observations = observations_from_markers(frame, self._rig, self._marker_sigma_m(s), self.world(reference))
         for _ in range(s.passes):  # a better root makes a better query
@@ -193,7 +193,7 @@ class Estimator:
         nearest = self.examples.pose[estimate.near.rows[0]] - estimate.state.joints[1:].ravel()
         error_m = joint_error_m(minimum, float(np.sqrt(nearest @ nearest / len(nearest))))
         frame = estimate.frame
-        chains = unmarked_chains(self.subject.joint if frame is None else self.subject.joint[frame.seen.any(axis=0)])
+        chains = unmarked_chains(self.subject.joint if frame is None else self.subject.joint[frame.shown])
         if chains:
             unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
             error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
@@ -241,7 +241,7 @@ class Estimator:
 
     def _returned(self, frame: MarkerFrame | None) -> bool:
         """Return whether a marker is seen again: its limb has jumped to it, which is no velocity."""
-        before, self._seen = self._seen, None if frame is None else np.asarray(frame.seen.any(axis=0))
+        before, self._seen = self._seen, None if frame is None else frame.shown
         return before is not None and self._seen is not None and bool((self._seen & ~before).any())
 
     @property
@@ -266,7 +266,7 @@ class Estimator:
         sigma2 = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + s.query_marker_sigma_m**2
         weight = frame.valid / sigma2
         pose_weight = _pose_weight(s.query_pose_sigma_rad)
-        if frame.valid.all() or not alone(frame).any():
+        if frame.all_valid or not alone(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
         rays = monocular_rays(frame, self._rig)
         distance = np.linalg.norm(rays.from_m - t, axis=1)
@@ -300,7 +300,7 @@ class Estimator:
 
     def _with_tilt(self, frame: MarkerFrame, prior: RootPrior, near: Neighbourhood) -> RootPrior:
         """Expect the root to be tilted as the neighbours' where markers of the torso are missing from both views."""
-        if self.examples.up is None or not self.level or frame.valid.all() or not frame.valid.any():
+        if self.examples.up is None or not self.level or frame.all_valid or not frame.any_valid:
             return prior
         if frame.seen[:, self.subject.markers.torso].any(axis=0).all():
             return prior

@@ -91,7 +91,7 @@ def _cameras(rig: Rig) -> tuple[Floats, Floats, Floats]:
 
 def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:
     """Return a typical depth of the performer from each camera [m]."""
-    points = frame.point_m[frame.valid] if frame.valid.any() else expected_m
+    points = frame.point_m[frame.valid] if frame.any_valid else expected_m
     if points is None:
         return UNKNOWN_DEPTH_M, UNKNOWN_DEPTH_M
     left, right = (float(np.median(camera.to_camera(points)[:, 2])) for camera in rig.cameras)

@@ -214,7 +214,7 @@ class Pipeline:
 
     def _doubted(self, pair: PairedBlobs, frame: MarkerFrame, camera: int | None) -> bool:
         """Return whether labels leave too many points over, or blobs of the one camera that sees the performer."""
-        if camera is None or frame.valid.any():
+        if camera is None or frame.any_valid:
             if self._fit.seeks(pair.t_capture_ns):
                 return True
             return self._labeller.doubts(frame.valid, len(frame.extra_m))
@@ -265,8 +265,8 @@ class Pipeline:
     def _estimate(self, frame: MarkerFrame, start: BodyState | None, near: Neighbourhood | None = None) -> Estimate | None:
         """Solve; None where too few markers are seen or the fit is implausible."""
         s = self.settings.label
-        seen = frame.seen.any(axis=0)
-        if seen.sum() < s.min_markers or not (frame.valid.any() or start is not None or self._tracker.followed is not None):
+        seen = frame.shown
+        if seen.sum() < s.min_markers or not (frame.any_valid or start is not None or self._tracker.followed is not None):
             return None
         if not (seen & self.subject.markers.torso).any():
             # Hands and feet alone do not tell where the body is, unless that was known a moment ago.
@@ -284,7 +284,7 @@ class Pipeline:
     def _followed(self, frame: MarkerFrame, estimate: Estimate, acquired: bool) -> Pose:
         """Remember a solved pose for the next frame, and build the packet of it, or of the last plausible one."""
         self._estimator.accept(estimate)
-        rays = None if frame.valid.any() else monocular_rays(frame, self.rig)
+        rays = None if frame.any_valid else monocular_rays(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, rays)
         torso_seen = bool(frame.seen[:, self.subject.markers.torso].any())
         poor_rays = rays is not None and fits_poorly(estimate, frame)

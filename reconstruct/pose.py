@@ -127,7 +127,7 @@ def provenance(
         source = np.full(N_JOINTS, JointSource.HELD, np.uint8)
         return source, np.full(N_JOINTS, COASTING if state is TrackingState.COASTING else 0.0)
     carries = joints_by_marker(subject)
-    seen = np.asarray(frame.seen.any(axis=0))
+    seen = frame.shown
     measured = carries[seen].any(axis=0)
     source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
     confidence = np.where(measured, ONE, INFERRED)
@@ -136,7 +136,7 @@ def provenance(
         for m in np.flatnonzero(~seen):
             predicted = carries[m] & ~measured
             confidence[predicted] = np.minimum(confidence[predicted], INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
-    if frame.valid.any():
+    if frame.any_valid:
         usual_m = median(residual_m[frame.valid].tolist())
         worst_m = np.maximum(np.where(carries & frame.valid[:, None], residual_m[:, None], 0.0).max(axis=0), usual_m)
         confidence = np.maximum(confidence / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING)

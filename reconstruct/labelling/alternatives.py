@@ -42,10 +42,12 @@ class Alternatives:
         pair = self._suspects(frame, estimate)
         if pair is None:
             return frame, estimate, None
+        gains, asked = self._may_gain(estimate, pair), self._may_be_exchanged(frame.t_capture_ns, *pair)
+        if not gains and not asked:
+            return frame, estimate, None
         other_frame = exchange_labels(frame, *pair)
-        other = self._estimate(other_frame, None, estimate.near) if self._may_gain(estimate, pair) else None
+        other = self._estimate(other_frame, None, estimate.near) if gains else None
         if other is None or other.energy >= estimate.energy - SECOND_OPINION:
-            asked = self._may_be_exchanged(frame.t_capture_ns, *pair)
             other = self._restarted(frame, other_frame, estimate, pair) if asked else None
             return frame, estimate, None if other is None else (other_frame, other)
         self._labeller.carry_m[list(pair)] = 0.0
@@ -59,7 +61,7 @@ class Alternatives:
 
     def _suspects(self, frame: MarkerFrame, estimate: Estimate) -> tuple[int, int] | None:
         """Return two markers whose labels may be exchanged; for one camera all that lie at one depth count as near each other."""
-        if frame.valid.any():
+        if frame.any_valid:
             return self._labeller.suspects(frame.valid, frame.point_m)
         rays = monocular_rays(frame, self._rig)
         distance = np.linalg.norm(estimate.state.position_m - rays.from_m, axis=1, keepdims=True)
@@ -68,7 +70,7 @@ class Alternatives:
     def _restarted(self, frame: MarkerFrame, other: MarkerFrame, estimate: Estimate, pair: tuple[int, int]) -> Estimate | None:
         """Solve other labels from the nearest example if that is much nearer than any to these: the past may be wrong too."""
         root = (estimate.state.rotation, estimate.state.position_m)
-        if frame.valid.any() and not self._may_be_likelier(frame, other, root, estimate.near.rows[:NEAREST_ROWS], pair):
+        if frame.any_valid and not self._may_be_likelier(frame, other, root, estimate.near.rows[:NEAREST_ROWS], pair):
             return None
         joints = self._likelier(frame, other, root)
         return None if joints is None else self._estimate(other, replace(estimate.state, joints=joints), None)

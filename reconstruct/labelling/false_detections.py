@@ -70,7 +70,7 @@ class FalseDetections:
     def learn(self, pair: PairedBlobs, frame: MarkerFrame, tracked: bool) -> None:
         """Update the spots from a pair of which nothing was removed. tracked: the labels gave a pose."""
         t_s = 1e-9 * pair.t_capture_ns
-        tracked = tracked and bool(frame.seen.any(axis=0).mean() >= MIN_LABELLED)
+        tracked = tracked and bool(frame.shown.mean() >= MIN_LABELLED)
         step_s = min(max(t_s - self._last_s, 0.0), MAX_STEP_S) if tracked else 0.0
         self._last_s = t_s
         if tracked:

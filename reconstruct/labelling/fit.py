@@ -53,7 +53,7 @@ class Fit:
 
         acquired: not labelled by the pose before: trusted at once, but for less long if it fits badly.
         """
-        if not frame.valid.any():
+        if not frame.any_valid:
             return True
         if acquired:
             self.error, self.doubted = min(self.error, 0.8 * TRUST * self.usual), False

@@ -76,6 +76,7 @@ class Labeller:
     _next_suspects: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        self._first, self._second = np.triu_indices(len(self.torso), 1)
         self.forget()
 
     def forget(self) -> None:
@@ -101,7 +102,7 @@ class Labeller:
         ahead_s: time since the last pose; the settings are for 60 frames a second, and at lower rates predictions are worse in
         proportion. sure_m: standard deviation of each marker that a pose model filled in, (M,) [m], a limit of its uncertainty.
         """
-        s, slower = self.settings, float(np.clip(ahead_s / FRAME_S, 1.0, MAX_SLOWER))
+        s, slower = self.settings, min(max(ahead_s / FRAME_S, 1.0), MAX_SLOWER)
         # Where too little of the torso is seen, the root is uncertain and with it all of the torso.
         sure = self.torso & (int((self.torso & (self.unseen == 0)).sum()) >= ROOT_MARKERS)
         limit = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
@@ -134,15 +135,17 @@ class Labeller:
         """
         valid = frame.valid if rays is None else rays.monocular
         point_m = frame.point_m if rays is None else nearest_on_rays(rays, marker_m)
-        variance = np.trace(frame.covariance_m2[valid], axis1=1, axis2=2) / 3.0
-        off_m = np.linalg.norm(point_m[valid] - marker_m[valid], axis=1)
-        misfits = (off_m > MISFIT_M) & (off_m > MISFIT_SIGMAS * np.sqrt(variance))
+        variance = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0
+        residual_m = point_m - marker_m
+        off2 = (residual_m * residual_m).sum(axis=1)
+        misfits = valid & (off2 > MISFIT_M**2) & (off2 > MISFIT_SIGMAS**2 * variance)
         self.misfit = self.misfit + 1 if misfits.any() else 0
-        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
-        carry = np.where(valid[:, None], self.carry_m, FORGET * self.carry_m)
-        carry[valid] += gain[:, None] * (point_m[valid] - marker_m[valid] - carry[valid])
-        self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(np.linalg.norm(carry, axis=1), 1e-9))[:, None]
-        self.unseen = np.where(frame.seen.any(axis=0), self.unseen // BACK, self.unseen + 1)
+        gain = valid * CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
+        carry = np.where(valid, 1.0, FORGET)[:, None] * self.carry_m
+        carry += gain[:, None] * (residual_m - carry)
+        length_m = np.sqrt((carry * carry).sum(axis=1))
+        self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(length_m, 1e-9))[:, None]
+        self.unseen = np.where(frame.shown, self.unseen // BACK, self.unseen + 1)
         self.last_m = np.where(frame.valid[:, None], frame.point_m, marker_m)
 
     def coast(self) -> None:
@@ -153,7 +156,7 @@ class Labeller:
         """Return markers that are seen again, each with a hidden one that its point may be instead; the nearest first."""
         if self.predicted is None:
             return []
-        hidden = ~frame.seen.any(axis=0)
+        hidden = ~frame.shown
         found = []
         for back in np.flatnonzero(frame.valid & (self.unseen > 0)):
             off_m = np.linalg.norm(frame.point_m[back] - self.predicted.point_m, axis=1)
@@ -180,13 +183,14 @@ class Labeller:
         Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
         labelled: (M,); point_m: (M, 3) [m], of one camera's markers at an approximate depth.
         """
-        shown = np.flatnonzero(labelled)
-        far = np.linalg.norm(point_m[shown][:, None] - point_m[shown][None], axis=2)
-        first, second = np.nonzero(np.triu((far < NEAR_M) | self.opposite[np.ix_(shown, shown)], 1))
-        if not len(first):
+        apart = point_m[self._first] - point_m[self._second]
+        suspected = ((apart * apart).sum(axis=1) < NEAR_M**2) | self.opposite[self._first, self._second]
+        found = np.flatnonzero(suspected & labelled[self._first] & labelled[self._second])
+        if not len(found):
             return None
-        self._next_suspects = (self._next_suspects + 1) % len(first)
-        return int(shown[first[self._next_suspects]]), int(shown[second[self._next_suspects]])
+        self._next_suspects = (self._next_suspects + 1) % len(found)
+        chosen = found[self._next_suspects]
+        return int(self._first[chosen]), int(self._second[chosen])
 
 
 def relabel_by_energy(

@@ -41,7 +41,7 @@ class Plausibility:
 
     def step(self, frame: MarkerFrame, estimate: Estimate, acquired: bool) -> bool:
         """Add the next solved frame and return whether its pose is plausible; acquired: not labelled by the pose before."""
-        monocular, t_ns = not frame.valid.any(), frame.t_capture_ns
+        monocular, t_ns = not frame.any_valid, frame.t_capture_ns
         if acquired:
             # A new labelling is trusted at once, but for less long if it fits badly.
             self.misfit, self.doubted, self.astray, self._roots = min(self.misfit, 0.8 * TRUST), False, False, []
@@ -66,7 +66,7 @@ class Plausibility:
 
 def misfit(frame: MarkerFrame, estimate: Estimate) -> float:
     """Return how badly a pose fits: 1 is rare for right labels."""
-    if not frame.valid.any():
+    if not frame.any_valid:
         return estimate.energy / max(int(frame.seen.sum()), 1)
     return float(median(np.sqrt(((estimate.marker_m - frame.point_m) ** 2).sum(axis=1))[frame.valid].tolist())) / USUAL_M
 
@@ -80,7 +80,7 @@ def same_labels(new: MarkerFrame, old: MarkerFrame) -> bool:
 
 def residuals_m(frame: MarkerFrame, marker_m: Floats, rig: Rig) -> Floats:
     """Return the distances of a pose's markers, (M, 3) [m], from their points; from their rays where there are no points."""
-    if frame.valid.any():
+    if frame.any_valid:
         return np.asarray(np.sqrt(((marker_m - frame.point_m) ** 2).sum(axis=1))[frame.valid])
     rays = monocular_rays(frame, rig)
     return np.asarray(np.linalg.norm(nearest_on_rays(rays, marker_m) - marker_m, axis=1)[rays.monocular])

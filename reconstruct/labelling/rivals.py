@@ -110,7 +110,7 @@ class Rivals:
         The estimator and the labeller then remember what led to them. points: of the pair; proposed: other labels to follow.
         """
         frame, estimate = leading
-        if not frame.valid.any():
+        if not frame.any_valid:
             self.forget()
             return frame, estimate
         if not self._began:
@@ -124,7 +124,7 @@ class Rivals:
         self._open = any(_differ(first, other) for other in self._rivals)
         self._recall(first.memory)
         self._estimator.filler = filler
-        self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
+        self._energy, self._seen = first.energy, first.frame.shown
         self._meet(first.frame)
         self.switches += chosen > 0
         return first.frame, first.estimate
@@ -162,8 +162,8 @@ class Rivals:
     def _meet(self, frame: MarkerFrame) -> None:
         """Note which markers are near each other, or hidden together: from now on one may be taken for the other."""
         near, t_ns = self._near(frame, MET_M), frame.t_capture_ns
-        if not frame.valid.all():
-            hidden = np.asarray(~frame.seen.any(axis=0))
+        if not frame.all_valid:
+            hidden = np.asarray(~frame.shown)
             near |= hidden[:, None] & hidden
         self._met_ns[near] = t_ns
 
@@ -172,7 +172,7 @@ class Rivals:
         """Return which markers with points are near each other, (M, M)."""
         apart = frame.point_m[:, None] - frame.point_m
         near = np.einsum("abi,abi->ab", apart, apart) < limit_m**2
-        return near if frame.valid.all() else np.asarray(near & frame.valid[:, None] & frame.valid)
+        return near if frame.all_valid else np.asarray(near & frame.valid[:, None] & frame.valid)
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
@@ -251,7 +251,7 @@ class Rivals:
         choice, cost = _choice(frame, points), _costs(points, expected)
         found = self._of_near_points(near, frame.t_capture_ns, choice, cost)
         if loose:
-            hidden = np.asarray(~frame.seen.any(axis=0))
+            hidden = np.asarray(~frame.shown)
             met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
             found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
@@ -370,7 +370,7 @@ def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
 
 def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
     """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
-    left_over = min(len(frame.extra_m), int((~frame.seen.any(axis=0)).sum()))
+    left_over = min(len(frame.extra_m), int((~frame.shown).sum()))
     return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
 
 
