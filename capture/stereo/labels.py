@@ -6,6 +6,7 @@ one assignment, with the covariance of the triangulation: depth is less certain 
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.matching import complement
-from config.arrays import Floats, read_only
+from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
 
 GATE = 4.0  # sigmas, beyond which a point is no candidate
@@ -125,19 +126,12 @@ def marker_frame(
 
     choice: point of each marker, (M,), -1 for none.
     """
-    n = len(choice)
     valid = choice >= 0
-    point, covariance, epipolar = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n)
-    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
-    taken = choice[valid]
-    point[valid], covariance[valid], epipolar[valid] = (
-        points.point_m[taken],
-        points.covariance_m2[taken],
-        points.epipolar_px[taken],
+    point, covariance, epipolar = (
+        _chosen(part, choice, valid) for part in (points.point_m, points.covariance_m2, points.epipolar_px)
     )
-    blob = np.full((2, n), -1, np.int64)
-    blob[0, valid], blob[1, valid] = points.left[taken], points.right[taken]
-    unused = complement(len(points.point_m), taken)
+    blob = np.stack([np.where(valid, _chosen(side, choice, valid), -1) for side in (points.left, points.right)])
+    unused = complement(len(points.point_m), choice[valid])
     if expected is not None and not valid.all():
         open_markers = np.flatnonzero(~valid)
         spare = (points.left[unused], points.right[unused])
@@ -145,10 +139,10 @@ def marker_frame(
             free = np.concatenate([singles, spare[c]])
             if len(free):
                 blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
+    seen = blob >= 0
+    image, sigma = np.empty((*blob.shape, 2)), np.empty(blob.shape)
     for c, blobs in enumerate((pair.left, pair.right)):
-        seen[c] = blob[c] >= 0
-        image[c, seen[c]] = blobs.points_px[blob[c, seen[c]]]
-        sigma[c, seen[c]] = blobs.sigma_px[blob[c, seen[c]]]
+        image[c], sigma[c] = _chosen(blobs.points_px, blob[c], seen[c]), _chosen(blobs.sigma_px, blob[c], seen[c])
     return MarkerFrame(
         pair.left.index,
         pair.t_capture_ns,
@@ -162,3 +156,13 @@ def marker_frame(
         epipolar,
         points.point_m[unused],
     )
+
+
+def _chosen(values: NDArray[Any], choice: NDArray[np.int64], valid: Bools) -> NDArray[Any]:
+    """Return the chosen rows of some values, (M, ...), zero where the choice is not valid."""
+    if not len(values):
+        return np.zeros((len(choice), *values.shape[1:]), values.dtype)
+    chosen = values[choice]
+    if not valid.all():
+        chosen[~valid] = 0
+    return chosen

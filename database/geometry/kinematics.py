@@ -206,6 +206,10 @@ def forward(skeleton: Skeleton, rotvec: ArrayLike, root_m: ArrayLike) -> tuple[F
     """
     r = read_only(np.asarray(rotvec, np.float64))
     shape = r.shape[:-2]
+    if not shape:
+        G, p = np.empty((N_JOINTS, 3, 3)), np.empty((N_JOINTS, 3))
+        _forward(r, read_only(np.asarray(root_m, np.float64)), _chain(skeleton), G, p)
+        return G, p
     root = read_only(np.broadcast_to(np.asarray(root_m, np.float64), (*shape, 3)))
     G, p = np.empty((*shape, N_JOINTS, 3, 3)), np.empty((*shape, N_JOINTS, 3))
     out = (G.reshape(-1, N_JOINTS, 3, 3), p.reshape(-1, N_JOINTS, 3))

@@ -23,13 +23,13 @@ MOVES_WITH = np.array([0.5, 0.7, 0.0, 0.0])
 
 def markers_on(subject: Subject, G: Floats, joint_m: Floats) -> Floats:
     """Return the markers (..., M, 3) [m] of joints with orientations G (..., J, 3, 3) and positions (..., J, 3) [m], world."""
-    offset_m = np.einsum("...mij,mj->...mi", G[..., subject.joint, :, :], subject.offset_m)
+    offset_m = (G[..., subject.joint, :, :] @ subject.offset_m[:, :, None])[..., 0]
     return np.asarray(joint_m[..., subject.joint, :] + offset_m)
 
 
 def nearer_rotvec(rotvec: Floats, wanted: Floats) -> Floats:
     """Return rotation vectors or, where nearer to `wanted`, those of the same rotation one full turn shorter, (..., 3) [rad]."""
-    angle = np.linalg.norm(rotvec, axis=-1, keepdims=True)
+    angle = np.sqrt((rotvec * rotvec).sum(axis=-1, keepdims=True))
     other = rotvec * (1.0 - 2.0 * np.pi / np.where(angle < 1e-9, np.inf, angle))
-    nearer = np.linalg.norm(other - wanted, axis=-1) < np.linalg.norm(rotvec - wanted, axis=-1)
-    return np.where(nearer[..., None], other, rotvec)
+    nearer = ((other - wanted) ** 2).sum(axis=-1, keepdims=True) < ((rotvec - wanted) ** 2).sum(axis=-1, keepdims=True)
+    return np.where(nearer, other, rotvec)

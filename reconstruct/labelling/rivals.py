@@ -84,6 +84,7 @@ class Rivals:
     def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
         self._labeller, self._estimator, self._rig, self._estimate = labeller, estimator, rig, estimate
         self.switches = self.solved = 0
+        self._upper = np.triu(np.ones((len(labeller.torso), len(labeller.torso)), bool), 1)
         self.forget()
 
     def forget(self) -> None:
@@ -171,7 +172,7 @@ class Rivals:
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
         """Return which markers with points are near each other, (M, M)."""
         apart = frame.point_m[:, None] - frame.point_m
-        near = np.einsum("abi,abi->ab", apart, apart) < limit_m**2
+        near = (apart * apart).sum(axis=2) < limit_m**2
         return near if frame.all_valid else np.asarray(near & frame.valid[:, None] & frame.valid)
 
     def _with_likeness(self, contender: Contender) -> Contender:
@@ -283,7 +284,7 @@ class Rivals:
     def _due(self, frame: MarkerFrame) -> list[tuple[int, int]]:
         """Return the markers that are near each other and have not been tried exchanged for a while."""
         found = []
-        for a, b in np.argwhere(np.triu(self._near(frame, NEAR_M), 1)).tolist():
+        for a, b in np.argwhere(self._near(frame, NEAR_M) & self._upper).tolist():
             tried_ns, rest_s = self._tried.get((a, b), NOT_TRIED)
             if (frame.t_capture_ns - tried_ns) * 1e-9 > rest_s:
                 found.append((a, b))

@@ -55,17 +55,14 @@ def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted
     missing.
     """
     use = frame.valid & torso
-    weight = np.zeros(len(torso))
-    weight[use] = 1.0 / (np.einsum("mii->m", frame.covariance_m2[use]) / 3.0 + TORSO_SIGMA_M**2)
-    target = np.where(use[:, None], frame.point_m, 0.0)
-    if predicted is not None:
-        R, t = predicted
-        missing = torso & ~use
-        target = np.where(missing[:, None], local_m @ R.T + t, target)
-        weight[missing] = STAND_IN_SIGMA_M**-2.0
-    elif use.sum() < 3:
+    weight = use / (frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + TORSO_SIGMA_M**2)
+    target, missing, chosen = frame.point_m, torso & ~use, use
+    if predicted is None and np.count_nonzero(use) < 3:
         return None
-    chosen = weight > 0
+    if predicted is not None and missing.any():
+        R, t = predicted
+        target = np.where(missing[:, None], local_m @ R.T + t, target)
+        weight[missing], chosen = STAND_IN_SIGMA_M**-2.0, torso
     # Robustly: a torso marker that was mislabelled must not tilt the whole body. From the prediction: a plain fit may lie
     # nearer to a wrong marker than to the right ones, and stay there.
     return robust_rigid_fit(local_m[chosen], target[chosen], weight[chosen], ROBUST_SIGMAS, ROUNDS, predicted)
