@@ -10,7 +10,8 @@ solved exactly for an r that stays (x is smooth to its first derivative, and lag
 to the root than the quantile FASTEST of the nearest poses of the last second. A chain of which a marker is seen passes unchanged.
 """
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +29,7 @@ from reconstruct.search.remembered import RememberedRows
 TAU_S = 0.02
 FASTEST = 0.999  # quantile of the speed of the chain's end in the nearest poses
 MEMORY_S = 1.0  # in which the speeds of earlier nearest poses fade by e
+MOST_WAITING = 120  # frames whose nearest poses have not been asked
 MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 
 
@@ -35,7 +37,8 @@ MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 class _Chain:
     """A chain's joints, (C,), the end last; at t_ns: coordinates and their rates, (C, 3), None before the first frame.
 
-    speeds: of its end in the poses of the database [m/s]; fastest_m_s: limit of the speed of its end.
+    speeds: of its end in the poses of the database [m/s]; fastest_m_s: limit of the speed of its end, at least, by the frames
+    that are not left in `waiting`, of each its time and nearest poses.
     """
 
     joints: Ints
@@ -44,6 +47,7 @@ class _Chain:
     x: Floats | None = None
     v: Floats | None = None
     fastest_m_s: float = 0.0
+    waiting: list[tuple[int, Ints]] = field(default_factory=list)
 
 
 class UnseenChains:
@@ -87,31 +91,38 @@ class UnseenChains:
         seconds = (t_ns - chain.t_ns) * 1e-9
         if chain.x is None or chain.v is None or not 0.0 < seconds < MAX_GAP_S:
             chain.x, chain.v, chain.t_ns, chain.fastest_m_s = wanted.copy(), np.zeros_like(wanted), t_ns, 0.0
+            chain.waiting.clear()
             return rotvec
         away = nearer_rotvec(chain.x, wanted) - wanted
         pull = (chain.v + away / TAU_S) * seconds
         left = np.exp(-seconds / TAU_S)
         x, v = wanted + (away + pull) * left, (chain.v - pull / TAU_S) * left
         if rows is not None:
-            share = self._allowed(chain, rotvec, x, seconds, rows)
+            chain.waiting.append((t_ns, rows))
+            share = self._allowed(chain, rotvec, x, seconds)
             x, v = chain.x + share * (x - chain.x), share * v
         chain.x, chain.v, chain.t_ns = x, v, t_ns
         result = rotvec.copy()
         result[chain.joints] = x
         return result
 
-    def _allowed(self, chain: _Chain, rotvec: Floats, x: Floats, seconds: float, rows: Ints) -> float:
-        """Return the share of a step, 0 to 1, that keeps the chain's end as slow as such motion is."""
+    def _allowed(self, chain: _Chain, rotvec: Floats, x: Floats, seconds: float) -> float:
+        """Return the share of a step, 0 to 1, that keeps the chain's end as slow as such motion is.
+
+        The nearest poses are only asked how fast they are where the step is faster than what is known of the frames before.
+        """
         assert chain.x is not None
-        speeds = np.sort(chain.speeds.of(rows)[:, 0])
-        rank, share = divmod(FASTEST * (len(speeds) - 1), 1.0)
-        below, above = speeds[int(rank)], speeds[min(int(rank) + 1, len(speeds) - 1)]
-        kept = chain.fastest_m_s * float(np.exp(-seconds / MEMORY_S))
-        chain.fastest_m_s = max(kept, float(below + share * (above - below)))
+        chain.fastest_m_s *= math.exp(-seconds / MEMORY_S)
         poses = np.stack([rotvec, rotvec])
         poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
         ends = self._ends(chain.joints[-1:], poses)
-        moved_m = float(np.linalg.norm(ends[1] - ends[0]))
+        moved_m = math.dist(ends[0], ends[1])
+        if moved_m > chain.fastest_m_s * seconds or len(chain.waiting) >= MOST_WAITING:
+            now_ns = chain.waiting[-1][0]
+            for t_ns, rows in chain.waiting:
+                faded = math.exp((t_ns - now_ns) * 1e-9 / MEMORY_S)
+                chain.fastest_m_s = max(chain.fastest_m_s, faded * _fastest(chain.speeds.of(rows)[:, 0]))
+            chain.waiting.clear()
         return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
 
     def _speeds(self, end: Ints, rows: Ints) -> Floats:
@@ -126,3 +137,11 @@ class UnseenChains:
     def _ends(self, end: Ints, rotvec: Floats) -> Floats:
         """Return where the end of a chain, joint (1,), is relative to the root, (N, 3) [m]."""
         return np.asarray(local_markers(self._subject.skeleton, rotvec, end, np.zeros((1, 3)))[:, 0])
+
+
+def _fastest(speeds: Floats) -> float:
+    """Return the quantile FASTEST of some speeds, (K,)."""
+    ranked = np.sort(speeds)
+    rank, share = divmod(FASTEST * (len(ranked) - 1), 1.0)
+    below, above = ranked[int(rank)], ranked[min(int(rank) + 1, len(ranked) - 1)]
+    return float(below + share * (above - below))

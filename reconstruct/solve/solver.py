@@ -41,7 +41,7 @@ class FrameProblem:
         """
         model, seen, robust2 = self.model, self.observations, self.robust_sigmas**2
         rotation = np.array(rotation, order="C")
-        in_one = np.where(seen.root_info[:, 0, 0] > 0.0, 0.0, seen.weight_px)  # what is triangulated counts once
+        in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
         cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         return Energy(
             PoseSpace(model.mean, model.directions, span_of(model.directions), rotation),
@@ -58,7 +58,7 @@ class FrameProblem:
         model, seen = self.model, self.observations
         if span_of(model.directions) is not FULL_SPAN:
             return Told(np.arange(len(model.center)), model.directions, span_of(model.directions))
-        observed = (seen.root_info[:, 0, 0] > 0.0) | seen.weight_px.any(axis=0)
+        observed = (seen.root_info[:, 0, 0] > 0.0) | (seen.weight_px[0] > 0.0) | (seen.weight_px[1] > 0.0)
         return _told(self.markers[0][observed].tobytes())
 
 
@@ -103,6 +103,10 @@ def solve(
     x = np.concatenate([model.center if start is None else start, np.zeros(3), root[1]])
     history, terms = np.zeros(max_iterations + 1), problem.energy(root[0])
     n = _minimise(x, terms, problem.told, NO_LIMITS if limits is None else limits, max_iterations, history)
-    joints = model.mean + model.directions @ x[:n_w]
+    if span_of(model.directions) is FULL_SPAN:
+        joints = model.mean.copy()
+        joints[1:] += x[:n_w].reshape(-1, 3)
+    else:
+        joints = model.mean + model.directions @ x[:n_w]
     rotation = matrix_from_rotvec(x[n_w : n_w + 3]) @ terms.space.rotation
     return Solution(joints, rotation, x[n_w + 3 :], history[: n + 1])

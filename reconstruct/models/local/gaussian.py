@@ -7,7 +7,7 @@ smoothness term of eq. 9 is a Gaussian, too (`motion`), and multiplied with it.
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Floats, Singles
 from config.jit import kernel
 from config.settings import SolveSettings
 from reconstruct.definite import _add_product, _eliminate, _invert, _substitute
@@ -43,7 +43,7 @@ class GaussianFitter:
         return expected_motion(
             context.last.joints[1:].ravel(),
             context.predicted,
-            frames * steps_to(self._examples, self._starts, neighbours.rows),
+            np.float32(frames) * steps_to(self._examples, self._starts, neighbours.rows),
             neighbours.weights,
             share=s.neighbour_motion,
             spread=s.motion_spread,
@@ -52,7 +52,13 @@ class GaussianFitter:
 
 
 def local_gaussian(
-    poses: Floats, weights: Floats, motion: MotionPrior | None, background: Floats, *, floor_rad: float, shrinkage: float
+    poses: Floats | Singles,
+    weights: Floats,
+    motion: MotionPrior | None,
+    background: Floats,
+    *,
+    floor_rad: float,
+    shrinkage: float,
 ) -> LocalModel:
     """Fit a Gaussian to the K nearest poses and multiply it with the one around the pose that motion leads to.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from config.arrays import Floats, Ints, read_only
+from config.arrays import Floats, Ints, Singles, read_only
 from config.joints import N_JOINTS
 from config.settings import SolveSettings
 from reconstruct.history import BodyState
@@ -45,7 +45,7 @@ class Neighbours:
     """The nearest poses of a query, nearest first: rows of the examples (K,), poses (K, D) [rad], weights (K,) of any scale."""
 
     rows: Ints
-    poses: Floats
+    poses: Singles
     weights: Floats
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats
+from config.arrays import Floats, Singles
 from reconstruct.search.examples import Examples
 
 
@@ -25,12 +25,13 @@ class MotionPrior:
     covariance: Floats
 
 
-def weighted_moments(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return mean (D,) and covariance (D, D) of rows (K, D); weights (K,) of any positive scale."""
-    share = weights / weights.sum()
+def weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, Floats]:
+    """Return mean (D,) and covariance (D, D) of rows (K, D), in their precision; weights (K,) of any positive scale."""
+    share = (weights / weights.sum()).astype(rows.dtype)
     mean = share @ rows
-    centred = (rows - mean) * np.sqrt(share)[:, None]
-    return mean, centred.T @ centred
+    centred = rows - mean
+    centred *= np.sqrt(share)[:, None]
+    return mean.astype(np.float64), (centred.T @ centred).astype(np.float64)
 
 
 def example_starts(examples: Examples) -> NDArray[np.int64]:
@@ -39,10 +40,9 @@ def example_starts(examples: Examples) -> NDArray[np.int64]:
     return np.asarray(np.repeat(first, np.diff(np.append(first, len(examples)))))
 
 
-def steps_to(examples: Examples, starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> Floats:
+def steps_to(examples: Examples, starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> Singles:
     """Return how examples (K,) moved in the frame before, (K, D) [rad]; zero for the first of a clip."""
-    before = np.maximum(chosen - 1, starts[chosen])
-    return np.asarray(examples.pose[chosen].astype(np.float64) - examples.pose[before])
+    return examples.pose[chosen] - examples.pose[np.maximum(chosen - 1, starts[chosen])]
 
 
 def drift_shape(background: Floats) -> Floats:
@@ -52,7 +52,7 @@ def drift_shape(background: Floats) -> Floats:
 
 
 def expected_motion(
-    last: Floats, carried: Floats, steps: Floats, weights: Floats, *, share: float, spread: float, drift: Floats
+    last: Floats, carried: Floats, steps: Floats | Singles, weights: Floats, *, share: float, spread: float, drift: Floats
 ) -> MotionPrior:
     """Join constant velocity and the neighbours' own steps.
 

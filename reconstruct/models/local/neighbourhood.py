@@ -50,8 +50,8 @@ def neighbours_of(table: Examples, rows: Ints, distances: NDArray[np.floating], 
     rows, distances: (K,), nearest first; sharpness: of the fall, in units of the median distance beyond the nearest.
     """
     d = distances.astype(np.float64)
-    weights = np.exp(-0.5 * sharpness * (d - d[0]) / max(float(d[len(d) // 2] - d[0]), 1e-9))
-    return Neighbours(rows, table.pose[rows].astype(np.float64), weights)
+    weights = np.exp(-0.5 * sharpness / max(float(d[len(d) // 2] - d[0]), 1e-9) * (d - d[0]))
+    return Neighbours(rows, table.pose[rows], weights)
 
 
 def neighbourhood(

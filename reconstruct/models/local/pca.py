@@ -323,7 +323,11 @@ class PcaFitter:
         s = settings
         sigma_rad = context.inflation * s.smooth_sigma_rad
         return local_pca(
-            neighbours.poses, context.predicted, dimensions=s.dimensions, smooth_sigma_rad=sigma_rad, prior_weight=s.prior_weight
+            neighbours.poses.astype(np.float64),
+            context.predicted,
+            dimensions=s.dimensions,
+            smooth_sigma_rad=sigma_rad,
+            prior_weight=s.prior_weight,
         )
 
 
