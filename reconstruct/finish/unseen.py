@@ -11,6 +11,7 @@ to the root than the quantile FASTEST of the nearest poses of the last second. A
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -29,7 +30,7 @@ from reconstruct.search.remembered import RememberedRows
 TAU_S = 0.02
 FASTEST = 0.999  # quantile of the speed of the chain's end in the nearest poses
 MEMORY_S = 1.0  # in which the speeds of earlier nearest poses fade by e
-MOST_WAITING = 120  # frames whose nearest poses have not been asked
+MOST_WAITING = 200  # frames whose nearest poses have not been asked; what those before say has faded
 MAX_GAP_S = 0.5  # after a longer pause a chain starts where the pose has it
 
 
@@ -47,7 +48,7 @@ class _Chain:
     x: Floats | None = None
     v: Floats | None = None
     fastest_m_s: float = 0.0
-    waiting: list[tuple[int, Ints]] = field(default_factory=list)
+    waiting: deque[tuple[int, Ints]] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
 
 
 class UnseenChains:
@@ -117,12 +118,10 @@ class UnseenChains:
         poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
         ends = self._ends(chain.joints[-1:], poses)
         moved_m = math.dist(ends[0], ends[1])
-        if moved_m > chain.fastest_m_s * seconds or len(chain.waiting) >= MOST_WAITING:
-            now_ns = chain.waiting[-1][0]
-            for t_ns, rows in chain.waiting:
-                faded = math.exp((t_ns - now_ns) * 1e-9 / MEMORY_S)
-                chain.fastest_m_s = max(chain.fastest_m_s, faded * _fastest(chain.speeds.of(rows)[:, 0]))
-            chain.waiting.clear()
+        while chain.waiting and moved_m > chain.fastest_m_s * seconds:
+            t_ns, rows = chain.waiting.pop()
+            faded = math.exp((t_ns - chain.t_ns) * 1e-9 / MEMORY_S - seconds / MEMORY_S)
+            chain.fastest_m_s = max(chain.fastest_m_s, faded * _fastest(chain.speeds.of(rows)[:, 0]))
         return min(1.0, chain.fastest_m_s * seconds / max(moved_m, 1e-9))
 
     def _speeds(self, end: Ints, rows: Ints) -> Floats:
