@@ -178,13 +178,14 @@ class Pipeline:
         self.markers, self.views = frame, pair
         switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
-        pose = replace(pose, doubts=self._doubts_of(estimate, switches > 0))
+        doubts = self._doubts_of(estimate, switches > 0)
         t3 = self.clock()
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
         pose = self._finish.step(pose, *near)
         t4 = self.clock()
-        return replace(pose, latency_ns={"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3})
+        latency_ns = {"match": t1 - t0, "label": t2 - t1, "solve": t3 - t2, "finish": t4 - t3}
+        return replace(pose, doubts=doubts, latency_ns=latency_ns)
 
     def _expected(self, t_ns: int) -> ExpectedMarkers | None:
         """Predict every marker from the followed pose's motion and the residual it was last seen with."""

@@ -129,16 +129,16 @@ def provenance(
     carries = joints_by_marker(subject)
     seen = frame.shown
     measured = carries[seen].any(axis=0)
-    source = np.where(measured, JointSource.MEASURED, JointSource.INFERRED).astype(np.uint8)
-    confidence = np.where(measured, ONE, INFERRED)
-    confidence[carries[frame.valid].any(axis=0)] = BOTH
+    source = np.where(measured, np.uint8(JointSource.MEASURED), np.uint8(JointSource.INFERRED))
+    triangulated = measured if frame.all_valid else carries[frame.valid].any(axis=0)
+    confidence = np.where(triangulated, BOTH, np.where(measured, ONE, INFERRED))
     if sigma_m is not None:
         for m in np.flatnonzero(~seen):
             predicted = carries[m] & ~measured
             confidence[predicted] = np.minimum(confidence[predicted], INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
     if frame.any_valid:
         usual_m = median(residual_m[frame.valid].tolist())
-        worst_m = np.maximum(np.where(carries & frame.valid[:, None], residual_m[:, None], 0.0).max(axis=0), usual_m)
+        worst_m = np.maximum((carries * residual_m[:, None]).max(axis=0), usual_m)  # zero where not valid
         confidence = np.maximum(confidence / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING)
     return source, confidence
 

@@ -37,6 +37,8 @@ def _one_to_one(distance2: Floats, log_volume: Floats, gate: float) -> NDArray[n
     """
     rows, columns = distance2.shape
     within = distance2 < gate**2
+    if rows and columns and within.sum(axis=0).max() < 2 and within.sum(axis=1).max() < 2:  # nothing to decide
+        return np.where(within.any(axis=1), within.argmax(axis=1), -1)
     volume = log_volume - log_volume.min(initial=np.inf)
     unassigned = gate**2 + float(volume.max(initial=0.0)) + 1.0
     cost = np.where(within, distance2 + volume, 1e6)

@@ -5,7 +5,6 @@ possible pair costs its squared, scaled differences, each unpaired blob a consta
 """
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from calibration.camera import Rig
 from calibration.epipolar import epipolar_distances
 from calibration.triangulate import depths_m, triangulate
-from capture.packets import PairedBlobs, Points
+from capture.packets import Blobs, PairedBlobs, Points
 from config.arrays import Floats, Ints, read_only
 from config.jit import kernel
 from config.settings import MatchSettings
@@ -182,5 +181,12 @@ def _assigned(
 
 def with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:
     """Return a pair with the error of calibration and time skew added to the sigma of every blob."""
-    left, right = (replace(blobs, sigma_px=np.hypot(blobs.sigma_px, sigma_px)) for blobs in (pair.left, pair.right))
+    left, right = (_with_error(blobs, sigma_px) for blobs in (pair.left, pair.right))
     return PairedBlobs(left, right, pair.measured_skew_ns)
+
+
+def _with_error(blobs: Blobs, sigma_px: float) -> Blobs:
+    """Return blobs with an error added to each."""
+    sigma = np.hypot(blobs.sigma_px, sigma_px)
+    same = (blobs.camera, blobs.index, blobs.t_capture_ns, blobs.points_px, blobs.area_px, blobs.color_rgb)
+    return Blobs(*same, sigma, blobs.light)
