@@ -350,7 +350,8 @@ class Estimator:
         """Return a prediction's standard deviation over that of one 1/60 s ahead: of random accelerations it grows as t^1.5."""
         if self.history.last is None:
             return 1.0
-        return float(np.clip((t_ns - self.history.last.t_ns) * 60e-9, MIN_INFLATION, MAX_INFLATION) ** 1.5)
+        frames = (t_ns - self.history.last.t_ns) * 60e-9
+        return float(min(max(frames, MIN_INFLATION), MAX_INFLATION) ** 1.5)
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ known, how high it is. A contact begins and ends at different probabilities, so 
 `database.contacts.CONTACT_JOINTS`: left ankle, left ball, right ankle, right ball.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +41,7 @@ def follow_points(before: FootMotion | None, points_m: Floats, dt_s: float) -> F
     """Follow points with a critically damped g-h filter of time constant SPEED_S (Benedict & Bordner 1962)."""
     if before is None or dt_s <= 0.0:
         return FootMotion(points_m.copy(), np.zeros((N_POINTS, 3)))
-    theta = np.exp(-dt_s / SPEED_S)
+    theta = math.exp(-dt_s / SPEED_S)
     g, h = 1.0 - theta * theta, (1.0 - theta) ** 2
     ahead = before.position_m + dt_s * before.velocity_m_s
     innovation = points_m - ahead
@@ -68,7 +69,7 @@ def contact_probability(share: Floats, speed_m_s: Floats, height_m: Floats | Non
     odds = np.where(np.isnan(odds), 0.0, odds)
     odds += SPEED_GAIN * np.log((EVEN_SPEED_M_S + MIN_SPEED_M_S) / (speed_m_s + MIN_SPEED_M_S))
     if height_m is not None:
-        odds -= np.clip((height_m - LOW_M) / HEIGHT_M, 0.0, 8.0)
+        odds -= np.minimum(np.maximum((height_m - LOW_M) / HEIGHT_M, 0.0), 8.0)
     return np.asarray(1.0 / (1.0 + np.exp(-odds)))
 
 

@@ -7,7 +7,7 @@ counts more than an anchor. Then hip, knee and ankle are rotated as little as th
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +120,9 @@ class FeetLock:
             ball_to_ankle_m = -self._skeleton.offsets_m[FOOT_JOINTS[:, 1], 1]
             height_m = height_over_floor_m(points_m, self.floor.up, self.floor.height_m, ball_to_ankle_m)
         probability = contact_probability(share, motion.speed_m_s, height_m)
-        return replace(before, motion=motion, contact=update_contacts(before.contact, probability, s)), probability
+        contact = update_contacts(before.contact, probability, s)
+        anchors = (before.anchor_m, before.variance_m2, before.strength, before.limit_m)
+        return FeetState(motion, contact, *anchors), probability
 
 
 def initial_state(points_m: Floats, settings: FeetSettings) -> FeetState:

@@ -16,6 +16,7 @@ speed of each value lags where a body moves slowly, and separates joints of a ch
 legs, trunk, and each arm have one activity each: what a leg does to compensate the root stays compensated.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -114,7 +115,7 @@ class OutputFilter:
         """Move the filtered pose towards the solved one."""
         dt_s = (pose.t_capture_ns - memory.t_ns) * 1e-9
         _update_activity(joint_m, memory.joint_m, memory.filtered_m, dt_s, self._limits, memory.motion)
-        low = 1.0 - np.exp(-2.0 * np.pi * self._settings.still_hz * dt_s)
+        low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s)
         alpha = low + (1.0 - low) * memory.motion.activity
         rotvec = np.empty((N_JOINTS, 3))
         _rotate(memory.quaternion, np.ascontiguousarray(pose.rotvec, np.float64), alpha[PART], rotvec)
@@ -129,7 +130,8 @@ def _continues(memory: _Memory, pose: Pose, joint_m: Floats) -> bool:
     """Return whether a pose follows the last one: soon after it, and where a body can have moved to."""
     if not 0 < pose.t_capture_ns - memory.t_ns <= MAX_GAP_S * 1e9:
         return False
-    return bool(np.sqrt(((joint_m - memory.joint_m) ** 2).sum(axis=1).mean()) < TELEPORT_M)
+    moved = (joint_m - memory.joint_m).ravel()
+    return bool(moved @ moved < len(joint_m) * TELEPORT_M**2)
 
 
 def _begin(pose: Pose, joint_m: Floats) -> _Memory:
