@@ -19,7 +19,7 @@ from database.files.resample import mirrored_rotvec
 from database.geometry.kinematics import local_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
-from reconstruct.search.kernels import Features
+from reconstruct.search.distances import Features
 
 CHUNK = 20_000
 

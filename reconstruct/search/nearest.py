@@ -13,8 +13,8 @@ import numpy as np
 
 from config.arrays import Floats, Ints, Singles, read_only
 from config.jit import kernel
+from reconstruct.search.distances import NEGATIVE, NOT_FINITE, RawQuery, _distances, _least_distance
 from reconstruct.search.examples import Examples, every
-from reconstruct.search.kernels import NEGATIVE, NOT_FINITE, RawQuery, _distances, _least_distance
 
 NO_RAYS, NO_POSE = np.zeros((0, 3)), np.zeros(0)
 SLACK = 1.001  # single precision may round the same distance differently in two loops

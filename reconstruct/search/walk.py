@@ -10,8 +10,9 @@ import numpy as np
 
 from config.arrays import Ints, Singles, read_only
 from database.graph.neighbours import Graph
+from reconstruct.search.distances import RawQuery
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import GraphEdges, Lists, RawQuery, SearchArrays, _search
+from reconstruct.search.kernels import GraphEdges, Lists, SearchArrays, _search
 from reconstruct.search.nearest import Query, check_fit, check_status, nearest_examples, raw_query
 
 FEW_LISTS, MANY_LISTS = 16, 64  # that a query looks into: usually, and at the start or after a loss

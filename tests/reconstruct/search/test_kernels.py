@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from config.arrays import Ints
 from database.graph.neighbours import Graph
+from reconstruct.search.distances import _prepare
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Best, GraphEdges, Progress, WalkMemory, _from_rows, _prepare, _push, _sort, _walk
+from reconstruct.search.heap import Best, _push, _sort
+from reconstruct.search.kernels import GraphEdges, Progress, WalkMemory, _from_rows, _walk
 from reconstruct.search.nearest import Query, distances_of, raw_query
 from tests.reconstruct.search.paths import D, ball_graph, graph_from, path, query_at
 

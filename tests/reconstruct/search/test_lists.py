@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from config.arrays import Ints
 from reconstruct.search import lists as module
+from reconstruct.search.distances import _prepare
 from reconstruct.search.examples import Examples
-from reconstruct.search.kernels import Lists, _nearest_lists, _nearest_lists_of_groups, _prepare
+from reconstruct.search.kernels import Lists, _nearest_lists, _nearest_lists_of_groups
 from reconstruct.search.lists import assign_centers, build_lists
 from reconstruct.search.nearest import Query, distances_of, raw_query
 

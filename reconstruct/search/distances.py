@@ -1,0 +1,188 @@
+"""Kernels of the distance of a query to examples (Chai & Hodgins 2005, eq. 2), in single precision."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from config.arrays import Floats, Ints, Singles
+from config.jit import inlined, kernel
+from database.files.resample import OTHER_SIDE, ROTVEC_SIGN
+
+VALID, NOT_FINITE, NEGATIVE = 0, -1, -2  # of a query
+HUGE = 1e15  # squares of larger numbers are infinite in single precision, or nearly so
+# The joint coordinates of a mirror image, without the root: coordinate i is IMAGE_SIGN[i] times coordinate IMAGE_COLUMN[i].
+IMAGE_COLUMN = (3 * (OTHER_SIDE[1:, None] - 1) + np.arange(3)).ravel()
+IMAGE_SIGN = np.tile(ROTVEC_SIGN, len(OTHER_SIDE) - 1).astype(np.float32)
+
+
+class RawQuery(NamedTuple):
+    """A query in double precision: fields as those of `reconstruct.search.nearest.Query`, empty arrays for what is None."""
+
+    marker_m: Floats
+    marker_weight: Floats
+    ray: Floats
+    pose: Floats
+    pose_weight: Floats
+
+
+class KernelQuery(NamedTuple):
+    """A query in single precision; what has no weight is zero.
+
+    marker: marker coordinates (3M,), with weights (3M,); on_ray: markers on rays, (R,), and ray: their directions times the root
+    of the weight, (R, 3); pose: joint coordinates and then those of their mirror image, (2D,), with weights (2D,), or both (0,).
+    """
+
+    marker: Singles
+    marker_weight: Singles
+    on_ray: Ints
+    ray: Singles
+    pose: Singles
+    pose_weight: Singles
+
+
+class Features(NamedTuple):
+    """What queries are compared with: markers (N, 3M) and joint coordinates of every pose, the last D of each row of (N', ...).
+
+    Where N' is less than N, pose N' + n is the mirror image of pose n: |mirror(q_n) - q| = |q_n - mirror(q)|.
+    """
+
+    marker_m: Singles
+    pose: Singles
+
+
+@kernel
+def _status(raw: RawQuery) -> int:
+    """Return VALID, NOT_FINITE or NEGATIVE; values without weight may be anything."""
+    for m in range(raw.marker_weight.shape[0]):
+        weight = raw.marker_weight[m]
+        if weight < 0.0:
+            return NEGATIVE
+        if weight != 0.0:
+            for i in range(3):
+                d = raw.ray[m, i] if raw.ray.shape[0] > 0 else 0.0
+                if not (abs(raw.marker_m[m, i]) <= HUGE and abs(d) <= HUGE and weight <= HUGE):
+                    return NOT_FINITE
+    for i in range(raw.pose.shape[0]):
+        if raw.pose_weight[i] < 0.0:
+            return NEGATIVE
+        if raw.pose_weight[i] != 0.0 and not (abs(raw.pose[i]) <= HUGE and raw.pose_weight[i] <= HUGE):
+            return NOT_FINITE
+    return VALID
+
+
+@kernel
+def _prepare(raw: RawQuery) -> KernelQuery:
+    """Convert a valid query to single precision."""
+    n_markers, n_pose, n_rays = raw.marker_weight.shape[0], raw.pose.shape[0], 0
+    marker, marker_weight = np.zeros(3 * n_markers, np.float32), np.zeros(3 * n_markers, np.float32)
+    on_ray, ray = np.empty(n_markers, np.int64), np.empty((n_markers, 3), np.float32)
+    pose, pose_weight = np.zeros(2 * n_pose, np.float32), np.zeros(2 * n_pose, np.float32)
+    for m in range(n_markers):
+        weight = raw.marker_weight[m]
+        if weight == 0.0:
+            continue
+        along, length2 = 0.0, 0.0
+        for i in range(3):
+            x = raw.marker_m[m, i]
+            d = raw.ray[m, i] if raw.ray.shape[0] > 0 else 0.0
+            along += x * d
+            length2 += d * d
+            marker[3 * m + i], marker_weight[3 * m + i] = x, weight
+            ray[n_rays, i] = d * math.sqrt(weight)
+        if length2 > 0.0:
+            # The ray's point nearest the root, so that single precision subtracts no large squares.
+            for i in range(3):
+                marker[3 * m + i] = raw.marker_m[m, i] - along * raw.ray[m, i]
+            on_ray[n_rays] = m
+            n_rays += 1
+    for i in range(n_pose):
+        if raw.pose_weight[i] != 0.0:
+            pose[i], pose_weight[i] = raw.pose[i], raw.pose_weight[i]
+    if n_pose == IMAGE_COLUMN.shape[0]:
+        for i in range(n_pose):
+            pose[n_pose + i], pose_weight[n_pose + i] = IMAGE_SIGN[i] * pose[IMAGE_COLUMN[i]], pose_weight[IMAGE_COLUMN[i]]
+    return KernelQuery(marker, marker_weight, on_ray[:n_rays], ray[:n_rays], pose, pose_weight)
+
+
+@inlined
+def _marker_distance(markers: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
+    """Return the markers' part of the squared distance of one pose; of markers on a ray only what is across it."""
+    q, w, on_ray, ray = query.marker, query.marker_weight, query.on_ray, query.ray
+    s = np.float32(0.0)
+    for i in range(q.shape[0]):
+        e = markers[row, i] - q[i]
+        s += w[i] * e * e
+    for r in range(on_ray.shape[0]):
+        along = np.float32(0.0)
+        for i in range(3):
+            along += ray[r, i] * (markers[row, 3 * on_ray[r] + i] - q[3 * on_ray[r] + i])
+        s = max(s - along * along, np.float32(0.0))
+    return s
+
+
+@inlined
+def _pose_distance(poses: Singles, row: int | np.signedinteger, query: KernelQuery) -> np.float32:
+    """Return the joints' part of the squared distance of one pose."""
+    D = query.pose.shape[0] // 2
+    there, half = row, 0
+    if row >= poses.shape[0]:
+        there, half = row - poses.shape[0], D
+    # Slices, since an index that is a sum might be negative for all that the compiler knows, which costs vector instructions.
+    own, pose, weight = poses[there, poses.shape[1] - D :], query.pose[half:], query.pose_weight[half:]
+    s = np.float32(0.0)
+    for i in range(D):
+        e = own[i] - pose[i]
+        s += weight[i] * e * e
+    return s
+
+
+# Distances of many poses are computed in one call: a call costs more than the distance of one pose.
+@kernel
+def _marker_distances(markers: Singles, query: KernelQuery, out: Singles) -> None:
+    """Write the markers' part of the squared distance of all poses, (N,)."""
+    for row in range(markers.shape[0]):
+        out[row] = _marker_distance(markers, row, query)
+
+
+@kernel
+def _marker_distances_of(markers: Singles, query: KernelQuery, rows: Ints, out: Singles) -> None:
+    """Write the markers' part of the squared distance of some poses, (R,)."""
+    for k in range(rows.shape[0]):
+        out[k] = _marker_distance(markers, rows[k], query)
+
+
+@kernel
+def _add_pose_distances_of(poses: Singles, query: KernelQuery, rows: Ints, limit: np.float32, out: Singles) -> None:
+    """Add the joints' part to the squared distance of some poses, (R,), where it is under `limit`."""
+    for k in range(rows.shape[0]):
+        if out[k] < limit:
+            out[k] += _pose_distance(poses, rows[k], query)
+
+
+@kernel
+def _distances(features: Features, raw: RawQuery, limit: np.float32, out: Singles) -> int:
+    """Write the squared distances of all poses, (N,); where the markers' part alone exceeds `limit`, that part.
+
+    Return the status of the query.
+    """
+    status = _status(raw)
+    if status != VALID:
+        return status
+    query = _prepare(raw)
+    _marker_distances(features.marker_m, query, out)
+    for row in range(out.shape[0]):
+        if out[row] <= limit:
+            out[row] += _pose_distance(features.pose, row, query)
+    return status
+
+
+@kernel
+def _least_distance(markers: Singles, raw: RawQuery, rows: Ints) -> tuple[int, np.float32]:
+    """Return the status of a query, and the least squared distance of the markers of some poses, (R,), infinity for none."""
+    status, least = _status(raw), np.float32(np.inf)
+    if status == VALID:
+        query = _prepare(raw)
+        for k in range(rows.shape[0]):
+            least = min(least, _marker_distance(markers, rows[k], query))
+    return status, least
