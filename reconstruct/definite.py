@@ -18,11 +18,6 @@ def factored(A: Floats) -> Floats | None:
     return None if failed or not L[-1, -1] > 0.0 else np.asarray(L)  # NaN anywhere ends up in the last element
 
 
-def inverse(L: Floats) -> Floats:
-    """Return the lower triangle of (L L')^-1, zero above it, (N, N)."""
-    return np.asarray(lapack.dpotri(L, lower=1)[0])
-
-
 def solved(L: Floats, b: Floats) -> Floats:
     """Return x of L L' x = b, (N,)."""
     return np.asarray(lapack.dpotrs(L, b, lower=1)[0])

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances, essential_matrix, fundamental_matrix, ideal_pixels
-from calibration.triangulate import depths_m, triangulate
+from calibration.triangulate import depths_m, projected, triangulate
 from config.arrays import Floats
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_camera
@@ -142,3 +142,13 @@ def test_bad_arguments() -> None:
     for sigma in (0.0, -1.0, float("nan")):
         with pytest.raises(CalibrationError, match="sigma is not positive"):
             triangulate(rig, np.zeros((1, 2)), np.zeros((1, 2)), sigma, 1.0)
+
+
+def test_projections_are_the_cameras_own() -> None:
+    rig, rng = askew_rig(), np.random.default_rng(3)
+    points = np.concatenate([rng.normal([0.0, 1.0, 0.0], 0.5, (20, 3)), [[0.0, 1.5, 30.0]]])  # the last one behind both
+    px, depth_m = projected(rig, points)
+    for c, camera in enumerate(rig.cameras):
+        np.testing.assert_allclose(px[c], camera.project(points), atol=1e-9)
+        np.testing.assert_allclose(depth_m[c], camera.to_camera(points)[:, 2], atol=1e-12)
+    assert np.isnan(px[:, -1]).all()

@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.arrays import Floats
+from config.joints import JOINT_INDEX
 from reconstruct.models.local.gaussian import local_gaussian
-from reconstruct.models.local.model import DOFS, LocalModel
+from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel
 from reconstruct.models.local.pca import local_pca
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.energy import LIMIT_ROUNDS
+from reconstruct.solve.energy import LIMIT_ROUNDS, Told
 from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, SIGMA_RAD, Limits, limits_of
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.reconstruct.solve.problems import problem
@@ -82,3 +84,22 @@ def test_directions_of_the_paper_are_clamped_together() -> None:
     high = WIDE.high.copy()
     high[7] = lowest(model)[7] - 0.2
     assert within(model, Limits(WIDE.low, high))[7] < lowest(model)[7] - 0.1
+
+
+@pytest.mark.parametrize("over", [None, "leftUpperArm", "head"])
+def test_what_no_marker_tells_of_follows_from_the_others(over: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The minimum over the coordinates that markers tell of is that over all; with a limit overstepped on either side, too."""
+    model, low = gaussian(4), WIDE.low.copy()
+    task = replace(problem("3d", 5).frame, model=model)
+    root, order = (task.root.rotation, task.root.position_m), np.arange(DOFS)
+    assert 0 < task.told.directions.shape[2] < DOFS
+    if over is not None:
+        row = 3 * (JOINT_INDEX[over] - 1) + 1
+        low[row] = solve(task, root).joints[1:].ravel()[row] + 0.1
+    limits = Limits(low, WIDE.high)
+    found = solve(task, root, limits=limits, max_iterations=60)
+    monkeypatch.setattr(FrameProblem, "told", Told(order, FULL, FULL_SPAN))
+    expected = solve(task, root, limits=limits, max_iterations=60)
+    np.testing.assert_allclose(found.joints, expected.joints, atol=0.02)
+    np.testing.assert_allclose(found.rotation, expected.rotation, atol=5e-3)
+    assert found.energies[-1] == pytest.approx(expected.energies[-1], rel=1e-3)
