@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
+from database.geometry.kinematics import local_markers
 from reconstruct.models.local.gaussian import local_gaussian
 from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel
 from reconstruct.models.local.pca import local_pca
@@ -16,7 +17,7 @@ from reconstruct.observations import observations_from_markers
 from reconstruct.solve.energy import LIMIT_ROUNDS, Told
 from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, SIGMA_RAD, Limits, limits_of
 from reconstruct.solve.solver import FrameProblem, solve
-from tests.reconstruct.solve.problems import problem
+from tests.reconstruct.solve.problems import PLACE, TURN, observed, problem
 from tests.support.people import front_rig, marker_frame_of
 
 WIDE = Limits(np.full(DOFS, -9.0), np.full(DOFS, 9.0))
@@ -90,8 +91,12 @@ def test_directions_of_the_paper_are_clamped_together() -> None:
 def test_what_no_marker_tells_of_follows_from_the_others(over: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The minimum over the coordinates that markers tell of is that over all; with a limit overstepped on either side, too."""
     model, low = gaussian(4), WIDE.low.copy()
-    task = replace(problem("3d", 5).frame, model=model)
-    root, order = (task.root.rotation, task.root.position_m), np.arange(DOFS)
+    task, rng, root, order = problem("3d", 5), np.random.default_rng(6), (TURN, PLACE), np.arange(DOFS)
+    pose = (lowest(model) + rng.normal(0.0, 0.05, DOFS)).reshape(1, -1, 3)
+    pose = np.concatenate([np.zeros((1, 1, 3)), pose], axis=1)
+    world = local_markers(task.subject.skeleton, pose, task.subject.joint, task.subject.offset_m)[0] @ TURN.T + PLACE
+    prior = replace(task.prior, rotation=TURN, position_m=PLACE)
+    task = replace(task.frame, model=model, root=prior, observations=observed(world, "3d"))
     assert 0 < task.told.directions.shape[2] < DOFS
     if over is not None:
         row = 3 * (JOINT_INDEX[over] - 1) + 1
@@ -100,6 +105,6 @@ def test_what_no_marker_tells_of_follows_from_the_others(over: str | None, monke
     found = solve(task, root, limits=limits, max_iterations=60)
     monkeypatch.setattr(FrameProblem, "told", Told(order, FULL, FULL_SPAN))
     expected = solve(task, root, limits=limits, max_iterations=60)
-    np.testing.assert_allclose(found.joints, expected.joints, atol=0.02)
-    np.testing.assert_allclose(found.rotation, expected.rotation, atol=5e-3)
+    np.testing.assert_allclose(found.joints, expected.joints, atol=2e-3)
+    np.testing.assert_allclose(found.rotation, expected.rotation, atol=1e-3)
     assert found.energies[-1] == pytest.approx(expected.energies[-1], rel=1e-3)
