@@ -49,7 +49,7 @@ class Restarts:
 
 
 def duration_words(ns: int) -> str:
-    """Say how long something took."""
+    """Return in words how long something took."""
     seconds = ns * 1e-9
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -136,7 +136,7 @@ class ChildProcess:
         return t_ns - self.last_heard_ns > (HUNG_S if self.ready or self.is_node else READY_S) * 1e9
 
     def fate(self, hung: bool) -> str:
-        """Say how it ended, in its own words if it left any."""
+        """Return in words how it ended, in its own words if it left any."""
         if self.complaint is not None:
             return self.complaint.text
         if hung:

@@ -162,7 +162,7 @@ class Supervisor:
                 raise RunError(f"not ready after {took_s:.0f} s: {names}; is the machine busy? see --verbose and try again")
 
     def start(self) -> int:
-        """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
+        """Tell the cameras to start a moment from now; return that time [ns], 0 of every paced source."""
         freeze_objects()
         self._orders.start()
         return self._orders.t_start_ns
