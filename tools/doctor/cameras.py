@@ -22,7 +22,7 @@ from config.errors import DuocapError, SettingsError
 from config.settings import CameraSettings, Settings
 from tools.doctor.finding import DoctorFinding, bad, good, note
 from tools.run.cameras import open_camera
-from tools.run.child import one_thread
+from tools.run.prepared import one_thread
 
 OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
 LOOK_S = 1.0
