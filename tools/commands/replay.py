@@ -129,10 +129,6 @@ def replay(
     mass: Mass = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
-    from capture.recording.recording import RecordingSpec
-    from capture.recording.session import is_session
-    from tools.replay.task import ReplayTask, replay_recorded, replay_videos
-
     check_sources(left, right)
     former = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
     files = [ExportFile(file, format_of(file)) for file in out or ()]
@@ -147,10 +143,10 @@ def replay(
     settings = with_styles(settings, style, save_style, no_style)
     if physics or mass is not None:
         _check_physics(files, physics)
-    publishes = publish and not verify
-    task = ReplayTask(
-        files, report, smooth, publishes, view, realtime, as_live or verify, outputs, record, style, save_style, physics, mass
-    )
+    from capture.recording.session import is_session
+
+    publishes, live = publish and not verify, as_live or verify
+    what = (files, report, smooth, publishes, view, realtime, live, outputs, record, style, save_style, physics, mass)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -162,7 +158,9 @@ def replay(
                 raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
         if verify and (video or smooth or model):
             raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
-        replay_recorded(settings, Path(left), (rig, subject, database), task, model, video, verify)
+        from tools.replay.task import ReplayTask, replay_recorded
+
+        replay_recorded(settings, Path(left), (rig, subject, database), ReplayTask(*what), model, video, verify)
         return
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
@@ -178,8 +176,11 @@ def replay(
             raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
     known = rig or given
     assert known is not None and subject is not None
+    from capture.recording.recording import RecordingSpec
+    from tools.replay.task import ReplayTask, replay_videos
+
     spec = RecordingSpec(*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera), times)
-    replay_videos(with_model(settings, model), spec, (known, subject, database), task, hide or (), overlay)
+    replay_videos(with_model(settings, model), spec, (known, subject, database), ReplayTask(*what), hide or (), overlay)
 
 
 def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig, tuple[Floats, Floats] | None] | None":
