@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,14 @@ def unmarked_chains(joint: Ints) -> list[str]:
 
     joint: the joints that the markers are on, (M,).
     """
-    marked = {JOINTS[j] for j in joint}
-    return [first for first, joints in CHAINS.items() if marked.isdisjoint(joints)]
+    return list(_unmarked_chains(joint.tobytes()))
+
+
+@lru_cache(maxsize=64)
+def _unmarked_chains(joints: bytes) -> tuple[str, ...]:
+    """Return the chains without a marker for markers on some joints, int64."""
+    marked = {JOINTS[j] for j in np.frombuffer(joints, np.int64)}
+    return tuple(first for first, chain in CHAINS.items() if marked.isdisjoint(chain))
 
 
 def preset_names() -> list[str]:
