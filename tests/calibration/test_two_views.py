@@ -144,6 +144,7 @@ def test_bad_arguments() -> None:
             triangulate(rig, np.zeros((1, 2)), np.zeros((1, 2)), sigma, 1.0)
 
 
+@pytest.mark.kernels
 def test_projections_are_the_cameras_own() -> None:
     rig, rng = askew_rig(), np.random.default_rng(3)
     points = np.concatenate([rng.normal([0.0, 1.0, 0.0], 0.5, (20, 3)), [[0.0, 1.5, 30.0]]])  # the last one behind both

@@ -114,6 +114,7 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), 0.01), expected, rtol=1e-9)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("n", [1, 3, 4, 5, 9, 14])
 def test_kernels_of_small_systems_against_numpy(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -87,6 +87,7 @@ def test_directions_of_the_paper_are_clamped_together() -> None:
     assert within(model, Limits(WIDE.low, high))[7] < lowest(model)[7] - 0.1
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("over", [None, "leftUpperArm", "head"])
 def test_what_no_marker_tells_of_follows_from_the_others(over: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The minimum over the coordinates that markers tell of is that over all; with a limit overstepped on either side, too."""
