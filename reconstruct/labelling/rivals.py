@@ -44,7 +44,13 @@ ALLOWED = 6.0  # by how much their distances may cost more
 SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
 USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
 OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
-NEAR_COST = 12.0  # by how much labels may cost more by the shape of the body, after a long step
+NEAR_COST = 30.0  # by how much labels may cost more by the shape of the body, after a long step
+SLOW_NEW, SLOW_MARGIN, SHAPE_SHARE, SLOW_STEPS = 6, 3.0, 0.3, 6
+import os
+DEDUPE=int(os.environ.get("DD",1))
+LIKENESS_=float(os.environ.get("LK",0.05))
+NEAR_COST=float(os.environ.get("NC",NEAR_COST)); SLOW_NEW=int(os.environ.get("SN",SLOW_NEW)); SLOW_MARGIN=float(os.environ.get("SM",SLOW_MARGIN)); SHAPE_SHARE=float(os.environ.get("SS",SHAPE_SHARE)); SLOW_STEPS=int(os.environ.get("ST",SLOW_STEPS))
+MAX_RIVALS=int(os.environ.get("MR",MAX_RIVALS))
 
 Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
@@ -132,16 +138,17 @@ class Rivals:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
         frame, estimate = leading
         memory, t_ns = self._memory(None), frame.t_capture_ns
-        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
+        leader = Contender(memory, frame, estimate, FADING * self._energy + self._count(points, frame, estimate), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
         if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
+        slow = self._labeller.after_long_step
         for other in self._others(pair, points, frame):
-            if any(_same_labels(other, each.frame) for each in known):
+            if any(_same_labels(other, each.frame) for each in (known[:1] if slow else known)):
                 continue
             solved = self._solved(other)
-            energy = FADING * self._energy + _counted(other, solved)
+            energy = FADING * self._energy + self._count(points, other, solved)
             known.append(Contender(memory, other, solved, energy, t_ns))
         if estimate is not None:
             for other in self._tested(pair, points, frame, estimate.local_energy):
@@ -149,7 +156,7 @@ class Rivals:
                     continue
                 self.solved += 1
                 solved = self._estimate(other, estimate.state, None)
-                energy = FADING * self._energy + _counted(other, solved)
+                energy = FADING * self._energy + self._count(points, other, solved)
                 known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
@@ -192,8 +199,14 @@ class Rivals:
         frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
-        energy = FADING * rival.energy + _counted(frame, estimate)
+        energy = FADING * rival.energy + self._count(points, frame, estimate)
         return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
+
+    def _count(self, points: Points, frame: MarkerFrame, estimate: Estimate | None) -> float:
+        """Return what a frame adds to the sum."""
+        counted, expected = _counted(frame, estimate), self._labeller.predicted
+        cost = None if expected is None else self._labeller.label_cost(points, expected)
+        return counted if cost is None else counted + SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
 
     def _solved(self, frame: MarkerFrame) -> Estimate | None:
         """Solve a frame of a rival."""
@@ -203,7 +216,7 @@ class Rivals:
     def _chosen(self, contenders: list[Contender]) -> int:
         """Return the number of the labels to follow: the first unless others have a pose and less energy by a margin."""
         least = min((other.energy, n) for n, other in enumerate(contenders) if n == 0 or other.estimate is not None)[1]
-        return least if contenders[least].energy < contenders[0].energy - MARGIN else 0
+        return least if contenders[least].energy < contenders[0].energy - (SLOW_MARGIN if self._labeller.after_long_step else MARGIN) else 0
 
     def _kept(self, first: Contender, others: list[Contender]) -> list[Contender]:
         """Return the rivals to follow on: the likeliest of those that are not settled."""
@@ -214,9 +227,12 @@ class Rivals:
             if other.estimate is not None
             and other.same < SAME_FRAMES
             and other.energy < first.energy + HOPELESS
-            and (t_ns - other.since_ns) * 1e-9 < MAX_AGE_S
+            and (t_ns - other.since_ns) * 1e-9 < max(MAX_AGE_S, (SLOW_STEPS * self._labeller.step_s if self._labeller.after_long_step else 0.0))
         ]
-        return sorted(open_ones, key=lambda other: other.energy)[:MAX_RIVALS]
+        open_ones.sort(key=lambda other: other.energy)
+        if self._labeller.after_long_step and DEDUPE:
+            open_ones = _distinct(first, open_ones)
+        return open_ones[:MAX_RIVALS]
 
     def _followed(self, rival: Contender) -> Contender:
         """Return a rival with the memory after its frame."""
@@ -241,7 +257,7 @@ class Rivals:
             return []
         shaped = self._labeller.label_cost(points, expected)
         if shaped is not None:
-            close = shaped.others(_choice(frame, points), NEAR_COST)[:MAX_NEW]
+            close = shaped.others(_choice(frame, points), NEAR_COST)[:SLOW_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
         if not near and not loose:
@@ -306,6 +322,15 @@ def _differ(first: Contender, other: Contender) -> bool:
     if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
         return False
     return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > APART_M).any())
+
+
+def _distinct(first: Contender, others: list[Contender]) -> list[Contender]:
+    """Return the contenders, likeliest first, without those whose labels a likelier one has."""
+    found = [first]
+    for other in others:
+        if not any(_same_labels(other.frame, each.frame) for each in found):
+            found.append(other)
+    return found[1:]
 
 
 def _choice(frame: MarkerFrame, points: Points) -> Ints:
