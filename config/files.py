@@ -1,18 +1,33 @@
-"""Files written atomically, and caches that keep the last used ones."""
+"""TOML files read, files written atomically, and caches that keep the last used ones."""
 
 import contextlib
 import errno
 import os
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from config.errors import DuocapError, FileFormatError, reason
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of it
+
+
+def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what: str = "", advice: str = "") -> dict[str, Any]:
+    """Return the table of a TOML file.
+
+    what: the file is, and advice, in the message of an error. Raises `error_type`: no such file, not text, not TOML.
+    """
+    after = f"; {advice}" if advice else ""
+    try:
+        return tomllib.loads(file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise error_type(f"{file}: cannot read {what or 'the file'} ({reason(error)}){after}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise error_type(f"{file}: not valid TOML: {error or 'nested too deeply'}{after}") from error
 
 
 @contextlib.contextmanager

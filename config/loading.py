@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
-from config.errors import SettingsError, reason
+from config.errors import SettingsError
+from config.files import read_toml
 from config.settings import CAMERAS, INTERNAL, Control, Settings, SideSettings, Signed
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ def load_settings(file: Path | None = None, sets: Sequence[str] = ()) -> Setting
     """
     table: dict[str, Any] = {}
     if file is not None:
-        table = _read(file)
+        table = read_toml(file, SettingsError, "the settings", "give an existing TOML file")
         build(Settings, table, str(file))  # so that the message of a fault in the file names the file
     for text in sets:
         key, value = _parse_set(text)
@@ -122,16 +123,6 @@ def _suggestion(key: str) -> str:
     if close:
         return f"the closest one is {side + close[0]!r}"
     return "known sections: " + ", ".join(sorted({side + known.partition(".")[0] for known in keys}))
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """Read a TOML file."""
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: cannot read the settings ({reason(error)}); give an existing TOML file") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}") from error
 
 
 def _parse_set(text: str) -> tuple[str, Any]:

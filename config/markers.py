@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from config.arrays import Bools, Floats, Ints
-from config.errors import FileFormatError, reason
+from config.errors import FileFormatError
+from config.files import read_toml
 from config.joints import CHAINS, JOINT_INDEX, JOINTS
 
 KEYS = ("joint", "torso", "offset_m", "color_rgb")
@@ -55,20 +56,12 @@ def read_marker_set(source: str | Path) -> MarkerSet:
 
     Raises FileFormatError: no such file or preset, not TOML, unknown key or joint, fewer than three torso markers.
     """
-    if str(source) in preset_names():
-        text = (resources.files("config") / "presets" / f"{source}.toml").read_text("utf-8")
+    presets = preset_names()
+    if str(source) in presets:
+        tables = tomllib.loads((resources.files("config") / "presets" / f"{source}.toml").read_text("utf-8"))
     else:
-        try:
-            text = Path(source).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            known = ", ".join(preset_names())
-            raise FileFormatError(
-                f"{source}: cannot read the marker set ({reason(error)}); give a markers.toml or a preset: {known}"
-            ) from error
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"{source}: not valid TOML: {error}") from error
+        advice = f"give a markers.toml or a preset: {', '.join(presets)}"
+        tables = read_toml(Path(source), what="the marker set", advice=advice)
     return marker_set_from_tables(str(source), tables)
 
 

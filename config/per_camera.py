@@ -6,7 +6,6 @@ section wins.
 
 import contextlib
 import logging
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import platformdirs
 import tomli_w
 
 from config.errors import SettingsError, reason
-from config.files import atomic_write
+from config.files import atomic_write, read_toml
 from config.loading import build
 from config.settings import CAMERAS, CameraSettings, DetectorSettings, Settings, SideSettings
 
@@ -106,11 +105,9 @@ def read_tuned(file: Path) -> dict[str, Table]:
             return {}
         if file.stat().st_size > MAX_FILE_BYTES:
             raise SettingsError(f"{file}: larger than any file of tuned settings; {advice}")
-        table = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise SettingsError(f"{file}: cannot be read ({reason(error)}); {advice}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}; {advice}") from error
+    table = read_toml(file, SettingsError, "the tuned settings", advice)
     known = {}
     for name, entry in table.items():
         if not isinstance(entry, dict):

@@ -113,7 +113,7 @@ def _keep_poses(quaternion: Singles, up: Singles, place: Floats, n_kept: int, li
 
 
 class Thinner:
-    """Says of one clip after the other which poses are kept; 380 bytes of memory for each of these.
+    """Decides for one clip after the other which poses are kept; 380 bytes of memory for each of these.
 
     n_seen, n_kept: how many poses there were, and how many of them are kept.
     """

@@ -144,7 +144,7 @@ def provenance(
 
 
 def measured_joints(seen: Bools, subject: Subject) -> Bools:
-    """Tell which joints carry one of the markers seen, (M,), or lead to one that does, (J,)."""
+    """Return which joints carry one of the markers seen, (M,), or lead to one that does, (J,)."""
     return np.asarray(joints_by_marker(subject)[seen].any(axis=0))
 
 

@@ -188,7 +188,7 @@ def check_sources(*names: str | None) -> None:
 
 
 def _no_source(name: str) -> str:
-    """Say what is wrong with a recording that is not there: perhaps a camera was meant."""
+    """Return in words what is wrong with a recording that is not there: perhaps a camera was meant."""
     record = "record it first with `duocap record`, and give the folder that makes"
     if name.isdigit() or "://" in name or name.startswith("/dev/"):
         return f"{without_secrets(name)}: a camera that runs; this command works on recordings: {record}"

@@ -83,7 +83,7 @@ def check_apart(files: Sequence[ExportFile], recordings: Sequence[Path]) -> None
 
 
 def format_of(file: Path, otherwise: str = "") -> str:
-    """Tell a format by the end of a file's name. otherwise: what else may be done. Raises DuocapError: none is known by it."""
+    """Return the format that the end of a file's name stands for; otherwise: what else may be done. Raises DuocapError: none."""
     for name, kind in FORMATS.items():
         if file.name.lower().endswith(kind.suffix):
             return name

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.progress import ProgressState, progress_bar
-from tools.run.child import one_thread
+from tools.run.prepared import one_thread
 
 log = logging.getLogger(__name__)
 

@@ -170,7 +170,7 @@ def _errors_px(rows: Floats, offset_s: float) -> Floats:
 
 
 def sync_lines(seen: SyncSamples, found: SyncResult, way: Way) -> list[str]:
-    """Tell a person what was found and how to use it."""
+    """Return for a person what was found and how to use it."""
     offset_ms, sigma_ms = 1e3 * found.offset.offset_s, 1e3 * found.offset.sigma_s
     by = {"epipolar": "the epipolar error", "flash": "a flash", "jump": "a jump"}[way]
     late = f"{abs(offset_ms):.2f} ms {'late' if offset_ms >= 0 else 'early'}"

@@ -24,7 +24,7 @@ from config.errors import DuocapError
 from config.logs import LogSettings, current_logs, start_logs
 from config.settings import Settings
 from tools.interrupt import interruptible, raise_if_interrupted
-from tools.run.child import one_thread
+from tools.run.prepared import one_thread
 
 if TYPE_CHECKING:
     from stream.viewer.feed import Feed

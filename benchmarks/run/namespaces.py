@@ -76,7 +76,7 @@ def two_machines(delay_ms: float, loss: float, jitter_ms: float = 0.0) -> Iterat
 
 
 def _plug(machine: str, host: str, wire: str) -> None:
-    """Give a machine an interface, whose other end is in the wire's namespace."""
+    """Add an interface to a machine, whose other end is in the wire's namespace."""
     end, other = f"e{machine}", f"w{machine}"
     _do("ip", "link", "add", end, "netns", machine, "type", "veth", "peer", "name", other, "netns", wire)
     inside = ("ip", "-n", machine)

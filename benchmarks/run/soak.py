@@ -1,11 +1,13 @@
 """`duocap run` for an hour from two network cameras at 60 Hz: its cost, growth of memory, latency of poses.
 
-    python -m benchmarks.run.soak [--minutes 60] [--size 640x480] [--hz 60] [--faults] [--viewer] [--record] [--json F]
+    python -m benchmarks.run.soak [--minutes 60] [--size 640x480] [--hz 60] [--faults] [--viewer] [--record] [--no-style]
+        [--cpus 0] [--json F]
 
 Two servers in their own processes play a rendered performance as MJPEG over HTTP, the right one 5 ms later, with timestamps of
 a clock that is 80 ppm fast; the left one sends none. The run is the command itself, headless. With --faults one camera has a
 fault in every minute but the first; with --viewer a headless Chromium, which draws by software, shows the run's page; with
---record the whole session is recorded, pictures too. CPU is in percent of one core.
+--record the whole session is recorded, pictures too; --no-style: nothing is learned meanwhile; --cpus: the cores that the run
+may use, not the servers or this program. CPU is in percent of one core.
 """
 
 import contextlib
@@ -17,26 +19,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from array import array
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.report import database_file, parser_of, percentiles, size_of, write_json
+from benchmarks.run.heard import Minute, MinuteListener
 from benchmarks.run.looped_scene import SKEW_S, LoopedScene, looped_scene
 from benchmarks.run.processes import Processes
-from reconstruct.pose import TrackingState
-from stream.protocol.messages import EventMessage, PoseMessage, StatusMessage
-from stream.publish.subscriber import Subscriber
+from stream.protocol.messages import StatusMessage
 from tests.support.cameras.mjpeg import MjpegProcess, Play
 from tests.support.ports import free_address, free_port
 from tests.support.viewer.browser import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-MS = 1e-6
-TURN_MS = 5
 SAMPLE_S = 10.0
 READY_S = 600.0
 WARM_S = 120.0  # until memory has its usual size
@@ -56,67 +55,6 @@ FAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass(slots=True)
-class Minute:
-    """Messages of a minute. latencies_ms: by stage and `total`, from capture to publishing."""
-
-    states: Counter[str] = field(default_factory=Counter)
-    latencies_ms: dict[str, "array[float]"] = field(default_factory=dict)
-    events: list[str] = field(default_factory=list)
-    longest_gap_ms: float = 0.0
-
-    def percentiles(self, stage: str = "total") -> tuple[float, ...]:
-        """Return p50, p95, p99 [ms]."""
-        return percentiles(self.latencies_ms.get(stage, ()))
-
-    @property
-    def tracked(self) -> float:
-        """Share of the poses that were tracked."""
-        return self.states["tracking"] / max(self.states.total(), 1)
-
-
-class MinuteListener:
-    """Receives the stream, minute by minute. whole: all of it."""
-
-    def __init__(self, address: str) -> None:
-        self._subscriber = Subscriber(address, ("pose", "status", "event"))
-        self.minute = Minute()
-        self.status: StatusMessage | None = None
-        self.whole = Minute()
-        self._t_last_ns = 0
-
-    def listen(self) -> None:
-        """Take the messages that have come."""
-        for message in self._subscriber.receive(TURN_MS):
-            if isinstance(message, PoseMessage):
-                for minute in (self.minute, self.whole):
-                    self._add(message, minute)
-                self._t_last_ns = message.t_publish_ns
-            elif isinstance(message, StatusMessage):
-                self.status = message
-            elif isinstance(message, EventMessage):
-                self.minute.events.append(message.text)
-
-    def next_minute(self) -> Minute:
-        """Return the minute that ends, and begin the next."""
-        ended, self.minute = self.minute, Minute()
-        return ended
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._subscriber.close()
-
-    def _add(self, pose: PoseMessage, minute: Minute) -> None:
-        """Count one pose; only tracked ones have a latency."""
-        minute.states[str(pose.state)] += 1
-        if self._t_last_ns:
-            minute.longest_gap_ms = max(minute.longest_gap_ms, (pose.t_publish_ns - self._t_last_ns) * MS)
-        if pose.state is TrackingState.TRACKING:
-            stages = {**pose.latency_ns, "total": pose.t_publish_ns - pose.t_capture_ns}
-            for stage, value_ns in stages.items():
-                minute.latencies_ms.setdefault(stage, array("d")).append(value_ns * MS)
-
-
 def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
     """Start both cameras."""
     t0_s = time.perf_counter()
@@ -129,10 +67,16 @@ def servers_of(scene: LoopedScene) -> list[MjpegProcess]:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a run does besides. page: port of the viewer, 0 without; record: folder of the recording, None without one."""
+    """What a run does besides.
+
+    page: port of the viewer, 0 without; record: folder of the recording, None without one; style: whether it learns one; cpus:
+    that it may use, () for all.
+    """
 
     page: int = 0
     record: Path | None = None
+    style: bool = True
+    cpus: tuple[int, ...] = ()
 
 
 def started(
@@ -144,8 +88,9 @@ def started(
     words += ["--set", f"viewer.port={beside.page}"] if beside.page else ["--headless"]
     words += [] if beside.record is None else ["--record", str(beside.record)]
     words += [] if database is None else ["--database", str(database)]
+    words += [] if beside.style else ["--no-style"]
     with log.open("w", encoding="utf-8") as errors:
-        return subprocess.Popen(
+        run = subprocess.Popen(
             [sys.executable, "-m", "tools.launch", *words],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -154,6 +99,9 @@ def started(
             text=True,
             start_new_session=os.name != "nt",
         )
+    if beside.cpus:
+        psutil.Process(run.pid).cpu_affinity(list(beside.cpus))  # inherited by what it starts
+    return run
 
 
 class FaultSwitch:
@@ -343,6 +291,8 @@ def summary(found: Soak) -> str:
     lines.append("time offset: " + (", ".join(f"{name} {value:.6g}" for name, value in found.offsets.items()) or "not told"))
     lines.append(f"{'capture to publish [ms]':<24}{'p50':>8}{'p95':>8}{'p99':>8}")
     lines += [f"    {stage:<20}" + "".join(f"{value:8.2f}" for value in heard.percentiles(stage)) for stage in heard.latencies_ms]
+    by_second = percentiles(heard.p95_by_second_ms, 50.0, 95.0, 100.0)
+    lines.append("p95 of a second [ms]: median {:.2f}, of the worst twentieth {:.2f}, worst {:.2f}".format(*by_second))
     lines.append(
         f"{'process':<24}{'CPU %':>8}{'RSS first':>11}{'last':>8}{'USS first':>11}{'last MB':>9}{'MB/h':>8}"
         f"{'restarts':>9}{'threads':>9}"
@@ -367,6 +317,7 @@ def as_json(found: Soak) -> dict[str, Any]:
         "minutes": found.minutes,
         "rows": found.rows,
         "latency_ms": {stage: found.heard.percentiles(stage) for stage in found.heard.latencies_ms},
+        "p95_by_second_ms": found.heard.p95_by_second_ms,
         "states": dict(found.heard.states),
         "drops": found.drops,
         "samples": {name: one.samples for name, one in watched.items()},
@@ -385,6 +336,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--viewer", action="store_true", help="with the viewer, its page open in Chromium")
     parser.add_argument("--record", action="store_true", help="record the session, pictures too")
     parser.add_argument("--faults", action="store_true", help="a camera has a fault in every minute but the first")
+    parser.add_argument("--no-style", action="store_true", help="no style is learned")
+    parser.add_argument("--cpus", type=int, nargs="*", default=(), help="cores that the run may use; default all")
     parser.add_argument("--database", type=Path, help="motion database; default the built-in motions")
     options = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as temporary:
@@ -393,7 +346,12 @@ def main(given: Sequence[str] | None = None) -> int:
         every = max(1, round(scene.fps / options.hz))
         left, right = (jpegs[::every] for jpegs in scene.jpegs)
         scene = replace(scene, jpegs=(left, right), fps=scene.fps / every)
-        beside = Beside(free_port() if options.viewer else 0, folder / "session" if options.record else None)
+        beside = Beside(
+            free_port() if options.viewer else 0,
+            folder / "session" if options.record else None,
+            not options.no_style,
+            tuple(options.cpus),
+        )
         size_kb = sum(map(len, scene.jpegs[0])) / len(scene.jpegs[0]) / 1000
         print(f"{options.size} at {scene.fps:g} Hz, rounds of {scene.round_s:.1f} s, images of {size_kb:.0f} kB", flush=True)
         found = soak(scene, options.minutes, options.database, folder, options.faults, beside)

@@ -136,7 +136,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def fuzz_decoder(name: str, n_messages: int, seed: int) -> Figures:
-    """Give a decoder n messages."""
+    """Return what a decoder makes of n messages."""
     decoder, real = DECODERS[name]
     messages = malformed_messages(real, seed)
     n_warm = n_messages // 10

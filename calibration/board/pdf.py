@@ -83,7 +83,7 @@ def _fits(size_mm: tuple[float, float], page_mm: tuple[float, float]) -> bool:
 
 
 def _what_fits(board: Board, paper: str) -> str:
-    """Say with which squares or on which paper a board would fit."""
+    """Return advice: with which squares or on which paper a board would fit."""
     across, down = (side / (1e3 * board.square_m) for side in _size_mm(board))
     best_mm = 0.0
     for width, height in (PAPERS_MM[paper], PAPERS_MM[paper][::-1]):

@@ -6,7 +6,6 @@ k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world
 """
 
 import math
-import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ import tomli_w
 from calibration.camera import MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
-from config.files import atomic_write
+from config.errors import FileFormatError
+from config.files import atomic_write, read_toml
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
 CAMERA_TABLES = ("cam_0", "cam_1")
@@ -28,14 +27,7 @@ ROTATION_DECIMALS = 14
 
 def read_tables(path: str | Path) -> dict[str, Any]:
     """Read a TOML file. Raises FileFormatError: no such file, or not TOML."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(
-            f"{path}: cannot read the rig ({reason(error)}); give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`"
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+    return read_toml(Path(path), what="the rig", advice="give one of aniposelib, Pose2Sim, caliscope or `duocap simulate`")
 
 
 def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:

@@ -34,7 +34,7 @@ PLACES = ("upper left", "top", "upper right", "left", "middle", "right", "lower 
 
 
 def both_words(side: str) -> str:
-    """Say that a camera does not see the board."""
+    """Return the advice for a camera that does not see the board."""
     return f"{BOTH}: the {side} one does not"
 
 
@@ -72,7 +72,7 @@ class ViewShape:
     turn_rad: float
 
     def distance(self, other: "ViewShape") -> float:
-        """Tell how different another view is: 1 is just enough to learn something from both."""
+        """Return how different another view is: 1 is just enough to learn something from both."""
         turn = abs((self.turn_rad - other.turn_rad + np.pi) % (2.0 * np.pi) - np.pi)
         moved = float(np.abs(self.middle - other.middle).max()) / 0.08
         leant = float(np.abs(np.arctan(self.lean) - np.arctan(other.lean)).max()) / 0.16
@@ -80,7 +80,7 @@ class ViewShape:
 
 
 def view_shape(view: BoardView, board: Board, size: tuple[int, int]) -> ViewShape | None:
-    """Tell how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
+    """Return how a board lies in a picture of a size [px]; None where too few corners are seen, or in a line.
 
     The corners' homography tells the plane's normal in the camera: 1/z is linear over the picture.
     """
@@ -263,7 +263,7 @@ class RigGuide:
         self._kept_ns = t_ns
 
     def _urgent(self) -> str:
-        """Say what is needed most."""
+        """Return in words what is needed most."""
         views, *others = self.needs()
         for need in (*by_need(others), views):
             if need.have < 1.0 and need.words:
@@ -300,7 +300,7 @@ class RigGuide:
         return "turn and move it a little further" if self.kept else ""
 
     def _cover_need(self, camera: int) -> Requirement:
-        """Say how much of a picture was covered, and where nothing was."""
+        """Return the requirement that a picture is covered, how much of it was, and where nothing was."""
         cover = self.cover[camera]
         share = float(cover.mean())
         side = CAMERAS[camera] if len(self.sizes) > 1 else ""
@@ -308,14 +308,14 @@ class RigGuide:
         return Requirement(name, share / ENOUGH_COVER, place_words(_emptiest(cover), side), f"{100 * share:.0f} %")
 
     def _depth_need(self) -> Requirement:
-        """Say how far near and far views are apart."""
+        """Return the requirement of near and far views, and how far they are apart."""
         far, near = self.depths
         ratio = near / far if far > 0.0 else 1.0
         have = float(np.log(max(ratio, 1.0)) / np.log(ENOUGH_DEPTH))
         return Requirement("near and far", have, depth_words(near < NEAR_SIZE) if self.kept else "", f"{ratio:.1f} times")
 
     def _lean_need(self) -> Requirement:
-        """Say to which sides the board leant."""
+        """Return the requirement that the board leans to all sides, and to which it has."""
         leans = np.minimum(self.leans() / LEAN_VIEWS, 1.0)
         side = LEANS[int(np.argmin(leans))]
         figure = f"{int((leans >= 1.0).sum())} of 4 sides"

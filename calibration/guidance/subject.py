@@ -32,19 +32,19 @@ MANY = 3
 
 
 def few_words(n_left: int, n_right: int, n: int) -> str:
-    """Say that too few markers are seen."""
+    """Return the advice where too few markers are seen."""
     worst = "left" if n_left < n_right else "right"
     who = "both cameras see" if n_left == n_right else f"the {worst} camera sees"
     return f"step back or turn: {who} {min(n_left, n_right)} of {n} markers"
 
 
 def counted(n_left: int, n_right: int, n: int) -> str:
-    """Say how many spots each camera sees."""
+    """Return in words how many spots each camera sees."""
     return f"left camera {n_left}, right camera {n_right} of {n} markers"
 
 
 def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
-    """Say which arm is to be raised or lowered; empty where both are level."""
+    """Return in words which arm is to be raised or lowered; empty where both are level."""
     low = [side for side, slope in zip(SIDES, slopes_deg, strict=True) if slope < -most_deg]
     high = [side for side, slope in zip(SIDES, slopes_deg, strict=True) if slope > most_deg]
     for word, sides in (("raise", low), ("lower", high)):
@@ -54,7 +54,7 @@ def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
 
 
 def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
-    """Say which arm is to be held farther back or forward; empty where both point sideways."""
+    """Return in words which arm is to be held farther back or forward; empty where both point sideways."""
     for side, forward in zip(SIDES, forward_deg, strict=True):
         if abs(forward) > most_deg:
             return f"{side} arm straight to the side, not {'forward' if forward > 0.0 else 'back'}"
@@ -62,7 +62,7 @@ def forward_words(forward_deg: tuple[float, float], most_deg: float) -> str:
 
 
 def missing_words(missing: Sequence[tuple[str, str]]) -> str:
-    """Say which markers are missing and who does not see them: left, right, both, out of left, out of right."""
+    """Return in words which markers are missing and who does not see them: left, right, both, out of left, out of right."""
     for side in SIDES:
         out = [name for name, why in missing if why == f"out of {side}"]
         if out:
@@ -82,7 +82,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def hold_words(left_s: float, missing: Sequence[str]) -> str:
-    """Say how much longer to hold the pose."""
+    """Return in words how much longer to hold the pose."""
     without = f", without {' and '.join(missing)}" if missing else ""
     return f"good{without}: hold it, {max(left_s, 0.0):.0f} s more"
 
@@ -196,7 +196,7 @@ class SubjectGuide:
         )
 
     def stance(self, seen: UnlabelledPoints) -> Stance | None:
-        """Tell how somebody stands, None where no pose with the arms aside or hanging fits."""
+        """Return how somebody stands, None where no pose with the arms aside or hanging fits."""
         if len(seen.point_m) < max(4, len(self._markers) // 2):
             return None
         best = self._placed(seen.point_m, (0.0, 0.0))
@@ -245,7 +245,7 @@ class SubjectGuide:
         return Stance(placement, place, (above[0], above[1]), (before[0], before[1]), self._turned_deg(placement))
 
     def _wrong(self, seen: UnlabelledPoints, stance: Stance | None) -> str:
-        """Say what is to be done, empty where the pose is good."""
+        """Return in words what is to be done, empty where the pose is good."""
         n = len(self._markers)
         if not any(seen.n_spots):
             return COME_IN
@@ -268,7 +268,7 @@ class SubjectGuide:
         return "" if still else HOLD
 
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
-        """Tell which camera does not see a marker that should be at a place: left, right, both, or out of left or right."""
+        """Return which camera does not see a marker that should be at a place: left, right, both, or out of left or right."""
         out, blind = [], []
         for camera, side, lone in zip(self._rig.cameras, ("left", "right"), seen.lone_px, strict=True):
             px = camera.project(place_m)

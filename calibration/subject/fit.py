@@ -291,7 +291,7 @@ def fit_agreeing(name: str, markers: MarkerSet, tposes: Sequence[TPose], body: B
 
 
 def surprise_of(index: int, tposes: Sequence[TPose], markers: MarkerSet, body: BodyPrior) -> float:
-    """Tell by how many standard deviations a take costs more than the others let expect."""
+    """Return by how many standard deviations a take costs more than the others let expect."""
     others = [tpose for k, tpose in enumerate(tposes) if k != index]
     fit = fit_body("", markers, others, body)
     asked = problem_of(fit.problem.space, markers, [tposes[index]], body.standing)

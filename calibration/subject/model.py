@@ -24,7 +24,7 @@ from database.geometry.skeleton import Skeleton
 
 
 def _above() -> NDArray[np.bool_]:
-    """Tell which joint (row) hangs on which (column) or is it, (J, J)."""
+    """Return which joint (row) hangs on which (column) or is it, (J, J)."""
     result = np.eye(N_JOINTS, dtype=bool)
     for joint in range(1, N_JOINTS):
         result[joint] |= result[PARENTS[joint]]

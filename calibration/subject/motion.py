@@ -281,7 +281,7 @@ def _swinging(subject: Subject, far_mm: Floats) -> list[Finding]:
 
 
 def objections(still: SubjectFit, refined: RefinedSubject) -> list[str]:
-    """Say what speaks against a refinement, nothing if it may be kept."""
+    """Return in words what speaks against a refinement, nothing if it may be kept."""
     found = [*_held_out(refined), *_lengths(still, refined.fit), *_bounds(still, refined.fit)]
     return [*found, *_places(still, refined.fit), *_tposes(still, refined.fit)]
 

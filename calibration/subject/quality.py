@@ -45,7 +45,7 @@ class BoneLength:
 
     @property
     def words(self) -> str:
-        """Say it: upper arms 280 mm +- 8."""
+        """Return it in words: upper arms 280 mm +- 8."""
         return f"{self.name} {1e3 * self.length_m:.0f} mm +- {1e3 * self.sigma_m:.0f}"
 
 
@@ -78,7 +78,7 @@ def height_sigma_m(fit: SubjectFit) -> float:
 
 
 def length_lines(fit: SubjectFit) -> list[str]:
-    """Say how long the bones are, those that were measured first."""
+    """Return in words how long the bones are, those that were measured first."""
     found = lengths_of(fit)
     told = ", ".join(length.words for length in found if length.measured)
     guessed = ", ".join(length.words for length in found if not length.measured)
@@ -87,7 +87,7 @@ def length_lines(fit: SubjectFit) -> list[str]:
 
 
 def marker_lines(fit: SubjectFit) -> list[str]:
-    """Say of every marker where it was found."""
+    """Return in words where each marker was found."""
     subject = fit.subject
     moved = 1e3 * np.linalg.norm(subject.offset_m - subject.markers.offset_m, axis=1)
     lines = []

@@ -3,7 +3,6 @@
 subject.toml: a performer's skeleton and marker offsets, written after the T-pose and read by every session.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import tomli_w
 from numpy.typing import NDArray
 
 from config.arrays import Floats
-from config.errors import FileFormatError, reason
-from config.files import atomic_write
+from config.errors import FileFormatError
+from config.files import atomic_write, read_toml
 from config.joints import JOINTS, N_JOINTS
 from config.markers import MarkerSet, marker_set_from_tables
 from database.geometry.skeleton import Skeleton
@@ -89,14 +88,7 @@ def read_subject(path: Path) -> Subject:
 
     Raises FileFormatError: not such a file, another schema, joints missing, or lengths that are not those of a person in metres.
     """
-    try:
-        document = tomllib.loads(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(
-            f"{path}: cannot read the subject ({reason(error)}); make it with `duocap calibrate subject`"
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"{path}: not valid TOML: {error}") from error
+    document = read_toml(Path(path), what="the subject", advice="make it with `duocap calibrate subject`")
     if document.get("schema") != SCHEMA:
         came = document.get("schema", "no schema")
         raise FileFormatError(

@@ -75,7 +75,7 @@ def tpose_model(markers: MarkerSet, skeletons: Sequence[Skeleton], slope_deg: tu
 def why_no_tpose(
     points: Floats, markers: MarkerSet, skeletons: Sequence[Skeleton], cost_m: float, others_tried: bool = False
 ) -> str:
-    """Say what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
+    """Return in words what points (P, 3) [m] look like that are no T-pose, and what to do; empty if they look like nothing known.
 
     cost_m: how badly the best T-pose fits them [m]; others_tried: the other postures were, too.
     """

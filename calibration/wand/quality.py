@@ -167,7 +167,7 @@ def _coverage(s: WandSolution) -> list[Finding]:
 
 
 def _depth(s: WandSolution) -> Finding:
-    """Say what the pictures' noise is in depth where the wand was."""
+    """Return the finding what the pictures' noise is in depth where the wand was."""
     distance_m = float(np.median(np.linalg.norm(s.points_m[s.used], axis=1)))
     depth_mm = 1e3 * depth_sigma_m(s.rig, distance_m, 0.2)
     grade = Grade.PASS if depth_mm <= DEPTH_MM else Grade.POOR
@@ -202,7 +202,7 @@ def _lens(s: WandSolution, assumed: bool, focal_asked: bool) -> list[Finding]:
 
 
 def _offset(s: WandSolution) -> list[Finding]:
-    """Say how far the cameras' clocks are apart."""
+    """Return the findings how far the cameras' clocks are apart."""
     if s.offset_sigma_s <= 0.0:
         return []
     late = f"{abs(1e3 * s.offset_s):.1f} ms {'late' if s.offset_s >= 0.0 else 'early'}"
@@ -210,7 +210,7 @@ def _offset(s: WandSolution) -> list[Finding]:
 
 
 def _unchecked(s: WandSolution, earlier: Rig | None) -> list[Finding]:
-    """Say that one marker checks neither lenses nor sizes, unless an earlier rig says the same as it."""
+    """Return the finding that one marker checks neither lenses nor sizes, unless an earlier rig says the same as it."""
     if s.points_m.shape[1] == 2:
         return []
     if earlier is not None:

@@ -113,7 +113,7 @@ def _noise(state: WandState, views: WandViews) -> float:
 
 
 def _fitting(state: WandState, problem: WandProblem) -> NDArray[np.bool_]:
-    """Tell which observations fit: near in both images, and of a wand of the right length."""
+    """Return which observations fit: near in both images, and of a wand of the right length."""
     px, stretch = residuals(state, problem)
     near = (px**2).sum(axis=(0, 3)) < max(OUTLIER * problem.sigma_px, OUTLIER_PX) ** 2
     if problem.n_markers == 2:

@@ -234,7 +234,7 @@ def _read_at(track: WandTrack, t_s: Floats) -> tuple[NDArray[np.int64], Floats, 
 
 
 def _whole(track: WandTrack, first: NDArray[np.int64], usual_s: float) -> NDArray[np.bool_]:
-    """Tell where the four frames from `first` on are of one run without gaps."""
+    """Return where the four frames from `first` on are of one run without gaps."""
     n = len(track.t_s)
     inside = (first >= 0) & (first + 3 < n)
     a, b = np.clip(first, 0, n - 1), np.clip(first + 3, 0, n - 1)
@@ -281,7 +281,7 @@ def wand_tracks(sightings: tuple[Sightings, Sightings], n_markers: int) -> tuple
 
 
 def _why_none(name: str, sightings: Sightings, points: tuple[Floats, ...], n_markers: int) -> str:
-    """Say why no wand was found in a camera."""
+    """Return in words why no wand was found in a camera."""
     usual, wanted = usual_count(points), f"the wand has {n_markers}"
     shown = sum(len(p) > 0 for p in sightings.points_px)
     if not shown:

@@ -38,7 +38,7 @@ def find_quickly(frame: Frame, board: Board) -> BoardView | None:
 
 
 def describe_failure(frame: Frame, board: Board) -> str:
-    """Say what is seen where no board was found; empty where nothing like a board is."""
+    """Return in words what is seen where no board was found; empty where nothing like a board is."""
     return seen_instead(frame.image, board)
 
 

@@ -220,7 +220,7 @@ class Reconstruction:
             self.session_style.add(pose)
 
     def _tell_doubts(self, span: DoubtfulSpan | None) -> None:
-        """Tell of a span of doubtful frames that is over."""
+        """Report a span of doubtful frames that is over."""
         if span is not None:
             self._sink.event(span.begin_ns, "doubt", f"doubtful for {span.seconds:.2f} s: {span.words}")
 

@@ -184,7 +184,7 @@ def _hashed(run: _Run, tasks: Sequence[BatchTask]) -> list[BatchTask]:
 
 
 def _submit(run: _Run, task: BatchTask, only: Sequence[str] = ()) -> None:
-    """Give a task to a worker."""
+    """Hand a task to a worker."""
     sent = Sent(run.sent[task.name].hashes, run.kept) if run.send else None
     run.tries[task.name] = run.tries.get(task.name, 0) + 1
     run.workers.submit(task.name, execute, task, str(run.job.out), run.token, run.versions, sent, only=only)
@@ -240,7 +240,7 @@ def _send(run: _Run, task: BatchTask, outcome: Outcome) -> bool:
 
 
 def _elsewhere(run: _Run, task: BatchTask, outcome: Outcome) -> bool:
-    """Give a task of a worker that cannot do it to others; return whether there are none."""
+    """Hand a task of a worker that cannot do it to others; return whether there are none."""
     if outcome.worker not in run.blind:
         run.blind[outcome.worker] = outcome.message
         run.tell(outcome.message)
@@ -253,6 +253,6 @@ def _elsewhere(run: _Run, task: BatchTask, outcome: Outcome) -> bool:
 
 
 def _fail(run: _Run, task: BatchTask, message: str) -> None:
-    """Tell that a task failed."""
+    """Report that a task failed."""
     run.failed[task.name] = message
     run.tell(f"{task.name}: {message}")

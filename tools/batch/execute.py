@@ -163,7 +163,7 @@ def _command(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _fault(error: Exception) -> str:
-    """Say what an internal fault was, and where."""
+    """Return in words what an internal fault was, and where."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"internal fault ({type(error).__name__}: {_line(str(error)) or 'no message'}{where}); this is a bug"

@@ -4,14 +4,14 @@ A job file has a table for each wish: [[replay]], [[export]], [[clean]], [[evalu
 """
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from capture.recording.session import is_session
-from config.errors import DuocapError, reason
+from config.errors import DuocapError
+from config.files import read_toml
 from config.loading import load_settings
 from tools.batch.task import ALONE, COMMON, EVALUATE, OPTIONS, OUT, REPORT, VIDEOS, BatchTask, Value
 from tools.export import FORMATS
@@ -69,7 +69,7 @@ def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), c
             out = out or place / "batch"
             tasks += _replays({"takes": ["."], **common}, place, f"{place}: replay", _searched(place, out))
         elif place.suffix.lower() == ".toml" and place.is_file():
-            table = _read(place)
+            table = read_toml(place, JobError, "the job")
             out = out or place.absolute().parent / str(table.get("out", f"{place.stem}-out"))
             tasks += _tasks_of(table, place, common)
         else:
@@ -80,16 +80,6 @@ def job_of(places: Sequence[Path], out: Path | None, sets: Sequence[str] = (), c
         )
     _check_names(tasks)
     return Job(tuple(tasks), out.absolute())
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """Read a job file. Raises JobError."""
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise JobError(f"{file}: cannot be read ({reason(error)})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise JobError(f"{file}: not valid TOML: {error}") from error
 
 
 def _tasks_of(table: Mapping[str, Any], file: Path, common: Mapping[str, Any]) -> Iterator[BatchTask]:

@@ -34,7 +34,7 @@ class MotionRefinement:
 
     @property
     def lines(self) -> list[str]:
-        """Say what the movement added."""
+        """Return in words what the movement added."""
         n, share = self.refined.n_frames, f"{self.tracked:.0%} tracked"
         said = f"refined over {n} frames of movement" if self.kept else f"{n} frames of movement change nothing"
         return [f"{said} ({share})", f"  what bent: {', '.join(self.refined.bent)}"]

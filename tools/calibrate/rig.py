@@ -65,7 +65,7 @@ class Calibrated:
 
 
 def search_words(search: BoardSearch) -> list[str]:
-    """Say in how many pictures the board was found."""
+    """Return in how many pictures the board was found."""
     kind = "moments looked at" if search.is_film else "pictures"
     names = ("the camera",) if search.is_monocular else CAMERAS
     counts = [
@@ -178,7 +178,7 @@ def _shows_motion(pair: ViewPair) -> bool:
 
 
 def offset_words(solution: RigSolution, corrected_s: float) -> list[str]:
-    """Say by how much the right camera's stamps are late, where that was found out."""
+    """Return by how much the right camera's stamps are late, where that was found out."""
     if not math.isfinite(solution.offset_s):
         late = f"the right camera's stamps are about {1e3 * corrected_s:.0f} ms late, which was corrected"
         return [late] if corrected_s else []

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tools.arguments import ConfigFile, LogFile, SetValues, Verbose
-from tools.commands.workers import Scheduler, TlsCa, TlsCert, TlsKey, WorkerCount
+from tools.commands.options import Scheduler, TlsCa, TlsCert, TlsKey, WorkerCount
 
 Places = Annotated[
     list[Path],

@@ -12,7 +12,7 @@ import typer
 from config.settings import Settings
 from tools.arguments import with_settings
 from tools.cli import Command
-from tools.commands.workers import Scheduler, WorkerCount
+from tools.commands.options import Scheduler, WorkerCount
 
 if TYPE_CHECKING:
     from tools.database.published import MotionCollection

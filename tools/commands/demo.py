@@ -1,7 +1,9 @@
 """`duocap demo`: see it work without a camera, and what it reaches on this machine."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,12 +11,18 @@ from config.settings import Settings
 from tools.arguments import MODEL, RECORD, checked_recording, with_model, with_settings
 from tools.outputs import VMC, vmc_outputs
 
+if TYPE_CHECKING:
+    from stream.publish.fanout import OutputFactory
+    from tools.run.prepared import PreparedProcesses
+
 Seconds = Annotated[
     float | None,
     typer.Option(
         "--seconds", min=4.0, max=3600.0, help="How long; default the whole programme of about 45 s.", show_default=False
     ),
 ]
+CAMERA = ("capture.process.camera", "capture.sources.simulated.camera")
+MODULES = ("reconstruct.process.main",), CAMERA, CAMERA  # imported by the demo's processes while the performer is calibrated
 Headless = Annotated[bool, typer.Option("--headless", help="Without the viewer.")]
 
 
@@ -28,6 +36,22 @@ def demo(
     model: MODEL = None,
 ) -> None:
     """Track a simulated performer before two simulated cameras, in real time; report how well it went."""
+    from tools.run.prepared import PreparedProcesses
+
+    outputs, record = vmc_outputs(vmc), checked_recording(record)
+    with PreparedProcesses(MODULES) as prepared:
+        _demo(with_model(settings, model), seconds, headless, outputs, record, prepared)
+
+
+def _demo(
+    settings: Settings,
+    seconds: float | None,
+    headless: bool,
+    outputs: "Sequence[OutputFactory]",
+    record: Path | None,
+    prepared: "PreparedProcesses",
+) -> None:
+    """Compile, get ready, perform and report; what this imports takes a second, in which the processes come up."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -39,7 +63,6 @@ def demo(
     from tools.kernels import compile_kernels
     from tools.viewer import open_viewer
 
-    outputs, record = vmc_outputs(vmc), checked_recording(record)
     check_address(settings.stream.address, key_settings(settings.stream))  # rather now than after a minute of getting ready
     compile_kernels("demo")
     console, notes = Console(), Console(stderr=True)
@@ -52,13 +75,14 @@ def demo(
             bars.remove_task(task)
             task = bars.add_task("getting ready", total=None)
             report = run_demo(
-                with_model(settings, model),
+                settings,
                 seconds,
                 motions,
                 notes.print,
                 lambda share, state: bars.update(task, completed=share, total=1.0, description=f"performance, {state}"),
                 outputs,
                 record,
+                prepared,
             )
         for table in report_tables(report):
             console.print(table)

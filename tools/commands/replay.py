@@ -1,14 +1,11 @@
 """`duocap replay`: two recorded videos in, or one, or a recorded session, full-body motion out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from config.files import written_together
 from config.settings import CAMERAS, Settings
 from tools.arguments import (
     BACKGROUND,
@@ -29,18 +26,12 @@ from tools.arguments import (
     with_settings,
     with_styles,
 )
-from tools.export import FORMATS, ExportFile, check_apart, format_of, write_take
+from tools.export import FORMATS, ExportFile, check_apart, format_of
 from tools.outputs import VMC, vmc_outputs
 
 if TYPE_CHECKING:
     from calibration.camera import Rig
-    from calibration.subject.subject import Subject
-    from capture.recording.recording import RecordingSpec
     from config.arrays import Floats
-    from database.store import PoseDatabase
-    from stream.export.take import Take, TakeInfo
-    from stream.publish.fanout import OutputFactory
-    from tools.replay.replay import ReplayResult
 
 LEFT_OR_SESSION = Annotated[
     str,
@@ -98,29 +89,6 @@ Cameras = Annotated[
 Camera = Annotated[Literal["left", "right"], typer.Option("--camera", help="Which camera of the rig, if there is one video.")]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayTask:
-    """What is to become of a replay.
-
-    files: exports; as_live: of the poses of live capture; outputs, record: beside the stream; smooth: [s]; style: file to begin
-    with; save_style: for the last.
-    """
-
-    files: list[ExportFile]
-    report: Path | None
-    smooth: float
-    publish: bool
-    view: bool
-    realtime: bool
-    as_live: bool
-    outputs: Sequence["OutputFactory"]
-    record: Path | None
-    style: Path | None
-    save_style: Path | None
-    physics: bool
-    mass: float | None
-
-
 @with_settings
 def replay(
     settings: Settings,
@@ -161,9 +129,6 @@ def replay(
     mass: Mass = None,
 ) -> None:
     """Turn two recorded videos into full-body motion, or one if the performer wears more markers, or a session."""
-    from capture.recording.recording import RecordingSpec
-    from capture.recording.session import is_session
-
     check_sources(left, right)
     former = {"bvh": bvh, "trc": trc, "c3d": c3d, "csv": csv, "glb": glb, "vrma": vrma}
     files = [ExportFile(file, format_of(file)) for file in out or ()]
@@ -178,10 +143,10 @@ def replay(
     settings = with_styles(settings, style, save_style, no_style)
     if physics or mass is not None:
         _check_physics(files, physics)
-    publishes = publish and not verify
-    wishes = ReplayTask(
-        files, report, smooth, publishes, view, realtime, as_live or verify, outputs, record, style, save_style, physics, mass
-    )
+    from capture.recording.session import is_session
+
+    publishes, live = publish and not verify, as_live or verify
+    what = (files, report, smooth, publishes, view, realtime, live, outputs, record, style, save_style, physics, mass)
     if right is None and is_session(Path(left)):
         for option, value in {
             "--hide": hide,
@@ -193,7 +158,9 @@ def replay(
                 raise typer.BadParameter("a session has no use for it; give the videos themselves", param_hint=option)
         if verify and (video or smooth or model):
             raise typer.BadParameter("what is verified are the poses as they were published", param_hint="--verify")
-        _replay_session(settings, Path(left), (rig, subject, database), wishes, model, video, verify)
+        from tools.replay.task import ReplayTask, replay_recorded
+
+        replay_recorded(settings, Path(left), (rig, subject, database), ReplayTask(*what), model, video, verify)
         return
     for option, wanted in {"--video": video, "--verify": verify}.items():
         if wanted:
@@ -209,8 +176,11 @@ def replay(
             raise typer.BadParameter(f"is needed: {left} is no folder of a session", param_hint=option)
     known = rig or given
     assert known is not None and subject is not None
+    from capture.recording.recording import RecordingSpec
+    from tools.replay.task import ReplayTask, replay_videos
+
     spec = RecordingSpec(*pair, timestamps, fps, seconds_range(background, "--background"), CAMERAS.index(camera), times)
-    _replay_videos(with_model(settings, model), spec, (known, subject, database), wishes, hide or (), overlay)
+    replay_videos(with_model(settings, model), spec, (known, subject, database), ReplayTask(*what), hide or (), overlay)
 
 
 def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Rig, tuple[Floats, Floats] | None] | None":
@@ -229,144 +199,6 @@ def _of_project(folder: Path, cameras: str | None) -> "tuple[tuple[str, str], Ri
     return (str(project.videos[left]), str(project.videos[right])), project.rig((left, right)), project.frame_times((left, right))
 
 
-def _replay_videos(
-    settings: Settings,
-    spec: "RecordingSpec",
-    made_for: "tuple[Path | Rig, Path, Path | None]",
-    wishes: ReplayTask,
-    hide: Sequence[str],
-    overlay: Path | None,
-) -> None:
-    """Replay videos with the rig (or its file), the subject and the database of `made_for`."""
-    from calibration.formats.rig_file import read_one_camera, read_rig
-    from calibration.subject.subject import read_subject
-    from capture.recording.recording import CaptureRecording
-    from database.store import open_database
-    from stream.export.take import TakeInfo
-    from tools.database.installed import default_motions
-    from tools.progress import progress_bar
-    from tools.replay.outlet import replay_sink, replay_watch
-    from tools.replay.overlay import write_overlay
-    from tools.replay.replay import replay as run_replay
-    from tools.replay.replay import with_smoothing
-    from tools.viewer import open_viewer
-
-    rig, subject, database = made_for
-    settings, lone = with_smoothing(settings, wishes.smooth), spec.right is None
-    if isinstance(rig, Path):
-        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
-    performer = read_subject(subject)
-    poses = open_database(database or default_motions(partial(typer.echo, err=True)))
-    recording = CaptureRecording(spec, settings.detector, performer.markers)
-    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
-        with (
-            replay_sink(settings, performer, rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime) as sink,
-            replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
-            progress_bar("replay") as progress,
-        ):
-            result = run_replay(
-                recording,
-                rig,
-                performer,
-                poses,
-                settings,
-                hidden=hide,
-                sink=sink,
-                watch=watch,
-                realtime=wishes.realtime,
-                progress=progress,
-                style=wishes.style,
-            )
-        result = _offline(result, (rig, performer, poses), settings, wishes, overlay)
-        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
-        with written_together():
-            finished = _finish(result, performer, info, wishes)
-            if overlay is not None:
-                with progress_bar("overlay") as progress:
-                    write_overlay(overlay, recording, rig, performer, finished.poses, finished.markers, progress)
-
-
-def _replay_session(
-    settings: Settings,
-    folder: Path,
-    made_for: tuple[Path | None, Path | None, Path | None],
-    wishes: ReplayTask,
-    model: str | None,
-    video: bool,
-    verify: bool,
-) -> None:
-    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
-    from dataclasses import replace
-
-    from config.errors import DuocapError
-    from stream.export.take import TakeInfo
-    from tools.progress import progress_bar
-    from tools.replay.given import journal_parts, video_parts
-    from tools.replay.opening import open_session
-    from tools.replay.outlet import replay_sink
-    from tools.replay.replay import with_smoothing
-    from tools.replay.session import replay_session
-    from tools.viewer import open_viewer
-
-    rig, subject, database = made_for
-    session = open_session(folder, settings, database, rig, subject, wishes.style)
-    settings = with_smoothing(with_model(session.settings, model), wishes.smooth)
-    session = replace(session, settings=settings)
-    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=wishes.view and wishes.publish):
-        with (
-            replay_sink(
-                settings, session.subject, session.rig, wishes.publish, wishes.outputs, wishes.record, wishes.realtime
-            ) as sink,
-            progress_bar("replay") as progress,
-        ):
-            parts = video_parts(session) if video else journal_parts(session)
-            result, verdict = replay_session(session, parts, sink=sink, realtime=wishes.realtime, progress=progress)
-        result = _offline(result, (session.rig, session.subject, session.database), settings, wishes)
-        info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
-        with written_together():
-            _finish(result, session.subject, info, wishes)
-        if verdict.n_recorded:
-            typer.echo("\n".join(verdict.lines()))
-    if verify and not verdict.is_same:
-        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
-
-
-def _offline(
-    result: "ReplayResult",
-    made_for: "tuple[Rig, Subject, PoseDatabase]",
-    settings: Settings,
-    wishes: ReplayTask,
-    overlay: Path | None = None,
-) -> "ReplayResult":
-    """Return a replay solved with past and future, where something is written and live poses are not asked for."""
-    from tools.replay.offline import solved_offline
-
-    if wishes.as_live or not (wishes.files or wishes.report or overlay):
-        return result
-    return solved_offline(result, *made_for, settings)
-
-
-def _finish(result: "ReplayResult", performer: "Subject", info: "TakeInfo", wishes: ReplayTask) -> "ReplayResult":
-    """Write and print what was asked for; give the poses smoothed, if so wished."""
-    from stream.protocol.report import replay_report, write_report
-    from tools.replay.replay import smoothed_result
-    from tools.replay.report import report_lines
-
-    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
-    result = smoothed_result(result, performer, wishes.smooth)
-    take, up = result.take(performer, info), performer.up
-    if wishes.physics:
-        take, up = _sound(take, up, wishes)
-    for wanted in wishes.files:
-        write_take(wanted, take, up)
-    if wishes.report is not None:
-        write_report(wishes.report, summary)
-    if wishes.save_style is not None:
-        _save_style(result, wishes.save_style)
-    typer.echo("\n".join(report_lines(summary)))
-    return result
-
-
 def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
     """Raise what is wrong with --physics and --mass before anything is replayed."""
     from reconstruct.models.physics.backend import pinocchio
@@ -376,30 +208,3 @@ def _check_physics(files: Sequence[ExportFile], physics: bool) -> None:
     if not files:
         raise typer.BadParameter("cleans what is written; name a file by --out", param_hint="--physics")
     pinocchio()
-
-
-def _sound(take: "Take", up: "Floats", wishes: ReplayTask) -> "tuple[Take, Floats]":
-    """Return a take made physically sound, and its up direction."""
-    from tools.physics.clean import BodyOptions, clean_motion
-    from tools.physics.motion import UP, motion_of_take
-    from tools.progress import progress_bar
-
-    motion = motion_of_take(take, up, take.info.source)
-    with progress_bar("cleaning") as progress:
-        result = clean_motion(motion, BodyOptions(wishes.mass), None, progress)
-    for line in result.lines:
-        typer.echo(line)
-    for words in result.warnings:
-        typer.echo(f"duocap: warning: {words}", err=True)
-    return result.take, UP
-
-
-def _save_style(result: "ReplayResult", file: Path) -> None:
-    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
-    from reconstruct.models.style.file import StyleOrigin, write_style
-
-    if result.style is None:
-        typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
-        return
-    write_style(file, result.style, StyleOrigin(("a replay",)))
-    typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")

@@ -29,6 +29,7 @@ from tools.demo.report import DemoReport, demo_report
 from tools.interrupt import interruptible
 from tools.run.live import reconstruction_plan
 from tools.run.parts import RunError
+from tools.run.prepared import PreparedProcesses
 from tools.run.supervisor import Supervisor, new_session
 
 # The performer walks in circles: markers that show from behind, too, and cameras two metres apart.
@@ -92,11 +93,12 @@ def run_demo(
     progress: Progress,
     outputs: Sequence[OutputFactory] = (),
     record: Path | None = None,
+    prepared: PreparedProcesses | None = None,
 ) -> DemoReport:
     """Calibrate, start the processes, listen like a client until the performance ends, and report.
 
     progress: receives the share done and the last state; outputs: hear every message beside the subscribers; record: a file to
-    record to. Raises DuocapError for what the user can mend.
+    record to; prepared: processes for it. Raises DuocapError for what the user can mend.
     """
     stage = show(seconds)
     tell("calibrating the performer from the T-pose")
@@ -107,7 +109,7 @@ def run_demo(
     cameras = [_camera_plan(settings, stage, camera) for camera in (0, 1)]
     plan = reconstruction_plan(rig, subject, database, settings, session, SCENE.fps, outputs, record)
     subscriber = Subscriber(settings.stream.address, ("skeleton", "pose"), key_settings(settings.stream))
-    with interruptible(), Supervisor(cameras, plan, session, tell) as run:
+    with interruptible(), Supervisor(cameras, plan, session, tell, prepared=prepared) as run:
         run.wait_ready()
         skeleton = _skeleton(run, subscriber)
         t_start_ns = run.start()

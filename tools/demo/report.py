@@ -144,7 +144,7 @@ def report_tables(report: DemoReport) -> list[Table]:
 
 
 def budget_words(latency: Latency) -> str:
-    """Say whether the latency keeps to its budget."""
+    """Return in words whether the latency keeps to its budget."""
     if latency.is_over:
         return f"p95 is {latency.over_ms:.1f} ms over the budget of {latency.budget_ms:g} ms"
     return f"p95 is within the budget of {latency.budget_ms:g} ms"

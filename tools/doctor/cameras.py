@@ -22,7 +22,7 @@ from config.errors import DuocapError, SettingsError
 from config.settings import CameraSettings, Settings
 from tools.doctor.finding import DoctorFinding, bad, good, note
 from tools.run.cameras import open_camera
-from tools.run.child import one_thread
+from tools.run.prepared import one_thread
 
 OPEN_S = 40.0  # Media Foundation may take 20 to open a camera, and a new process a few to begin
 LOOK_S = 1.0
@@ -83,7 +83,7 @@ def _closed(folder: Path) -> list[str]:
 
 
 def _none_listed() -> DoctorFinding:
-    """Say that there is no camera, and what else there is."""
+    """Return the finding that there is no camera, and what else there is."""
     others = "network cameras (duocap doctor --camera http://...), files, folders and camera nodes work without one"
     if platform.system() == "Linux":
         return note("cameras", "no camera is plugged in (/dev/video*)", others)
@@ -151,7 +151,7 @@ def seen(opener: Opener, clock: Callable[[], int] = now_ns) -> CameraProbe:
 
 
 def local_finding(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings) -> DoctorFinding:
-    """Say what a webcam gives, against what is asked of it."""
+    """Return the finding what a webcam delivers, against what is asked of it."""
     who = f"{camera.label!r} ({', '.join(part for part in (str(camera.index), camera.usb, camera.path) if part)})"
     figures = _figures(look) | {"index": camera.index, "usb": camera.usb, "path": camera.path, "label": camera.label}
     if look.error:
@@ -166,7 +166,7 @@ def local_finding(camera: LocalCamera, look: CameraProbe, wanted: CameraSettings
 
 
 def _slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
-    """Say what makes a camera faster."""
+    """Return in words what makes a camera faster."""
     announced = look.facts.get("fps_announced")
     if isinstance(announced, int | float) and announced < SLOW_SHARE * wanted.fps:
         return f"it has {announced:g} frames/s at this size: a smaller one may be faster, or --set camera.fps={announced:g}"
@@ -177,14 +177,14 @@ def _slow_fix(look: CameraProbe, wanted: CameraSettings) -> str:
 
 
 def _fix_of(look: CameraProbe) -> str:
-    """Say what mends a camera that does not open, where its own words do not."""
+    """Return in words what mends a camera that does not open, where its own words do not."""
     if look.driver_failed:
         return "plug it in anew, at another port; on Windows try --set camera.backend=msmf or dshow; look for a newer driver"
     return "see the line above; then duocap doctor again"
 
 
 def _gives(look: CameraProbe) -> str:
-    """Say what came."""
+    """Return in words what came."""
     facts = look.facts
     code = f" {facts['fourcc']}" if "fourcc" in facts else ""
     stamps = {"driver": ", stamped by its driver", "sender": ", stamped by the sender"}.get(str(facts.get("stamp", "")), "")

@@ -111,11 +111,11 @@ class GuidedCameras:
         return [child.details.get("preview") for child in self._run.cameras]
 
     def words(self) -> list[CameraCondition]:
-        """Say how each camera is."""
+        """Return how each camera is."""
         return [self._camera_words(n, child) for n, child in enumerate(self._run.cameras)]
 
     def trouble(self) -> str:
-        """Say what keeps everything waiting, empty where nothing does: a camera that is lost, an empty room to learn."""
+        """Return what keeps everything waiting, empty where nothing does: a camera that is lost, an empty room to learn."""
         left_s = (self._start_ns - now_ns()) * 1e-9
         if self._start_ns and self._learn_ns and left_s + 1e-9 * self._learn_ns > 0.0:
             if left_s > 0.0:
@@ -130,7 +130,7 @@ class GuidedCameras:
         return ""
 
     def _wrong(self, n: int, child: ChildProcess) -> str:
-        """Say what is wrong with a camera, empty if nothing is."""
+        """Return in words what is wrong with a camera, empty if nothing is."""
         if child.details.get("reopening"):
             return "it is gone; looking for it"
         if not child.ready:
@@ -141,7 +141,7 @@ class GuidedCameras:
         return ""
 
     def _camera_words(self, n: int, child: ChildProcess) -> CameraCondition:
-        """Say how a camera is."""
+        """Return how a camera is."""
         wrong = self._wrong(n, child)
         name = f"{CAMERAS[n]} camera" if len(self._sources) > 1 else "camera"
         called = without_secrets(self._sources[n])

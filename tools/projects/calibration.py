@@ -8,7 +8,6 @@
 """
 
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any
 
 from calibration.board.pattern import MARKER_SHARE, Board, board_from_text
 from config.arrays import Floats
-from config.errors import CalibrationError, DuocapError, FileFormatError, reason
+from config.errors import CalibrationError, DuocapError, FileFormatError
+from config.files import read_toml
 from tools.projects.project import BEST, best_of, calibration_file, times_of
 from tools.projects.videos import by_camera, videos_in
 
@@ -169,10 +169,4 @@ def _named(videos: list[Path]) -> dict[str, Path]:
 
 def _tables(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file, none where it is not there. Raises FileFormatError: it is not TOML."""
-    if not file.is_file():
-        return {}
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        text = reason(error) if isinstance(error, OSError) else error
-        raise FileFormatError(f"{file}: cannot be read as TOML ({text})") from error
+    return read_toml(file) if file.is_file() else {}

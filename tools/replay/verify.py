@@ -28,7 +28,7 @@ class VerifyResult:
         return 0 < self.n_recorded == self.n_same and not self.gaps
 
     def lines(self) -> list[str]:
-        """Say so."""
+        """Return how many poses are the same, in words."""
         words = [f"{self.n_same} of {self.n_recorded} poses bit-identical"]
         if self.first is not None:
             words.append(f"the first other one is pose {self.first}")

@@ -48,7 +48,7 @@ class CameraKind(StrEnum):
 
 
 def kind_of(source: str) -> CameraKind:
-    """Tell what a user's word for a camera means. Raises SourceError: an address of a kind that is not known, or no such file."""
+    """Return what a user's word for a camera means. Raises SourceError: an address of an unknown kind, or no such file."""
     if source == NODE:
         return CameraKind.NODE
     if is_mjpeg_url(source) or is_rtsp_url(source):

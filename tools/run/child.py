@@ -3,11 +3,8 @@
 When a process that died is started again: at once, then after growing pauses, and no more where that is of no use.
 """
 
-import contextlib
 import logging
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from multiprocessing.context import SpawnProcess
@@ -18,6 +15,7 @@ from capture.process.control import MAX_DETAILS, Details, Report
 from capture.process.link import SupervisorAddress
 from capture.process.plan import CameraPlan
 from reconstruct.process.main import ReconstructionPlan
+from tools.run.prepared import PreparedProcesses, started
 
 FIRST_PAUSE_NS, MAX_PAUSE_NS = 500_000_000, 10_000_000_000
 QUICK_NS = 5_000_000_000  # a process that dies within so long of being ready will do so again
@@ -49,7 +47,7 @@ class Restarts:
 
 
 def duration_words(ns: int) -> str:
-    """Say how long something took."""
+    """Return in words how long something took."""
     seconds = ns * 1e-9
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -62,10 +60,6 @@ READY_S = 600.0  # every kernel compiled anew on a slow and busy machine; a proc
 HUNG_S = 5.0
 MAX_TOLD = MAX_DETAILS - 8  # the others say how a node is
 NODE_FIGURES = ("clock_offset_ns", "clock_error_ns", "rtt_ns", "clock_jumps", "skipped", "unsent")
-# Two cores must do: a pool of threads in each process would only have them fight.
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 
 
 @dataclass(slots=True)
@@ -121,22 +115,19 @@ class ChildProcess:
         self.last_heard_ns, self.complaint = now_ns(), None
         self.ready_ns = self.due_ns = 0
 
-    def spawn(self, link: SupervisorAddress) -> None:
-        """Start the process."""
+    def spawn(self, link: SupervisorAddress, prepared: PreparedProcesses | None = None) -> None:
+        """Start the process; one that is prepared takes its part if there is any left."""
         assert self.target is not None
         self.forget()
-        self.process = multiprocessing.get_context("spawn").Process(
-            target=self.target, args=(link, self.plan), name=f"duocap-{self.name}", daemon=True
-        )
-        with one_thread():
-            self.process.start()
+        process = None if prepared is None else prepared.take(self.target, link, self.plan)
+        self.process = process or started(self.target, (link, self.plan), f"duocap-{self.name}")
 
     def hung(self, t_ns: int) -> bool:
         """Return whether it has been silent for too long."""
         return t_ns - self.last_heard_ns > (HUNG_S if self.ready or self.is_node else READY_S) * 1e9
 
     def fate(self, hung: bool) -> str:
-        """Say how it ended, in its own words if it left any."""
+        """Return in words how it ended, in its own words if it left any."""
         if self.complaint is not None:
             return self.complaint.text
         if hung:
@@ -160,18 +151,3 @@ class ChildProcess:
                 log.debug("ending %s by force", self.name)
                 end()
                 self.process.join(1.0)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit the numerical libraries of the processes started within to one thread; they read it when imported."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

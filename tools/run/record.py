@@ -57,7 +57,7 @@ def with_video(plan: CameraPlan | AwaitedNode) -> CameraPlan | AwaitedNode:
 
 
 def database_mark(file: Path) -> SessionDatabase:
-    """Tell a database from all others. Raises DatabaseError."""
+    """Return what identifies a database. Raises DatabaseError."""
     return SessionDatabase(str(file), open_database(file).n_poses, poses_checksum(file))
 
 
@@ -137,7 +137,7 @@ class SessionFolder:
         return 0
 
     def line(self, cameras: Sequence[ChildProcess]) -> str:
-        """Say how large it is, for how long the disk will do, and what was dropped."""
+        """Return in words how large it is, for how long the disk will do, and what was dropped."""
         n_bytes, seconds = self.n_bytes(), max(1e-9 * (now_ns() - self._begun_ns), 1e-3)
         words = [f"{n_bytes * MB:.0f} MB"]
         with contextlib.suppress(OSError):
@@ -149,7 +149,7 @@ class SessionFolder:
 
 
 def left_words(seconds: float) -> str:
-    """Say for how long a disk will do."""
+    """Return for how long a disk will do."""
     minutes = seconds / 60.0
     if minutes >= 120.0:
         return f"{min(minutes / 60.0, 999.0):.0f} h"

@@ -46,7 +46,7 @@ class RecordReport:
     n_bytes: int
 
     def lines(self) -> list[str]:
-        """Say so."""
+        """Return what was recorded, in words."""
         left, right = self.frames
         lost = " and ".join(f"{count} of the {name} camera" for name, count in zip(CAMERAS, self.missed, strict=True) if count)
         return [

@@ -112,7 +112,7 @@ class RunStatistics:
 
 
 def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
-    """Say in one line how the run is."""
+    """Return in a line how the run is."""
     rates = status.rates_hz
     words = [
         status.state,
@@ -133,7 +133,7 @@ def status_line(status: StatusMessage, latency_ms: tuple[float, ...]) -> str:
 
 
 def offset_words(calibration: Mapping[str, float]) -> str:
-    """Say by how much the right camera's stamps are late, with the uncertainty; empty while nobody knows."""
+    """Return by how much the right camera's stamps are late, with the uncertainty; empty while nobody knows."""
     offset_ms, sigma_ms = calibration.get("time_offset_ms"), calibration.get("time_offset_sigma_ms")
     if offset_ms is None or (not offset_ms and sigma_ms is not None and sigma_ms > UNSURE_MS):
         return ""
@@ -141,21 +141,21 @@ def offset_words(calibration: Mapping[str, float]) -> str:
 
 
 def state_words(name: str, camera: Camera) -> str:
-    """Say what is wrong with a camera; empty for one that is well."""
+    """Return in words what is wrong with a camera; empty for one that is well."""
     state, health = str(camera.get("state", "")), str(camera.get("health", ""))
     bad = state if state not in ("", "live", "waiting") else ""
     return f"{name} {': '.join(part for part in (bad, health) if part)}" if bad or health else ""
 
 
 def camera_lines(status: StatusMessage, seconds: float) -> tuple[str, ...]:
-    """Say how each camera did over a run of so many seconds, and what the time between them was."""
+    """Return in words how each camera did over a run of so many seconds, and what the time between them was."""
     lines = [_camera_line(name, camera, seconds) for name, camera in status.cameras.items()]
     offset = offset_words(status.calibration)
     return (*lines, f"{offset}: by so much the right camera's stamps are late") if offset else tuple(lines)
 
 
 def _camera_line(name: str, camera: Camera, seconds: float) -> str:
-    """Say how one camera did."""
+    """Return in words how one camera did."""
     called = camera.get("name") or camera.get("address")
     frames = int(camera.get("frames", 0))
     words = [f"{frames} frames" + (f", {frames / seconds:.1f}/s" if seconds >= 1.0 else "")]
@@ -165,7 +165,7 @@ def _camera_line(name: str, camera: Camera, seconds: float) -> str:
 
 
 def node_words(name: str, camera: Camera) -> str:
-    """Say how a camera node and its clock are; empty for a camera of this machine."""
+    """Return in words how a camera node and its clock are; empty for a camera of this machine."""
     if "node" not in camera:
         return ""
     if camera["node"] != "ready" or "clock_offset_ns" not in camera:

@@ -47,7 +47,7 @@ class StartProgress:
             self._hint = ""
 
     def _waiting_words(self, child: ChildProcess) -> str:
-        """Say what a process that is not ready is doing."""
+        """Return in words what a process that is not ready is doing."""
         source = self._sources.get(child.name)
         if source is None:
             return self._third
@@ -83,7 +83,7 @@ def check_sizes(rig: Rig, cameras: Sequence[ChildProcess]) -> None:
 
 
 def quality_message(rig: Rig) -> str:
-    """Say in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
+    """Return in a line what the rig's calibration was judged to be, empty where it passed or nobody judged it."""
     if rig.grade in ("", "pass"):
         return ""
     error = "" if math.isnan(rig.error_px) else f", {rig.error_px:.2f} px"
@@ -94,7 +94,7 @@ def quality_message(rig: Rig) -> str:
 
 
 def opened_words(name: str, counts: Mapping[str, int], details: Mapping[str, int | float | str]) -> str:
-    """Say what a camera is that has opened, and what it does otherwise than asked."""
+    """Return in words what a camera is that has opened, and what it does otherwise than asked."""
     called = details.get("name") or details.get("address")
     parts = [f"{name} camera: {called}" if called else f"{name} camera"]
     if counts.get("width"):

@@ -27,10 +27,11 @@ from reconstruct.process.learner import LearnerPlan
 from reconstruct.process.main import ReconstructionPlan, reconstruction_main
 from stream.recording.collector import CollectionPlan, collector_main
 from tools.interrupt import raise_if_interrupted
-from tools.run.child import READY_S, ChildProcess, duration_words, one_thread
+from tools.run.child import READY_S, ChildProcess, duration_words
 from tools.run.learner import STYLE, LearnerProcess
 from tools.run.orders import RECONSTRUCTION, RunOrders
 from tools.run.parts import AwaitedNode, NodeEntrance, ProcessFaultError, Receiver, RunError
+from tools.run.prepared import PreparedProcesses, one_thread
 from tools.run.router import Router
 
 MAX_UNSAID = 16
@@ -84,8 +85,9 @@ class Supervisor:
     """The processes of one run; use it as a context manager, so that they end with the block.
 
     cameras: left and right, or left alone; reconstruction: or what only collects detections, or where else they go; tell:
-    receives news in words; entrance: where camera nodes come in, if any is awaited; clocks: see `capture.clock`. Raises RunError
-    for what the user can mend (the child's own line), ProcessFaultError for what not, EndpointError for an impossible entrance.
+    receives news in words; entrance: where camera nodes come in, if any is awaited; clocks: see `capture.clock`; prepared:
+    processes to be used before new ones are started. Raises RunError for what the user can mend (the child's own line),
+    ProcessFaultError for what not, EndpointError for an impossible entrance.
     """
 
     def __init__(
@@ -96,7 +98,9 @@ class Supervisor:
         tell: Callable[[str], None] = log.info,
         entrance: NodeEntrance | None = None,
         clocks: Clocks = clocks_ns,
+        prepared: PreparedProcesses | None = None,
     ) -> None:
+        self._prepared = prepared
         self._session, self._naps = session, SuspendDetector(clocks)
         self.children: dict[str, ChildProcess] = {}
         if not isinstance(reconstruction, Receiver):
@@ -162,7 +166,7 @@ class Supervisor:
                 raise RunError(f"not ready after {took_s:.0f} s: {names}; is the machine busy? see --verbose and try again")
 
     def start(self) -> int:
-        """Tell the cameras to start a moment from now; give that time [ns], 0 of every paced source."""
+        """Tell the cameras to start a moment from now; return that time [ns], 0 of every paced source."""
         freeze_objects()
         self._orders.start()
         return self._orders.t_start_ns
@@ -216,7 +220,7 @@ class Supervisor:
             child.forget()
             child.away = True
         else:
-            child.spawn(self._link(child.name))
+            child.spawn(self._link(child.name), self._prepared)
 
     def _link(self, name: str) -> SupervisorAddress:
         """Return a process's connection to this one."""

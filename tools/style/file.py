@@ -3,7 +3,6 @@
 Joints of a motion file as curves that a body in a style shall follow.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibration.camera import Rig
-from config.errors import reason
+from config.files import read_toml
 from config.joints import JOINT_INDEX, JOINTS
 from config.markers import read_marker_set
 from database.files.read import read_clip
@@ -49,12 +48,7 @@ def read_request(
     n_styles: shares must be as many; rig_file: cameras of image points; worn: markers of the performer, which the file's own
     `markers` replaces. Raises DuocapError with the place in the file.
     """
-    try:
-        table = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise PoseFileError(f"{file}: cannot read the constraints ({reason(error)}); give a TOML as in docs/style.md") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PoseFileError(f"{file}: not valid TOML: {error or 'nested too deeply'}") from error
+    table = read_toml(file, PoseFileError, "the constraints", "docs/style.md describes the file")
     return request_of(str(file), table, n_styles, rig_file, worn)
 
 

@@ -51,7 +51,7 @@ class LikelihoodMap:
     dark: float
 
     def holds(self, points: Floats) -> NDArray[np.bool_]:
-        """Tell which points, (N, 2), are on the map."""
+        """Return which points, (N, 2), are on the map."""
         left, right, bottom, top = self.extent
         return np.asarray(((points > [left, bottom]) & (points < [right, top])).all(axis=1))
 

@@ -140,7 +140,7 @@ def motion_lines(
     off: Sequence[Sequence[ConstraintResidual]],
     model: str = "style",
 ) -> tuple[str, ...]:
-    """Say how well a motion follows its curves and how smooth it is."""
+    """Return in words how well a motion follows its curves and how smooth it is."""
     names = [curve.handle.name for curve in request.curves]
     off_m = np.full((len(found), len(names)), np.nan)
     for n, row in enumerate(off):
@@ -159,7 +159,7 @@ def motion_lines(
 
 
 def motion_warnings(found: Sequence[FoundPose], off: Sequence[Sequence[ConstraintResidual]]) -> tuple[str, ...]:
-    """Say in how many frames something is not reached, and the worst of it."""
+    """Return in how many frames something is not reached, and the worst of it."""
     missed = [n for n, row in enumerate(off) if not all(each.reached for each in row)]
     others = [pose for n, pose in enumerate(found) if n not in set(missed)]
     rest = _count(len(found), sum(not pose.reached for pose in others), "what is asked for cannot be had together")
@@ -174,5 +174,5 @@ def motion_warnings(found: Sequence[FoundPose], off: Sequence[Sequence[Constrain
 
 
 def _count(total: int, count: int, what: str) -> tuple[str, ...]:
-    """Say in how many frames something is so; nothing of none."""
+    """Return in how many frames something is so; nothing of none."""
     return (f"in {count} of {total} frames {what}; these poses may not be the best",) if count else ()

@@ -38,7 +38,7 @@ class ConstraintResidual:
 
     @property
     def words(self) -> str:
-        """Say how far off it is."""
+        """Return in words how far off it is."""
         if math.isnan(self.value):
             return "behind the camera"
         if self.unit == "m":
@@ -111,7 +111,7 @@ def pose_lines(name: str, pose: FoundPose, found: Sequence[ConstraintResidual], 
 
 
 def warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> str | None:
-    """Say what a pose does not reach; None where all is well."""
+    """Return in words what a pose does not reach; None where all is well."""
     missed = [off for off in found if not off.reached]
     if missed:
         worst = sorted(missed, key=lambda off: off.value / off.allowed if off.value == off.value else math.inf, reverse=True)
@@ -122,7 +122,7 @@ def warning(name: str, pose: FoundPose, found: Sequence[ConstraintResidual]) -> 
 
 
 def curve_lines(names: Sequence[str], off_m: Floats) -> list[str]:
-    """Say how well curves were followed; off_m: (N, C) [m], NaN where nothing was asked."""
+    """Return in words how well curves were followed; off_m: (N, C) [m], NaN where nothing was asked."""
     width = max(len(name) for name in names)
     return [
         f"  {name:<{width}}  off by {1e3 * np.nanmean(column):.0f} mm, at most {1e3 * np.nanmax(column):.0f} mm"

@@ -98,7 +98,7 @@ def _what(sources: list[MotionSource]) -> str:
 
 
 def _origin(task: TrainTask, sources: list[MotionSource]) -> StyleOrigin:
-    """Say where the style comes from."""
+    """Return where the style comes from."""
     asked = {"frames": task.frames, "from_s": task.wanted.from_s}
     if np.isfinite(task.wanted.to_s):
         asked["to_s"] = task.wanted.to_s
@@ -107,7 +107,7 @@ def _origin(task: TrainTask, sources: list[MotionSource]) -> StyleOrigin:
 
 
 def _results(style: Style, seconds: float, task: TrainTask) -> list[str]:
-    """Say what was learned and what can be done with it."""
+    """Return in words what was learned and what can be done with it."""
     p, L = style.learned, style.objective
     rows = {
         "features": f"{int(style.modelled.sum())} of {len(style.modelled)} move and are modelled",

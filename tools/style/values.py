@@ -99,7 +99,7 @@ def rotation_of(where: str, table: Mapping[str, Any]) -> Floats | None:
 
 
 def _is_number(value: object) -> bool:
-    """Tell a number from all else; true is none."""
+    """Return whether a value is a number; true is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -109,7 +109,7 @@ def _float(value: float) -> float:
 
 
 def _meant(value: object, known: Sequence[str]) -> str:
-    """Say what was probably meant."""
+    """Return in words what was probably meant."""
     by_lower = {name.lower().replace("_", ""): name for name in known}
     close = difflib.get_close_matches(str(value).lower().replace("_", ""), list(by_lower), 1, 0.5)
     return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""

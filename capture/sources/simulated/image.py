@@ -47,25 +47,23 @@ def dark_room(camera: Camera, seed: int) -> Bytes:
 def _surfaces(o: Floats, d: Floats, rng: np.random.Generator) -> Floats:
     """Return the colour of the nearest surface of the box along rays o + t d, (h, w, 3) BGR."""
     planes = ((1, 0.0, -1), (1, CEILING_M, 1), (0, -HALF_WIDTH_M, -1), (0, HALF_WIDTH_M, 1), (2, BACK_M, -1))
-    distance = np.full(d.shape[:2], np.inf)
-    image = np.full(d.shape, 90.0)
-    for index, (axis, offset, side) in enumerate(planes):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(d[..., axis] * side > 1e-9, (offset - o[axis]) / d[..., axis], np.inf)
-        nearer = t < distance
-        distance = np.where(nearer, t, distance)
-        hit = o + np.where(np.isfinite(t), t, 0.0)[..., None] * d
-        u, v = (hit[..., i] for i in range(3) if i != axis)
-        paint = _floor(u, v, rng) if index == 0 else _wall(u, v, axis, rng)
-        image = np.where(nearer[..., None], paint, image)
-    # Light decreases with the distance from the lamp above the performer.
+    distances = np.full((len(planes), *d.shape[:2]), np.inf)
+    for (axis, offset, side), t in zip(planes, distances, strict=True):
+        np.divide(offset - o[axis], d[..., axis], out=t, where=d[..., axis] * side > 1e-9)
+    nearest, distance = distances.argmin(axis=0), distances.min(axis=0)
     hit = o + np.where(np.isfinite(distance), distance, 0.0)[..., None] * d
+    image = np.full(d.shape, 90.0)
+    for index, (axis, _, _) in enumerate(planes):
+        seen = (nearest == index) & np.isfinite(distance)
+        u, v = (hit[seen, i] for i in range(3) if i != axis)
+        image[seen] = _floor(u, v, rng) if index == 0 else _wall(u, v, axis, rng)
+    # Light decreases with the distance from the lamp above the performer.
     away = np.linalg.norm(hit - np.array([0.5, 2.6, 1.0]), axis=-1)
     return np.asarray(image * (0.55 + 0.75 / (1.0 + 0.12 * away**2))[..., None])
 
 
 def _floor(x: Floats, z: Floats, rng: np.random.Generator) -> Floats:
-    """Return planks 14 cm wide along z, each of its own brown."""
+    """Return planks 14 cm wide along z, each of its own brown; x, z (N,) [m], colours (N, 3), here and below."""
     tone = rng.uniform(0.8, 1.1, 997)
     plank = np.floor(x / 0.14).astype(np.int64)
     board = plank * 31 + np.floor((z + 0.37 * (plank % 5)) / 1.3).astype(np.int64) * 17

@@ -80,7 +80,7 @@ class Pose:
 
 
 def decode(payload: bytes) -> tuple[str, Skeleton | Pose | dict[str, Any]]:
-    """Give topic and content of a message: a Skeleton, a Pose, or for the other topics the map as it came.
+    """Return topic and content of a message: a Skeleton, a Pose, or for the other topics the map as it came.
 
     Raises MalformedMessageError.
     """

@@ -54,7 +54,7 @@ def _smooth(rng: np.random.Generator, t_s: Floats) -> Floats:
 
 
 def in_view(camera: Camera, points_m: Floats, margin_px: float = 4.0) -> np.ndarray:
-    """Tell which points a camera sees."""
+    """Return which points a camera sees."""
     px = camera.project(points_m)
     return np.all((px > margin_px) & (px < np.array(camera.size) - 1.0 - margin_px), axis=-1)
 

@@ -46,7 +46,7 @@ def test_points_names_gaps_and_units(tmp_path: Path, order: str, scale: float, u
 
 
 def many_dimensions(data: bytes) -> bytes:
-    """Give the labels six dimensions of up to 110, read from their own text."""
+    """Return a file whose labels have six dimensions of up to 110, read from their own text."""
     head = b"LABELS" + struct.pack("<H", 23) + b"\xff"
     assert head + b"\2" in data
     return data.replace(head + b"\2", head + b"\6")

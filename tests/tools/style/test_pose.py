@@ -25,7 +25,7 @@ def t_pose(root_m: tuple[float, float, float] = (0.0, 1.0, 0.0)) -> Synthesis:
 
 
 def found_off(text: str, pose: Synthesis) -> dict[str, str]:
-    """Say how far a pose is off each thing a text asks for."""
+    """Return how far a pose is off each thing a text asks for."""
     request, rig = request_of("c.toml", tomllib.loads(text), 1)
     style = plain_style()
     constraints = constraints_of(request.poses[0], style.skeleton, style, rig)

@@ -102,7 +102,7 @@ def turned_for(rig: "Rig", form: str, up: str) -> "Rig":
 
 
 def converted_lines(rig: "Rig", written: Sequence[Path]) -> list[str]:
-    """Say what was read and where it went."""
+    """Return in words what was read and where it went."""
     lines = [
         f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px"
         for camera in rig.cameras[: 1 if rig.is_monocular else 2]

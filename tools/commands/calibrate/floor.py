@@ -145,7 +145,7 @@ def floor(
 
 
 def _way(board: str | None, markers: str | None, subject: Path | None) -> Literal["board", "walk"]:
-    """Tell by what the floor is to be found, where nobody says so. Raises typer.BadParameter: nothing tells."""
+    """Return by what the floor is to be found, where nobody says so. Raises typer.BadParameter: nothing tells."""
     if board is not None:
         return "board"
     if markers is not None or subject is not None:

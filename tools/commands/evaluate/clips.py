@@ -53,3 +53,17 @@ def measure_parts(parts: Iterable[ClipPart], measure: Callable[[ClipPart], tuple
         for line in (*part.heading, *lines):
             print(line)
     return figures[""] if list(figures) == [""] else figures
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        print(line)
+
+
+def write_asked(file: Path | None, figures: object) -> None:
+    """Write figures where a file is wanted."""
+    if file is not None:
+        from tools.evaluate.figures import write_figures
+
+        write_figures(file, figures)

@@ -11,18 +11,18 @@ import typer
 from config.files import written_together
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
-from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts
+from tools.commands.evaluate.clips import ClipPart, asked_parts, measure_parts, print_lines, write_asked
 from tools.commands.evaluate.forces import forces
+from tools.commands.evaluate.missing import labels, missing
 from tools.commands.evaluate.options import (
     AnyClips,
     C3d,
     Cameras,
-    Cases,
     Clips,
     Database,
+    EvaluationWorkers,
     Json,
     Markers,
-    MarkerSets,
     Methods,
     Motion,
     Occlude,
@@ -33,13 +33,16 @@ from tools.commands.evaluate.options import (
     Skeleton,
     TrueSubject,
     Variants,
+    evaluation_plan,
 )
 from tools.commands.evaluate.poses import poses
-from tools.commands.workers import EvaluationWorkers, Scheduler, evaluation_plan
+from tools.commands.options import Scheduler
 
 app = typer.Typer()
 app.command()(poses)
 app.command()(forces)
+app.command()(missing)
+app.command()(labels)
 
 
 @app.command()
@@ -87,7 +90,7 @@ def synthesis(
 
     parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
     with written_together():
-        _write(json, measure_parts(parts, measure))
+        write_asked(json, measure_parts(parts, measure))
 
 
 @app.command()
@@ -111,12 +114,12 @@ def search(
     check_folders(json)
     table = open_database(protocol_database(motion, database))
     results = measure_search(motion, table, settings.solve, clip or ())
-    _print(table_lines(results, table.n_poses, settings.solve.neighbours))
+    print_lines(table_lines(results, table.n_poses, settings.solve.neighbours))
     costs = costs_by_size(motion, settings.solve) if sizes else ()
     if costs:
-        _print(cost_lines(costs))
+        print_lines(cost_lines(costs))
     with written_together():
-        _write(json, {"clips": results, "sizes": costs})
+        write_asked(json, {"clips": results, "sizes": costs})
         if plot is not None:
             from tools.evaluate.search.plot import plot_search
 
@@ -143,9 +146,9 @@ def dimensionality(
     check_folders(json)
     path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
     panels = measure_dimensionality(motion, path, settings.solve, clips=tuple(clip or ()), quick=quick, workers=plan)
-    _print(table(panels))
+    print_lines(table(panels))
     with written_together():
-        _write(json, [panel.as_json() for panel in panels])
+        write_asked(json, [panel.as_json() for panel in panels])
         if plot is not None:
             from tools.evaluate.dimensionality.plot import plot_dimensionality
 
@@ -186,7 +189,7 @@ def end_to_end(
         failed.extend(found.failed if not found.results else ())
         return report(found), found.results
 
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
     if failed:
         raise DuocapError(f"no clip could be measured; {failed[0]}")
 
@@ -223,9 +226,9 @@ def filtering(
     path, plan = protocol_database(motion, database), evaluation_plan(workers, scheduler)
     options = FilteringOptions(motion, path, tuple(clip or ()), seconds, markers, recording, seed, plan)
     result = measure_filtering(options, settings)
-    _print(report(result))
+    print_lines(report(result))
     with written_together():
-        _write(json, result)
+        write_asked(json, result)
         if plot is not None:
             from tools.evaluate.filtering.plot import plot_filtering
 
@@ -258,7 +261,7 @@ def feet(
         runs = measure_feet(FeetOptions(motion, part.database, part.clips, markers, seconds, seed, plan), settings)
         return report(runs, settings), runs
 
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -300,7 +303,7 @@ def acquisition(
             entries += [{"markers": preset, "case": str(case), "trials": tries} for case, tries in found.items()]
         return lines, entries
 
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
+    write_asked(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
 
 
 @app.command()
@@ -324,132 +327,11 @@ def posing(
 
     check_folders(json)
     outcomes = measure_posing(motion, PosingOptions(tuple(behaviour or ()), poses, workers=evaluation_plan(workers, scheduler)))
-    _print(report(outcomes))
+    print_lines(report(outcomes))
     with written_together():
-        _write(json, [outcome.as_json() for outcome in outcomes])
+        write_asked(json, [outcome.as_json() for outcome in outcomes])
         if plot is not None:
             from tools.evaluate.posing.plot import plot_outcomes
 
             for file in plot_outcomes(outcomes, plot):
                 print(file, file=sys.stderr)
-
-
-@app.command()
-@with_settings
-def missing(
-    settings: Settings,
-    motion: Motion,
-    database: Database = None,
-    json: Json = None,
-    plot: Plot = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="hold, linear, local, synthesis, fixed, style, sparse, choice, offline; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    style: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--style",
-            metavar="KIND",
-            help="Learned from the same motion (known), another (unknown) or nothing (none).",
-            show_default=False,
-        ),
-    ] = None,
-    dictionary: Annotated[
-        Path | None,
-        typer.Option(
-            "--dictionary",
-            metavar="FILE",
-            help="Dictionary of sparse and choice; left out: learned as the styles are.",
-            show_default=False,
-        ),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Markers without noise.")] = False,
-    seconds: Seconds = 8.0,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
-    """Error of missing markers and of the pose without them, by the local model alone and with other pose models."""
-    from tools.evaluate.missing.masks import cases_named
-    from tools.evaluate.missing.measure import MissingOptions, measure_missing
-    from tools.evaluate.missing.table import report
-
-    check_folders(json)
-    plan = evaluation_plan(workers, scheduler)
-    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    # With clips of a set nothing is learned unless it is asked for.
-    learned = (tuple(method or (("local",) if sets else ())), tuple(style or (("none",) if sets else ("known",))))
-
-    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        begin_s = perf_counter()
-        options = MissingOptions(motion, part.database, part.clips, *what, *learned, exact, dictionary, plan, seed)
-        runs = measure_missing(options, settings)
-        if plot is not None and runs:
-            from tools.evaluate.missing.plot import plot_missing
-
-            plot_missing(runs, plot / part.title)
-        return report(runs, exact, perf_counter() - begin_s), [run.as_json() for run in runs]
-
-    parts = asked_parts(motion, database, clip, sets, skeleton)  # first: a database that is built for them is read again
-    with written_together():
-        _write(json, measure_parts(parts, measure))
-
-
-@app.command()
-@with_settings
-def labels(
-    settings: Settings,
-    motion: Motion,
-    database: Database = None,
-    json: Json = None,
-    clip: AnyClips = None,
-    sets: Sets = None,
-    skeleton: Skeleton = None,
-    markers: MarkerSets = None,
-    case: Cases = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Labels with past and future, as duocap replay.")] = False,
-    seconds: Seconds = 8.0,
-    workers: EvaluationWorkers = None,
-    scheduler: Scheduler = "",
-    seed: Seed = 1,
-) -> None:
-    """Whether markers that come back after a gap get their labels, without a learned style and with one."""
-    from tools.evaluate.missing.labels import LabelOptions, measure_labels, report
-    from tools.evaluate.missing.masks import cases_named
-
-    check_folders(json)
-    plan = evaluation_plan(workers, scheduler)
-    what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    styles = (False,) if sets else (False, True)  # with clips of a set nothing is learned
-
-    def measure(part: ClipPart) -> tuple[Iterable[str], object]:
-        begin_s = perf_counter()
-        runs = measure_labels(LabelOptions(motion, part.database, part.clips, *what, styles, plan, seed, offline), settings)
-        return report(runs, perf_counter() - begin_s), [run.as_json() for run in runs]
-
-    _write(json, measure_parts(asked_parts(motion, database, clip, sets, skeleton), measure))
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Print lines."""
-    for line in lines:
-        print(line)
-
-
-def _write(file: Path | None, figures: object) -> None:
-    """Write figures where a file is wanted."""
-    if file is not None:
-        from tools.evaluate.figures import write_figures
-
-        write_figures(file, figures)

@@ -1,9 +1,12 @@
 """Options that several commands of `duocap evaluate` share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from tools.cluster import WorkerPlan
 
 Motion = Annotated[
     Path,
@@ -82,3 +85,20 @@ Cases = Annotated[
         "--case", metavar="WHAT", help="Missing: 10%, 50%, 'a leg', 2s and so on; repeatable; default all.", show_default=False
     ),
 ]
+EvaluationWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        "--processes",
+        min=1,
+        metavar="N",
+        help="Clips measured at once, each by a process; default as many as there is room for, 1 without duocap[cluster].",
+    ),
+]
+
+
+def evaluation_plan(count: int | None, scheduler: str) -> "WorkerPlan":
+    """Return who measures; without Dask this process alone if nothing else is asked for."""
+    from tools.cluster import WorkerPlan, has_dask
+
+    return WorkerPlan(1 if count is None and not scheduler and not has_dask() else count, scheduler)

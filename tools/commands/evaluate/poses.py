@@ -7,8 +7,8 @@ import typer
 
 from config.settings import Settings
 from tools.arguments import check_folders, with_settings
-from tools.commands.evaluate.options import Motion
-from tools.commands.workers import EvaluationWorkers, Scheduler, evaluation_plan
+from tools.commands.evaluate.options import EvaluationWorkers, Motion, evaluation_plan
+from tools.commands.options import Scheduler
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write all figures as JSON.", show_default=False)]
 Tables = Annotated[str, typer.Option("--tables", metavar="N,N", help="1: all poses; 2 to 4: by subject. Default all.")]

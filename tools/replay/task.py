@@ -1,0 +1,188 @@
+"""What a replay becomes: videos or a session in, then files, a report and a style."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from calibration.camera import Rig
+from calibration.formats.rig_file import read_one_camera, read_rig
+from calibration.subject.subject import Subject, read_subject
+from capture.recording.recording import CaptureRecording, RecordingSpec
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.files import written_together
+from config.settings import Settings
+from database.store import PoseDatabase, open_database
+from reconstruct.models.style.file import StyleOrigin, write_style
+from stream.export.take import Take, TakeInfo
+from stream.protocol.report import replay_report, write_report
+from stream.publish.fanout import OutputFactory
+from tools.arguments import with_model
+from tools.database.installed import default_motions
+from tools.export import ExportFile, write_take
+from tools.progress import progress_bar
+from tools.replay.given import journal_parts, video_parts
+from tools.replay.offline import solved_offline
+from tools.replay.opening import open_session
+from tools.replay.outlet import replay_sink, replay_watch
+from tools.replay.overlay import write_overlay
+from tools.replay.replay import ReplayResult, smoothed_result, with_smoothing
+from tools.replay.replay import replay as run_replay
+from tools.replay.report import report_lines
+from tools.replay.session import replay_session
+from tools.viewer import open_viewer
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayTask:
+    """What is to become of a replay.
+
+    files: exports; as_live: of the poses of live capture; outputs, record: beside the stream; smooth: [s]; style: file to begin
+    with; save_style: for the last.
+    """
+
+    files: list[ExportFile]
+    report: Path | None
+    smooth: float
+    publish: bool
+    view: bool
+    realtime: bool
+    as_live: bool
+    outputs: Sequence[OutputFactory]
+    record: Path | None
+    style: Path | None
+    save_style: Path | None
+    physics: bool
+    mass: float | None
+
+
+def replay_videos(
+    settings: Settings,
+    spec: RecordingSpec,
+    made_for: tuple[Path | Rig, Path, Path | None],
+    task: ReplayTask,
+    hide: Sequence[str],
+    overlay: Path | None,
+) -> None:
+    """Replay videos with the rig (or its file), the subject and the database of `made_for`."""
+    rig, subject, database = made_for
+    settings, lone = with_smoothing(settings, task.smooth), spec.right is None
+    if isinstance(rig, Path):
+        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
+    performer = read_subject(subject)
+    poses = open_database(database or default_motions(partial(typer.echo, err=True)))
+    recording = CaptureRecording(spec, settings.detector, performer.markers)
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
+        with (
+            replay_sink(settings, performer, rig, task.publish, task.outputs, task.record, task.realtime) as sink,
+            replay_watch(sink, 1 if lone else 2, settings.stream.preview) as watch,
+            progress_bar("replay") as progress,
+        ):
+            result = run_replay(
+                recording,
+                rig,
+                performer,
+                poses,
+                settings,
+                hidden=hide,
+                sink=sink,
+                watch=watch,
+                realtime=task.realtime,
+                progress=progress,
+                style=task.style,
+            )
+        result = _offline(result, (rig, performer, poses), settings, task, overlay)
+        info = TakeInfo(performer.name, source=Path(spec.left).name, floor_known=rig.floor_known)
+        with written_together():
+            finished = _finish(result, performer, info, task)
+            if overlay is not None:
+                with progress_bar("overlay") as progress:
+                    write_overlay(overlay, recording, rig, performer, finished.poses, finished.markers, progress)
+
+
+def replay_recorded(
+    settings: Settings,
+    folder: Path,
+    made_for: tuple[Path | None, Path | None, Path | None],
+    task: ReplayTask,
+    model: str | None,
+    video: bool,
+    verify: bool,
+) -> None:
+    """Replay a session from what was detected, or from its videos. Raises DuocapError: not verified."""
+    rig, subject, database = made_for
+    session = open_session(folder, settings, database, rig, subject, task.style)
+    settings = with_smoothing(with_model(session.settings, model), task.smooth)
+    session = replace(session, settings=settings)
+    with open_viewer(settings, partial(typer.echo, err=True), stay=True, wanted=task.view and task.publish):
+        with (
+            replay_sink(settings, session.subject, session.rig, task.publish, task.outputs, task.record, task.realtime) as sink,
+            progress_bar("replay") as progress,
+        ):
+            parts = video_parts(session) if video else journal_parts(session)
+            result, verdict = replay_session(session, parts, sink=sink, realtime=task.realtime, progress=progress)
+        result = _offline(result, (session.rig, session.subject, session.database), settings, task)
+        info = TakeInfo(session.subject.name, source=folder.name, floor_known=session.rig.floor_known)
+        with written_together():
+            _finish(result, session.subject, info, task)
+        if verdict.n_recorded:
+            typer.echo("\n".join(verdict.lines()))
+    if verify and not verdict.is_same:
+        raise DuocapError(f"{folder}: {'; '.join(verdict.lines())}; was it recorded by another version, or is it damaged?")
+
+
+def _offline(
+    result: ReplayResult,
+    made_for: tuple[Rig, Subject, PoseDatabase],
+    settings: Settings,
+    task: ReplayTask,
+    overlay: Path | None = None,
+) -> ReplayResult:
+    """Return a replay solved with past and future, where something is written and live poses are not asked for."""
+    if task.as_live or not (task.files or task.report or overlay):
+        return result
+    return solved_offline(result, *made_for, settings)
+
+
+def _finish(result: ReplayResult, performer: Subject, info: TakeInfo, task: ReplayTask) -> ReplayResult:
+    """Write and print what was asked for; return the poses, smoothed if so wished."""
+    summary = replay_report(result.poses, result.wall_s, result.hidden_mm, result.swaps_suspected, result.n_repeated)
+    result = smoothed_result(result, performer, task.smooth)
+    take, up = result.take(performer, info), performer.up
+    if task.physics:
+        take, up = _sound(take, up, task)
+    for wanted in task.files:
+        write_take(wanted, take, up)
+    if task.report is not None:
+        write_report(task.report, summary)
+    if task.save_style is not None:
+        _save_style(result, task.save_style)
+    typer.echo("\n".join(report_lines(summary)))
+    return result
+
+
+def _sound(take: Take, up: Floats, task: ReplayTask) -> tuple[Take, Floats]:
+    """Return a take made physically sound, and its up direction."""
+    from tools.physics.clean import BodyOptions, clean_motion
+    from tools.physics.motion import UP, motion_of_take
+
+    motion = motion_of_take(take, up, take.info.source)
+    with progress_bar("cleaning") as progress:
+        result = clean_motion(motion, BodyOptions(task.mass), None, progress)
+    for line in result.lines:
+        typer.echo(line)
+    for words in result.warnings:
+        typer.echo(f"duocap: warning: {words}", err=True)
+    return result.take, UP
+
+
+def _save_style(result: ReplayResult, file: Path) -> None:
+    """Keep the last style that was learned. Raises DuocapError: it cannot be written."""
+    if result.style is None:
+        typer.echo(f"no style was learned, so {file} is not written; the motion is too short or too still", err=True)
+        return
+    write_style(file, result.style, StyleOrigin(("a replay",)))
+    typer.echo(f"{result.style.name}, of {len(result.style.features)} poses: {file}")
