@@ -44,13 +44,10 @@ ALLOWED = 6.0  # by how much their distances may cost more
 SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
 USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
 OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
-NEAR_COST = 30.0  # by how much labels may cost more by the shape of the body, after a long step
-SLOW_NEW, SLOW_MARGIN, SHAPE_SHARE, SLOW_STEPS = 6, 3.0, 0.3, 6
-import os
-DEDUPE=int(os.environ.get("DD",1))
-LIKENESS_=float(os.environ.get("LK",0.05))
-NEAR_COST=float(os.environ.get("NC",NEAR_COST)); SLOW_NEW=int(os.environ.get("SN",SLOW_NEW)); SLOW_MARGIN=float(os.environ.get("SM",SLOW_MARGIN)); SHAPE_SHARE=float(os.environ.get("SS",SHAPE_SHARE)); SLOW_STEPS=int(os.environ.get("ST",SLOW_STEPS))
-MAX_RIVALS=int(os.environ.get("MR",MAX_RIVALS))
+UNSETTLED_M, UNLIKELY = 0.15, 30.0  # after a long step: so far off they, or with so much energy the labels, are not to be trusted
+# After a long step labels are those of least energy of some that cost more by the shape of the body by less than NEAR_COST; a
+# rival's sum, with a share of that cost, must then be less by SLOW_MARGIN only, and it is followed for SLOW_STEPS at least.
+NEAR_COST, SLOW_NEW, SHAPE_SHARE, SLOW_MARGIN, SLOW_STEPS = 60.0, 10, 0.5, 1.0, 6
 
 Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
@@ -83,7 +80,8 @@ class Contender:
 class Rivals:
     """Follows rival labels of one subject; estimate: solves a frame, None where its fit is implausible.
 
-    switches: how often a rival was right; solved: frames of rivals that were solved.
+    switches: how often a rival was right; solved: frames of rivals that were solved; unsettled: whether the labels of the last
+    frame, which came after a long step, are not to be trusted.
     """
 
     def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
@@ -102,12 +100,12 @@ class Rivals:
         self._began = False
         self._tested_ns, self._next_test = -(10**18), 0
         self._usual = USUAL_ENERGY
-        self._open = self._sides = False
+        self._open = self._sides = self._unlikely = self.unsettled = False
 
     @property
     def doubts(self) -> dict[Doubt, bool]:
         """What the hypotheses, and both sides of the body, show of the last frame."""
-        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides}
+        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides, Doubt.UNLIKELY: self._unlikely}
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -126,12 +124,15 @@ class Rivals:
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
-        self._open = any(_differ(first, other) for other in self._rivals)
+        self._open = any(_differ(first, other, APART_M) for other in self._rivals)
+        slow = self._labeller.after_long_step
+        self._unlikely = slow and first.estimate is not None and first.estimate.local_energy > UNLIKELY
+        self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
         self._meet(first.frame)
-        self.switches += chosen > 0
+        self.switches += chosen > 0 and not (slow and _is_new(first))
         return first.frame, first.estimate
 
     def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
@@ -145,6 +146,7 @@ class Rivals:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
         slow = self._labeller.after_long_step
         for other in self._others(pair, points, frame):
+            # A rival may have come to the same labels by a worse way.
             if any(_same_labels(other, each.frame) for each in (known[:1] if slow else known)):
                 continue
             solved = self._solved(other)
@@ -203,7 +205,7 @@ class Rivals:
         return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
 
     def _count(self, points: Points, frame: MarkerFrame, estimate: Estimate | None) -> float:
-        """Return what a frame adds to the sum."""
+        """Return what a frame adds to the sum; after a long step with a share of what its labels cost by the body's shape."""
         counted, expected = _counted(frame, estimate), self._labeller.predicted
         cost = None if expected is None else self._labeller.label_cost(points, expected)
         return counted if cost is None else counted + SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
@@ -216,23 +218,23 @@ class Rivals:
     def _chosen(self, contenders: list[Contender]) -> int:
         """Return the number of the labels to follow: the first unless others have a pose and less energy by a margin."""
         least = min((other.energy, n) for n, other in enumerate(contenders) if n == 0 or other.estimate is not None)[1]
-        return least if contenders[least].energy < contenders[0].energy - (SLOW_MARGIN if self._labeller.after_long_step else MARGIN) else 0
+        margin = SLOW_MARGIN if self._labeller.after_long_step else MARGIN
+        return least if contenders[least].energy < contenders[0].energy - margin else 0
 
     def _kept(self, first: Contender, others: list[Contender]) -> list[Contender]:
         """Return the rivals to follow on: the likeliest of those that are not settled."""
-        t_ns = first.frame.t_capture_ns
+        t_ns, slow = first.frame.t_capture_ns, self._labeller.after_long_step
+        max_age_s = max(MAX_AGE_S, SLOW_STEPS * self._labeller.step_s) if slow else MAX_AGE_S
         open_ones = [
             other
             for other in others
             if other.estimate is not None
             and other.same < SAME_FRAMES
             and other.energy < first.energy + HOPELESS
-            and (t_ns - other.since_ns) * 1e-9 < max(MAX_AGE_S, (SLOW_STEPS * self._labeller.step_s if self._labeller.after_long_step else 0.0))
+            and (t_ns - other.since_ns) * 1e-9 < max_age_s
         ]
         open_ones.sort(key=lambda other: other.energy)
-        if self._labeller.after_long_step and DEDUPE:
-            open_ones = _distinct(first, open_ones)
-        return open_ones[:MAX_RIVALS]
+        return (_distinct(first, open_ones) if slow else open_ones)[:MAX_RIVALS]
 
     def _followed(self, rival: Contender) -> Contender:
         """Return a rival with the memory after its frame."""
@@ -317,11 +319,17 @@ class Rivals:
         return found
 
 
-def _differ(first: Contender, other: Contender) -> bool:
-    """Return whether a rival is nearly as likely as the labels that are followed, and another pose."""
+def _is_new(contender: Contender) -> bool:
+    """Return whether it is one of the ways to go on from the labels that were followed, not an exchange of limbs."""
+    estimate = contender.estimate
+    return contender.since_ns == contender.frame.t_capture_ns and estimate is not None and not estimate.anew
+
+
+def _differ(first: Contender, other: Contender, apart_m: float) -> bool:
+    """Return whether a rival is nearly as likely as the labels that are followed, and another pose: a marker is so far off."""
     if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
         return False
-    return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > APART_M).any())
+    return bool((np.linalg.norm(first.estimate.marker_m - other.estimate.marker_m, axis=1) > apart_m).any())
 
 
 def _distinct(first: Contender, others: list[Contender]) -> list[Contender]:

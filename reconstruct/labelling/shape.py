@@ -106,14 +106,14 @@ class LabelCost:
         return cost, choice
 
     def others(self, choice: Ints, limit: float) -> list[Labels]:
-        """Return labels that a few exchanges lead to, and that cost more by less than a limit: by how much, the cheapest first."""
+        """Return labels that a few exchanges lead to and that cost more by less than a limit: by how much, the cheapest first."""
         base, known = float(self.of(choice[None])[0]), {choice.tobytes()}
         found: list[Labels] = []
         ends = choice[None]
         for _ in range(DEPTH):
             candidates = np.concatenate([self._changed(end) for end in ends])
             more = self.of(candidates) - base
-            new = []
+            new: list[Labels] = []
             for k in np.argsort(more, kind="stable"):
                 if more[k] >= limit or len(new) == WIDTH:
                     break
