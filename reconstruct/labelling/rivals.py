@@ -18,6 +18,7 @@ from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+from reconstruct.labelling.shape import LabelCost
 
 MAX_RIVALS = 3  # followed beside the labels that are published
 MAX_AGE_S = 0.5  # for which a rival is followed
@@ -139,18 +140,18 @@ class Rivals:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
         frame, estimate = leading
         memory, t_ns = self._memory(None), frame.t_capture_ns
-        leader = Contender(memory, frame, estimate, FADING * self._energy + self._count(points, frame, estimate), t_ns)
+        cost, before = self._shape_cost(points), FADING * self._energy
+        leader = Contender(memory, frame, estimate, before + _counted(frame, estimate) + _shaped(cost, points, frame), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
         if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
-        slow = self._labeller.after_long_step
-        for other in self._others(pair, points, frame):
-            # A rival may have come to the same labels by a worse way.
-            if any(_same_labels(other, each.frame) for each in (known[:1] if slow else known)):
+        for other in self._others(pair, points, leading, cost):
+            # After a long step a rival may have come to the same labels by a worse way.
+            if any(_same_labels(other, each.frame) for each in (known if cost is None else known[:1])):
                 continue
             solved = self._solved(other)
-            energy = FADING * self._energy + self._count(points, other, solved)
+            energy = before + _counted(other, solved) + _shaped(cost, points, other)
             known.append(Contender(memory, other, solved, energy, t_ns))
         if estimate is not None:
             for other in self._tested(pair, points, frame, estimate.local_energy):
@@ -158,7 +159,7 @@ class Rivals:
                     continue
                 self.solved += 1
                 solved = self._estimate(other, estimate.state, None)
-                energy = FADING * self._energy + self._count(points, other, solved)
+                energy = before + _counted(other, solved) + _shaped(cost, points, other)
                 known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
@@ -201,14 +202,14 @@ class Rivals:
         frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
-        energy = FADING * rival.energy + self._count(points, frame, estimate)
+        shaped = _shaped(self._shape_cost(points), points, frame)
+        energy = FADING * rival.energy + _counted(frame, estimate) + shaped
         return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
 
-    def _count(self, points: Points, frame: MarkerFrame, estimate: Estimate | None) -> float:
-        """Return what a frame adds to the sum; after a long step with a share of what its labels cost by the body's shape."""
-        counted, expected = _counted(frame, estimate), self._labeller.predicted
-        cost = None if expected is None else self._labeller.label_cost(points, expected)
-        return counted if cost is None else counted + SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
+    def _shape_cost(self, points: Points) -> LabelCost | None:
+        """Return what labels cost by the shape of the body, in the present labeller; None after a short step."""
+        expected = self._labeller.predicted
+        return None if expected is None else self._labeller.label_cost(points, expected)
 
     def _solved(self, frame: MarkerFrame) -> Estimate | None:
         """Solve a frame of a rival."""
@@ -252,14 +253,16 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+    def _others(self, pair: PairedBlobs, points: Points, leading: Labelled, shaped: LabelCost | None) -> list[MarkerFrame]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
+        frame, _ = leading
         expected, seen = self._labeller.predicted, self._seen
         if expected is None or seen is None or not len(points.point_m):
             return []
-        shaped = self._labeller.label_cost(points, expected)
         if shaped is not None:
-            close = shaped.others(_choice(frame, points), NEAR_COST)[:SLOW_NEW]
+            # At no energy at all they would still have too large a sum.
+            limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
+            close = shaped.others(_choice(frame, points), limit)[:SLOW_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
         if not near and not loose:
@@ -396,6 +399,11 @@ def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
     """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
     left_over = min(len(frame.extra_m), int((~frame.seen.any(axis=0)).sum()))
     return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
+
+
+def _shaped(cost: LabelCost | None, points: Points, frame: MarkerFrame) -> float:
+    """Return what the labels of a frame add to the sum by the shape of the body, nothing after a short step."""
+    return 0.0 if cost is None else SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
 
 
 def _costs(points: Points, expected: ExpectedMarkers) -> Floats:
