@@ -45,7 +45,7 @@ ALLOWED = 6.0  # by how much their distances may cost more
 SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
 USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
 OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
-UNSETTLED_M, UNLIKELY = 0.15, 30.0  # after a long step: so far off they, or with so much energy the labels, are not to be trusted
+UNSETTLED_M, UNLIKELY = 0.15, 3.0  # after a long step such rivals so far off, or so much energy a marker, leave the labels open
 # After a long step labels are those of least energy of some that cost more by the shape of the body by less than NEAR_COST; a
 # rival's sum, with a share of that cost, must then be less by SLOW_MARGIN only, and it is followed for SLOW_STEPS at least.
 NEAR_COST, SLOW_NEW, SHAPE_SHARE, SLOW_MARGIN, SLOW_STEPS = 60.0, 10, 0.5, 1.0, 6
@@ -127,7 +127,8 @@ class Rivals:
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
         self._open = any(_differ(first, other, APART_M) for other in self._rivals)
         slow = self._labeller.after_long_step
-        self._unlikely = slow and first.estimate is not None and first.estimate.local_energy > UNLIKELY
+        energy = 0.0 if first.estimate is None else first.estimate.local_energy
+        self._unlikely = slow and energy > UNLIKELY * int(first.frame.seen.any(axis=0).sum())
         self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
         self._recall(first.memory)
         self._estimator.filler = filler
