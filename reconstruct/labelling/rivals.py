@@ -125,17 +125,20 @@ class Rivals:
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
-        self._open = any(_differ(first, other, APART_M) for other in self._rivals)
-        slow = self._labeller.after_long_step
-        energy = 0.0 if first.estimate is None else first.estimate.local_energy
-        self._unlikely = slow and energy > UNLIKELY * int(first.frame.seen.any(axis=0).sum())
-        self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
+        self._judge(first)
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, np.asarray(first.frame.seen.any(axis=0))
         self._meet(first.frame)
-        self.switches += chosen > 0 and not (slow and _is_new(first))
+        self.switches += chosen > 0 and not (self._labeller.after_long_step and _is_new(first))
         return first.frame, first.estimate
+
+    def _judge(self, first: Contender) -> None:
+        """Note what speaks against the labels that are followed."""
+        slow, energy = self._labeller.after_long_step, 0.0 if first.estimate is None else first.estimate.local_energy
+        self._open = any(_differ(first, other, APART_M) for other in self._rivals)
+        self._unlikely = slow and energy > UNLIKELY * int(first.frame.seen.any(axis=0).sum())
+        self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
 
     def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
