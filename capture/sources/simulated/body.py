@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.sources.simulated.rays import Cones, surface_distance
-from config.arrays import Floats
+from config.arrays import Floats, ReadOnlyArrays
 from config.joints import JOINT_INDEX
 from config.markers import MarkerSet
 from database.geometry.kinematics import charted, forward
@@ -31,7 +31,7 @@ PROP_GAP_M, PROP_RADIUS_M = 0.12, 0.012
 
 
 @dataclass(frozen=True, slots=True)
-class ConeBody:
+class ConeBody(ReadOnlyArrays):
     """Round cones fixed to joints.
 
     joint: (C,); a, b: ends in the joint's frame, (C, 3) [m]; radii: at a and b, (C, 2) [m]; color_rgb: (C, 3) 0-255.

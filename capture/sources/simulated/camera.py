@@ -123,7 +123,7 @@ class SimulatedCamera:
         """Return views of neighbouring frames and offsets of their noise; one by one they would cost several times as much."""
         middle, half = self.times_s[frames.start : frames.stop], 0.0005 * self._scene.exposure_ms
         G, p = self.performer.joints_at((middle[:, None] + np.array([-half, 0.0, half])).ravel())
-        path_m = self.performer.markers_of(G, p).reshape(len(frames), 3, -1, 3)
+        path_m = np.ascontiguousarray(self.performer.markers_of(G, p)).reshape(len(frames), 3, -1, 3)
         a, b, radii = self.performer.body.posed(G[1::3], p[1::3])
         return [self._view(index, path_m[k], Cones(a[k], b[k], radii)) for k, index in enumerate(frames)]
 
