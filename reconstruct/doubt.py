@@ -11,13 +11,15 @@ class Doubt(StrEnum):
     """Why a frame is doubtful.
 
     FIT: the pose is far from what the cameras see; RIVALS: other labels, of another pose, are nearly as likely; EXCHANGED: other
-    labels have just turned out to be right; SIDES: left and right limb, or ankle and toe, would fit their bones better exchanged.
+    labels have just turned out to be right; SIDES: left and right limb, or ankle and toe, would fit their bones better exchanged;
+    UNLIKELY: after a long step, no labels that were tried leave as little energy as right ones do.
     """
 
     FIT = "fit"
     RIVALS = "rivals"
     EXCHANGED = "exchanged"
     SIDES = "sides"
+    UNLIKELY = "unlikely"
 
 
 NO_DOUBT: frozenset[Doubt] = frozenset()
@@ -27,6 +29,7 @@ WORDS = {
     Doubt.RIVALS: "other labels are nearly as likely",
     Doubt.EXCHANGED: "labels were exchanged until then",
     Doubt.SIDES: "both sides, or ankle and toe, look exchanged",
+    Doubt.UNLIKELY: "no labels give a likely pose",
 }
 
 

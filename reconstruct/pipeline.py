@@ -295,7 +295,8 @@ class Pipeline:
         if not (self._plausibility.step(frame, estimate, acquired) and fits):
             self._tracker.withhold(frame.t_capture_ns, self._plausibility.astray)
             return self._last(frame)
-        self._tracker.publish(state, frame.t_capture_ns)
+        publish = self._tracker.doubt if self._rivals.unsettled else self._tracker.publish
+        publish(state, frame.t_capture_ns)
         sigma_m = estimate.near.sigma_m if self._visible.all() else None
         self._error_m = self._estimator.error_m(estimate)
         return self._packet(frame, state, sigma_m, self._error_m)

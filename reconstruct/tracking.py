@@ -14,6 +14,7 @@ the last that was plausible: it is sent out again while there is no better.
 |-------------|-----------------------------|--------------------------------------------------------------------------------|
 | `follow`    | solved                      | one of the next two, in the same frame                                         |
 | `publish`   | solved and plausible        | TRACKING                                                                       |
+| `doubt`     | of labels not to be trusted | COASTING; the pose is published                                                |
 | `withhold`  | solved but not plausible    | COASTING, then LOST; SEARCHING from LOST on if the root went astray            |
 | `miss`      | not solved                  | COASTING, then LOST; SEARCHING once the followed pose is too old               |
 | `reset`     | -                           | SEARCHING, as at the start                                                     |
@@ -99,6 +100,10 @@ class Tracker:
     def publish(self, state: BodyState, t_ns: int) -> None:
         """Publish the followed pose, or the one in its place of a solver that sees less."""
         self.phase, self.published = Phase.TRACKING, Published(state, t_ns)
+
+    def doubt(self, state: BodyState, t_ns: int) -> None:
+        """Publish the followed pose, though its labels are not to be trusted: it is the best there is."""
+        self.phase, self.published = Phase.COASTING, Published(state, t_ns)
 
     def withhold(self, t_ns: int, astray: bool) -> None:
         """Publish the last plausible pose again, for a followed one that is not; astray: its root went where no body can."""

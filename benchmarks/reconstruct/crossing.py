@@ -30,8 +30,10 @@ from database.builtin.render import render
 from database.clips import Clip, clip_slice
 from database.geometry.kinematics import forward
 from database.store import PoseDatabase
+from reconstruct.doubt import OF_SWAPS
+from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import JointSource, Pose, TrackingState
+from reconstruct.pose import Pose, TrackingState, measured_joints
 from tools.calibrate.session import subject_from_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
@@ -68,9 +70,10 @@ class CrossingRun:
     """One clip at one rate.
 
     wrong: pictures with a wrong label; episodes: how long each run of them lasted [s]; tracking: pictures in this state; far: of
-    those, with a joint that markers measure more than FAR_MM off; far_mean: with a mean of all joints above it; refused:
-    pictures not in the state tracking whose pose is nowhere so far off; switches: labels that were exchanged by rivals; mean_mm:
-    of all joints.
+    those, with a joint that markers measure more than FAR_MM off; far_wrong: of those, with a wrong label; far_mean: with a mean
+    of all joints above it; refused: pictures not in the state tracking whose pose is nowhere so far off; swaps: runs of pictures
+    with a wrong label and a joint so far off; told: of those, in which or right after which an exchange is suspected; suspected:
+    pictures in which one is; switches: labels that were exchanged by rivals; mean_mm: of all joints.
     """
 
     clip: str
@@ -81,8 +84,12 @@ class CrossingRun:
     episodes: tuple[float, ...]
     tracking: int
     far: int
+    far_wrong: int
     far_mean: int
     refused: int
+    swaps: int
+    told: int
+    suspected: int
     mean_mm: float
     switches: int
     ms: float
@@ -160,7 +167,7 @@ def run_at(
     """Put a performance through the pipeline at a rate and judge what follows the T-pose; poses and truth go to `seen`."""
     pictures = pictures_of(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
-    wrong, mean_mm, far, tracking, spent_s = [], [], [], [], 0.0
+    wrong, mean_mm, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
     pipeline.forget()
     switches = pipeline.label_switches
     for k, pair in enumerate(pictures.pairs()):
@@ -176,23 +183,27 @@ def run_at(
         joint_m = forward(subject.skeleton, pose.rotvec[None], pose.root_m[None])[1][0]
         off_mm = 1e3 * np.linalg.norm(joint_m - true_m[k], axis=1)
         seen.append((pose, off_mm))
-        measured = pose.joint_source != JointSource.INFERRED
+        measured = measured_joints(np.asarray(pose.seen.any(axis=0)), subject)
         mean_mm.append(float(off_mm.mean()))
         far.append(bool((off_mm[measured] > FAR_MM).any()))
         tracking.append(pose.state is TrackingState.TRACKING)
-    is_far, is_tracking = np.array(far), np.array(tracking)
+        suspected.append(bool(pose.doubts & OF_SWAPS or swapped_markers(pose, frame)))
+    is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
     far_mean = int((is_tracking & (np.array(mean_mm) > FAR_MM)).sum())
     refused = int((~is_tracking & ~is_far).sum())
-    counts = (int(is_tracking.sum()), int((is_tracking & is_far).sum()), far_mean, refused)
-    lasting = tuple(n / fps for n in runs_of(np.array(wrong)))
+    far_wrong = int((is_tracking & is_far & is_wrong).sum())
+    counts = (int(is_tracking.sum()), int((is_tracking & is_far).sum()), far_wrong, far_mean, refused)
+    swaps = [slice(first, end + 1) for first, end in spans_of(is_wrong & is_far)]
+    counts = (*counts, len(swaps), sum(any(suspected[swap]) for swap in swaps), sum(suspected))
+    lasting = tuple((end - first) / fps for first, end in spans_of(is_wrong))
     times = (pipeline.label_switches - switches, 1e3 * spent_s / len(pictures.at_s))
     return CrossingRun(name, worn, fps, len(wrong), int(np.sum(wrong)), lasting, *counts, float(np.mean(mean_mm)), *times)
 
 
-def runs_of(flags: Bools) -> list[int]:
-    """Return the lengths of the runs of True, in order."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return [int(n) for n in edges[1::2] - edges[::2]]
+def spans_of(flags: Bools) -> list[tuple[int, int]]:
+    """Return the runs of True, in order: the first of each and the one after its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def calibrated(performer: Performer, kept: list[int], database: PoseDatabase, settings: Settings) -> Subject:
@@ -224,9 +235,10 @@ def runs_of_clip(
     return [run_at(fps, performer, kept, pipeline, name, worn, []) for fps in rates]
 
 
+SUMS = ("far", "far_wrong", "far_mean", "refused", "swaps", "told", "suspected")
 HEAD = (
     f"{'':<26}{'pictures':>9}{'wrong %':>9}{'episodes':>10}{'> 0.25 s':>10}{'longest s':>11}{'tracking %':>12}{'far %':>8}"
-    f"{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'switches':>10}{'ms':>7}"
+    f"{'wrong %':>9}{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
 )
 
 
@@ -235,12 +247,13 @@ def line(title: str, runs: Sequence[CrossingRun]) -> str:
     n, tracking = sum(run.pictures for run in runs), max(sum(run.tracking for run in runs), 1)
     lasting = [seconds for run in runs for seconds in run.episodes]
     late = sum(seconds > LATE_S + 1e-6 for seconds in lasting)
-    far, far_mean, refused = (sum(getattr(run, name) for run in runs) for name in ("far", "far_mean", "refused"))
+    sums = {name: sum(getattr(run, name) for run in runs) for name in SUMS}
     wrong, mean = sum(run.wrong for run in runs), sum(run.mean_mm * run.pictures for run in runs) / n
     return (
         f"{title[:25]:<26}{n:>9}{100 * wrong / n:>9.2f}{len(lasting):>10}{late:>10}{max(lasting, default=0.0):>11.2f}"
-        f"{100 * tracking / n:>12.2f}{100 * far / tracking:>8.2f}{100 * far_mean / tracking:>13.2f}{100 * refused / n:>11.2f}"
-        f"{mean:>7.1f}{sum(run.switches for run in runs):>10}{np.mean([run.ms for run in runs]):>7.2f}"
+        f"{100 * tracking / n:>12.2f}{100 * sums['far'] / tracking:>8.2f}{100 * sums['far_wrong'] / tracking:>9.2f}"
+        f"{100 * sums['far_mean'] / tracking:>13.2f}{100 * sums['refused'] / n:>11.2f}{mean:>7.1f}"
+        f"{sums['swaps']:>7}{sums['told']:>6}{sums['suspected']:>11}{np.mean([run.ms for run in runs]):>7.2f}"
     )
 
 
@@ -272,7 +285,9 @@ def main() -> None:
     tasks = [partial(runs_of_clip, name, given.which, worn, *where) for worn in given.markers for name in names]
     runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
     print("\n".join(report(runs, given.by_clip)))
-    print("far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; mean: of all joints")
+    print(
+        "far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; wrong: with a wrong label"
+    )
     write_json(given.json, [asdict(run) for run in runs])
 
 

@@ -18,6 +18,7 @@ from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+from reconstruct.labelling.shape import LabelCost
 
 MAX_RIVALS = 3  # followed beside the labels that are published
 MAX_AGE_S = 0.5  # for which a rival is followed
@@ -28,7 +29,7 @@ PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest
 LIKENESS, MOST_SQUARED = 0.05, 100.0  # share of the nearest example's squared distance, and as how much more counts
 LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
 MARGIN = 20.0  # by which a rival's sum must be less
-HOPELESS = 45.0  # by which a rival's sum may be more
+HOPELESS, SLOW_HOPELESS = 45.0, 120.0  # by which a rival's sum may be more, after short steps and after long ones
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
 SAME_M = 0.03  # nor where with equal labels no marker is farther from those of the followed pose
 REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
@@ -45,7 +46,10 @@ ALLOWED = 6.0  # by how much their distances may cost more
 SIDES_COST = 15.0  # by how much less they cost where both sides of the body show that they are exchanged
 USUAL_ENERGY, USUAL_SHARE, UNUSUAL = 10.0, 0.1, 1.5  # the usual energy, learned by this share; how many times it is unusual
 OPEN, APART_M = 10.0, 0.1  # rivals with no more energy, and with a marker so far off, are another pose that is nearly as likely
-NEAR_COST = 12.0  # by how much labels may cost more by the shape of the body, after a long step
+UNSETTLED_M, UNLIKELY = 0.15, 3.0  # after a long step such rivals so far off, or so much energy a marker, leave the labels open
+# After a long step labels are those of least energy of some that cost more by the shape of the body by less than NEAR_COST; a
+# rival's sum, with a share of that cost, must then be less by SLOW_MARGIN only, and it is followed for SLOW_STEPS at least.
+NEAR_COST, SLOW_NEW, SHAPE_SHARE, SLOW_MARGIN, SLOW_STEPS = 60.0, 10, 0.5, 1.0, 6
 
 Labelled = tuple[MarkerFrame, Estimate | None]
 Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
@@ -78,7 +82,8 @@ class Contender:
 class Rivals:
     """Follows rival labels of one subject; estimate: solves a frame, None where its fit is implausible.
 
-    switches: how often a rival was right; solved: frames of rivals that were solved.
+    switches: how often a rival was right; solved: frames of rivals that were solved; unsettled: whether the labels of the last
+    frame, which came after a long step, are not to be trusted.
     """
 
     def __init__(self, labeller: Labeller, estimator: Estimator, rig: Rig, estimate: Estimating) -> None:
@@ -98,12 +103,12 @@ class Rivals:
         self._began = False
         self._tested_ns, self._next_test = -(10**18), 0
         self._usual = USUAL_ENERGY
-        self._open = self._sides = False
+        self._open = self._sides = self._unlikely = self.unsettled = False
 
     @property
     def doubts(self) -> dict[Doubt, bool]:
         """What the hypotheses, and both sides of the body, show of the last frame."""
-        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides}
+        return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides, Doubt.UNLIKELY: self._unlikely}
 
     def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
@@ -122,28 +127,37 @@ class Rivals:
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
         self._rivals = [self._followed(other) for other in self._kept(first, others)]
-        self._open = any(_differ(first, other) for other in self._rivals)
+        self._judge(first)
         self._recall(first.memory)
         self._estimator.filler = filler
         self._energy, self._seen = first.energy, first.frame.shown
         self._meet(first.frame)
-        self.switches += chosen > 0
+        self.switches += chosen > 0 and not (self._labeller.after_long_step and _is_new(first))
         return first.frame, first.estimate
+
+    def _judge(self, first: Contender) -> None:
+        """Note what speaks against the labels that are followed."""
+        slow, energy = self._labeller.after_long_step, 0.0 if first.estimate is None else first.estimate.local_energy
+        self._open = any(_differ(first, other, APART_M) for other in self._rivals)
+        self._unlikely = slow and energy > UNLIKELY * int(first.frame.seen.any(axis=0).sum())
+        self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
 
     def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
         frame, estimate = leading
         memory, t_ns = self._memory(None), frame.t_capture_ns
-        leader = Contender(memory, frame, estimate, FADING * self._energy + _counted(frame, estimate), t_ns)
+        cost, before = self._shape_cost(points), FADING * self._energy
+        leader = Contender(memory, frame, estimate, before + _counted(frame, estimate) + _shaped(cost, points, frame), t_ns)
         known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
         self._recall(memory)
         if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
-        for other in self._others(pair, points, frame):
-            if any(_same_labels(other, each.frame) for each in known):
+        for other in self._others(pair, points, leading, cost):
+            # After a long step a rival may have come to the same labels by a worse way.
+            if any(_same_labels(other, each.frame) for each in (known if cost is None else known[:1])):
                 continue
             solved = self._solved(other)
-            energy = FADING * self._energy + _counted(other, solved)
+            energy = before + _counted(other, solved) + _shaped(cost, points, other)
             known.append(Contender(memory, other, solved, energy, t_ns))
         if estimate is not None:
             for other in self._tested(pair, points, frame, estimate.local_energy):
@@ -151,7 +165,7 @@ class Rivals:
                     continue
                 self.solved += 1
                 solved = self._estimate(other, estimate.state, None)
-                energy = FADING * self._energy + _counted(other, solved)
+                energy = before + _counted(other, solved) + _shaped(cost, points, other)
                 known.append(Contender(memory, other, solved, energy, t_ns))
         return known if len(known) == 1 else [self._with_likeness(each) for each in known]
 
@@ -194,8 +208,14 @@ class Rivals:
         frame = self._labeller.label(pair, points, self._rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
-        energy = FADING * rival.energy + _counted(frame, estimate)
+        shaped = _shaped(self._shape_cost(points), points, frame)
+        energy = FADING * rival.energy + _counted(frame, estimate) + shaped
         return Contender(self._memory(rival.memory.sigma_m), frame, estimate, energy, rival.since_ns, same)
+
+    def _shape_cost(self, points: Points) -> LabelCost | None:
+        """Return what labels cost by the shape of the body, in the present labeller; None after a short step."""
+        expected = self._labeller.predicted
+        return None if expected is None else self._labeller.label_cost(points, expected)
 
     def _solved(self, frame: MarkerFrame) -> Estimate | None:
         """Solve a frame of a rival."""
@@ -205,21 +225,24 @@ class Rivals:
     def _chosen(self, contenders: list[Contender]) -> int:
         """Return the number of the labels to follow: the first unless others have a pose and less energy by a margin."""
         least = min((other.energy, n) for n, other in enumerate(contenders) if n == 0 or other.estimate is not None)[1]
-        return least if contenders[least].energy < contenders[0].energy - MARGIN else 0
+        margin = SLOW_MARGIN if self._labeller.after_long_step else MARGIN
+        return least if contenders[least].energy < contenders[0].energy - margin else 0
 
     def _kept(self, first: Contender, others: list[Contender]) -> list[Contender]:
         """Return the rivals to follow on: the likeliest of those that are not settled."""
-        t_ns = first.frame.t_capture_ns
+        t_ns, slow = first.frame.t_capture_ns, self._labeller.after_long_step
+        max_age_s = max(MAX_AGE_S, SLOW_STEPS * self._labeller.step_s) if slow else MAX_AGE_S
         open_ones = [
             other
             for other in others
             if other.estimate is not None
             and other.same < SAME_FRAMES
             and not (_same_labels(first.frame, other.frame) and not _apart(first, other, SAME_M))
-            and other.energy < first.energy + HOPELESS
-            and (t_ns - other.since_ns) * 1e-9 < MAX_AGE_S
+            and other.energy < first.energy + (SLOW_HOPELESS if slow else HOPELESS)
+            and (t_ns - other.since_ns) * 1e-9 < max_age_s
         ]
-        return sorted(open_ones, key=lambda other: other.energy)[:MAX_RIVALS]
+        open_ones.sort(key=lambda other: other.energy)
+        return (_distinct(first, open_ones) if slow else open_ones)[:MAX_RIVALS]
 
     def _followed(self, rival: Contender) -> Contender:
         """Return a rival with the memory after its frame."""
@@ -237,14 +260,16 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, pair: PairedBlobs, points: Points, frame: MarkerFrame) -> list[MarkerFrame]:
+    def _others(self, pair: PairedBlobs, points: Points, leading: Labelled, shaped: LabelCost | None) -> list[MarkerFrame]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
+        frame, _ = leading
         expected, seen = self._labeller.predicted, self._seen
         if expected is None or seen is None or not len(points.point_m):
             return []
-        shaped = self._labeller.label_cost(points, expected)
         if shaped is not None:
-            close = shaped.others(_choice(frame, points), NEAR_COST)[:MAX_NEW]
+            # At no energy at all they would still have too large a sum.
+            limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
+            close = shaped.others(_choice(frame, points), limit)[:SLOW_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
         if not near and not loose:
@@ -304,11 +329,17 @@ class Rivals:
         return found
 
 
-def _differ(first: Contender, other: Contender) -> bool:
-    """Return whether a rival is nearly as likely as the labels that are followed, and another pose."""
+def _is_new(contender: Contender) -> bool:
+    """Return whether it is one of the ways to go on from the labels that were followed, not an exchange of limbs."""
+    estimate = contender.estimate
+    return contender.since_ns == contender.frame.t_capture_ns and estimate is not None and not estimate.anew
+
+
+def _differ(first: Contender, other: Contender, apart_m: float) -> bool:
+    """Return whether a rival is nearly as likely as the labels that are followed, and another pose: a marker is so far off."""
     if first.estimate is None or other.estimate is None or other.energy > first.energy + OPEN:
         return False
-    return _apart(first, other, APART_M)
+    return _apart(first, other, apart_m)
 
 
 def _apart(first: Contender, other: Contender, limit_m: float) -> bool:
@@ -316,6 +347,15 @@ def _apart(first: Contender, other: Contender, limit_m: float) -> bool:
     if first.estimate is None or other.estimate is None:
         return True
     return bool((((first.estimate.marker_m - other.estimate.marker_m) ** 2).sum(axis=1) > limit_m**2).any())
+
+
+def _distinct(first: Contender, others: list[Contender]) -> list[Contender]:
+    """Return the contenders, likeliest first, without those whose labels a likelier one has."""
+    found = [first]
+    for other in others:
+        if not any(_same_labels(other.frame, each.frame) for each in found):
+            found.append(other)
+    return found[1:]
 
 
 def _choice(frame: MarkerFrame, points: Points) -> Ints:
@@ -373,6 +413,11 @@ def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
     """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
     left_over = min(len(frame.extra_m), int((~frame.shown).sum()))
     return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
+
+
+def _shaped(cost: LabelCost | None, points: Points, frame: MarkerFrame) -> float:
+    """Return what the labels of a frame add to the sum by the shape of the body, nothing after a short step."""
+    return 0.0 if cost is None else SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
 
 
 def _costs(points: Points, expected: ExpectedMarkers) -> Floats:

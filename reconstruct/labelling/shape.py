@@ -26,6 +26,7 @@ FIRM_M, DISTANCE_SIGMA_M = 0.05, 0.02  # spread of a distance over the examples 
 MOST_SQUARED = 60.0  # as which a larger squared difference counts
 N_SAMPLED = 2000
 MAX_ROUNDS = 6
+DEPTH, WIDTH = 3, 12  # exchanges in turn, and how many labels are kept after each
 
 Labels = tuple[float, Ints]  # cost, and the point of every marker, (M,), -1 for none
 
@@ -105,11 +106,34 @@ class LabelCost:
         return cost, choice
 
     def others(self, choice: Ints, limit: float) -> list[Labels]:
-        """Return labels with some exchanged, that cost more by less than a limit: by how much, the cheapest first."""
-        candidates = choice[self.shape.orders]
-        more = self.of(candidates) - float(self.of(choice[None])[0])
-        differ = (candidates != choice).any(axis=1)
-        return [(float(more[k]), candidates[k]) for k in np.argsort(more, kind="stable") if differ[k] and more[k] < limit]
+        """Return labels that a few exchanges lead to and that cost more by less than a limit: by how much, the cheapest first."""
+        base, known = float(self.of(choice[None])[0]), {choice.tobytes()}
+        found: list[Labels] = []
+        ends = choice[None]
+        for _ in range(DEPTH):
+            candidates = np.concatenate([self._changed(end) for end in ends])
+            more = self.of(candidates) - base
+            new: list[Labels] = []
+            for k in np.argsort(more, kind="stable"):
+                if more[k] >= limit or len(new) == WIDTH:
+                    break
+                key = candidates[k].tobytes()
+                if key not in known:
+                    known.add(key)
+                    new.append((float(more[k]), candidates[k]))
+            if not new:
+                break
+            found += new
+            ends = np.array([labels for _, labels in new])
+        return sorted(found, key=lambda labels: labels[0])
+
+    def _changed(self, choice: Ints) -> Ints:
+        """Return labels with one exchange, with a point that has none given to a marker, and with one marker left without."""
+        m, free = len(choice), np.setdiff1d(np.arange(self.single.shape[1]), choice)
+        given = np.append(free, -1)
+        one = np.tile(choice, (m * len(given), 1))
+        one[np.arange(len(one)), np.repeat(np.arange(m), len(given))] = np.tile(given, m)
+        return np.concatenate([choice[self.shape.orders], one])
 
 
 def body_shape(subject: Subject, pose: Singles | PosesInPlace) -> BodyShape:

@@ -15,7 +15,9 @@ from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.labelling.alternatives import Solved
 from reconstruct.labelling.labeller import exchange_labels
+from reconstruct.labelling.rivals import Labelled
 from reconstruct.pipeline import Pipeline
+from reconstruct.pose import TrackingState
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -94,3 +96,20 @@ def test_nothing_is_solved_twice_where_all_markers_are_seen(steps: Steps) -> Non
     for pair in steps.pairs(hidden=False):
         assert not pipeline.step(pair).doubts
     assert pipeline._rivals.switches == 0 and pipeline._rivals.solved < 0.2 * N
+
+
+def test_a_pose_of_open_labels_goes_on_moving_but_is_not_called_tracked(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = steps.pipeline()
+    best = pipeline._rivals.best
+
+    def left_open(pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
+        found = best(pair, points, leading, proposed)
+        pipeline._rivals.unsettled = pair.left.index >= GONE
+        return found
+
+    monkeypatch.setattr(pipeline._rivals, "best", left_open)
+    poses = [pipeline.step(pair) for pair in steps.pairs(hidden=False)]
+    states = [pose.state for pose in poses[GONE - 10 :]]
+    assert states == 10 * [TrackingState.TRACKING] + (N - GONE) * [TrackingState.COASTING]
+    off_mm = 1e3 * np.linalg.norm([pose.marker_m - steps.markers[k] for k, pose in enumerate(poses)], axis=2)
+    assert off_mm[GONE:].mean() < 1.5 * off_mm[10:GONE].mean()
