@@ -8,16 +8,16 @@ own history, and their energies are summed, older ones fading. Where a rival's s
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
-from capture.stereo.labels import ExpectedMarkers, marker_frame
+from capture.stereo.labels import marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
 from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+from reconstruct.labelling.proposals import Labels, exchanged, of_loose_points, point_costs, points_of
 from reconstruct.labelling.shape import LabelCost
 
 MAX_RIVALS = 3  # followed beside the labels that are published
@@ -32,14 +32,11 @@ MARGIN = 20.0  # by which a rival's sum must be less
 HOPELESS, SLOW_HOPELESS = 45.0, 120.0  # by which a rival's sum may be more, after short steps and after long ones
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
 SAME_M = 0.03  # nor where with equal labels no marker is farther from those of the followed pose
-REACH_M = 1.0  # farthest that a marker seen again may be from where it was expected
-LIKELY = 60.0  # by how much other labels may be less likely by the prediction, in squared sigmas, for a marker seen again
 NEAR_M, NEAR_LIKELY = 0.2, 9.0  # likewise for two markers that are seen, and how near they must be
 MET_M = 0.15  # two markers nearer than this may be taken for each other
 MET_S, MET_AGAIN_S = 2.0, 0.5  # for so long after it: if the examples say so, and when one of them is seen again
 REST_S, MAX_REST_S = 0.5, 4.0  # for which two markers near each other are not tried again; doubled while they stay near
 NOT_TRIED = -(10**12), REST_S
-POINT_SIGMA_M = 0.02
 SLOW_TEST_S, TEST_S = 0.12, 0.5  # how often limbs are tried exchanged, after long steps and after short ones
 MAX_TESTED = 2  # and how many at a time
 ALLOWED = 6.0  # by how much their distances may cost more
@@ -52,7 +49,6 @@ UNSETTLED_M, UNLIKELY = 0.15, 3.0  # after a long step such rivals so far off, o
 NEAR_COST, SLOW_NEW, SHAPE_SHARE, SLOW_MARGIN, SLOW_STEPS = 60.0, 10, 0.5, 1.0, 6
 
 Labelled = tuple[MarkerFrame, Estimate | None]
-Labels = tuple[float, Ints]  # by how much less likely by the prediction, and the point of every marker, (M,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,17 +265,17 @@ class Rivals:
         if shaped is not None:
             # At no energy at all they would still have too large a sum.
             limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
-            close = shaped.others(_choice(frame, points), limit)[:SLOW_NEW]
+            close = shaped.others(points_of(frame, points), limit)[:SLOW_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
         near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
         if not near and not loose:
             return []
-        choice, cost = _choice(frame, points), _costs(points, expected)
+        choice, cost = points_of(frame, points), point_costs(points, expected)
         found = self._of_near_points(near, frame.t_capture_ns, choice, cost)
         if loose:
             hidden = np.asarray(~frame.shown)
             met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
-            found = [*_of_loose_points(choice, cost, (hidden, seen, met)), *found]
+            found = [*of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
         return [marker_frame(pair, points, self._rig, other, expected) for _, other in found[:MAX_NEW]]
 
@@ -296,7 +292,7 @@ class Rivals:
         self._tested_ns = frame.t_capture_ns
         unusual = energy > UNUSUAL * self._usual
         self._usual += USUAL_SHARE * (min(energy, MOST_ENERGY) - self._usual)
-        choice = _choice(frame, points)
+        choice = points_of(frame, points)
         likely = shape.distances(points).allowed(choice, ALLOWED)
         self._sides = any(more < -SIDES_COST for more, _ in likely)
         if not (slow or unusual):
@@ -319,7 +315,7 @@ class Rivals:
         """Return the labels of two markers that are near each other exchanged."""
         found = []
         for pair in due:
-            more, other = _exchanged(choice, cost, *pair)
+            more, other = exchanged(choice, cost, *pair)
             if more < NEAR_LIKELY:
                 tried_ns, rest_s = self._tried.get(pair, NOT_TRIED)
                 # Some are always near each other, as ankle and toe: soon they are tried seldom.
@@ -358,57 +354,6 @@ def _distinct(first: Contender, others: list[Contender]) -> list[Contender]:
     return found[1:]
 
 
-def _choice(frame: MarkerFrame, points: Points) -> Ints:
-    """Return the point of every marker of a frame, (M,), -1 for none."""
-    same = frame.valid[:, None] & (frame.point_m[:, None] == points.point_m[None]).all(axis=2)
-    return np.asarray(np.where(same.any(axis=1), same.argmax(axis=1), -1))
-
-
-def _of_loose_points(choice: Ints, cost: Floats, known: tuple[Bools, Bools, Bools]) -> list[Labels]:
-    """Return other labels of points that have none, or that of a marker that was not seen in the last frame.
-
-    choice: point of every marker, (M,); cost: (M, P); known: which markers are hidden now and were seen in the last frame, (M,),
-    and which have met, (M, M).
-    """
-    found = []
-    hidden, seen, met = known
-    for point in range(cost.shape[1]):
-        owners = np.flatnonzero(choice == point)
-        if len(owners) and seen[owners[0]]:
-            continue
-        candidates = np.flatnonzero(hidden & np.isfinite(cost[:, point]))
-        usual = cost[owners[0], point] if len(owners) else cost[candidates, point].min(initial=np.inf)
-        for m in candidates:
-            other = np.where(choice == point, -1, choice)
-            other[m] = point
-            found.append((float(cost[m, point] - min(usual, 1e6)), other))
-        for a in owners:
-            found += [_exchanged(choice, cost, int(a), int(b)) for b in np.flatnonzero((choice >= 0) & met[a]) if b != a]
-    return [*_all_labelled(choice, cost, hidden), *(other for other in found if other[0] < LIKELY)]
-
-
-def _all_labelled(choice: Ints, cost: Floats, hidden: Bools) -> list[Labels]:
-    """Return the labels with all points that have none, two or more, as hidden markers, if they can be."""
-    free, rows = np.setdiff1d(np.arange(cost.shape[1]), choice), np.flatnonzero(hidden)
-    if not 2 <= len(free) <= len(rows):
-        return []
-    part = np.minimum(cost[np.ix_(rows, free)], 1e6)
-    chosen, points = linear_sum_assignment(part)
-    if part[chosen, points].max() >= 1e6:
-        return []
-    other = choice.copy()
-    other[rows[chosen]] = free[points]
-    return [(-1.0, other)]
-
-
-def _exchanged(choice: Ints, cost: Floats, a: int, b: int) -> Labels:
-    """Return the labels with those of two markers exchanged, and by how much less likely they are."""
-    other = choice.copy()
-    other[[a, b]] = choice[[b, a]]
-    now = min(float(cost[a, choice[a]] + cost[b, choice[b]]), 1e6)
-    return float(cost[a, choice[b]] + cost[b, choice[a]]) - now, other
-
-
 def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
     """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
     left_over = min(len(frame.extra_m), int((~frame.shown).sum()))
@@ -417,14 +362,7 @@ def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
 
 def _shaped(cost: LabelCost | None, points: Points, frame: MarkerFrame) -> float:
     """Return what the labels of a frame add to the sum by the shape of the body, nothing after a short step."""
-    return 0.0 if cost is None else SHAPE_SHARE * float(cost.of(_choice(frame, points)[None])[0])
-
-
-def _costs(points: Points, expected: ExpectedMarkers) -> Floats:
-    """Return -2 ln of the density of every point under every marker, but for a constant: (M, P), inf beyond REACH_M."""
-    apart_m = np.linalg.norm(expected.point_m[:, None] - points.point_m[None], axis=2)
-    variance = expected.sigma_m[:, None] ** 2 + POINT_SIGMA_M**2
-    return np.where(apart_m < REACH_M, apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
+    return 0.0 if cost is None else SHAPE_SHARE * float(cost.of(points_of(frame, points)[None])[0])
 
 
 def _same_labels(first: MarkerFrame, second: MarkerFrame) -> bool:

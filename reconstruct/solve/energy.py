@@ -45,7 +45,7 @@ class Energy(NamedTuple):
     views: ViewTerm
 
 
-class Told(NamedTuple):
+class ObservedCoordinates(NamedTuple):
     """Which coordinates w the markers that are observed tell of; the others follow from these by the prior alone.
 
     order: those that they tell of and then the others, (B,); directions, span: those of a `PoseSpace` of the first ones alone.
@@ -147,7 +147,7 @@ def _within_limits(x: Floats, terms: Energy, limits: Limits, max_iterations: int
 
 
 @kernel
-def _minimise(x: Floats, terms: Energy, told: Told, limits: Limits, max_iterations: int, history: Floats) -> int:
+def _minimise(x: Floats, terms: Energy, told: ObservedCoordinates, limits: Limits, max_iterations: int, history: Floats) -> int:
     """Move x to a minimum within the joints' limits, over the coordinates alone that the markers tell of.
 
     The others are eliminated from the prior before and follow from it afterwards; if one of these oversteps a limit, all are

@@ -12,7 +12,7 @@ from database.geometry.rotations import matrix_from_rotvec
 from database.geometry.skeleton import PARENT_ARRAY, Skeleton
 from reconstruct.models.local.model import FULL, FULL_SPAN, LocalModel, Quadratic, span_of
 from reconstruct.observations import Observations
-from reconstruct.solve.energy import Energy, Told, _minimise
+from reconstruct.solve.energy import Energy, ObservedCoordinates, _minimise
 from reconstruct.solve.limits import NO_LIMITS, Limits
 from reconstruct.solve.linearise import MarkerBody, PoseSpace
 from reconstruct.solve.markers import MarkerTerm
@@ -53,17 +53,17 @@ class FrameProblem:
         )
 
     @property
-    def told(self) -> Told:
+    def told(self) -> ObservedCoordinates:
         """Which coordinates the markers that are observed tell of: all of a model that does not have those of joints."""
         model, seen = self.model, self.observations
         if span_of(model.directions) is not FULL_SPAN:
-            return Told(np.arange(len(model.center)), model.directions, span_of(model.directions))
+            return ObservedCoordinates(np.arange(len(model.center)), model.directions, span_of(model.directions))
         observed = (seen.root_info[:, 0, 0] > 0.0) | (seen.weight_px[0] > 0.0) | (seen.weight_px[1] > 0.0)
         return _told(self.markers[0][observed].tobytes())
 
 
 @lru_cache(maxsize=64)
-def _told(joints: bytes) -> Told:
+def _told(joints: bytes) -> ObservedCoordinates:
     """Return which coordinates of all the markers on some joints, int64, tell of."""
     moves = np.zeros(N_JOINTS, bool)
     for joint in np.frombuffer(joints, np.int64):
@@ -74,7 +74,7 @@ def _told(joints: bytes) -> Told:
     order = np.concatenate([np.flatnonzero(of_joint), np.flatnonzero(~of_joint)])
     last = 3 * np.cumsum(moves)
     span = np.stack([last - 3 * moves, last], axis=1)
-    return Told(order, read_only(FULL[:, :, np.flatnonzero(of_joint)]), read_only(span))
+    return ObservedCoordinates(order, read_only(FULL[:, :, np.flatnonzero(of_joint)]), read_only(span))
 
 
 @dataclass(frozen=True, slots=True)

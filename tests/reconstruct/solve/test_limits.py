@@ -14,7 +14,7 @@ from reconstruct.models.local.gaussian import local_gaussian
 from reconstruct.models.local.model import DOFS, FULL, FULL_SPAN, LocalModel
 from reconstruct.models.local.pca import local_pca
 from reconstruct.observations import observations_from_markers
-from reconstruct.solve.energy import LIMIT_ROUNDS, Told
+from reconstruct.solve.energy import LIMIT_ROUNDS, ObservedCoordinates
 from reconstruct.solve.limits import MARGIN_RAD, MARGIN_SHARE, SIGMA_RAD, Limits, limits_of
 from reconstruct.solve.solver import FrameProblem, solve
 from tests.reconstruct.solve.problems import PLACE, TURN, observed, problem
@@ -104,7 +104,7 @@ def test_what_no_marker_tells_of_follows_from_the_others(over: str | None, monke
         low[row] = solve(task, root).joints[1:].ravel()[row] + 0.1
     limits = Limits(low, WIDE.high)
     found = solve(task, root, limits=limits, max_iterations=60)
-    monkeypatch.setattr(FrameProblem, "told", Told(order, FULL, FULL_SPAN))
+    monkeypatch.setattr(FrameProblem, "told", ObservedCoordinates(order, FULL, FULL_SPAN))
     expected = solve(task, root, limits=limits, max_iterations=60)
     np.testing.assert_allclose(found.joints, expected.joints, atol=2e-3)
     np.testing.assert_allclose(found.rotation, expected.rotation, atol=1e-3)
