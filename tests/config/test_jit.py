@@ -1,4 +1,4 @@
-"""The disk cache of kernels: a file that a kernel calls into is edited, and kernels are compiled again; there is no cache."""
+"""Kernels: their cache on disk, when a file that a kernel calls into is edited and when there is no cache; their tests."""
 
 import importlib.util
 import shutil
@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 from numba.core import caching
+
+from tests.support.kernel_tests import find_tests, modules_with_kernels
 
 pytestmark = pytest.mark.kernels
 SHAPES = """
@@ -76,3 +78,8 @@ def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkey
         monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
     assert module.doubled(21) == 42
     assert bool(failed) == (where != "nowhere")
+
+
+def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:
+    modules = modules_with_kernels()
+    assert modules and [str(module) for module in modules if not find_tests(module)] == []

@@ -1,14 +1,12 @@
-"""The uncertainty of a solved pose against differences of the energy; small systems against numpy's general solvers."""
+"""The uncertainty of a solved pose against differences of the energy."""
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from config.arrays import Bools
 from config.joints import N_JOINTS
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.definite import _add_product, _eliminate, _invert, factored, mirrored, solved, variances, whitened
 from reconstruct.models.local.model import DOFS, FULL, LocalModel
 from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
@@ -80,29 +78,6 @@ def test_information_is_the_curvature_of_the_energy() -> None:
     assert np.allclose(A, A.T) and A.shape == (3 * N_JOINTS + 3, 3 * N_JOINTS + 3)
 
 
-HALF = np.random.default_rng(0).normal(size=(7, 9))
-A = HALF @ HALF.T
-
-
-def test_factor_solution_and_variances_are_those_of_numpy() -> None:
-    before, b = A.copy(), np.arange(7.0)
-    L = factored(A)
-    assert L is not None and np.array_equal(A, before)
-    np.testing.assert_allclose(L, np.linalg.cholesky(A), atol=1e-12)
-    np.testing.assert_allclose(solved(L, b), np.linalg.solve(A, b), rtol=1e-9)
-    np.testing.assert_allclose(variances(L), np.linalg.inv(A).diagonal(), rtol=1e-9)
-    np.testing.assert_allclose(L @ whitened(L, HALF), HALF, atol=1e-12)
-
-
-def test_what_has_no_factor_is_said_to_have_none() -> None:
-    assert factored(A - 100.0 * np.eye(7)) is None
-    assert factored(np.full((2, 2), np.nan)) is None
-
-
-def test_a_lower_triangle_is_mirrored() -> None:
-    np.testing.assert_array_equal(mirrored(np.tril(A)), np.tril(A) + np.tril(A, -1).T)
-
-
 def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     shown = np.ones(len(NAMES), bool)
     shown[NAMES.index("left_hand")] = False
@@ -112,24 +87,3 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     laplace_m = marker_sigma_m(at_joints, solution, np.linalg.cholesky(information(asked, solution)))
     expected = ERROR_SCALE * laplace_m**BY_LAPLACE * (0.01 + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), 0.01), expected, rtol=1e-9)
-
-
-@pytest.mark.kernels
-@pytest.mark.parametrize("n", [1, 3, 4, 5, 9, 14])
-def test_kernels_of_small_systems_against_numpy(n: int) -> None:
-    rng = np.random.default_rng(n)
-    half = rng.normal(size=(n, n))
-    A, b = half @ half.T + np.eye(n), rng.normal(size=n)
-    for first in range(n):
-        C, step, rest = np.tril(A), b.copy(), slice(first, n)
-        assert _eliminate(C, step, first)
-        whole = np.linalg.inv(A)[:first, :first]
-        np.testing.assert_allclose(mirrored(np.tril(C[:first, :first])), np.linalg.inv(whole), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(C[rest, rest].T @ C[rest, rest], A[rest, rest], rtol=1e-9, atol=1e-9)
-    C = np.tril(A)
-    assert _eliminate(C, b, 0)
-    _invert(C)
-    total = np.tril(np.ones((n, n)))
-    _add_product(C, total)
-    np.testing.assert_allclose(mirrored(total), 1.0 + np.linalg.inv(A), rtol=1e-9, atol=1e-9)
-    assert not _eliminate(-np.eye(n), b, 0)

@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from database.geometry.kinematics import local_markers
-from reconstruct.definite import _solve_damped
 from tests.reconstruct.solve.problems import KINDS, N_W, PLACE, TURN, observed, problem
 
 
@@ -42,15 +41,3 @@ def test_hessian_where_nothing_is_left_over(kind: str) -> None:
     scale = np.sqrt(np.outer(np.diag(lower), np.diag(lower)))
     # Moving d by 1e-6 leaves out J_l - I, of the order of 1e-6.
     assert np.abs((np.tril(lower) - np.tril(numeric)) / scale).max() < 1e-3
-
-
-def test_cholesky_against_numpy_and_what_is_not_positive() -> None:
-    rng = np.random.default_rng(0)
-    B = rng.normal(size=(6, 6))
-    A, g = B @ B.T + np.eye(6), rng.normal(size=6)
-    C, step = np.zeros((6, 6)), np.zeros(6)
-    lower = np.tril(A) + np.triu(np.full((6, 6), 99.0), 1)  # the upper triangle must not be read
-    assert _solve_damped(lower, g, 0.3, C, step)
-    np.testing.assert_allclose(step, np.linalg.solve(A + 0.3 * np.diag(np.diag(A)), -g), rtol=1e-9)
-    assert not _solve_damped(-np.eye(3), np.ones(3), 0.0, np.zeros((3, 3)), np.zeros(3))
-    assert not _solve_damped(np.full((3, 3), np.nan), np.ones(3), 0.0, np.zeros((3, 3)), np.zeros(3))
