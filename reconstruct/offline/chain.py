@@ -23,6 +23,7 @@ from database.geometry.rotations import rotvec_from_matrix
 from reconstruct.definite import mirrored
 from reconstruct.models.local.model import DOFS, FULL, Quadratic, model_around
 from reconstruct.observations import Observations, observations_from_markers
+from reconstruct.offline.certainty import marginals
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import FramePriors
 from reconstruct.solve.energy import _energy
@@ -91,7 +92,7 @@ class Chain:
         """Move the poses towards a minimum; return them and their energy by frames, (N,)."""
         system = self.system(motion)
         for _ in range(iterations):
-            step = newton_step(system)
+            step = newton_step(system, self._fixed)
             if step is None:
                 break
             step *= min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-9))
@@ -115,8 +116,17 @@ class Chain:
             self._add_frame(system, motion, t, self._seen[t])
         self._add_steps(system, motion)
         self._add_accelerations(system, motion)
-        system.blocks[: self._fixed, 0] += FIXED * np.eye(N_VARIABLES)
         return system
+
+    def covariance(self, motion: TakeMotion, before: Floats) -> Floats:
+        """Return the covariance of every pose given all others' observations, (N, V, V).
+
+        before: of the fixed frames, as it was when they were solved, (F, V, V); each counts for a part of what they tell, as
+        they tell nearly the same. Raises LinAlgError: the motion is no minimum.
+        """
+        blocks = self.system(motion).blocks
+        blocks[: self._fixed, 0] += np.linalg.inv(before) / max(self._fixed, 1)
+        return marginals(blocks)
 
     def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> None:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
@@ -183,8 +193,8 @@ def _joints_only(residual: Floats, precision: Floats) -> tuple[Floats, Floats]:
     return wide, square
 
 
-def newton_step(system: ChainSystem) -> Floats | None:
-    """Return the step to the minimum of the quadratic, (N, V); None where rounding leaves none."""
+def newton_step(system: ChainSystem, fixed: int = 0) -> Floats | None:
+    """Return the step to the minimum of the quadratic, (N, V); None where rounding leaves none. fixed: first frames that stay."""
     n, count, width = system.blocks.shape[:3]
     band = np.zeros((count * width, n * width))
     row = np.arange(width)
@@ -194,6 +204,7 @@ def newton_step(system: ChainSystem) -> Floats | None:
             inside = offset >= 0
             columns = np.arange(n - k) * width + column
             band[offset[inside][:, None], columns] = system.blocks[k:, k, inside, column].T
+    band[0, : fixed * width] += FIXED
     try:
         step = solveh_banded(band, -system.gradient.ravel(), overwrite_ab=True, lower=True, check_finite=False)
     except LinAlgError:

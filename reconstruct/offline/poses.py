@@ -109,18 +109,19 @@ class Stretch:
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [visible_part(frame, options.visible) for frame in frames]
-        solved = self._solver.solve(seen, motion, progress)
+        solved = self._solver.solve(seen, motion, progress, errors=True)
         return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
 
     def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:
         """Return the packets of solved poses."""
         rig, subject = self._options.rig, self._options.subject
         rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
-        world_m = self._solver.markers(solved.motion)
+        world_m, error_m = self._solver.markers(solved.motion), solved.error_m
+        assert error_m is not None  # asked for
         result = []
         for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
-            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, pose.error_m)
+            packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, error_m[k])
             packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
             result.append(packet if tracked[k] else inferred(packet))
         return result

@@ -10,9 +10,11 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
+from config.joints import N_JOINTS
 from database.geometry.kinematics import local_markers
 from reconstruct.models.local.model import DOFS
-from reconstruct.offline.chain import BLOCKS, Chain
+from reconstruct.offline.certainty import joint_deviations_m, take_error_m
+from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Chain
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
 from reconstruct.search.index import SearchIndex
@@ -29,11 +31,15 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class SolvedTake:
-    """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K)."""
+    """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K).
+
+    error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for.
+    """
 
     motion: TakeMotion
     energies: Floats
     rows: Ints
+    error_m: Floats | None = None
 
 
 class TakeSolver:
@@ -44,7 +50,7 @@ class TakeSolver:
         sample = examples.pose[:: max(1, len(examples) // SAMPLE)]
         self._subject, self._rig, self._limits = subject, rig, limits_of(sample)
         covariance: Floats = np.cov(sample.T.astype(np.float64), bias=True)
-        self._search = index.search()
+        self._search, self._examples = index.search(), examples
         self._priors = NeighbourPriors(subject, examples, self._search, covariance)
 
     @property
@@ -65,22 +71,24 @@ class TakeSolver:
         progress: Progress = lambda done, total: None,
         rounds: int = ROUNDS,
         own: bool = False,
+        errors: bool = False,
     ) -> SolvedTake:
         """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
 
-        own: the motion is solved already, so that its frames are examples from the first round on.
+        own: the motion is solved already, so that its frames are examples from the first round on; errors: say how far from the
+        truth the joints may be.
         """
         n = len(frames)
         rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
         if n < BLOCKS:
             return SolvedTake(motion, energies, rows)
         starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
-        wider = np.ones(DOFS)
+        wider, deviation_m = np.ones(DOFS), np.zeros((n, N_JOINTS))
         for done in range(rounds):
             self._search.forget()
             markers = query_markers(self._subject, frames, motion)
             others = OwnExamples(self._subject, frames, motion) if done or own else None
-            solved, departure = motion, np.zeros((2, DOFS))
+            solved, departure, before = motion, np.zeros((2, DOFS)), np.zeros((0, N_VARIABLES, N_VARIABLES))
             for first, last in pairwise(starts):
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
@@ -90,10 +98,19 @@ class TakeSolver:
                 solved = solved.with_part(part, found)
                 departure += priors.departure(found)
                 rows[part] = priors.rows
+                if errors and done == rounds - 1:
+                    covariance = chain.covariance(found, before)
+                    deviation_m[part] = joint_deviations_m(self._subject, found, covariance)
+                    before = covariance[fixed + last - first - BLOCKS + 1 : fixed + last - first]
                 progress(done * n + last, rounds * n)
             # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
             motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
-        return SolvedTake(motion, energies, rows)
+        return SolvedTake(motion, energies, rows, self._error_m(motion, rows, deviation_m) if errors else None)
+
+    def _error_m(self, motion: TakeMotion, rows: Ints, deviation_m: Floats) -> Floats:
+        """Return how far from the truth the joints may be, (N, J) [m]; rows: the nearest poses, (N, K)."""
+        apart = motion.joints[:, 1:].reshape(len(motion), -1) - self._examples.pose[rows[:, 0]]
+        return take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1)))
 
     def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
         """Solve some frames of a take as if they were all there is but for what is before them; return that part.

@@ -93,6 +93,14 @@ def test_a_gap_of_a_second_is_closed_from_both_sides(scene: Walk, live: LiveTake
     assert all(pose.state is TrackingState.TRACKING for pose in solved.poses)
 
 
+def test_expected_errors_are_those_of_past_and_future(live: LiveTake, solved: LiveTake) -> None:
+    hand = JOINT_INDEX["leftHand"]
+    before, after = (np.stack([pose.error_m for pose in found.poses])[:, hand] for found in (live, solved))
+    middle = after[GAP.start + len(GAP) // 2]
+    assert middle > 2.0 * after[GAP.start] and middle > 2.0 * after[GAP.stop - 1] and middle > 2.0 * np.median(after)
+    assert (after[GAP][5:] < before[GAP][5:]).all()
+
+
 def test_labels_are_corrected_backwards(scene: Walk) -> None:
     """Feet that came back exchanged and were set right a third of a second later, and a hand that got its label late."""
     live = scene.live((*FEET, "left_hand"), GAP)
@@ -118,6 +126,8 @@ def test_windows_join_without_a_jump(scene: Walk, live: LiveTake, solved: LiveTa
     assert off_m.mean() < 0.003
     jump = np.linalg.norm(np.diff(four - one, axis=0), axis=2)
     assert jump.max() < 0.01
+    one, four = (np.stack([pose.error_m for pose in result.poses]) for result in (solved, parts))
+    assert np.abs(np.log(four / one)).max() < 0.4
 
 
 def test_a_time_without_tracking_is_closed_and_said(scene: Walk, live: LiveTake) -> None:

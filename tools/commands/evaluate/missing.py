@@ -124,7 +124,7 @@ def labels(
     check_folders(json)
     plan = evaluation_plan(workers, scheduler)
     what = (tuple(markers or ("boxing", "all_around")), seconds, cases_named(case or ()))
-    styles = (False,) if sets else (False, True)  # with clips of a set nothing is learned
+    styles = (False,) if sets or offline else (False, True)  # with clips of a set nothing is learned, nor used offline
 
     def measure(part: ClipPart) -> tuple[Iterable[str], object]:
         begin_s = perf_counter()

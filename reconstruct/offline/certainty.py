@@ -1,0 +1,91 @@
+"""How sure the poses of a take are, given past and future: Laplace's approximation of all frames together.
+
+The inverse of the Hessian of a chain's energy is the covariance of all its poses. Of it the blocks of single frames are needed,
+which follow from the banded Cholesky factor from the last frame back to the first, as a smoother's do (Takahashi's recursion).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from calibration.subject.subject import Subject
+from config.arrays import Floats
+from config.joints import N_JOINTS
+from database.geometry.kinematics import markers_and_jacobian
+from database.geometry.rotations import skew
+from reconstruct.models.local.model import FULL
+from reconstruct.offline.motion import TakeMotion
+from reconstruct.solve.certainty import MAX_ERROR_M
+
+# error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, as in `reconstruct/solve/certainty.py`.
+ERROR_SCALE: Final = 23.3
+BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.06, 0.94, 0.02
+
+
+def marginals(blocks: Floats) -> Floats:
+    """Return the blocks on the diagonal of the inverse of a symmetric banded matrix, (N, V, V).
+
+    blocks: (N, B, V, V), [t, k] couples t with t - k. Raises LinAlgError: not positive definite.
+    """
+    n, count, width, _ = blocks.shape
+    factors = list(_columns(blocks))
+    result = np.empty((n, width, width))
+    later = np.zeros((0, 0))  # the inverse of the next frames together
+    for t in range(n - 1, -1, -1):
+        own, below = factors[t]
+        gain = solve_triangular(own, below.T, lower=True, trans="T", check_finite=False).T  # of the next frames by this one
+        across = -later @ gain
+        inverse = solve_triangular(own, np.eye(width), lower=True, check_finite=False)
+        block = inverse.T @ inverse - gain.T @ across
+        result[t] = 0.5 * (block + block.T)  # else what rounding leaves of asymmetry grows with every frame
+        kept = min((count - 2) * width, len(later))
+        later = np.block([[result[t], across[:kept].T], [across[:kept], later[:kept, :kept]]])
+    return result
+
+
+def _columns(blocks: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the block columns of the Cholesky factor: the diagonal block (V, V) and those below it, (K V, V)."""
+    n, count, width, _ = blocks.shape
+    left = np.zeros(((count - 1) * width, (count - 1) * width))  # what the columns so far take from the next diagonal blocks
+    for t in range(n):
+        wide = min(count, n - t) * width
+        column = np.concatenate([blocks[t + k, k] for k in range(min(count, n - t))])
+        taken = min(wide, len(left))
+        column[:taken] -= left[:taken, :width]
+        own = np.linalg.cholesky(column[:width])
+        below = solve_triangular(own, column[width:].T, lower=True, check_finite=False).T
+        yield own, below
+        rest = np.zeros_like(left)
+        rest[:-width, :-width] = left[width:, width:]
+        rest[: len(below), : len(below)] += below @ below.T
+        left = rest
+
+
+def joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats) -> Floats:
+    """Return the standard deviations of the joints' positions, (N, J) [m].
+
+    covariance: of joint coordinates, rotation vector of the root about the world's axes and its position, (N, V, V).
+    """
+    joints, origins = np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))
+    result = np.empty((len(motion), N_JOINTS))
+    for n, block in enumerate(covariance):
+        pose = np.concatenate([np.zeros((1, 3)), motion.joints[n, 1:]])
+        local, by_joints = markers_and_jacobian(subject.skeleton, pose, FULL, joints, origins)
+        R = motion.rotation[n].T  # in the root's frame, where the deviation is the same as in the world
+        J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (N_JOINTS, 3, 3))], axis=2)
+        flat = J.reshape(-1, J.shape[2])
+        result[n] = np.sqrt(((flat @ block) * flat).sum(axis=1).reshape(-1, 3).sum(axis=1) / 3.0)
+    return result
+
+
+def take_error_m(deviation_m: Floats, strange_rad: Floats) -> Floats:
+    """Return how far from the truth the joints of solved poses may be, (N, J) [m]: 68 % of them are nearer, 95 % twice as near.
+
+    strange_rad: of every frame, root mean square of the joint coordinates' distance from the nearest example, (N,). The law is
+    that of single frames; its constants are fitted to the tuning clips solved offline, people whom the database lacks counting
+    half, as most performers are such.
+    """
+    error_m = ERROR_SCALE * deviation_m**BY_LAPLACE * (strange_rad[:, None] + LEAST_STRANGE_RAD) ** BY_STRANGENESS
+    return np.asarray(np.minimum(error_m, MAX_ERROR_M))
