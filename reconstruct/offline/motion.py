@@ -41,6 +41,11 @@ class TakeMotion:
         """Return some of the frames."""
         return TakeMotion(self.seconds[frames], self.joints[frames], self.rotation[frames], self.position_m[frames], self.fps)
 
+    def then(self, after: "TakeMotion") -> "TakeMotion":
+        """Return these poses and those of the frames after them."""
+        pairs = ((getattr(self, name), getattr(after, name)) for name in ("seconds", "joints", "rotation", "position_m"))
+        return TakeMotion(*(np.concatenate(pair) for pair in pairs), self.fps)
+
     def with_part(self, frames: slice, other: "TakeMotion") -> "TakeMotion":
         """Return the poses with some frames replaced."""
         joints, rotation, position_m = self.joints.copy(), self.rotation.copy(), self.position_m.copy()
