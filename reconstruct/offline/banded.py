@@ -62,12 +62,12 @@ def eliminated(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]
     """
     n, bands, width, _ = blocks.shape
     keep, g, least = bands - 1, gradient.ravel().copy(), 0.0
-    left = np.zeros((keep * width, keep * width))
-    for t, (column, left) in enumerate(columns(blocks, n - keep)):
+    tail = np.zeros((keep * width, keep * width))
+    for t, (column, taken) in enumerate(columns(blocks, n - keep)):
+        tail = -taken
         half = solve_triangular(column.own, g[t * width : (t + 1) * width], lower=True, check_finite=False)
         g[(t + 1) * width : (t + 1) * width + len(column.below)] -= column.below @ half
         least -= 0.5 * float(half @ half)
-    tail = -left
     for i in range(keep):
         for k in range(i + 1):
             block = blocks[n - keep + i, k]
@@ -78,7 +78,7 @@ def eliminated(blocks: Floats, gradient: Floats) -> tuple[Floats, Floats, float]
 
 
 def marginals(blocks: Floats) -> Floats:
-    """Return the blocks on the diagonal of the inverse, (N, V, V): Takahashi's recursion, as of a smoother. Raises LinAlgError."""
+    """Return the blocks on the diagonal of the inverse, (N, V, V), by Takahashi's recursion. Raises LinAlgError."""
     n, count, width, _ = blocks.shape
     factors = [column for column, _ in columns(blocks)]
     result = np.empty((n, width, width))

@@ -47,7 +47,9 @@ class TakeFilter:
         """Return the state after three frames that are solved already."""
         deviation = np.repeat([FIRST_RAD, FIRST_ROOT_RAD, FIRST_M], [DOFS, 3, 3])
         step = np.diff(np.eye(HEAD), axis=0)
-        hessian = np.kron(np.eye(HEAD), np.diag(deviation**-2.0 / HEAD)) + np.kron(step.T @ step, np.eye(N_VARIABLES)) / FIRST_STEP**2
+        hessian = (
+            np.kron(np.eye(HEAD), np.diag(deviation**-2.0 / HEAD)) + np.kron(step.T @ step, np.eye(N_VARIABLES)) / FIRST_STEP**2
+        )
         priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), slice(0, HEAD), None)
         seen_s = np.full(len(self._subject.markers), motion.seconds[-1])
         return FilterState(Belief(motion, hessian, np.zeros(len(hessian)), 0.0), priors, seen_s)

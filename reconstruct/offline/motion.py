@@ -43,8 +43,9 @@ class TakeMotion:
 
     def then(self, after: "TakeMotion") -> "TakeMotion":
         """Return these poses and those of the frames after them."""
-        pairs = ((getattr(self, name), getattr(after, name)) for name in ("seconds", "joints", "rotation", "position_m"))
-        return TakeMotion(*(np.concatenate(pair) for pair in pairs), self.fps)
+        seconds, position_m = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("seconds", "position_m"))
+        joints, rotation = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("joints", "rotation"))
+        return TakeMotion(seconds, joints, rotation, position_m, self.fps)
 
     def with_part(self, frames: slice, other: "TakeMotion") -> "TakeMotion":
         """Return the poses with some frames replaced."""

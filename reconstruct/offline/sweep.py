@@ -124,8 +124,9 @@ class LabelSweep:
         cost[:, label[tracks[label[tracks] >= 0]]] = np.inf
         # The energy tells the distances; what is left for the label itself is how much room there was.
         cost, own = (np.append(part, np.full((len(born), 1), UNLABELLED), axis=1) for part in (cost, volume))
+        rows = np.arange(len(born))
         return [
-            replace(hypothesis, label=_with(label, tracks[born], choice), cost=hypothesis.cost + own[range(len(born)), choice].sum())
+            replace(hypothesis, label=_with(label, tracks[born], choice), cost=hypothesis.cost + float(own[rows, choice].sum()))
             for choice in best_choices(cost)
         ]
 
@@ -151,4 +152,5 @@ def best_choices(cost: Floats) -> list[Ints]:
             if m == len(row) - 1 or m not in chosen
         ]
         partial = sorted(longer)[:MAX_PARTIAL]
-    return [np.where(np.array(c) == cost.shape[1] - 1, NO_LABEL, c) for spent, c in partial[:BRANCHES] if spent < partial[0][0] + FAR]
+    near = [chosen for spent, chosen in partial[:BRANCHES] if spent < partial[0][0] + FAR]
+    return [np.where(np.array(chosen) == cost.shape[1] - 1, NO_LABEL, chosen) for chosen in near]

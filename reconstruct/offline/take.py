@@ -119,9 +119,7 @@ class TakeSolver:
         apart = motion.joints[:, 1:].reshape(len(motion), -1) - self._examples.pose[rows[:, 0]]
         return take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1)))
 
-    def solve_part(
-        self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None
-    ) -> SolvedTake:
+    def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
         """Solve some frames of a take as if they were all there is; return that part.
 
         frames: of the whole take, as the motion, whose other frames are examples; anew: frames that begin with the neighbours'
