@@ -16,11 +16,11 @@ from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import marker_frame
 from capture.stereo.matching import match
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Ints
 from config.settings import MatchSettings
 from reconstruct.labelling.labeller import opposite_markers
 from reconstruct.offline.filtering import HEAD
-from reconstruct.offline.labels import NO_LABEL, assigned, labelled_frame, live_votes, track_costs
+from reconstruct.offline.labels import assigned, labelled_frame, live_votes, track_costs
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.sweep import LabelSweep
 from reconstruct.offline.take import Progress, SolvedTake, TakeSolver
@@ -31,7 +31,6 @@ SMOOTH_S, JOIN_S = 0.15, 1.0  # over which energies are averaged; between places
 LEAD_S = 1.0  # that hypotheses are followed before a place and after it
 MARGIN_S, CHANGE_S = 0.4, 0.8  # that is solved before and after other labels; how much of a change is
 GAIN = 10.0  # energy that other labels must save
-FIRST = 100.0  # how much live labels count at first, when poses were solved with them
 UNLABELLED = 3.0  # energy of a point without a label
 MAX_EXCHANGED, APART_M = 8, 0.6  # exchanges of both sides that are tried in a take, and how far off the other marker may be
 
@@ -80,9 +79,9 @@ class LabelSearch:
         ]
         self._tracks: Tracks = join_points(self._points, live.motion.seconds, marker_m)
         self._begin, self._end = self._tracks.spans()
-        self._votes = live_votes(self._tracks, views.frames, views.tracked)
+        votes = live_votes(self._tracks, views.frames, views.tracked)
         valid = np.array([frame.valid for frame in views.frames]) & views.tracked[:, None]
-        self.label = self._assigned(marker_m, valid, np.full(self._tracks.count, NO_LABEL), FIRST)
+        self.label = assigned(self._tracks, track_costs(self._tracks, marker_m, live.motion.seconds, valid), votes)
 
     def frames(self, label: Ints) -> list[MarkerFrame]:
         """Return the frames with labels of tracks, (K,)."""
@@ -95,14 +94,6 @@ class LabelSearch:
         if not alone:
             return marker_frame(pair, self._points[n], self._rig, choice, None)
         return labelled_frame(live, pair, self._points[n], self._rig, choice)
-
-    def _assigned(self, marker_m: Floats, known: Bools, fixed: Ints, live: float = 1.0) -> Ints:
-        """Return the likeliest labels by where poses have the markers.
-
-        known: markers with which these were solved, (N, M); live: how much live labels count.
-        """
-        costs = track_costs(self._tracks, marker_m, self.motion.seconds, known)
-        return assigned(self._tracks, costs, live * self._votes, fixed)
 
     def places(self) -> list[slice]:
         """Return the frames where the energy is high, in order."""
@@ -128,7 +119,7 @@ class LabelSearch:
                 return
             found = sweep.run(first, last, self.motion.part(slice(first - HEAD, first)), self.label)
             label = np.where(self._begin < last, found.label, self.label)
-            if all(self._agrees(label, m) for m in range(self._votes.shape[1])):
+            if all(self._agrees(label, m) for m in range(len(self._opposite))):
                 break
         changed = np.flatnonzero(label != self.label)
         if len(changed):
