@@ -44,7 +44,7 @@ def triangulate(
 
     left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_left_px, sigma_right_px: their standard deviations, (N,)
     or one for all [px]. Returns point_m (N, 3) world and covariance_m2 (N, 3, 3). A point whose rays do not meet in front of the
-    cameras may come out anywhere, but finite: check `depths_m`. Raises CalibrationError: unequal lengths, or a sigma that is not
+    cameras may come out anywhere, but finite: check the depths of `projected`. Raises CalibrationError: unequal lengths, or a sigma that is not
     positive.
     """
     px = np.empty((2, np.shape(left_px)[0], 2))
@@ -66,12 +66,6 @@ def triangulate(
         undistort_points(px[side], rig.cameras[side].intrinsics, ideal[side])
     _triangulate(cameras, px, ideal, sigma, point, covariance)
     return point, covariance
-
-
-def depths_m(rig: Rig, point_m: ArrayLike) -> Floats:
-    """Return each point's depth along both optical axes: (N, 3) world [m] -> (2, N) [m], negative behind a camera."""
-    points = np.asarray(point_m, float)
-    return np.stack([points @ camera.rotation[2] + camera.translation[2] for camera in rig.cameras])
 
 
 @kernel

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances, essential_matrix, fundamental_matrix, ideal_pixels
-from calibration.triangulate import depths_m, projected, triangulate
+from calibration.triangulate import projected, triangulate
 from config.arrays import Floats
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_camera
@@ -127,12 +127,6 @@ def test_rays_that_meet_behind_or_nowhere_stay_finite() -> None:
     assert np.isfinite(point).all()
     assert np.isfinite(covariance).all()
     assert np.sqrt(covariance[0].diagonal().max()) > 1.0, "nothing near is known of a point at infinity"
-
-
-def test_depths() -> None:
-    rig = askew_rig()
-    ahead = rig.right.center_m + 2.5 * rig.right.rotation[2]
-    assert depths_m(rig, [ahead, rig.right.center_m - rig.right.rotation[2]])[1] == pytest.approx([2.5, -1.0])
 
 
 def test_bad_arguments() -> None:
