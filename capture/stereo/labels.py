@@ -72,10 +72,18 @@ def labelled_points(points: Points, expected: ExpectedMarkers) -> Ints:
     """Return the triangulated point of every marker, (M,), -1 for none."""
     if not len(points.point_m):
         return np.full(len(expected.point_m), -1, np.int64)
-    distance2, log_volume = np.empty((2, len(expected.point_m), len(points.point_m)))
+    return _one_to_one(*mahalanobis(points, expected.point_m, expected.sigma_m), GATE)
+
+
+def mahalanobis(points: Points, marker_m: Floats, sigma_m: Floats) -> tuple[Floats, Floats]:
+    """Return squared distances in sigmas of all markers, (M, 3) +- (M,) [m], from all points, and ln det of their covariances.
+
+    (M, P) each; the covariance of a distance is that of the point and sigma^2 I.
+    """
+    distance2, log_volume = np.empty((2, len(marker_m), len(points.point_m)))
     given = read_only(points.point_m), read_only(points.covariance_m2)
-    _mahalanobis(*given, read_only(expected.point_m), read_only(expected.sigma_m), distance2, log_volume)
-    return _one_to_one(distance2, log_volume, GATE)
+    _mahalanobis(*given, read_only(marker_m), read_only(sigma_m), distance2, log_volume)
+    return distance2, log_volume
 
 
 @kernel
@@ -172,7 +180,7 @@ def marker_frame(
                 taken.blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
     image, sigma = np.zeros((2, n, 2)), np.zeros((2, n))
     for c, blobs in enumerate((pair.left, pair.right)):
-        _take_blobs(blobs.points_px, blobs.sigma_px, taken.blob[c], image[c], sigma[c])
+        _take_blobs(read_only(blobs.points_px), read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
     times = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
     valid, point, covariance, epipolar, blob = taken
     return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])
