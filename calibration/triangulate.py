@@ -44,8 +44,8 @@ def triangulate(
 
     left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_left_px, sigma_right_px: their standard deviations, (N,)
     or one for all [px]. Returns point_m (N, 3) world and covariance_m2 (N, 3, 3). A point whose rays do not meet in front of the
-    cameras may come out anywhere, but finite: check the depths of `projected`. Raises CalibrationError: unequal lengths, or a sigma that is not
-    positive.
+    cameras may come out anywhere, but finite: check the depths of `projected`. Raises CalibrationError: unequal lengths, or a
+    sigma that is not positive.
     """
     px = np.empty((2, np.shape(left_px)[0], 2))
     if np.shape(left_px) != np.shape(right_px):

@@ -158,17 +158,13 @@ class LabelledPoints(NamedTuple):
     blob: Ints
 
 
-def marker_frame(
-    pair: PairedBlobs, points: Points, rig: Rig, choice: Ints, expected: ExpectedMarkers | None
-) -> MarkerFrame:
+def marker_frame(pair: PairedBlobs, points: Points, rig: Rig, choice: Ints, expected: ExpectedMarkers | None) -> MarkerFrame:
     """Return the marker frame of labelled points; label monocular blobs where `expected` is given.
 
     choice: point of each marker, (M,), -1 for none.
     """
     n = len(choice)
-    taken = LabelledPoints(
-        np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((2, n), -1, np.int64)
-    )
+    taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((2, n), -1, np.int64))
     sides = (points.left, points.right)
     _take_points(points.point_m, points.covariance_m2, points.epipolar_px, *sides, choice, taken)
     unused = complement(len(points.point_m), choice[taken.valid])

@@ -107,9 +107,7 @@ def _view(blobs: Blobs) -> View:
 
 
 @kernel
-def _write_candidates(
-    left: View, right: View, views: TwoViews, limits: Limits, predicted_m: Floats, found: Candidates
-) -> int:
+def _write_candidates(left: View, right: View, views: TwoViews, limits: Limits, predicted_m: Floats, found: Candidates) -> int:
     """Write the candidates and return their number."""
     ideal_left, ideal_right = np.empty(left.points_px.shape), np.empty(right.points_px.shape)
     undistort_points(left.points_px, views.lenses[0], ideal_left)

@@ -12,10 +12,9 @@ from config.arrays import Bools, Bytes, Floats, Ints
 from config.joints import N_JOINTS, mirrored
 from config.settings import FeetSettings, Settings
 from database.contacts import CONTACT_JOINTS, database_contacts
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import forward, world_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
-from reconstruct.finish.body import markers_on
 from reconstruct.finish.contacts import N_POINTS, label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
 from reconstruct.finish.filter import OutputFilter
@@ -63,9 +62,8 @@ class PoseFeet:
         if rows is not None and self._labels is not None:
             share = label_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
         step = self._lock.step(pose.t_capture_ns, pose.rotvec, pose.root_m, share, feet_seen(self._subject, pose.seen))
-        if step.rotvec is pose.rotvec:
-            return replace(pose, contacts=step.contact)
-        marker_m = markers_on(self._subject, *forward(self._subject.skeleton, step.rotvec, pose.root_m))
+        worn = (self._subject.joint, self._subject.offset_m)
+        marker_m = world_markers(self._subject.skeleton, step.rotvec, pose.root_m, *worn)
         return replace(pose, rotvec=step.rotvec, marker_m=marker_m, contacts=step.contact)
 
 
