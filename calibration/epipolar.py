@@ -55,9 +55,9 @@ def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Flo
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
     """
-    ideal = [camera.undistort(px) for camera, px in zip(rig.cameras, (left_px, right_px), strict=True)]
-    out = np.empty((len(ideal[0]), len(ideal[1])))
-    write_epipolar_distances(two_views(rig), *ideal, out)
+    left, right = rig.left.undistort(left_px), rig.right.undistort(right_px)
+    out = np.empty((len(left), len(right)))
+    write_epipolar_distances(two_views(rig), left, right, out)
     return out
 
 

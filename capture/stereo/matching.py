@@ -94,11 +94,12 @@ def _candidates(pair: PairedBlobs, rig: Rig, s: MatchSettings, predicted_m: Floa
     most = len(pair.left) * len(pair.right)
     tolerance = s.max_epipolar_px + s.skew_px_s * abs(pair.residual_skew_ns) * 1e-9
     scales = (s.epipolar_sigma_px, s.color_sigma, s.temporal_sigma_m, s.extent_m)
-    numbers = (np.empty(shape) for shape in (most, (most, 3), (most, 3, 3), most, most))
-    found = Candidates(np.empty(most, np.int64), np.empty(most, np.int64), *numbers)
+    left, right = np.empty((2, most), np.int64)
+    distance_px, depth_m, cost = np.empty((3, most))
+    found = Candidates(left, right, distance_px, np.empty((most, 3)), np.empty((most, 3, 3)), depth_m, cost)
     limits = Limits(tolerance, s.min_depth_m, s.max_depth_m, *scales)
     n = _write_candidates(_view(pair.left), _view(pair.right), two_views(rig), limits, predicted_m, found)
-    return Candidates(*(part[:n] for part in found))
+    return Candidates._make(part[:n] for part in found)
 
 
 def _view(blobs: Blobs) -> View:
@@ -219,7 +220,7 @@ def _assigned(left: Ints, right: Ints, cost: Floats, n_left: int, n_right: int) 
     """
     matrix = np.empty((n_left + n_right, n_left + n_right))
     _write_matrix(left, right, cost, matrix, n_left)
-    partner = linear_sum_assignment(matrix)[1]
+    partner: Ints = linear_sum_assignment(matrix)[1]
     return ((partner[left] == right) & (cost < UNPAIRED)).nonzero()[0]
 
 

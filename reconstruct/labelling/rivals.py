@@ -16,7 +16,7 @@ from config.arrays import Bools, Floats, Ints
 from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
-from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory, near_each_other
 from reconstruct.labelling.proposals import Labels, exchanged, of_loose_points, point_costs, points_of
 from reconstruct.labelling.shape import LabelCost
 
@@ -181,9 +181,9 @@ class Rivals:
     @staticmethod
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
         """Return which markers with points are near each other, (M, M)."""
-        apart = frame.point_m[:, None] - frame.point_m
-        near = (apart * apart).sum(axis=2) < limit_m**2
-        return near if frame.all_valid else np.asarray(near & frame.valid[:, None] & frame.valid)
+        near = np.empty((len(frame.valid), len(frame.valid)), bool)
+        near_each_other(frame.point_m, frame.valid, limit_m, near)
+        return near
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""

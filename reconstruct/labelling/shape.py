@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from calibration.subject.subject import Subject
 from capture.packets import Points
 from capture.stereo.labels import ExpectedMarkers, mahalanobis
+from capture.stereo.matching import complement
 from config.arrays import Bools, Floats, Ints, Singles, read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX, JOINTS, PARENTS, mirrored
@@ -124,11 +125,12 @@ class LabelCost:
 
     def _changed(self, choice: Ints) -> Ints:
         """Return labels with one exchange, with a point that has none given to a marker, and with one marker left without."""
-        m, free = len(choice), np.setdiff1d(np.arange(self.single.shape[1]), choice)
-        given = np.append(free, -1)
-        one = np.tile(choice, (m * len(given), 1))
-        one[np.arange(len(one)), np.repeat(np.arange(m), len(given))] = np.tile(given, m)
-        return np.concatenate([choice[self.shape.orders], one])
+        m, free = len(choice), complement(self.single.shape[1], choice[choice >= 0])
+        given, rows = np.append(free, -1), np.arange(m)
+        one = np.empty((m, len(given), m), np.int64)
+        one[:] = choice
+        one[rows, :, rows] = given
+        return np.concatenate([choice[self.shape.orders], one.reshape(-1, m)])
 
 
 def body_shape(subject: Subject, pose: Singles | PosesInPlace) -> BodyShape:
