@@ -168,7 +168,7 @@ def marker_frame(pair: PairedBlobs, points: Points, rig: Rig, choice: Ints, expe
     sides = (points.left, points.right)
     _take_points(points.point_m, points.covariance_m2, points.epipolar_px, *sides, choice, taken)
     unused = complement(len(points.point_m), choice[taken.valid])
-    if expected is not None and not taken.valid.all():
+    if expected is not None and np.count_nonzero(taken.valid) < n:
         open_markers = np.flatnonzero(~taken.valid)
         for c, singles in enumerate((points.single_left, points.single_right)):
             free = np.concatenate([singles, sides[c][unused]])

@@ -221,7 +221,7 @@ def _assigned(left: Ints, right: Ints, cost: Floats, n_left: int, n_right: int) 
     matrix = np.empty((n_left + n_right, n_left + n_right))
     _write_matrix(left, right, cost, matrix, n_left)
     partner: Ints = linear_sum_assignment(matrix)[1]
-    return ((partner[left] == right) & (cost < UNPAIRED)).nonzero()[0]
+    return np.nonzero((partner[left] == right) & (cost < UNPAIRED))[0]
 
 
 @kernel

@@ -95,19 +95,25 @@ class OutputFilter:
 
         Joints and root are filtered; the markers stay those of the solver.
         """
+        rotvec, root_m = self.filtered(pose)
+        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec, root_m=root_m)
+
+    def filtered(self, pose: Pose) -> tuple[Floats, Floats]:
+        """Return joints and root to publish, those of the pose itself where `step` returns that."""
+        given = pose.rotvec, pose.root_m
         if not self._settings.output:
-            return pose
+            return given
         if pose.state is TrackingState.LOST or not (np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all()):
             self.forget()
-            return pose
+            return given
         dt_s = 0.0 if self._last_ns is None else (pose.t_capture_ns - self._last_ns) * 1e-9
         self._last_ns = pose.t_capture_ns
         low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s) if 0.0 < dt_s <= MAX_GAP_S else 1.0
         rotvec, root_m = np.empty((N_JOINTS, 3)), np.empty(3)
         solved = (read_only(pose.rotvec), read_only(pose.root_m))
         if _filter(*solved, self._chain, (dt_s, low), self._limits, self._memory, rotvec, root_m):
-            return replace(pose, rotvec=rotvec, root_m=root_m)
-        return pose
+            return rotvec, root_m
+        return given
 
 
 @kernel

@@ -73,17 +73,21 @@ class UnseenChains:
 
         The markers stay those of the solver.
         """
+        rotvec = self.followed(pose, pose.rotvec, rows)
+        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
+
+    def followed(self, pose: Pose, rotvec: Floats, rows: Ints | None) -> Floats:
+        """Return the joints of `step` for a pose with other joints, (J, 3) [rad]."""
         if pose.state is TrackingState.LOST:
             self.forget()
-            return pose
-        unmarked = unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
-        rotvec = pose.rotvec
+            return rotvec
+        unmarked = unmarked_chains(self._subject.joint[pose.seen[0] | pose.seen[1]])
         for first, chain in self._chains.items():
             if first in unmarked:
                 rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)
             else:
                 chain.x = None
-        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
+        return rotvec
 
     def _followed(self, chain: _Chain, t_ns: int, rotvec: Floats, rows: Ints | None) -> Floats:
         """Return rotation vectors, (J, 3), with those of one chain following."""

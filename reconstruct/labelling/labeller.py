@@ -106,7 +106,7 @@ class Labeller:
         """
         s, slower = self.settings, min(max(ahead_s / FRAME_S, 1.0), MAX_SLOWER)
         # Where too little of the torso is seen, the root is uncertain and with it all of the torso.
-        sure = self.torso & (int((self.torso & (self.unseen == 0)).sum()) >= ROOT_MARKERS)
+        sure = self.torso & (np.count_nonzero(self.torso & (self.unseen == 0)) >= ROOT_MARKERS)
         limit = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
         if sure_m is not None:
             limit = np.minimum(limit, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
@@ -165,11 +165,12 @@ class Labeller:
         could not follow the markers for a while. labelled: (M,); left_over: points without a marker, or blobs where one camera
         sees all there is.
         """
-        self.doubt = self.doubt + 1 if min(left_over, int((~labelled).sum())) >= 2 else 0
+        n_labelled = int(np.count_nonzero(labelled))
+        self.doubt = self.doubt + 1 if min(left_over, len(labelled) - n_labelled) >= 2 else 0
         if self.doubt >= DOUBT_FRAMES or self.misfit >= MISFIT_FRAMES:
             self.doubt = self.misfit = 0
             return True
-        return left_over >= max(self.settings.min_markers, int(labelled.sum()) + 1)
+        return left_over >= max(self.settings.min_markers, n_labelled + 1)
 
     def suspects(self, labelled: Bools, point_m: Floats) -> tuple[int, int] | None:
         """Return the next pair of markers whose labels to try exchanged, one pair a frame; None if there is none.
