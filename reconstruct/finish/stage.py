@@ -108,6 +108,7 @@ class Finish:
     def warm(self, pose: Pose) -> None:
         """Compile all kernels; to be followed by `forget`."""
         self._filter.warm(pose)
+        self._unseen.warm()
         self.step(pose, None, None)
         self._feet.warm(pose)
 

@@ -63,6 +63,11 @@ class UnseenChains:
         """Return a chain before its first frame."""
         return _Chain(joints, RememberedRows(1, partial(self._speeds, joints[-1:])))
 
+    @staticmethod
+    def warm() -> None:
+        """Compile the kernel of the spring."""
+        _follow(*np.zeros((1, 1, 3)), 0.0, *np.zeros((2, 1, 3)))
+
     def forget(self) -> None:
         """Start again with the next pose."""
         for chain in self._chains.values():

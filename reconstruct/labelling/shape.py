@@ -57,6 +57,11 @@ class BodyShape:
         mixed = -2.0 * np.logaddexp(np.log(1.0 - STILL) - 0.5 * moved, np.log(STILL) - 0.5 * still)
         return replace(self.distances(points), single=np.where(fresh[:, None], mixed, moved))
 
+    def warm(self) -> None:
+        """Compile the kernel of the costs."""
+        m = len(self.distance_m)
+        LabelCost(self, np.zeros((m, 1)), np.zeros((1, 1)), np.zeros(1)).of(np.zeros((1, m), np.int64))
+
     def distances(self, points: Points) -> "LabelCost":
         """Return the cost of labels by the distances alone."""
         apart_m = np.linalg.norm(points.point_m[:, None] - points.point_m[None], axis=2)
