@@ -21,6 +21,7 @@ from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
 
 RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
+MEASURED_ERROR_M = 0.04  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
 BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone measures little of a joint's depth
 
 
@@ -33,7 +34,7 @@ class TrackingState(StrEnum):
 
 
 class JointSource(IntEnum):
-    """Where a joint's rotation comes from."""
+    """Where a joint comes from: markers fix it, the examples place it for want of them, an earlier pose had it there."""
 
     MEASURED = 0
     INFERRED = 1
@@ -92,7 +93,7 @@ def pose_packet(
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
     residual_m = frame.valid * np.sqrt(((marker_m - frame.point_m) ** 2).sum(axis=1))
-    source, confidence = provenance(frame, state, subject, residual_m, sigma_m)
+    source, confidence = provenance(frame, state, subject, residual_m, sigma_m, error_m)
     error2 = ((projected(rig, marker_m)[0] - frame.image_px) ** 2).sum(axis=2)
     residual_px = np.sqrt(np.where(frame.seen & (error2 < np.inf), error2, 0.0))
     return Pose(
@@ -116,12 +117,19 @@ def pose_packet(
 
 
 def provenance(
-    frame: MarkerFrame, state: TrackingState, subject: Subject, residual_m: Floats, sigma_m: Floats | None = None
+    frame: MarkerFrame,
+    state: TrackingState,
+    subject: Subject,
+    residual_m: Floats,
+    sigma_m: Floats | None = None,
+    error_m: Floats | None = None,
 ) -> tuple[NDArray[np.uint8], Floats]:
-    """Return where each joint's rotation comes from, JointSource (J,), and its confidence, 0..1, (J,).
+    """Return where each joint comes from, JointSource (J,), and its confidence, 0..1, (J,).
 
-    residual_m: distance of every marker of the pose from its point, (M,); where all are large, unmeasured joints lose confidence,
-    too; sigma_m: standard deviation of a missing marker's position, (M,) [m], for the joints that it would have measured.
+    Measured are those that a marker moves with and whose expected error is small: a marker of the hand alone leaves the elbow to
+    the examples, and far from the cameras a marker tells little of depth. residual_m: distance of every marker of the pose from
+    its point, (M,); where all are large, unmeasured joints lose confidence, too; sigma_m: standard deviation of a missing
+    marker's position, (M,) [m], for the joints that it would have measured; error_m: the expected errors, (J,) [m].
     """
     if state is not TrackingState.TRACKING:
         source = np.full(N_JOINTS, JointSource.HELD, np.uint8)
@@ -129,7 +137,8 @@ def provenance(
     carries = joints_by_marker(subject)
     seen = frame.shown
     measured = carries[seen].any(axis=0)
-    source = np.where(measured, np.uint8(JointSource.MEASURED), np.uint8(JointSource.INFERRED))
+    sure = measured if error_m is None else measured & (error_m <= MEASURED_ERROR_M)
+    source = np.where(sure, np.uint8(JointSource.MEASURED), np.uint8(JointSource.INFERRED))
     triangulated = measured if frame.all_valid else carries[frame.valid].any(axis=0)
     confidence = np.where(triangulated, BOTH, np.where(measured, ONE, INFERRED))
     if sigma_m is not None:
