@@ -24,7 +24,7 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, joint_error_m, minimum_of, saved_without
+from reconstruct.solve.certainty import Minimum, joint_error_m, log_volume, minimum_of, saved_without
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -217,6 +217,11 @@ class Estimator:
         """Return by how much the energy would be less at most were some markers, (K,), labelled otherwise."""
         minimum = self._minimum_of(estimate)
         return np.inf if minimum is None else saved_without(minimum, markers)
+
+    def log_volume(self, estimate: Estimate) -> float:
+        """Return the natural logarithm of the volume expected over that left by the markers, 0 where it was not solved for."""
+        minimum = self._minimum_of(estimate)
+        return 0.0 if minimum is None else log_volume(minimum)
 
     def _minimum_of(self, estimate: Estimate) -> Minimum | None:
         """Return the minimum that an estimate is, None for one that was not solved for; that of the last is remembered."""

@@ -23,6 +23,7 @@ from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
 
 RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
+MEASURED_ERROR_M = 0.04  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
 BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone measures little of a joint's depth
 
 
@@ -35,7 +36,7 @@ class TrackingState(StrEnum):
 
 
 class JointSource(IntEnum):
-    """Where a joint's rotation comes from."""
+    """Where a joint comes from: markers fix it, the examples place it for want of them, an earlier pose had it there."""
 
     MEASURED = 0
     INFERRED = 1
@@ -100,7 +101,7 @@ def pose_packet(
     residual_m, residual_px = np.zeros(len(marker_m)), np.zeros(frame.seen.shape)
     _points_missed(frame.point_m, frame.valid, read_only(marker_m), residual_m)
     _views_missed(packed_cameras(rig), frame.image_px, frame.seen, read_only(marker_m), residual_px)
-    source, confidence = provenance(frame, state, subject, residual_m, sigma_m)
+    source, confidence = provenance(frame, state, subject, residual_m, sigma_m, error_m)
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -142,18 +143,27 @@ def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floa
 
 
 def provenance(
-    frame: MarkerFrame, state: TrackingState, subject: Subject, residual_m: Floats, sigma_m: Floats | None = None
+    frame: MarkerFrame,
+    state: TrackingState,
+    subject: Subject,
+    residual_m: Floats,
+    sigma_m: Floats | None = None,
+    error_m: Floats | None = None,
 ) -> tuple[NDArray[np.uint8], Floats]:
-    """Return where each joint's rotation comes from, JointSource (J,), and its confidence, 0..1, (J,).
+    """Return where each joint comes from, JointSource (J,), and its confidence, 0..1, (J,).
 
-    residual_m: distance of every marker of the pose from its point, (M,); where all are large, unmeasured joints lose confidence,
-    too; sigma_m: standard deviation of a missing marker's position, (M,) [m], for the joints that it would have measured.
+    Measured are those that a marker moves with and whose expected error is small: a marker of the hand alone leaves the elbow to
+    the examples, and far from the cameras a marker tells little of depth. residual_m: distance of every marker of the pose from
+    its point, (M,); where all are large, unmeasured joints lose confidence, too; sigma_m: standard deviation of a missing
+    marker's position, (M,) [m], for the joints that it would have measured; error_m: the expected errors, (J,) [m].
     """
     source, confidence = np.full(N_JOINTS, JointSource.HELD, np.uint8), np.zeros(N_JOINTS)
     if state is TrackingState.TRACKING:
         usual_m = median(residual_m[frame.valid].tolist()) if frame.any_valid else 0.0
         given = (joints_by_marker(subject), frame.shown, frame.valid, read_only(residual_m))
         _provenance(*given, NO_SIGMA if sigma_m is None else read_only(sigma_m), usual_m, source, confidence)
+        if error_m is not None:
+            source[(source == JointSource.MEASURED) & (error_m > MEASURED_ERROR_M)] = JointSource.INFERRED
     elif state is TrackingState.COASTING:
         confidence[:] = COASTING
     return source, confidence

@@ -33,7 +33,7 @@ from database.store import PoseDatabase
 from reconstruct.doubt import OF_SWAPS
 from reconstruct.labelling.labeller import swapped_markers
 from reconstruct.pipeline import Pipeline
-from reconstruct.pose import Pose, TrackingState, measured_joints
+from reconstruct.pose import JointSource, Pose, TrackingState, measured_joints
 from tools.calibrate.session import subject_from_pairs
 from tools.cluster import WorkerPlan
 from tools.evaluate.missing.labels import Label, check_label
@@ -42,7 +42,7 @@ from tools.evaluate.protocol import open_once, protocol_database, read_query, se
 
 TPOSE_S, CALIBRATED_S = 2.0, 1.5
 NOISE_PX, MERGED_PX = 0.5, 5.0
-FAR_MM = 100.0
+FAR_MM, NEAR_MM = 100.0, 50.0
 LATE_S = 0.25  # by when labels are to be right again
 CLIPS = {
     "tuning": (
@@ -70,10 +70,12 @@ class CrossingRun:
     """One clip at one rate.
 
     wrong: pictures with a wrong label; episodes: how long each run of them lasted [s]; tracking: pictures in this state; far: of
-    those, with a joint that markers measure more than FAR_MM off; far_wrong: of those, with a wrong label; far_mean: with a mean
-    of all joints above it; refused: pictures not in the state tracking whose pose is nowhere so far off; swaps: runs of pictures
-    with a wrong label and a joint so far off; told: of those, in which or right after which an exchange is suspected; suspected:
-    pictures in which one is; switches: labels that were exchanged by rivals; mean_mm: of all joints.
+    those, with a joint that carries a marker, or leads to one, more than FAR_MM off; far_wrong: of those, with a wrong label;
+    far_said: of the pictures in this state, with a joint that is said to be measured so far off; near: joints that carry or lead
+    to a marker and are less than NEAR_MM off in them; near_inferred: of those, that are said to be inferred; far_mean: pictures
+    with a mean of all joints above FAR_MM; refused: pictures not in the state tracking whose pose is nowhere so far off; swaps:
+    runs of pictures with a wrong label and a joint so far off; told: of those, in which or right after which an exchange is
+    suspected; suspected: pictures in which one is; switches: labels that were exchanged by rivals; mean_mm: of all joints.
     """
 
     clip: str
@@ -85,6 +87,9 @@ class CrossingRun:
     tracking: int
     far: int
     far_wrong: int
+    far_said: int
+    near: int
+    near_inferred: int
     far_mean: int
     refused: int
     swaps: int
@@ -168,6 +173,7 @@ def run_at(
     pictures = pictures_of(performer, fps, kept)
     true_m, subject = performer.joints_at(pictures.at_s)[1], pipeline.subject
     wrong, mean_mm, far, tracking, suspected, spent_s = [], [], [], [], [], 0.0
+    far_said, near, near_inferred = 0, 0, 0
     pipeline.forget()
     switches = pipeline.label_switches
     for k, pair in enumerate(pictures.pairs()):
@@ -187,12 +193,17 @@ def run_at(
         mean_mm.append(float(off_mm.mean()))
         far.append(bool((off_mm[measured] > FAR_MM).any()))
         tracking.append(pose.state is TrackingState.TRACKING)
+        if tracking[-1]:
+            said, close = pose.joint_source == JointSource.MEASURED, measured & (off_mm < NEAR_MM)
+            far_said += bool((off_mm[said] > FAR_MM).any())
+            near, near_inferred = near + int(close.sum()), near_inferred + int((close & ~said).sum())
         suspected.append(bool(pose.doubts & OF_SWAPS or swapped_markers(pose, frame)))
     is_far, is_tracking, is_wrong = np.array(far), np.array(tracking), np.array(wrong)
     far_mean = int((is_tracking & (np.array(mean_mm) > FAR_MM)).sum())
     refused = int((~is_tracking & ~is_far).sum())
     far_wrong = int((is_tracking & is_far & is_wrong).sum())
-    counts = (int(is_tracking.sum()), int((is_tracking & is_far).sum()), far_wrong, far_mean, refused)
+    of_tracking = (int((is_tracking & is_far).sum()), far_wrong, far_said, near, near_inferred, far_mean)
+    counts = (int(is_tracking.sum()), *of_tracking, refused)
     swaps = [slice(first, end + 1) for first, end in spans_of(is_wrong & is_far)]
     counts = (*counts, len(swaps), sum(any(suspected[swap]) for swap in swaps), sum(suspected))
     lasting = tuple((end - first) / fps for first, end in spans_of(is_wrong))
@@ -235,10 +246,11 @@ def runs_of_clip(
     return [run_at(fps, performer, kept, pipeline, name, worn, []) for fps in rates]
 
 
-SUMS = ("far", "far_wrong", "far_mean", "refused", "swaps", "told", "suspected")
+SUMS = ("far", "far_wrong", "far_said", "near", "near_inferred", "far_mean", "refused", "swaps", "told", "suspected")
 HEAD = (
     f"{'':<26}{'pictures':>9}{'wrong %':>9}{'episodes':>10}{'> 0.25 s':>10}{'longest s':>11}{'tracking %':>12}{'far %':>8}"
-    f"{'wrong %':>9}{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
+    f"{'wrong %':>9}{'said %':>8}{'inferred %':>12}"
+    f"{'far, mean %':>13}{'refused %':>11}{'mm':>7}{'swaps':>7}{'told':>6}{'suspected':>11}{'ms':>7}"
 )
 
 
@@ -252,6 +264,7 @@ def line(title: str, runs: Sequence[CrossingRun]) -> str:
     return (
         f"{title[:25]:<26}{n:>9}{100 * wrong / n:>9.2f}{len(lasting):>10}{late:>10}{max(lasting, default=0.0):>11.2f}"
         f"{100 * tracking / n:>12.2f}{100 * sums['far'] / tracking:>8.2f}{100 * sums['far_wrong'] / tracking:>9.2f}"
+        f"{100 * sums['far_said'] / tracking:>8.2f}{100 * sums['near_inferred'] / max(sums['near'], 1):>12.1f}"
         f"{100 * sums['far_mean'] / tracking:>13.2f}{100 * sums['refused'] / n:>11.2f}{mean:>7.1f}"
         f"{sums['swaps']:>7}{sums['told']:>6}{sums['suspected']:>11}{np.mean([run.ms for run in runs]):>7.2f}"
     )
@@ -286,7 +299,8 @@ def main() -> None:
     runs = [run for found in run_tasks(tasks, WorkerPlan(given.processes)) for run in found]
     print("\n".join(report(runs, given.by_clip)))
     print(
-        "far: of the pictures in state tracking, a joint that markers measure is more than 100 mm off; wrong: with a wrong label"
+        "far: of the pictures in state tracking, a joint that carries or leads to a marker is more than 100 mm off; wrong: with\n"
+        "a wrong label; said: one that is said to be measured; inferred: of such joints less than 50 mm off, said to be inferred"
     )
     write_json(given.json, [asdict(run) for run in runs])
 

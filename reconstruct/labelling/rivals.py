@@ -3,6 +3,10 @@
 A marker that is seen again, or that passes near another, may be labelled wrongly, and one frame does not tell: its energy is low
 as soon as the pose has gone where the labels lead. The frames after it do. So other labels are followed as well, each from its
 own history, and their energies are summed, older ones fading. Where a rival's sum is less by a margin, it is followed instead.
+
+After short steps the sum is of -ln of the evidence, Laplace's: the energy and the volume that the observations leave of what was
+expected (MacKay 1992, "Bayesian interpolation", the Occam factor). By the energy alone a hand, which may be nearly anywhere,
+explains every point better than the marker of the waist whose point it is.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +32,7 @@ MOST_ENERGY = 60.0  # as which more counts: even right labels may surprise for a
 PROPOSED = 40.0  # added to labels that are proposed for nothing but the nearest example
 LIKENESS, MOST_SQUARED = 0.05, 100.0  # share of the nearest example's squared distance, and as how much more counts
 LEFT_OVER = 20.0  # energy of a point without a label while a marker is hidden
-MARGIN = 20.0  # by which a rival's sum must be less
+MARGIN = 12.0  # by which a rival's sum must be less
 HOPELESS, SLOW_HOPELESS = 45.0, 120.0  # by which a rival's sum may be more, after short steps and after long ones
 SAME_FRAMES = 6  # with equal labels, after which a rival is no other labelling
 SAME_M = 0.03  # nor where with equal labels no marker is farther from those of the followed pose
@@ -163,7 +167,10 @@ class Rivals:
                 solved = self._estimate(other, estimate.state, None)
                 energy = before + _counted(other, solved) + _shaped(cost, points, other)
                 known.append(Contender(memory, other, solved, energy, t_ns))
-        return known if len(known) == 1 else [self._with_likeness(each) for each in known]
+        if len(known) == 1:
+            return known
+        known = [self._with_likeness(each) for each in known]
+        return known if self._labeller.after_long_step else [self._with_volume(each) for each in known]
 
     def may_be_exchanged(self, t_ns: int, a: int, b: int) -> bool:
         """Return whether two markers were near each other, or hidden together, not long before a time."""
@@ -193,6 +200,12 @@ class Rivals:
         query, rows = self._estimator.query(contender.frame, root, None), contender.estimate.near.rows[:NEAREST_ROWS]
         squared = self._estimator.likeness.least(query, rows, MOST_SQUARED)
         return replace(contender, energy=contender.energy + LIKENESS * squared)
+
+    def _with_volume(self, contender: Contender) -> Contender:
+        """Add to the energy how much less the observations leave open than what was expected."""
+        if contender.estimate is None:
+            return contender
+        return replace(contender, energy=contender.energy + self._estimator.log_volume(contender.estimate))
 
     def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""

@@ -67,6 +67,13 @@ def saved_without(minimum: Minimum, markers: Ints) -> float:
     return minimum.energy - rest - 0.5 * float(g @ step)
 
 
+def log_volume(minimum: Minimum) -> float:
+    """Return ln of the volume of poses expected over that of those left: half of ln of the ratio of determinants."""
+    prior, root = minimum.terms.prior.precision, minimum.terms.root.precision
+    left = np.linalg.slogdet(mirrored(minimum.hessian))[1]
+    return 0.5 * float(left - np.linalg.slogdet(prior)[1] - np.log(root).sum())
+
+
 def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:
     """Return the standard deviation of every marker's position, (M,) [m].
 

@@ -16,6 +16,7 @@ from reconstruct.solve.certainty import (
     LEAST_STRANGE_RAD,
     information,
     joint_error_m,
+    log_volume,
     marker_sigma_m,
     minimum_of,
 )
@@ -61,6 +62,18 @@ def test_information_without_markers_is_the_prior() -> None:
     asked, root = problem(np.zeros(len(NAMES), bool))
     A = information(asked, solve(asked, root))
     np.testing.assert_allclose(A, np.diag(np.concatenate([np.full(DOFS, 25.0), np.full(6, 100.0)])), atol=1e-9)
+
+
+def test_a_free_limb_leaves_more_volume_than_a_marker_of_the_torso() -> None:
+    """The evidence of one point more: that of a hand, which may be anywhere, tells of more poses than that of the waist."""
+    volume = {}
+    for more in ("left_hand", "waist_left", None):
+        shown = np.array([name in ("left_shoulder", "right_shoulder", "waist_right", more) for name in NAMES])
+        asked, root = problem(shown)
+        volume[more] = log_volume(minimum_of(asked, solve(asked, root)))
+    asked, root = problem(np.zeros(len(NAMES), bool))
+    assert abs(log_volume(minimum_of(asked, solve(asked, root)))) < 1e-9
+    assert volume[None] < volume["waist_left"] < volume["left_hand"] - 1.0
 
 
 def test_information_is_the_curvature_of_the_energy() -> None:
