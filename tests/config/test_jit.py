@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from numba.core import caching
@@ -82,6 +83,8 @@ def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkey
 
 
 def test_flags_of_the_compiler_are_the_same_where_all_their_options_are() -> None:
+    given: Any
+    other: Any
     given, default, other = Flags(), Flags(), Flags()
     given.release_gil, other.release_gil = False, True  # False is the default
     assert given == default and hash(given) == hash(default)
