@@ -47,9 +47,11 @@ def _resolving_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
     It tries all that was ever registered for, say, `+`, from strings to dates, at every place where two numbers are added.
     """
 
+    stack: Any = targetconfig.ConfigStack
+
     def resolved(function: Any, context: Any, args: Any, kws: Any) -> Any:
         known = function.__dict__.setdefault("resolved_calls", {})
-        key = context, tuple(args), tuple(kws.items()), targetconfig.ConfigStack.top_or_none()
+        key = context, tuple(args), tuple(kws.items()), stack.top_or_none()
         if key not in known:
             known[key] = resolve(function, context, args, kws)
         return known[key]
@@ -72,10 +74,14 @@ with contextlib.suppress(ImportError, AttributeError):
     from numba.core import codegen, targetconfig
     from numba.core.types import functions
 
-    targetconfig.TargetConfig.__eq__ = _same_flags
-    targetconfig.TargetConfig.__hash__ = lambda flags: hash(type(flags))  # numba's own is that of the options' names
-    functions.BaseFunction.get_call_type = _resolving_once(functions.BaseFunction.get_call_type)
-    codegen.CPUCodeLibrary._optimize_functions = _of_defined(codegen.CPUCodeLibrary._optimize_functions)
+    Flags: Any = targetconfig.TargetConfig
+    NumbaFunction: Any = functions.BaseFunction
+    Library: Any = codegen.CPUCodeLibrary
+    Flags.__eq__ = _same_flags
+    Flags.__hash__ = lambda flags: hash(type(flags))  # numba's own is that of the options' names
+    NumbaFunction.get_call_type = _resolving_once(NumbaFunction.get_call_type)
+    if hasattr(codegen, "create_pass_builder"):  # numba of before gives the module to the passes
+        Library._optimize_functions = _of_defined(Library._optimize_functions)
 
 
 def kernel(function: F) -> F:
