@@ -87,7 +87,7 @@ def _height(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that started this one, and collect no garbage: it is a tenth of all compiling.
+    """Leave Ctrl-C to the process that started this one, and collect no garbage: it is 8 % of all compiling.
 
     All kernels of the demo together leave 1.1 GB then, shared by the workers, where they would leave 0.6.
     """
