@@ -99,15 +99,9 @@ class Camera(ReadOnlyArrays):
 
         1 for lenses that are not fisheyes: theirs are not much larger.
         """
-        px = np.asarray(points_px, float)
-        if not self.fisheye:
-            return np.ones(px.shape[:-1])
-        r = np.linalg.norm(self.undistort(px), axis=-1)
-        theta, k = np.arctan(np.maximum(r, 1e-9)), self.distortions
-        t2 = theta * theta
-        bent = theta * (1.0 + t2 * (k[0] + t2 * (k[1] + t2 * (k[2] + t2 * k[3]))))
-        slope = 1.0 + t2 * (3.0 * k[0] + t2 * (5.0 * k[1] + t2 * (7.0 * k[2] + t2 * 9.0 * k[3])))
-        return np.asarray(np.sqrt((1.0 + r * r) / np.maximum(slope, 1e-3) * np.maximum(r, 1e-9) / np.maximum(bent, 1e-9)))
+        ideal = self.undistort(points_px)
+        wide = [pixel_magnification(self.intrinsics, x, y) for x, y in ideal.reshape(-1, 2).tolist()]
+        return np.array(wide, float).reshape(ideal.shape[:-1])
 
     def rays(self, points_px: ArrayLike) -> Floats:
         """Return the directions of image points in the camera's frame, at depth 1: (..., 2) raw [px] -> (..., 3)."""
@@ -219,6 +213,21 @@ def undistort_points(px: Floats, intrinsics: Floats, ideal: Floats) -> None:
             if done:
                 break
         ideal[n, 0], ideal[n, 1] = x, y
+
+
+@kernel
+def pixel_magnification(intrinsics: Floats, x: float, y: float) -> float:
+    """Return `Camera.magnification` at an ideal point."""
+    if intrinsics[FISHEYE] == 0.0:
+        return 1.0
+    k1, k2, k3, k4 = intrinsics[4], intrinsics[5], intrinsics[6], intrinsics[7]
+    r = max(np.sqrt(x * x + y * y), 1e-9)
+    theta = np.arctan(r)
+    t2 = theta * theta
+    bent = theta * (1.0 + t2 * (k1 + t2 * (k2 + t2 * (k3 + t2 * k4))))
+    slope = 1.0 + t2 * (3.0 * k1 + t2 * (5.0 * k2 + t2 * (7.0 * k3 + t2 * 9.0 * k4)))
+    wide: float = np.sqrt((1.0 + r * r) / max(slope, 1e-3) * r / max(bent, 1e-9))
+    return wide
 
 
 FOCAL_RANGE = (0.2, 30.0)  # of the longer image side: from a fisheye-like 136 degrees to a 2 degree telephoto

@@ -3,14 +3,33 @@
 Hartley & Zisserman 2004, ch. 9: x_right' F x_left = 0 with F = K_right^-T [t]x R K_left^-1.
 """
 
+import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, pixel_magnification
+from calibration.triangulate import packed_cameras
 from config.arrays import Floats, read_only
+from config.jit import kernel
 from database.geometry.rotations import skew
+
+
+class TwoViews(NamedTuple):
+    """A rig for the kernels: cameras (2, 22) of `packed_cameras`, lenses (2, 10) of `Camera.intrinsics`, fundamental F (3, 3)."""
+
+    cameras: Floats
+    lenses: Floats
+    fundamental: Floats
+
+
+@lru_cache(maxsize=8)
+def two_views(rig: Rig) -> TwoViews:
+    """Return a rig as the kernels take it."""
+    lenses = np.stack([camera.intrinsics for camera in rig.cameras])
+    return TwoViews(packed_cameras(rig), read_only(lenses), fundamental_matrix(rig))
 
 
 def essential_matrix(rig: Rig) -> Floats:
@@ -36,12 +55,26 @@ def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Flo
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
     """
-    F = fundamental_matrix(rig)
-    left, right = ideal_pixels(rig.left, left_px), ideal_pixels(rig.right, right_px)
-    lines_right, lines_left = left @ F.T, right @ F
-    algebraic = np.abs(lines_right @ right.T)
-    to_right = algebraic / np.maximum(np.hypot(lines_right[:, 0], lines_right[:, 1]), 1e-300)[:, None]
-    to_left = algebraic / np.maximum(np.hypot(lines_left[:, 0], lines_left[:, 1]), 1e-300)[None, :]
-    if rig.left.fisheye or rig.right.fisheye:  # towards the edge an ideal pixel is much smaller than a raw one
-        to_right, to_left = to_right / rig.right.magnification(right_px), to_left / rig.left.magnification(left_px)[:, None]
-    return np.asarray(0.5 * (to_right + to_left))
+    left, right = rig.left.undistort(left_px), rig.right.undistort(right_px)
+    out = np.empty((len(left), len(right)))
+    write_epipolar_distances(two_views(rig), left, right, out)
+    return out
+
+
+@kernel
+def write_epipolar_distances(views: TwoViews, left: Floats, right: Floats, out: Floats) -> None:
+    """Write `epipolar_distances`, (N, M), of ideal points, (N, 2) and (M, 2)."""
+    F, (a, b) = views.fundamental, views.lenses
+    for m in range(right.shape[0]):
+        x, y = b[0] * right[m, 0] + b[2], b[1] * right[m, 1] + b[3]
+        u, v = F[0, 0] * x + F[1, 0] * y + F[2, 0], F[0, 1] * x + F[1, 1] * y + F[2, 1]  # F' x_right, a line in the left image
+        w = F[0, 2] * x + F[1, 2] * y + F[2, 2]
+        # Towards the edge of a fisheye an ideal pixel is much smaller than a raw one.
+        right_wide = pixel_magnification(b, right[m, 0], right[m, 1])
+        for n in range(left.shape[0]):
+            p, q = a[0] * left[n, 0] + a[2], a[1] * left[n, 1] + a[3]
+            algebraic = abs(u * p + v * q + w)
+            s, t = F[0, 0] * p + F[0, 1] * q + F[0, 2], F[1, 0] * p + F[1, 1] * q + F[1, 2]  # F x_left, one in the right image
+            to_right = algebraic / max(math.sqrt(s * s + t * t), 1e-300) / right_wide
+            to_left = algebraic / max(math.sqrt(u * u + v * v), 1e-300) / pixel_magnification(a, left[n, 0], left[n, 1])
+            out[n, m] = 0.5 * (to_right + to_left)

@@ -44,8 +44,8 @@ def triangulate(
 
     left_px, right_px: corresponding raw image points, (N, 2) [px]; sigma_left_px, sigma_right_px: their standard deviations, (N,)
     or one for all [px]. Returns point_m (N, 3) world and covariance_m2 (N, 3, 3). A point whose rays do not meet in front of the
-    cameras may come out anywhere, but finite: check `depths_m`. Raises CalibrationError: unequal lengths, or a sigma that is not
-    positive.
+    cameras may come out anywhere, but finite: check its depths. Raises CalibrationError: unequal lengths, or a
+    sigma that is not positive.
     """
     px = np.empty((2, np.shape(left_px)[0], 2))
     if np.shape(left_px) != np.shape(right_px):
@@ -66,12 +66,6 @@ def triangulate(
         undistort_points(px[side], rig.cameras[side].intrinsics, ideal[side])
     _triangulate(cameras, px, ideal, sigma, point, covariance)
     return point, covariance
-
-
-def depths_m(rig: Rig, point_m: ArrayLike) -> Floats:
-    """Return each point's depth along both optical axes: (N, 3) world [m] -> (2, N) [m], negative behind a camera."""
-    points = np.asarray(point_m, float)
-    return np.stack([points @ camera.rotation[2] + camera.translation[2] for camera in rig.cameras])
 
 
 @kernel
@@ -114,26 +108,6 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
     yy = radial + slope * y * y + 6.0 * c[6] * y + 2.0 * c[7] * x
     _write_jacobian(c, J, (x, y, Z), (xx, xy, yy))
     return True
-
-
-@kernel
-def _project(cameras: Floats, point_m: Floats, px: Floats, depth_m: Floats) -> None:
-    """Write image points (2, N, 2), NaN behind a camera, and depths (2, N) of points (N, 3)."""
-    J = np.empty((2, 3))
-    for camera in range(cameras.shape[0]):
-        c = cameras[camera]
-        for n in range(point_m.shape[0]):
-            p = point_m[n]
-            depth_m[camera, n] = c[15] * p[0] + c[16] * p[1] + c[17] * p[2] + c[20]
-            if not project_point(c, p, px[camera, n], J):
-                px[camera, n, 0] = px[camera, n, 1] = np.nan
-
-
-def projected(rig: Rig, point_m: Floats) -> tuple[Floats, Floats]:
-    """Return image points (2, N, 2) [px], NaN behind a camera, and depths (2, N) [m] of points (N, 3) [m] world."""
-    px, depth_m = np.empty((2, len(point_m), 2)), np.empty((2, len(point_m)))
-    _project(packed_cameras(rig), read_only(point_m), px, depth_m)
-    return px, depth_m
 
 
 @kernel

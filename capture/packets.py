@@ -123,7 +123,7 @@ class MarkerFrame:
     valid: seen by both cameras and triangulated, (M,); point_m: (M, 3) world, zero where not valid;
     covariance_m2: (M, 3, 3); seen: by camera, (2, M); image_px: raw pixels, (2, M, 2), zero where not seen; sigma_px: (2, M);
     epipolar_px: (M,); extra_m: triangulated points with no label, (U, 3). shown: seen by a camera at least, (M,); any_valid,
-    all_valid: whether some or all markers are valid.
+    all_valid: whether some or all markers are valid; variance_m2: of their points along an axis, on average, (M,).
     """
 
     index: int
@@ -138,16 +138,20 @@ class MarkerFrame:
     epipolar_px: Floats
     extra_m: Floats
     shown: Bools = field(init=False)
+    variance_m2: Floats = field(init=False)
     any_valid: bool = field(init=False)
     all_valid: bool = field(init=False)
 
     def __post_init__(self) -> None:
         n_valid = int(np.count_nonzero(self.valid))
+        C = self.covariance_m2
         object.__setattr__(self, "shown", self.seen[0] | self.seen[1])
+        object.__setattr__(self, "variance_m2", (C[:, 0, 0] + C[:, 1, 1] + C[:, 2, 2]) / 3.0)
         object.__setattr__(self, "any_valid", n_valid > 0)
         object.__setattr__(self, "all_valid", n_valid == len(self.valid))
         _lock(
             self.shown,
+            self.variance_m2,
             self.valid,
             self.point_m,
             self.covariance_m2,

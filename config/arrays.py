@@ -19,7 +19,8 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
     Kernels that get some arrays writable and others read-only are compiled for both. One that is both already is returned.
     """
-    if array.flags.c_contiguous and not array.flags.writeable:
+    flags = array.flags
+    if flags.c_contiguous and not flags.writeable:
         return array
     view = np.ascontiguousarray(array).view()
     view.setflags(write=False)

@@ -33,6 +33,10 @@ class MarkerSet:
     color_rgb: Floats
     has_color: Bools
 
+    def __post_init__(self) -> None:
+        for array in (self.joint, self.torso, self.offset_m, self.color_rgb, self.has_color):
+            array.setflags(write=False)
+
     def __len__(self) -> int:
         return len(self.names)
 

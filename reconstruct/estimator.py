@@ -242,7 +242,7 @@ class Estimator:
     def _returned(self, frame: MarkerFrame | None) -> bool:
         """Return whether a marker is seen again: its limb has jumped to it, which is no velocity."""
         before, self._seen = self._seen, None if frame is None else frame.shown
-        return before is not None and self._seen is not None and bool((self._seen & ~before).any())
+        return before is not None and self._seen is not None and bool(np.count_nonzero(self._seen & ~before))
 
     @property
     def memory(self) -> EstimatorMemory:
@@ -263,8 +263,7 @@ class Estimator:
         """Return the query of a frame (eq. 2): markers at the default root, rays of those that one camera alone sees."""
         R, t = root
         s = settings_for(self._settings, visibility(frame))
-        sigma2 = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + s.query_marker_sigma_m**2
-        weight = frame.valid / sigma2
+        weight = frame.valid / (frame.variance_m2 + s.query_marker_sigma_m**2)
         pose_weight = _pose_weight(s.query_pose_sigma_rad)
         if frame.all_valid or not alone(frame).any():
             return Query((frame.point_m - t) @ R, weight, pose, pose_weight)
@@ -278,7 +277,7 @@ class Estimator:
         """Fit the root to the torso's markers, or to their rays where one camera alone sees the torso."""
         torso, local_m = self.subject.markers.torso, self.local(reference.joints)
         root = root_from_torso(frame, local_m, torso, (reference.rotation, reference.position_m))
-        if root is None or (frame.valid & torso).any():
+        if root is None or np.count_nonzero(frame.valid & torso):
             return root
         inflation = self._inflation(frame.t_capture_ns)
         sigmas = (inflation * s.root_sigma_rad, inflation * s.root_sigma_m)

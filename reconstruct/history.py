@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from config.arrays import Floats
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between
 
 MAX_AHEAD_S = 0.1  # a gap in the frames must not be extrapolated further than this
 
@@ -38,7 +38,7 @@ class BodyVelocity:
 def velocity_between(before: BodyState, last: BodyState) -> BodyVelocity:
     """Return the mean velocity from one pose to a later one."""
     seconds = (last.t_ns - before.t_ns) * 1e-9
-    turn = rotvec_from_matrix(last.rotation @ before.rotation.T)
+    turn = rotvec_between(before.rotation, last.rotation)
     return BodyVelocity((last.joints - before.joints) / seconds, turn / seconds, (last.position_m - before.position_m) / seconds)
 
 

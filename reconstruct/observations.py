@@ -70,7 +70,7 @@ def observations_from_markers(
     if not _root_information(frame.covariance_m2, read_only(model_sigma_m), frame.valid, root_info):
         raise ValueError("a marker's covariance is not positive definite")
     monocular = frame.seen & ~frame.valid
-    if monocular.any():
+    if np.count_nonzero(monocular):
         depths_m = _depths(frame, rig, expected_m)
         for c, camera in enumerate(rig.cameras):
             which = monocular[c]

@@ -78,8 +78,9 @@ class Pipeline:
         solve, label_settings = self.settings.solve, self.settings.label
         self.up = np.array([0.0, 1.0, 0.0]) if self.rig.floor_known else self.subject.up
         self._visible = np.array([name not in self.hidden for name in self.subject.markers.names])
+        self._all_visible = bool(self._visible.all())
         # One estimator for labels and, where markers are hidden, another for what is published.
-        n_estimators = 1 if self._visible.all() else 2
+        n_estimators = 1 if self._all_visible else 2
         self._estimators = [Estimator(self.subject, index.examples, self.rig, solve, index.search()) for _ in range(n_estimators)]
         self._estimator = self._estimators[0]
         for estimator in self._estimators:
@@ -267,9 +268,11 @@ class Pipeline:
         """Solve; None where too few markers are seen or the fit is implausible."""
         s = self.settings.label
         seen = frame.shown
-        if seen.sum() < s.min_markers or not (frame.any_valid or start is not None or self._tracker.followed is not None):
+        if np.count_nonzero(seen) < s.min_markers or not (
+            frame.any_valid or start is not None or self._tracker.followed is not None
+        ):
             return None
-        if not (seen & self.subject.markers.torso).any():
+        if not np.count_nonzero(seen & self.subject.markers.torso):
             # Hands and feet alone do not tell where the body is, unless that was known a moment ago.
             enough = bool(frame.valid.sum() >= s.min_markers)
             if start is not None or not (enough and self._tracker.torso_is_recent(frame.t_capture_ns)):
@@ -287,7 +290,7 @@ class Pipeline:
         self._estimator.accept(estimate)
         rays = None if frame.any_valid else monocular_rays(frame, self.rig)
         self._labeller.remember(frame, estimate.marker_m, rays)
-        torso_seen = bool(frame.seen[:, self.subject.markers.torso].any())
+        torso_seen = bool(np.count_nonzero(frame.shown & self.subject.markers.torso))
         poor_rays = rays is not None and fits_poorly(estimate, frame)
         self._tracker.follow(frame.t_capture_ns, estimate.near.sigma_m, torso_seen, poor_rays)
         state = self._without_hidden_markers(frame, estimate)
@@ -297,7 +300,7 @@ class Pipeline:
             return self._last(frame)
         publish = self._tracker.doubt if self._rivals.unsettled else self._tracker.publish
         publish(state, frame.t_capture_ns)
-        sigma_m = estimate.near.sigma_m if self._visible.all() else None
+        sigma_m = estimate.near.sigma_m if self._all_visible else None
         self._error_m = self._estimator.error_m(estimate)
         return self._packet(frame, state, sigma_m, self._error_m)
 
@@ -310,7 +313,7 @@ class Pipeline:
 
     def _without_hidden_markers(self, frame: MarkerFrame, estimate: Estimate) -> BodyState:
         """Return the pose as it is solved without the hidden markers; the last one where the others are too few."""
-        if self._visible.all():
+        if self._all_visible:
             return estimate.state
         blind = self._estimators[1]
         start = estimate.state if estimate.anew or blind.history.last is None else None
@@ -347,6 +350,6 @@ class Pipeline:
 
     def _visible_part(self, frame: MarkerFrame) -> MarkerFrame:
         """Return a frame without the hidden markers."""
-        if self._visible.all():
+        if self._all_visible:
             return frame
         return replace(frame, valid=frame.valid & self._visible, seen=frame.seen & self._visible)

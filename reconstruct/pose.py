@@ -1,5 +1,6 @@
 """The pose of one frame, as it leaves reconstruction: what it is made of, joint by joint and marker by marker."""
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.triangulate import projected
+from calibration.triangulate import packed_cameras, project_point
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Bytes, Floats, read_only
+from config.jit import kernel
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import rotvec_from_matrix
@@ -38,6 +40,10 @@ class JointSource(IntEnum):
     MEASURED = 0
     INFERRED = 1
     HELD = 2
+
+
+FROM_MARKERS, FROM_EXAMPLES = int(JointSource.MEASURED), int(JointSource.INFERRED)
+NO_SIGMA = read_only(np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +97,10 @@ def pose_packet(
     """
     rotvec = body.joints.copy()
     rotvec[0] = rotvec_from_matrix(body.rotation)
-    residual_m = frame.valid * np.sqrt(((marker_m - frame.point_m) ** 2).sum(axis=1))
+    residual_m, residual_px = np.zeros(len(marker_m)), np.zeros(frame.seen.shape)
+    _points_missed(frame.point_m, frame.valid, read_only(marker_m), residual_m)
+    _views_missed(packed_cameras(rig), frame.image_px, frame.seen, read_only(marker_m), residual_px)
     source, confidence = provenance(frame, state, subject, residual_m, sigma_m)
-    error2 = ((projected(rig, marker_m)[0] - frame.image_px) ** 2).sum(axis=2)
-    residual_px = np.sqrt(np.where(frame.seen & (error2 < np.inf), error2, 0.0))
     return Pose(
         frame.index,
         frame.t_capture_ns,
@@ -115,6 +121,26 @@ def pose_packet(
     )
 
 
+@kernel
+def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: Floats) -> None:
+    """Write the distances of markers from their points, (M,), where these are valid."""
+    for m in range(valid.shape[0]):
+        if valid[m]:
+            x, y, z = marker_m[m, 0] - point_m[m, 0], marker_m[m, 1] - point_m[m, 1], marker_m[m, 2] - point_m[m, 2]
+            residual_m[m] = math.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
+    """Write reprojection errors, (2, M), where a marker is seen and not behind the camera."""
+    uv, J = np.empty(2), np.empty((2, 3))
+    for c in range(2):
+        for m in range(marker_m.shape[0]):
+            if seen[c, m] and project_point(cameras[c], marker_m[m], uv, J):
+                u, v = uv[0] - image_px[c, m, 0], uv[1] - image_px[c, m, 1]
+                residual_px[c, m] = math.sqrt(u * u + v * v)
+
+
 def provenance(
     frame: MarkerFrame, state: TrackingState, subject: Subject, residual_m: Floats, sigma_m: Floats | None = None
 ) -> tuple[NDArray[np.uint8], Floats]:
@@ -123,24 +149,42 @@ def provenance(
     residual_m: distance of every marker of the pose from its point, (M,); where all are large, unmeasured joints lose confidence,
     too; sigma_m: standard deviation of a missing marker's position, (M,) [m], for the joints that it would have measured.
     """
-    if state is not TrackingState.TRACKING:
-        source = np.full(N_JOINTS, JointSource.HELD, np.uint8)
-        return source, np.full(N_JOINTS, COASTING if state is TrackingState.COASTING else 0.0)
-    carries = joints_by_marker(subject)
-    seen = frame.shown
-    measured = carries[seen].any(axis=0)
-    source = np.where(measured, np.uint8(JointSource.MEASURED), np.uint8(JointSource.INFERRED))
-    triangulated = measured if frame.all_valid else carries[frame.valid].any(axis=0)
-    confidence = np.where(triangulated, BOTH, np.where(measured, ONE, INFERRED))
-    if sigma_m is not None:
-        for m in np.flatnonzero(~seen):
-            predicted = carries[m] & ~measured
-            confidence[predicted] = np.minimum(confidence[predicted], INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
-    if frame.any_valid:
-        usual_m = median(residual_m[frame.valid].tolist())
-        worst_m = np.maximum((carries * residual_m[:, None]).max(axis=0), usual_m)  # zero where not valid
-        confidence = np.maximum(confidence / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING)
+    source, confidence = np.full(N_JOINTS, JointSource.HELD, np.uint8), np.zeros(N_JOINTS)
+    if state is TrackingState.TRACKING:
+        usual_m = median(residual_m[frame.valid].tolist()) if frame.any_valid else 0.0
+        given = (joints_by_marker(subject), frame.shown, frame.valid, read_only(residual_m))
+        _provenance(*given, NO_SIGMA if sigma_m is None else read_only(sigma_m), usual_m, source, confidence)
+    elif state is TrackingState.COASTING:
+        confidence[:] = COASTING
     return source, confidence
+
+
+@kernel
+def _provenance(
+    carries: Bools,
+    shown: Bools,
+    valid: Bools,
+    residual_m: Floats,
+    sigma_m: Floats,
+    usual_m: float,
+    source: Bytes,
+    confidence: Floats,
+) -> None:
+    """Write `provenance` of a pose that is tracked; carries (M, J); sigma_m: (M,), or (0,) for none; usual_m: median residual."""
+    for j in range(carries.shape[1]):
+        measured = triangulated = any_valid = False
+        worst_m = usual_m
+        for m in range(carries.shape[0]):
+            any_valid = any_valid or valid[m]
+            if carries[m, j] and shown[m]:
+                measured, triangulated = True, triangulated or valid[m]
+                worst_m = max(worst_m, residual_m[m])  # zero where not valid
+        source[j] = FROM_MARKERS if measured else FROM_EXAMPLES
+        sure = BOTH if triangulated else ONE if measured else INFERRED
+        for m in range(sigma_m.shape[0]):
+            if carries[m, j] and not measured:
+                sure = min(sure, INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
+        confidence[j] = max(sure / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING) if any_valid else sure
 
 
 def measured_joints(seen: Bools, subject: Subject) -> Bools:

@@ -51,8 +51,8 @@ TIMED = {
     "reconstruct.labelling.rivals.Rivals.best": "rivals",
     "reconstruct.estimator.Estimator.error_m": "expected errors",
     "reconstruct.pipeline.Pipeline._packet": "packet",
-    "reconstruct.finish.filter.OutputFilter.step": "filter",
-    "reconstruct.finish.stage.PoseFeet.step": "feet",
+    "reconstruct.finish.filter.OutputFilter.filtered": "filter",
+    "reconstruct.finish.stage.PoseFeet.held": "feet",
     f"{__name__}.pose_message": "message",
     f"{__name__}.encode": "message",
 }

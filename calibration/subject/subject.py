@@ -37,6 +37,10 @@ class Subject:
     up: Floats
     length_sigma_m: Floats | None = None
 
+    def __post_init__(self) -> None:
+        for array in (self.offset_m, self.residual_mm, self.up):
+            array.setflags(write=False)
+
     @property
     def joint(self) -> NDArray[np.int64]:
         """Inboard joint of each marker, (M,)."""

@@ -6,18 +6,18 @@ one assignment, with the covariance of the triangulation: depth is less certain 
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.matching import complement
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
 
+IMPOSSIBLE = 1e6  # cost of a point beyond the gate
 GATE = 4.0  # sigmas, beyond which a point is no candidate
 
 
@@ -29,34 +29,61 @@ class ExpectedMarkers:
     sigma_m: Floats
 
 
-def _one_to_one(distance2: Floats, log_volume: Floats, gate: float) -> NDArray[np.int64]:
+def _one_to_one(distance2: Floats, log_volume: Floats, gate: float) -> Ints:
     """Return the column of each row in the likeliest assignment, -1 for none within the gate.
 
     distance2: squared distances in sigmas, (M, N); log_volume: ln det of their covariances, (M, N). Their sum is -2 ln of a
     normal density: without log_volume a marker unseen for long, with its large sigma, would take the points of others.
     """
     rows, columns = distance2.shape
-    within = distance2 < gate**2
-    if rows and columns and within.sum(axis=0).max() < 2 and within.sum(axis=1).max() < 2:  # nothing to decide
-        return np.where(within.any(axis=1), within.argmax(axis=1), -1)
-    volume = log_volume - log_volume.min(initial=np.inf)
-    unassigned = gate**2 + float(volume.max(initial=0.0)) + 1.0
-    cost = np.where(within, distance2 + volume, 1e6)
-    chosen = linear_sum_assignment(np.hstack([cost, np.full((rows, rows), unassigned)]))[1]
-    result = np.where(chosen < columns, chosen, -1)
-    taken = np.flatnonzero(result >= 0)
-    result[taken] = np.where(within[taken, result[taken]], result[taken], -1)
-    return result
+    result, cost = np.empty(rows, np.int64), np.empty((rows, rows + columns))
+    if _settled(distance2, log_volume, gate**2, result, cost):
+        return result
+    chosen = linear_sum_assignment(cost)[1]
+    return np.where((chosen < columns) & (cost[np.arange(rows), chosen] < IMPOSSIBLE), chosen, -1)
 
 
-def labelled_points(points: Points, expected: ExpectedMarkers) -> NDArray[np.int64]:
+@kernel
+def _settled(distance2: Floats, log_volume: Floats, gate2: float, result: Ints, cost: Floats) -> bool:
+    """Write the column within the gate of each row, -1 for none, (M,), and return whether each has one at most and vice versa.
+
+    Otherwise write the costs of an assignment, (M, M + N), with a column for every row that is left unassigned.
+    """
+    rows, columns = distance2.shape
+    settled, taken = True, np.zeros(columns, np.bool_)
+    least, largest = np.inf, -np.inf
+    for m in range(rows):
+        result[m] = -1
+        for n in range(columns):
+            least, largest = min(least, log_volume[m, n]), max(largest, log_volume[m, n])
+            if distance2[m, n] < gate2:
+                settled = settled and result[m] < 0 and not taken[n]
+                result[m], taken[n] = n, True
+    if settled:
+        return True
+    for m in range(rows):
+        for n in range(columns):
+            cost[m, n] = distance2[m, n] + (log_volume[m, n] - least) if distance2[m, n] < gate2 else IMPOSSIBLE
+        cost[m, columns:] = gate2 + (largest - least) + 1.0
+    return False
+
+
+def labelled_points(points: Points, expected: ExpectedMarkers) -> Ints:
     """Return the triangulated point of every marker, (M,), -1 for none."""
     if not len(points.point_m):
         return np.full(len(expected.point_m), -1, np.int64)
-    distance2, log_volume = np.empty((2, len(expected.point_m), len(points.point_m)))
+    return _one_to_one(*mahalanobis(points, expected.point_m, expected.sigma_m), GATE)
+
+
+def mahalanobis(points: Points, marker_m: Floats, sigma_m: Floats) -> tuple[Floats, Floats]:
+    """Return squared distances in sigmas of all markers, (M, 3) +- (M,) [m], from all points, and ln det of their covariances.
+
+    (M, P) each; the covariance of a distance is that of the point and sigma^2 I.
+    """
+    distance2, log_volume = np.empty((2, len(marker_m), len(points.point_m)))
     given = read_only(points.point_m), read_only(points.covariance_m2)
-    _mahalanobis(*given, read_only(expected.point_m), read_only(expected.sigma_m), distance2, log_volume)
-    return _one_to_one(distance2, log_volume, GATE)
+    _mahalanobis(*given, read_only(marker_m), read_only(sigma_m), distance2, log_volume)
+    return distance2, log_volume
 
 
 @kernel
@@ -88,10 +115,10 @@ def _label_monocular(
     camera_index: int,
     pair: PairedBlobs,
     rig: Rig,
-    free: NDArray[np.int64],
-    open_markers: NDArray[np.int64],
+    free: Ints,
+    open_markers: Ints,
     expected: ExpectedMarkers,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return the blob of each marker in `open_markers` among the `free` blobs of one camera, -1 for none."""
     camera, blobs = rig.cameras[camera_index], (pair.left, pair.right)[camera_index]
     predicted = camera.project(expected.point_m[open_markers])
@@ -108,7 +135,7 @@ def label(pair: PairedBlobs, points: Points, rig: Rig, expected: ExpectedMarkers
     return marker_frame(pair, points, rig, choice, expected)
 
 
-def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: NDArray[np.int64]) -> MarkerFrame:
+def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
     """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
     n, blobs = len(blob_of_marker), (pair.left, pair.right)[camera_index]
     found = blob_of_marker >= 0
@@ -121,50 +148,56 @@ def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: NDArray[
     return MarkerFrame(*times, *no_points, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
 
 
-def marker_frame(
-    pair: PairedBlobs, points: Points, rig: Rig, choice: NDArray[np.int64], expected: ExpectedMarkers | None
-) -> MarkerFrame:
+class LabelledPoints(NamedTuple):
+    """The points of markers; fields as in `MarkerFrame`, and blob, (2, M): -1 for none."""
+
+    valid: Bools
+    point_m: Floats
+    covariance_m2: Floats
+    epipolar_px: Floats
+    blob: Ints
+
+
+def marker_frame(pair: PairedBlobs, points: Points, rig: Rig, choice: Ints, expected: ExpectedMarkers | None) -> MarkerFrame:
     """Return the marker frame of labelled points; label monocular blobs where `expected` is given.
 
     choice: point of each marker, (M,), -1 for none.
     """
-    valid = choice >= 0
-    point, covariance, epipolar = (
-        _chosen(part, choice, valid) for part in (points.point_m, points.covariance_m2, points.epipolar_px)
-    )
-    blob = np.stack([np.where(valid, _chosen(side, choice, valid), -1) for side in (points.left, points.right)])
-    unused = complement(len(points.point_m), choice[valid])
-    if expected is not None and not valid.all():
-        open_markers = np.flatnonzero(~valid)
-        spare = (points.left[unused], points.right[unused])
+    n = len(choice)
+    taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((2, n), -1, np.int64))
+    sides = (points.left, points.right)
+    _take_points(points.point_m, points.covariance_m2, points.epipolar_px, *sides, choice, taken)
+    unused = complement(len(points.point_m), choice[taken.valid])
+    if expected is not None and np.count_nonzero(taken.valid) < n:
+        open_markers = np.flatnonzero(~taken.valid)
         for c, singles in enumerate((points.single_left, points.single_right)):
-            free = np.concatenate([singles, spare[c]])
+            free = np.concatenate([singles, sides[c][unused]])
             if len(free):
-                blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
-    seen = blob >= 0
-    image, sigma = np.empty((*blob.shape, 2)), np.empty(blob.shape)
+                taken.blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
+    image, sigma = np.zeros((2, n, 2)), np.zeros((2, n))
     for c, blobs in enumerate((pair.left, pair.right)):
-        image[c], sigma[c] = _chosen(blobs.points_px, blob[c], seen[c]), _chosen(blobs.sigma_px, blob[c], seen[c])
-    return MarkerFrame(
-        pair.left.index,
-        pair.t_capture_ns,
-        pair.skew_ns,
-        valid,
-        point,
-        covariance,
-        seen,
-        image,
-        sigma,
-        epipolar,
-        points.point_m[unused],
-    )
+        _take_blobs(read_only(blobs.points_px), read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
+    times = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
+    valid, point, covariance, epipolar, blob = taken
+    return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])
 
 
-def _chosen(values: NDArray[Any], choice: NDArray[np.int64], valid: Bools) -> NDArray[Any]:
-    """Return the chosen rows of some values, (M, ...), zero where the choice is not valid."""
-    if not len(values):
-        return np.zeros((len(choice), *values.shape[1:]), values.dtype)
-    chosen = values[choice]
-    if not valid.all():
-        chosen[~valid] = 0
-    return chosen
+@kernel
+def _take_points(
+    point_m: Floats, covariance_m2: Floats, epipolar_px: Floats, left: Ints, right: Ints, choice: Ints, taken: LabelledPoints
+) -> None:
+    """Write the points that markers have, of choice (M,), -1 for none; the first five: of `Points`."""
+    for m in range(choice.shape[0]):
+        k = choice[m]
+        if k >= 0:
+            taken.valid[m], taken.epipolar_px[m] = True, epipolar_px[k]
+            taken.point_m[m], taken.covariance_m2[m] = point_m[k], covariance_m2[k]
+            taken.blob[0, m], taken.blob[1, m] = left[k], right[k]
+
+
+@kernel
+def _take_blobs(points_px: Floats, sigma_px: Floats, blob: Ints, image: Floats, sigma: Floats) -> None:
+    """Write image points (M, 2) and standard deviations (M,) of the markers that have a blob, of blob (M,), -1 for none."""
+    for m in range(blob.shape[0]):
+        if blob[m] >= 0:
+            image[m, 0], image[m, 1], sigma[m] = points_px[blob[m], 0], points_px[blob[m], 1], sigma_px[blob[m]]

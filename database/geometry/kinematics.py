@@ -229,6 +229,24 @@ def local_markers(skeleton: Skeleton, rotvec: ArrayLike, joint: Ints, offset_m: 
     return out
 
 
+@kernel
+def _world_markers(rotvec: Floats, root_m: Floats, chain: KinematicChain, joint: Ints, offset_m: Floats, out: Floats) -> None:
+    """Write the markers of a pose, (M, 3), world frame."""
+    G, p = np.empty((rotvec.shape[0], 3, 3)), np.empty((rotvec.shape[0], 3))
+    _forward(rotvec, root_m, chain, G, p)
+    for m in range(joint.shape[0]):
+        j = joint[m]
+        for i in range(3):
+            out[m, i] = p[j, i] + G[j, i, 0] * offset_m[m, 0] + G[j, i, 1] * offset_m[m, 1] + G[j, i, 2] * offset_m[m, 2]
+
+
+def world_markers(skeleton: Skeleton, rotvec: Floats, root_m: Floats, joint: Ints, offset_m: Floats) -> Floats:
+    """Return the markers of a pose, (M, 3) [m]: rotvec (J, 3) [rad], root_m (3,) [m]; markers as in `local_markers`."""
+    out = np.empty((len(joint), 3))
+    _world_markers(read_only(rotvec), read_only(root_m), _chain(skeleton), read_only(joint), read_only(offset_m), out)
+    return out
+
+
 def markers_and_jacobian(
     skeleton: Skeleton, rotvec: ArrayLike, directions: ArrayLike, joint: Ints, offset_m: Floats
 ) -> tuple[Floats, Floats]:

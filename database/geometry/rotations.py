@@ -131,6 +131,13 @@ def rotvec_from_matrix(matrix: ArrayLike) -> Floats:
     return out
 
 
+def rotvec_between(source: Floats, target: Floats) -> Floats:
+    """Return the rotation vector about the world's axes that turns one orientation, (3, 3), to another: (3,) [rad]."""
+    out = np.empty(3)
+    _rotvecs((target @ source.T)[None], out[None])
+    return out
+
+
 def geodesic_rad(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the angle between rotations: two matrices (..., 3, 3) -> (...) [rad]."""
     relative = np.swapaxes(np.asarray(first, float), -1, -2) @ np.asarray(second, float)

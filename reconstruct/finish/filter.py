@@ -17,18 +17,18 @@ legs, trunk, and each arm have one activity each: what a leg does to compensate 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Floats, read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from config.settings import FilterSettings
-from database.geometry.kinematics import forward
-from reconstruct.finish.body import LEGS, MOVES_WITH, PART, markers_on
+from database.geometry.kinematics import KinematicChain, _chain, _forward
+from reconstruct.finish.body import LEGS, MOVES_WITH, PART
 from reconstruct.pose import Pose, TrackingState
 
 FAST_S, SLOW_S, STRAY_S = 0.1, 0.3, 0.06  # time constants of speeds and distances
@@ -39,19 +39,6 @@ MAX_GAP_S = 0.5  # after a longer pause the filter starts again
 WARM_FRAME_NS = 16_666_667
 
 
-class PartMotion(NamedTuple):
-    """How the body has moved lately, updated in place.
-
-    fast, slow: mean velocities (J, 3) [m/s]; strayed: mean vector from filtered to solved joints (J, 3) [m]; activity: of each
-    part, 0 still to 1 moving, (4,).
-    """
-
-    fast: Floats
-    slow: Floats
-    strayed: Floats
-    activity: Floats
-
-
 class ActivityLimits(NamedTuple):
     """What counts as motion: `FilterSettings`."""
 
@@ -60,33 +47,42 @@ class ActivityLimits(NamedTuple):
     stray_m: float
 
 
-@dataclass(slots=True)
-class _Memory:
-    """State after the last frame, at t_ns.
+class FilterMemory(NamedTuple):
+    """State after the last frame, updated in place.
 
     joint_m, filtered_m: solved and filtered joints (J, 3); quaternion: filtered rotations, xyzw (J, 4); root_m: filtered root
-    (3,).
+    (3,); fast, slow: mean velocities (J, 3) [m/s]; strayed: mean vector from filtered to solved joints (J, 3) [m]; activity: of
+    each part, 0 still to 1 moving, (4,).
     """
 
-    t_ns: int
     joint_m: Floats
     filtered_m: Floats
     quaternion: Floats
     root_m: Floats
-    motion: PartMotion
+    fast: Floats
+    slow: Floats
+    strayed: Floats
+    activity: Floats
+
+
+def _no_memory() -> FilterMemory:
+    """Return the arrays of a memory."""
+    joint_m, filtered_m, fast, slow, strayed = np.zeros((5, N_JOINTS, 3))
+    return FilterMemory(joint_m, filtered_m, np.zeros((N_JOINTS, 4)), np.zeros(3), fast, slow, strayed, np.zeros(4))
 
 
 class OutputFilter:
     """Filters the poses of one subject; the result depends on the poses and their times alone."""
 
     def __init__(self, settings: FilterSettings, subject: Subject) -> None:
-        self._settings, self._subject = settings, subject
+        self._settings, self._chain = settings, _chain(subject.skeleton)
         self._limits = ActivityLimits(settings.fast_m_s, settings.slow_m_s, settings.stray_m)
-        self._memory: _Memory | None = None
+        self._memory = _no_memory()
+        self._last_ns: int | None = None
 
     def forget(self) -> None:
         """Start again with the next pose."""
-        self._memory = None
+        self._last_ns = None
 
     def warm(self, pose: Pose) -> None:
         """Compile all kernels on a pose, and forget it."""
@@ -97,63 +93,80 @@ class OutputFilter:
     def step(self, pose: Pose) -> Pose:
         """Return the pose to publish: the same object where the filter is off, has just started or the performer is lost.
 
-        Joints, root and the markers' positions are filtered; residuals stay those of the solver.
+        Joints and root are filtered; the markers stay those of the solver.
         """
+        rotvec, root_m = self.filtered(pose)
+        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec, root_m=root_m)
+
+    def filtered(self, pose: Pose) -> tuple[Floats, Floats]:
+        """Return joints and root to publish, those of the pose itself where `step` returns that."""
+        given = pose.rotvec, pose.root_m
         if not self._settings.output:
-            return pose
+            return given
         if pose.state is TrackingState.LOST or not (np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all()):
-            self._memory = None
-            return pose
-        _, joint_m = forward(self._subject.skeleton, pose.rotvec, pose.root_m)
-        memory = self._memory
-        if memory is None or not _continues(memory, pose, joint_m):
-            self._memory = _begin(pose, joint_m)
-            return pose
-        return self._filter(memory, pose, joint_m)
-
-    def _filter(self, memory: _Memory, pose: Pose, joint_m: Floats) -> Pose:
-        """Move the filtered pose towards the solved one."""
-        dt_s = (pose.t_capture_ns - memory.t_ns) * 1e-9
-        _update_activity(joint_m, memory.joint_m, memory.filtered_m, dt_s, self._limits, memory.motion)
-        low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s)
-        alpha = low + (1.0 - low) * memory.motion.activity
-        rotvec = np.empty((N_JOINTS, 3))
-        _rotate(memory.quaternion, np.ascontiguousarray(pose.rotvec, np.float64), alpha[PART], rotvec)
-        memory.root_m = memory.root_m + alpha[LEGS] * (pose.root_m - memory.root_m)
-        G, memory.filtered_m = forward(self._subject.skeleton, rotvec, memory.root_m)
-        memory.t_ns, memory.joint_m = pose.t_capture_ns, joint_m
-        marker_m = markers_on(self._subject, G, memory.filtered_m)
-        return replace(pose, rotvec=rotvec, root_m=memory.root_m, marker_m=marker_m)
-
-
-def _continues(memory: _Memory, pose: Pose, joint_m: Floats) -> bool:
-    """Return whether a pose follows the last one: soon after it, and where a body can have moved to."""
-    if not 0 < pose.t_capture_ns - memory.t_ns <= MAX_GAP_S * 1e9:
-        return False
-    moved = (joint_m - memory.joint_m).ravel()
-    return bool(moved @ moved < len(joint_m) * TELEPORT_M**2)
-
-
-def _begin(pose: Pose, joint_m: Floats) -> _Memory:
-    """Return the state after a first pose."""
-    quaternion, zero = np.zeros((N_JOINTS, 4)), np.zeros((N_JOINTS, 3))
-    quaternion[:, 3] = 1.0
-    _rotate(quaternion, np.ascontiguousarray(pose.rotvec, np.float64), np.ones(N_JOINTS), np.empty((N_JOINTS, 3)))
-    root_m = np.array(pose.root_m, float)
-    motion = PartMotion(zero, zero.copy(), zero.copy(), np.zeros(4))
-    return _Memory(pose.t_capture_ns, joint_m, joint_m, quaternion, root_m, motion)
+            self.forget()
+            return given
+        dt_s = 0.0 if self._last_ns is None else (pose.t_capture_ns - self._last_ns) * 1e-9
+        self._last_ns = pose.t_capture_ns
+        low = 1.0 - math.exp(-2.0 * math.pi * self._settings.still_hz * dt_s) if 0.0 < dt_s <= MAX_GAP_S else 1.0
+        rotvec, root_m = np.empty((N_JOINTS, 3)), np.empty(3)
+        solved = (read_only(pose.rotvec), read_only(pose.root_m))
+        if _filter(*solved, self._chain, (dt_s, low), self._limits, self._memory, rotvec, root_m):
+            return rotvec, root_m
+        return given
 
 
 @kernel
-def _update_activity(
-    joint_m: Floats, last_m: Floats, filtered_m: Floats, dt_s: float, limits: ActivityLimits, motion: PartMotion
-) -> None:
+def _filter(
+    rotvec: Floats,
+    root_m: Floats,
+    chain: KinematicChain,
+    passed: tuple[float, float],
+    limits: ActivityLimits,
+    memory: FilterMemory,
+    out: Floats,
+    out_root_m: Floats,
+) -> bool:
+    """Write the filtered pose, (J, 3) and (3,), and return True; start again and return False where it does not follow the last.
+
+    It does soon after that and where a body can have moved to. passed: time since the last frame, 0 for none [s], and `low`.
+    """
+    dt_s, low = passed
+    n = rotvec.shape[0]
+    G, joint_m, squared = np.empty((n, 3, 3)), np.empty((n, 3)), 0.0
+    _forward(rotvec, root_m, chain, G, joint_m)
+    for j in range(n):
+        for i in range(3):
+            squared += (joint_m[j, i] - memory.joint_m[j, i]) ** 2
+    follows = 0.0 < dt_s <= MAX_GAP_S and squared < n * TELEPORT_M**2
+    alpha = np.ones(n)
+    if follows:
+        _update_activity(joint_m, dt_s, limits, memory)
+        for j in range(n):
+            alpha[j] = low + (1.0 - low) * memory.activity[PART[j]]
+    else:
+        memory.quaternion[:], memory.quaternion[:, 3] = 0.0, 1.0
+        memory.root_m[:] = root_m
+        memory.fast[:], memory.slow[:], memory.strayed[:], memory.activity[:] = 0.0, 0.0, 0.0, 0.0
+    _rotate(memory.quaternion, rotvec, alpha, out)
+    by_legs = low + (1.0 - low) * memory.activity[LEGS]
+    for i in range(3):
+        memory.root_m[i] += by_legs * (root_m[i] - memory.root_m[i])
+    memory.joint_m[:], memory.filtered_m[:] = joint_m, joint_m
+    if follows:
+        out_root_m[:] = memory.root_m
+        _forward(out, memory.root_m, chain, G, memory.filtered_m)
+    return follows
+
+
+@kernel
+def _update_activity(joint_m: Floats, dt_s: float, limits: ActivityLimits, memory: FilterMemory) -> None:
     """Update mean velocities, strayed vectors and activities by one frame.
 
-    joint_m, last_m: solved joints now and in the last frame, filtered_m: filtered ones in the last frame, (J, 3); dt_s: time
-    since then.
+    joint_m: solved joints, (J, 3); dt_s: time since the last frame, whose joints the memory has.
     """
-    fast, slow, strayed, activity = motion.fast, motion.slow, motion.strayed, motion.activity
+    fast, slow, strayed, activity = memory.fast, memory.slow, memory.strayed, memory.activity
+    last_m, filtered_m = memory.joint_m, memory.filtered_m
     share = 1.0 - np.exp(-dt_s / np.array([FAST_S, SLOW_S, STRAY_S, RELEASE_S]))
     squares, count = np.zeros((3, 4)), np.zeros(4)
     for j in range(joint_m.shape[0]):

@@ -12,10 +12,9 @@ from config.arrays import Bools, Bytes, Floats, Ints
 from config.joints import N_JOINTS, mirrored
 from config.settings import FeetSettings, Settings
 from database.contacts import CONTACT_JOINTS, database_contacts
-from database.geometry.kinematics import forward
+from database.geometry.kinematics import forward, world_markers
 from database.geometry.rotations import matrix_from_rotvec
 from database.store import PoseDatabase
-from reconstruct.finish.body import markers_on
 from reconstruct.finish.contacts import N_POINTS, label_share
 from reconstruct.finish.feet import FOOT_JOINTS, FeetLock, GroundPlane, known_floor
 from reconstruct.finish.filter import OutputFilter
@@ -56,17 +55,21 @@ class PoseFeet:
         rows: the pose's nearest poses in the database, (K,); weights: theirs, (K,), equal if None. Residuals stay those of the
         solver. While the performer is lost there are no contacts.
         """
+        return self.held(pose, (pose.rotvec, pose.root_m), rows, weights)
+
+    def held(self, pose: Pose, body: tuple[Floats, Floats], rows: Ints | None, weights: Floats | None) -> Pose:
+        """Return `step` of a pose with other joints, (J, 3) [rad], and root, (3,) [m]."""
         if pose.state is TrackingState.LOST:
             self.forget()
             return replace(pose, contacts=np.zeros(N_POINTS, bool))
         share = UNKNOWN
         if rows is not None and self._labels is not None:
             share = label_share(self._labels, rows, np.ones(len(rows)) if weights is None else weights)
-        step = self._lock.step(pose.t_capture_ns, pose.rotvec, pose.root_m, share, feet_seen(self._subject, pose.seen))
-        if step.rotvec is pose.rotvec:
-            return replace(pose, contacts=step.contact)
-        marker_m = markers_on(self._subject, *forward(self._subject.skeleton, step.rotvec, pose.root_m))
-        return replace(pose, rotvec=step.rotvec, marker_m=marker_m, contacts=step.contact)
+        rotvec, root_m = body
+        step = self._lock.step(pose.t_capture_ns, rotvec, root_m, share, feet_seen(self._subject, pose.seen))
+        worn = (self._subject.joint, self._subject.offset_m)
+        marker_m = world_markers(self._subject.skeleton, step.rotvec, root_m, *worn)
+        return replace(pose, rotvec=step.rotvec, root_m=root_m, marker_m=marker_m, contacts=step.contact)
 
 
 def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_known: bool) -> PoseFeet:
@@ -83,8 +86,9 @@ def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings, floor_
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
     """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
     shown = np.zeros(N_JOINTS, bool)
-    shown[subject.joint[seen.any(axis=0)]] = True
-    return np.asarray(shown[FOOT_JOINTS].any(axis=1))
+    shown[subject.joint[seen[0] | seen[1]]] = True
+    of_foot = shown[FOOT_JOINTS]
+    return of_foot[:, 0] | of_foot[:, 1]
 
 
 class Finish:
@@ -104,10 +108,13 @@ class Finish:
     def warm(self, pose: Pose) -> None:
         """Compile all kernels; to be followed by `forget`."""
         self._filter.warm(pose)
+        self._unseen.warm()
         self.step(pose, None, None)
         self._feet.warm(pose)
 
     def step(self, pose: Pose, rows: Ints | None, weights: Floats | None) -> Pose:
         """Finish one pose; rows and weights: its nearest poses in the database, (K,), None where it was not solved."""
-        pose = self._unseen.step(self._filter.step(pose), rows)
-        return self._feet.step(pose, rows, weights) if pose.state is TrackingState.TRACKING else self._feet.step(pose)
+        rotvec, root_m = self._filter.filtered(pose)
+        rotvec = self._unseen.followed(pose, rotvec, rows)
+        near = (rows, weights) if pose.state is TrackingState.TRACKING else (None, None)
+        return self._feet.held(pose, (rotvec, root_m), *near)

@@ -19,10 +19,10 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints
+from config.jit import kernel
 from config.joints import CHAINS, JOINT_INDEX, N_JOINTS
 from config.markers import unmarked_chains
-from database.geometry.kinematics import forward, local_markers
-from reconstruct.finish.body import markers_on, nearer_rotvec
+from database.geometry.kinematics import local_markers
 from reconstruct.pose import Pose, TrackingState
 from reconstruct.search.examples import PosesInPlace, PoseTable, is_mirrored
 from reconstruct.search.remembered import RememberedRows
@@ -63,28 +63,36 @@ class UnseenChains:
         """Return a chain before its first frame."""
         return _Chain(joints, RememberedRows(1, partial(self._speeds, joints[-1:])))
 
+    @staticmethod
+    def warm() -> None:
+        """Compile the kernel of the spring."""
+        _follow(*np.zeros((1, 1, 3)), 0.0, *np.zeros((2, 1, 3)))
+
     def forget(self) -> None:
         """Start again with the next pose."""
         for chain in self._chains.values():
             chain.x = chain.v = None
 
     def step(self, pose: Pose, rows: Ints | None) -> Pose:
-        """Return the pose with the chains that no camera sees a marker of following it; rows: its nearest poses, (K,)."""
+        """Return the pose with the chains that no camera sees a marker of following it; rows: its nearest poses, (K,).
+
+        The markers stay those of the solver.
+        """
+        rotvec = self.followed(pose, pose.rotvec, rows)
+        return pose if rotvec is pose.rotvec else replace(pose, rotvec=rotvec)
+
+    def followed(self, pose: Pose, rotvec: Floats, rows: Ints | None) -> Floats:
+        """Return the joints of `step` for a pose with other joints, (J, 3) [rad]."""
         if pose.state is TrackingState.LOST:
             self.forget()
-            return pose
-        unmarked = unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
-        rotvec = pose.rotvec
+            return rotvec
+        unmarked = unmarked_chains(self._subject.joint[pose.seen[0] | pose.seen[1]])
         for first, chain in self._chains.items():
             if first in unmarked:
                 rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)
             else:
                 chain.x = None
-        if rotvec is pose.rotvec:
-            return pose
-        return replace(
-            pose, rotvec=rotvec, marker_m=markers_on(self._subject, *forward(self._subject.skeleton, rotvec, pose.root_m))
-        )
+        return rotvec
 
     def _followed(self, chain: _Chain, t_ns: int, rotvec: Floats, rows: Ints | None) -> Floats:
         """Return rotation vectors, (J, 3), with those of one chain following."""
@@ -94,10 +102,8 @@ class UnseenChains:
             chain.x, chain.v, chain.t_ns, chain.fastest_m_s = wanted.copy(), np.zeros_like(wanted), t_ns, 0.0
             chain.waiting.clear()
             return rotvec
-        away = nearer_rotvec(chain.x, wanted) - wanted
-        pull = (chain.v + away / TAU_S) * seconds
-        left = np.exp(-seconds / TAU_S)
-        x, v = wanted + (away + pull) * left, (chain.v - pull / TAU_S) * left
+        x, v = chain.x.copy(), chain.v.copy()
+        _follow(wanted, seconds, x, v)
         if rows is not None:
             chain.waiting.append((t_ns, rows))
             share = self._allowed(chain, rotvec, x, seconds)
@@ -114,10 +120,11 @@ class UnseenChains:
         """
         assert chain.x is not None
         chain.fastest_m_s *= math.exp(-seconds / MEMORY_S)
-        poses = np.stack([rotvec, rotvec])
+        poses = np.empty((2, N_JOINTS, 3))
+        poses[:] = rotvec
         poses[0, chain.joints], poses[1, chain.joints] = chain.x, x
         ends = self._ends(chain.joints[-1:], poses)
-        moved_m = math.dist(ends[0], ends[1])
+        moved_m = math.dist(*ends.tolist())
         while chain.waiting and moved_m > chain.fastest_m_s * seconds:
             t_ns, rows = chain.waiting.pop()
             faded = math.exp((t_ns - chain.t_ns) * 1e-9 / MEMORY_S - seconds / MEMORY_S)
@@ -136,6 +143,24 @@ class UnseenChains:
     def _ends(self, end: Ints, rotvec: Floats) -> Floats:
         """Return where the end of a chain, joint (1,), is relative to the root, (N, 3) [m]."""
         return np.asarray(local_markers(self._subject.skeleton, rotvec, end, np.zeros((1, 3)))[:, 0])
+
+
+@kernel
+def _follow(wanted: Floats, seconds: float, x: Floats, v: Floats) -> None:
+    """Move coordinates and their rates, (C, 3), by the spring towards others for some time; x from whichever turn is nearer."""
+    left = math.exp(-seconds / TAU_S)
+    for c in range(x.shape[0]):
+        angle = math.sqrt(x[c, 0] ** 2 + x[c, 1] ** 2 + x[c, 2] ** 2)
+        shorter = 1.0 - 2.0 * math.pi / angle if angle >= 1e-9 else 1.0
+        near = far = 0.0
+        for i in range(3):
+            near += (x[c, i] - wanted[c, i]) ** 2
+            far += (shorter * x[c, i] - wanted[c, i]) ** 2
+        turned = shorter if far < near else 1.0
+        for i in range(3):
+            away = turned * x[c, i] - wanted[c, i]
+            pull = (v[c, i] + away / TAU_S) * seconds
+            x[c, i], v[c, i] = wanted[c, i] + (away + pull) * left, (v[c, i] - pull / TAU_S) * left
 
 
 def _fastest(speeds: Floats) -> float:

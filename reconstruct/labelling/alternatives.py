@@ -96,6 +96,8 @@ class Alternatives:
 
     def warm(self, frame: MarkerFrame, estimate: Estimate) -> None:
         """Compile the kernels of the likelihood of labels."""
+        if self._labeller.shape is not None:
+            self._labeller.shape.warm()
         root = (estimate.state.rotation, estimate.state.position_m)
         unlike = replace(frame, point_m=frame.point_m[::-1])
         self._may_be_likelier(unlike, frame, root, estimate.near.rows, (0, 1))

@@ -51,6 +51,8 @@ class FalseDetections:
     def agreed(self, frame: MarkerFrame) -> MarkerFrame:
         """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
         at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
+        if not np.count_nonzero(at_spot):
+            return frame
         wrong = at_spot & np.where(frame.valid, at_spot.all(axis=0), True)
         if not wrong.any():
             return frame
@@ -70,7 +72,7 @@ class FalseDetections:
     def learn(self, pair: PairedBlobs, frame: MarkerFrame, tracked: bool) -> None:
         """Update the spots from a pair of which nothing was removed. tracked: the labels gave a pose."""
         t_s = 1e-9 * pair.t_capture_ns
-        tracked = tracked and bool(frame.shown.mean() >= MIN_LABELLED)
+        tracked = tracked and bool(np.count_nonzero(frame.shown) >= MIN_LABELLED * len(frame.shown))
         step_s = min(max(t_s - self._last_s, 0.0), MAX_STEP_S) if tracked else 0.0
         self._last_s = t_s
         if tracked:
@@ -84,7 +86,7 @@ class FalseDetections:
     def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
         out = standing(blobs.points_px, self._spots[index], self._n[index])
-        if not out.any():
+        if not np.count_nonzero(out):
             return blobs
         if expected is not None:
             depth_m = np.maximum(camera.to_camera(expected.point_m)[:, 2], 0.3)

@@ -6,14 +6,16 @@ the rig is known to a third of a pixel and the markers to some millimetres. What
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.triangulate import projected
+from calibration.triangulate import packed_cameras, project_point
 from capture.packets import MarkerFrame
-from config.arrays import Floats
+from config.arrays import Bools, Floats, read_only
+from config.jit import kernel
 
 LEAST_M = 0.005  # as which a smaller residual of the subject's calibration counts: markers move on skin
 MOST_M = 0.015  # and a larger one: the noise of triangulation is in it
@@ -72,10 +74,35 @@ class Fit:
 def error_ratio(frame: MarkerFrame, marker_m: Floats, rig: Rig, subject: Subject) -> float:
     """Return the RMS over all views of a pose's reprojection errors, each over the one that the calibration says."""
     residual_m = np.minimum(np.maximum(1e-3 * subject.residual_mm, LEAST_M), MOST_M)
-    px, depth_m = projected(rig, marker_m)
-    focal_px = np.array([[camera.focal_px] for camera in rig.cameras])
-    expected2 = frame.sigma_px**2 + (focal_px * residual_m / np.maximum(depth_m, 0.3)) ** 2
-    off2 = ((px - frame.image_px) ** 2).sum(axis=2)
-    use = frame.seen & frame.valid
-    ratio2 = np.fmin(off2[use] / expected2[use], MOST_RATIO**2)  # of NaN, the other
-    return math.sqrt(float(ratio2.sum()) / len(ratio2))
+    seen = ValidViews(frame.image_px, frame.sigma_px, frame.seen, frame.valid)
+    return _error_ratio(seen, packed_cameras(rig), read_only(marker_m), residual_m)
+
+
+class ValidViews(NamedTuple):
+    """What both cameras see, for the kernel; fields as in `MarkerFrame`."""
+
+    image_px: Floats
+    sigma_px: Floats
+    seen: Bools
+    valid: Bools
+
+
+@kernel
+def _error_ratio(views: ValidViews, cameras: Floats, marker_m: Floats, residual_m: Floats) -> float:
+    """Return `error_ratio` of markers (M, 3) with residuals (M,) of the calibration; one behind a camera counts as the worst."""
+    total, count, uv, J = 0.0, 0, np.empty(2), np.empty((2, 3))
+    for c in range(2):
+        camera = cameras[c]
+        focal_px = 0.5 * (camera[0] + camera[1])
+        for m in range(marker_m.shape[0]):
+            if not (views.seen[c, m] and views.valid[m]):
+                continue
+            count += 1
+            p, ratio2 = marker_m[m], MOST_RATIO**2
+            if project_point(camera, p, uv, J):
+                depth_m = camera[15] * p[0] + camera[16] * p[1] + camera[17] * p[2] + camera[20]
+                expected2 = views.sigma_px[c, m] ** 2 + (focal_px * residual_m[m] / max(depth_m, 0.3)) ** 2
+                off2 = (uv[0] - views.image_px[c, m, 0]) ** 2 + (uv[1] - views.image_px[c, m, 1]) ** 2
+                ratio2 = min(off2 / expected2, ratio2)
+            total += ratio2
+    return math.sqrt(total / count)

@@ -1,5 +1,6 @@
 """Labels from frame to frame: where each marker is expected, and which labels are in doubt after a pose is solved."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,8 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, PairedBlobs, Points
 from capture.stereo.labels import ExpectedMarkers, label, marker_frame
-from config.arrays import Bools, Floats, Ints
+from config.arrays import Bools, Floats, Ints, read_only
+from config.jit import kernel
 from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
 from reconstruct.estimator import Estimate
@@ -76,7 +78,7 @@ class Labeller:
     _next_suspects: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._first, self._second = np.triu_indices(len(self.torso), 1)
+        self._upper = np.triu(np.ones(self.opposite.shape, bool), 1)
         self.forget()
 
     def forget(self) -> None:
@@ -104,7 +106,7 @@ class Labeller:
         """
         s, slower = self.settings, min(max(ahead_s / FRAME_S, 1.0), MAX_SLOWER)
         # Where too little of the torso is seen, the root is uncertain and with it all of the torso.
-        sure = self.torso & (int((self.torso & (self.unseen == 0)).sum()) >= ROOT_MARKERS)
+        sure = self.torso & (np.count_nonzero(self.torso & (self.unseen == 0)) >= ROOT_MARKERS)
         limit = np.where(sure, s.max_torso_sigma_m, s.max_sigma_m)
         if sure_m is not None:
             limit = np.minimum(limit, np.hypot(s.sigma_m, SURE_SIGMAS * sure_m))
@@ -134,19 +136,12 @@ class Labeller:
         rays: where one camera sees all there is; then only the residual across the ray is known.
         """
         valid = frame.valid if rays is None else rays.monocular
-        point_m = frame.point_m if rays is None else nearest_on_rays(rays, marker_m)
-        variance = frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0
-        residual_m = point_m - marker_m
-        off2 = (residual_m * residual_m).sum(axis=1)
-        misfits = valid & (off2 > MISFIT_M**2) & (off2 > MISFIT_SIGMAS**2 * variance)
-        self.misfit = self.misfit + 1 if misfits.any() else 0
-        gain = valid * CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance)
-        carry = np.where(valid, 1.0, FORGET)[:, None] * self.carry_m
-        carry += gain[:, None] * (residual_m - carry)
-        length_m = np.sqrt((carry * carry).sum(axis=1))
-        self.carry_m = carry * np.minimum(1.0, MAX_CARRY_M / np.maximum(length_m, 1e-9))[:, None]
+        point_m = frame.point_m if rays is None else read_only(nearest_on_rays(rays, marker_m))
+        carry_m = self.carry_m.copy()
+        misfits = _carry(read_only(valid), point_m, frame.covariance_m2, read_only(marker_m), carry_m)
+        self.carry_m, self.misfit = carry_m, self.misfit + 1 if misfits else 0
+        self.last_m = frame.point_m if frame.all_valid else np.where(frame.valid[:, None], frame.point_m, marker_m)
         self.unseen = np.where(frame.shown, self.unseen // BACK, self.unseen + 1)
-        self.last_m = np.where(frame.valid[:, None], frame.point_m, marker_m)
 
     def coast(self) -> None:
         """Count a frame without a pose."""
@@ -156,9 +151,8 @@ class Labeller:
         """Return markers that are seen again, each with a hidden one that its point may be instead; the nearest first."""
         if self.predicted is None:
             return []
-        hidden = ~frame.shown
-        found = []
-        for back in np.flatnonzero(frame.valid & (self.unseen > 0)):
+        hidden, found = ~frame.shown, []
+        for back in (frame.valid & (self.unseen > 0)).nonzero()[0]:
             off_m = np.linalg.norm(frame.point_m[back] - self.predicted.point_m, axis=1)
             sigmas = off_m / self.predicted.sigma_m
             found += [(float(sigmas[m]), int(back), int(m)) for m in np.flatnonzero(hidden & (sigmas < RIVAL_SIGMAS))]
@@ -171,11 +165,12 @@ class Labeller:
         could not follow the markers for a while. labelled: (M,); left_over: points without a marker, or blobs where one camera
         sees all there is.
         """
-        self.doubt = self.doubt + 1 if min(left_over, int((~labelled).sum())) >= 2 else 0
+        n_labelled = int(np.count_nonzero(labelled))
+        self.doubt = self.doubt + 1 if min(left_over, len(labelled) - n_labelled) >= 2 else 0
         if self.doubt >= DOUBT_FRAMES or self.misfit >= MISFIT_FRAMES:
             self.doubt = self.misfit = 0
             return True
-        return left_over >= max(self.settings.min_markers, int(labelled.sum()) + 1)
+        return left_over >= max(self.settings.min_markers, n_labelled + 1)
 
     def suspects(self, labelled: Bools, point_m: Floats) -> tuple[int, int] | None:
         """Return the next pair of markers whose labels to try exchanged, one pair a frame; None if there is none.
@@ -183,14 +178,52 @@ class Labeller:
         Pairs are near each other, or are the left and right one of a limb, which may have been exchanged when they last met.
         labelled: (M,); point_m: (M, 3) [m], of one camera's markers at an approximate depth.
         """
-        apart = point_m[self._first] - point_m[self._second]
-        suspected = ((apart * apart).sum(axis=1) < NEAR_M**2) | self.opposite[self._first, self._second]
-        found = np.flatnonzero(suspected & labelled[self._first] & labelled[self._second])
+        n = len(labelled)
+        suspected = np.empty((n, n), bool)
+        near_each_other(read_only(point_m), read_only(labelled), NEAR_M, suspected)
+        suspected |= self.opposite if labelled.all() else self.opposite & labelled & labelled[:, None]
+        suspected &= self._upper
+        found = suspected.ravel().nonzero()[0]
         if not len(found):
             return None
         self._next_suspects = (self._next_suspects + 1) % len(found)
-        chosen = found[self._next_suspects]
-        return int(self._first[chosen]), int(self._second[chosen])
+        first, second = divmod(int(found[self._next_suspects]), n)
+        return first, second
+
+
+@kernel
+def _carry(valid: Bools, point_m: Floats, covariance_m2: Floats, marker_m: Floats, carry_m: Floats) -> bool:
+    """Update the smoothed residuals, (M, 3), in place; return whether a marker's residual is large.
+
+    valid: whose points tell, (M,); point_m (M, 3) with covariance_m2 (M, 3, 3); marker_m: as the pose has them, (M, 3).
+    """
+    misfits = False
+    for m in range(valid.shape[0]):
+        C, off2, length2 = covariance_m2[m], 0.0, 0.0
+        variance = (C[0, 0] + C[1, 1] + C[2, 2]) / 3.0
+        gain = CARRY_SIGMA_M**2 / (CARRY_SIGMA_M**2 + variance) if valid[m] else 0.0
+        for i in range(3):
+            residual_m = point_m[m, i] - marker_m[m, i]
+            off2 += residual_m * residual_m
+            if not valid[m]:
+                carry_m[m, i] *= FORGET
+            carry_m[m, i] += gain * (residual_m - carry_m[m, i])
+            length2 += carry_m[m, i] ** 2
+        for i in range(3):
+            carry_m[m, i] *= min(1.0, MAX_CARRY_M / max(math.sqrt(length2), 1e-9))
+        misfits = misfits or (valid[m] and off2 > MISFIT_M**2 and off2 > MISFIT_SIGMAS**2 * variance)
+    return misfits
+
+
+@kernel
+def near_each_other(point_m: Floats, valid: Bools, limit_m: float, near: Bools) -> None:
+    """Write which of some markers, (M,) of (M, 3) [m], are near each other, itself among them, (M, M)."""
+    for a in range(len(valid)):
+        for b in range(a + 1):
+            apart2 = 0.0
+            for i in range(3):
+                apart2 += (point_m[a, i] - point_m[b, i]) ** 2
+            near[a, b] = near[b, a] = valid[a] and valid[b] and apart2 < limit_m**2
 
 
 def relabel_by_energy(

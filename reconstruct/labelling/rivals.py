@@ -16,7 +16,7 @@ from config.arrays import Bools, Floats, Ints
 from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate, Estimator, EstimatorMemory
 from reconstruct.labelling.alternatives import NEAREST_ROWS, Solved
-from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory
+from reconstruct.labelling.labeller import Estimating, Labeller, LabellerMemory, near_each_other
 from reconstruct.labelling.proposals import Labels, exchanged, of_loose_points, point_costs, points_of
 from reconstruct.labelling.shape import LabelCost
 
@@ -181,9 +181,9 @@ class Rivals:
     @staticmethod
     def _near(frame: MarkerFrame, limit_m: float) -> Bools:
         """Return which markers with points are near each other, (M, M)."""
-        apart = frame.point_m[:, None] - frame.point_m
-        near = (apart * apart).sum(axis=2) < limit_m**2
-        return near if frame.all_valid else np.asarray(near & frame.valid[:, None] & frame.valid)
+        near = np.empty((len(frame.valid), len(frame.valid)), bool)
+        near_each_other(frame.point_m, frame.valid, limit_m, near)
+        return near
 
     def _with_likeness(self, contender: Contender) -> Contender:
         """Add to the energy how far the nearest example is from the labelled points."""
@@ -267,7 +267,10 @@ class Rivals:
             limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
             close = shaped.others(points_of(frame, points), limit)[:SLOW_NEW]
             return [marker_frame(pair, points, self._rig, other, expected) for _, other in close]
-        near, loose = self._due(frame), int(frame.valid.sum()) < len(points.point_m) or bool((frame.valid & ~seen).any())
+        near, loose = (
+            self._due(frame),
+            np.count_nonzero(frame.valid) < len(points.point_m) or np.count_nonzero(frame.valid & ~seen) > 0,
+        )
         if not near and not loose:
             return []
         choice, cost = points_of(frame, points), point_costs(points, expected)
@@ -356,7 +359,7 @@ def _distinct(first: Contender, others: list[Contender]) -> list[Contender]:
 
 def _counted(frame: MarkerFrame, estimate: Estimate | None) -> float:
     """Return what a frame adds to the sum: its pose's energy, and something for points left over while markers are hidden."""
-    left_over = min(len(frame.extra_m), int((~frame.shown).sum()))
+    left_over = min(len(frame.extra_m), len(frame.shown) - int(np.count_nonzero(frame.shown)))
     return (MOST_ENERGY if estimate is None else min(estimate.local_energy, MOST_ENERGY)) + LEFT_OVER * left_over
 
 
@@ -367,4 +370,4 @@ def _shaped(cost: LabelCost | None, points: Points, frame: MarkerFrame) -> float
 
 def _same_labels(first: MarkerFrame, second: MarkerFrame) -> bool:
     """Return whether two frames of one pair have the same labels."""
-    return bool((first.seen == second.seen).all() and (first.image_px == second.image_px).all())
+    return not (np.count_nonzero(first.seen != second.seen) or np.count_nonzero(first.image_px != second.image_px))

@@ -13,8 +13,10 @@ from scipy.optimize import linear_sum_assignment
 
 from calibration.subject.subject import Subject
 from capture.packets import Points
-from capture.stereo.labels import ExpectedMarkers
-from config.arrays import Bools, Floats, Ints, Singles
+from capture.stereo.labels import ExpectedMarkers, mahalanobis
+from capture.stereo.matching import complement
+from config.arrays import Bools, Floats, Ints, Singles, read_only
+from config.jit import kernel
 from config.joints import JOINT_INDEX, JOINTS, PARENTS, mirrored
 from database.geometry.kinematics import local_markers
 from reconstruct.search.examples import PosesInPlace
@@ -55,6 +57,11 @@ class BodyShape:
         mixed = -2.0 * np.logaddexp(np.log(1.0 - STILL) - 0.5 * moved, np.log(STILL) - 0.5 * still)
         return replace(self.distances(points), single=np.where(fresh[:, None], mixed, moved))
 
+    def warm(self) -> None:
+        """Compile the kernel of the costs."""
+        m = len(self.distance_m)
+        LabelCost(self, np.zeros((m, 1)), np.zeros((1, 1)), np.zeros(1)).of(np.zeros((1, m), np.int64))
+
     def distances(self, points: Points) -> "LabelCost":
         """Return the cost of labels by the distances alone."""
         apart_m = np.linalg.norm(points.point_m[:, None] - points.point_m[None], axis=2)
@@ -73,16 +80,10 @@ class LabelCost:
 
     def of(self, choices: Ints) -> Floats:
         """Return the cost of labellings, (C,). choices: point of every marker, (C, M), -1 for none."""
-        n = self.single.shape[1]
-        single = np.hstack([self.single, np.full((len(self.single), 1), UNSEEN)])
-        apart_m, variance = np.pad(self.apart_m, (0, 1)), np.pad(self.variance_m2, (0, 1))
-        known = choices >= 0
-        rows, columns = np.nonzero(np.triu(self.shape.weight > 0.0, 1))
-        a, b = choices[:, rows] % (n + 1), choices[:, columns] % (n + 1)
-        off_m = apart_m[a, b] - self.shape.distance_m[rows, columns]
-        spread = 1.0 / self.shape.weight[rows, columns] + variance[a] + variance[b]
-        squared = np.where(known[:, rows] & known[:, columns], np.minimum(off_m**2 / spread, MOST_SQUARED), 0.0)
-        return np.asarray(single[np.arange(len(single)), choices % (n + 1)].sum(axis=1) + squared.sum(axis=1))
+        cost, shape = np.empty(len(choices)), self.shape
+        singly = (read_only(self.single), read_only(self.apart_m), read_only(self.variance_m2))
+        _label_costs(read_only(choices), *singly, read_only(shape.distance_m), read_only(shape.weight), cost)
+        return cost
 
     def allowed(self, choice: Ints, limit: float) -> list[Labels]:
         """Return labels with limbs exchanged that cost more by less than a limit: by how much."""
@@ -129,11 +130,12 @@ class LabelCost:
 
     def _changed(self, choice: Ints) -> Ints:
         """Return labels with one exchange, with a point that has none given to a marker, and with one marker left without."""
-        m, free = len(choice), np.setdiff1d(np.arange(self.single.shape[1]), choice)
-        given = np.append(free, -1)
-        one = np.tile(choice, (m * len(given), 1))
-        one[np.arange(len(one)), np.repeat(np.arange(m), len(given))] = np.tile(given, m)
-        return np.concatenate([choice[self.shape.orders], one])
+        m, free = len(choice), complement(self.single.shape[1], choice[choice >= 0])
+        given, rows = np.append(free, -1), np.arange(m)
+        one = np.empty((m, len(given), m), np.int64)
+        one[:] = choice
+        one[rows, :, rows] = given
+        return np.concatenate([choice[self.shape.orders], one.reshape(-1, m)])
 
 
 def body_shape(subject: Subject, pose: Singles | PosesInPlace) -> BodyShape:
@@ -199,6 +201,26 @@ def _order(n: int, pairs: list[tuple[int, int]]) -> Ints:
 
 def _squared(points: Points, mean_m: Floats, sigma_m: Floats) -> Floats:
     """Return -2 ln of the density of every point under every marker, but for a constant, (M, P)."""
-    off_m = points.point_m[None] - mean_m[:, None]
-    S = points.covariance_m2[None] + sigma_m[:, None, None, None] ** 2 * np.eye(3)
-    return np.asarray(np.einsum("mpi,mpij,mpj->mp", off_m, np.linalg.inv(S), off_m) + np.linalg.slogdet(S)[1])
+    distance2, log_volume = mahalanobis(points, mean_m, sigma_m)
+    return distance2 + log_volume
+
+
+@kernel
+def _label_costs(
+    choices: Ints, single: Floats, apart_m: Floats, variance_m2: Floats, distance_m: Floats, weight: Floats, cost: Floats
+) -> None:
+    """Write `LabelCost.of`, (C,): single, apart_m, variance_m2 as there; distance_m, weight: of the `BodyShape`."""
+    for c in range(choices.shape[0]):
+        cost[c] = 0.0
+        for m in range(choices.shape[1]):
+            p = choices[c, m]
+            if p < 0:
+                cost[c] += UNSEEN
+                continue
+            cost[c] += single[m, p]
+            for other in range(m):
+                q = choices[c, other]
+                if q >= 0 and weight[m, other] > 0.0:
+                    off_m = apart_m[p, q] - distance_m[m, other]
+                    spread = 1.0 / weight[m, other] + variance_m2[p] + variance_m2[q]
+                    cost[c] += min(off_m * off_m / spread, MOST_SQUARED)

@@ -1,14 +1,12 @@
 """How sure the poses of a take are, given past and future: Laplace's approximation of all frames together.
 
-The inverse of the Hessian of a chain's energy is the covariance of all its poses. Of it the blocks of single frames are needed,
-which follow from the banded Cholesky factor from the last frame back to the first, as a smoother's do (Takahashi's recursion).
+The inverse of the Hessian of a chain's energy is the covariance of all its poses. Of it the blocks of single frames are needed
+(`banded.marginals`).
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from calibration.subject.subject import Subject
 from config.arrays import Floats
@@ -22,45 +20,6 @@ from reconstruct.solve.certainty import MAX_ERROR_M
 # error = ERROR_SCALE laplace^BY_LAPLACE (strangeness + LEAST_STRANGE_RAD)^BY_STRANGENESS, as in `reconstruct/solve/certainty.py`.
 ERROR_SCALE: Final = 23.3
 BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.06, 0.94, 0.02
-
-
-def marginals(blocks: Floats) -> Floats:
-    """Return the blocks on the diagonal of the inverse of a symmetric banded matrix, (N, V, V).
-
-    blocks: (N, B, V, V), [t, k] couples t with t - k. Raises LinAlgError: not positive definite.
-    """
-    n, count, width, _ = blocks.shape
-    factors = list(_columns(blocks))
-    result = np.empty((n, width, width))
-    later = np.zeros((0, 0))  # the inverse of the next frames together
-    for t in range(n - 1, -1, -1):
-        own, below = factors[t]
-        gain = solve_triangular(own, below.T, lower=True, trans="T", check_finite=False).T  # of the next frames by this one
-        across = -later @ gain
-        inverse = solve_triangular(own, np.eye(width), lower=True, check_finite=False)
-        block = inverse.T @ inverse - gain.T @ across
-        result[t] = 0.5 * (block + block.T)  # else what rounding leaves of asymmetry grows with every frame
-        kept = min((count - 2) * width, len(later))
-        later = np.block([[result[t], across[:kept].T], [across[:kept], later[:kept, :kept]]])
-    return result
-
-
-def _columns(blocks: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the block columns of the Cholesky factor: the diagonal block (V, V) and those below it, (K V, V)."""
-    n, count, width, _ = blocks.shape
-    left = np.zeros(((count - 1) * width, (count - 1) * width))  # what the columns so far take from the next diagonal blocks
-    for t in range(n):
-        wide = min(count, n - t) * width
-        column = np.concatenate([blocks[t + k, k] for k in range(min(count, n - t))])
-        taken = min(wide, len(left))
-        column[:taken] -= left[:taken, :width]
-        own = np.linalg.cholesky(column[:width])
-        below = solve_triangular(own, column[width:].T, lower=True, check_finite=False).T
-        yield own, below
-        rest = np.zeros_like(left)
-        rest[:-width, :-width] = left[width:, width:]
-        rest[: len(below), : len(below)] += below @ below.T
-        left = rest
 
 
 def joint_deviations_m(subject: Subject, motion: TakeMotion, covariance: Floats) -> Floats:

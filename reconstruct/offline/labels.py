@@ -26,7 +26,7 @@ SIGMA_M, UNSEEN_M_S, MAX_UNSEEN_M = (
 )  # of a marker's place in solved poses; growing with the time to where it is seen
 INDEPENDENT_S, MAX_INDEPENDENT = 0.1, 4.0  # time after which a frame of a track tells something new; how many such count
 GATE2 = 25.0  # mean squared distance in sigmas beyond which no label is better
-LIVE = 4.0  # by how much another label must be likelier than that of live reconstruction
+LIVE = 400.0  # by how much another label must be likelier than that of live reconstruction: poses were solved with this
 SAME_M = 0.02  # a point of live labels is that of a track
 NO_LABEL = -1
 SAME_PX = 1e-6
@@ -80,20 +80,14 @@ def _sums(tracks: Tracks, values: Floats) -> Floats:
     return result
 
 
-def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats, fixed: Ints) -> Ints:
-    """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment.
-
-    fixed: labels that are certain, (K,), NO_LABEL for others.
-    """
+def assigned(tracks: Tracks, costs: TrackCosts, votes: Floats) -> Ints:
+    """Return the label of every track, (K,): the likeliest together, no marker on two tracks of one moment."""
     allowed = costs.squared < GATE2
     allowed[votes > 0.0] = True
-    allowed[fixed >= 0] = False
-    allowed[fixed >= 0, fixed[fixed >= 0]] = True
     track, label = np.nonzero(allowed)
     if not len(track):
-        return fixed.copy()
+        return np.full(tracks.count, NO_LABEL)
     gain = (costs.cost - LIVE * votes)[track, label] - costs.none[track]
-    gain[fixed[track] >= 0] = -1e6
     begins, ends = tracks.spans()
     groups = [np.flatnonzero(track == k) for k in np.unique(track)]
     for m in np.unique(label):

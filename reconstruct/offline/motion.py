@@ -41,6 +41,12 @@ class TakeMotion:
         """Return some of the frames."""
         return TakeMotion(self.seconds[frames], self.joints[frames], self.rotation[frames], self.position_m[frames], self.fps)
 
+    def then(self, after: "TakeMotion") -> "TakeMotion":
+        """Return these poses and those of the frames after them."""
+        seconds, position_m = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("seconds", "position_m"))
+        joints, rotation = (np.concatenate([getattr(m, name) for m in (self, after)]) for name in ("joints", "rotation"))
+        return TakeMotion(seconds, joints, rotation, position_m, self.fps)
+
     def with_part(self, frames: slice, other: "TakeMotion") -> "TakeMotion":
         """Return the poses with some frames replaced."""
         joints, rotation, position_m = self.joints.copy(), self.rotation.copy(), self.position_m.copy()

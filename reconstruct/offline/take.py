@@ -15,6 +15,7 @@ from database.geometry.kinematics import local_markers
 from reconstruct.models.local.model import DOFS
 from reconstruct.offline.certainty import joint_deviations_m, take_error_m
 from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Chain
+from reconstruct.offline.filtering import TakeFilter
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
 from reconstruct.search.index import SearchIndex
@@ -57,6 +58,12 @@ class TakeSolver:
     def subject(self) -> Subject:
         """Whose takes it solves."""
         return self._subject
+
+    @property
+    def filter(self) -> TakeFilter:
+        """What goes through takes of this subject a few frames at a time."""
+        self._search.forget()
+        return TakeFilter(self._subject, self._rig, self._priors, self._limits)
 
     def markers(self, motion: TakeMotion) -> Floats:
         """Return the markers of poses in the world, (N, M, 3) [m]."""
@@ -113,19 +120,20 @@ class TakeSolver:
         return take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1)))
 
     def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
-        """Solve some frames of a take as if they were all there is but for what is before them; return that part.
+        """Solve some frames of a take as if they were all there is; return that part.
 
-        frames: of the whole take, as the motion; anew: frames that begin with the neighbours' poses in place of the motion's.
+        frames: of the whole take, as the motion, whose other frames are examples; anew: frames that begin with the neighbours'
+        poses in place of the motion's.
         """
-        fixed = min(part.start, BLOCKS - 1)
-        part = slice(part.start - fixed, part.stop)
         given, solved, energies = list(frames[part]), motion.part(part), np.zeros(0)
         self._search.forget()
         for k in range(PART_ROUNDS + (anew is not None)):
-            priors = self._priors.fit(solved, query_markers(self._subject, given, solved), slice(0, len(given)), None)
+            motion = motion.with_part(part, solved)
+            others = OwnExamples(self._subject, frames, motion)
+            priors = self._priors.fit(motion, query_markers(self._subject, frames, motion), part, others)
             if k == 0 and anew is not None:
                 which = slice(anew.start - part.start, anew.stop - part.start)
                 solved = solved.with_joints(which, priors.pose[which])
-            chain = Chain(self._subject, self._rig, given, priors, self._limits, fixed)
+            chain = Chain(self._subject, self._rig, given, priors, self._limits)
             solved, energies = chain.solve(solved, ITERATIONS)
-        return SolvedTake(solved.part(slice(fixed, None)), energies[fixed:], priors.rows[fixed:])
+        return SolvedTake(solved, energies, priors.rows)

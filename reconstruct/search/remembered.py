@@ -21,7 +21,7 @@ class RememberedRows:
         """Return the values of some rows, (K,): (K, V)."""
         slots = rows & (SLOTS - 1)
         found: Floats = self._values[slots]
-        new = np.flatnonzero(self._rows[slots] != rows)
+        new = (self._rows[slots] != rows).nonzero()[0]
         if len(new):
             found[new] = computed = self._compute(rows[new])
             self._values[slots[new]], self._rows[slots[new]] = computed, rows[new]

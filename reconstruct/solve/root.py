@@ -11,7 +11,7 @@ import numpy as np
 from capture.packets import MarkerFrame
 from config.arrays import Bools, Floats
 from database.geometry.rigid import robust_rigid_fit
-from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix, skew
+from database.geometry.rotations import matrix_from_rotvec, rotvec_between, skew
 from reconstruct.observations import Rays
 from reconstruct.solve.prior import RootTerm
 
@@ -41,7 +41,7 @@ class RootPrior:
     def term(self, rotation: Floats) -> RootTerm:
         """Return the term of the energy, for rotation vectors that count from a rotation, (3, 3)."""
         center, precision = np.empty(6), np.empty(6)
-        center[:3], center[3:] = rotvec_from_matrix(self.rotation @ rotation.T), self.position_m
+        center[:3], center[3:] = rotvec_between(rotation, self.rotation), self.position_m
         precision[:3], precision[3:] = self.sigma_rad**-2.0, self.sigma_m**-2.0
         if self.tilt_sigma_rad is not None:
             precision[0] = precision[2] = self.tilt_sigma_rad**-2.0
@@ -55,11 +55,11 @@ def root_from_torso(frame: MarkerFrame, local_m: Floats, torso: Bools, predicted
     missing.
     """
     use = frame.valid & torso
-    weight = use / (frame.covariance_m2.reshape(-1, 9)[:, ::4].sum(axis=1) / 3.0 + TORSO_SIGMA_M**2)
+    weight = use / (frame.variance_m2 + TORSO_SIGMA_M**2)
     target, missing, chosen = frame.point_m, torso & ~use, use
     if predicted is None and np.count_nonzero(use) < 3:
         return None
-    if predicted is not None and missing.any():
+    if predicted is not None and np.count_nonzero(missing):
         R, t = predicted
         target = np.where(missing[:, None], local_m @ R.T + t, target)
         weight[missing], chosen = STAND_IN_SIGMA_M**-2.0, torso

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from calibration.camera import Camera, Rig
 from calibration.epipolar import epipolar_distances, essential_matrix, fundamental_matrix, ideal_pixels
-from calibration.triangulate import depths_m, projected, triangulate
+from calibration.triangulate import packed_camera, project_point, triangulate
 from config.arrays import Floats
 from config.errors import CalibrationError
 from tests.support.rigs import synthetic_camera
@@ -129,12 +129,6 @@ def test_rays_that_meet_behind_or_nowhere_stay_finite() -> None:
     assert np.sqrt(covariance[0].diagonal().max()) > 1.0, "nothing near is known of a point at infinity"
 
 
-def test_depths() -> None:
-    rig = askew_rig()
-    ahead = rig.right.center_m + 2.5 * rig.right.rotation[2]
-    assert depths_m(rig, [ahead, rig.right.center_m - rig.right.rotation[2]])[1] == pytest.approx([2.5, -1.0])
-
-
 def test_bad_arguments() -> None:
     rig = askew_rig()
     with pytest.raises(CalibrationError, match="2 left and 1 right"):
@@ -147,9 +141,10 @@ def test_bad_arguments() -> None:
 @pytest.mark.kernels
 def test_projections_are_the_cameras_own() -> None:
     rig, rng = askew_rig(), np.random.default_rng(3)
-    points = np.concatenate([rng.normal([0.0, 1.0, 0.0], 0.5, (20, 3)), [[0.0, 1.5, 30.0]]])  # the last one behind both
-    px, depth_m = projected(rig, points)
-    for c, camera in enumerate(rig.cameras):
-        np.testing.assert_allclose(px[c], camera.project(points), atol=1e-9)
-        np.testing.assert_allclose(depth_m[c], camera.to_camera(points)[:, 2], atol=1e-12)
-    assert np.isnan(px[:, -1]).all()
+    points = rng.normal([0.0, 1.0, 0.0], 0.5, (20, 3))
+    px, J = np.empty(2), np.empty((2, 3))
+    for camera in rig.cameras:
+        for point in points:
+            assert project_point(packed_camera(camera), point, px, J)
+            np.testing.assert_allclose(px, camera.project(point), atol=1e-9)
+        assert not project_point(packed_camera(camera), np.array([0.0, 1.5, 30.0]), px, J), "behind both"

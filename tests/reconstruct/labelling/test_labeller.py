@@ -16,6 +16,7 @@ from reconstruct.labelling.labeller import (
     SURPRISE,
     Labeller,
     exchange_labels,
+    near_each_other,
     opposite_markers,
     relabel_by_energy,
     swapped_markers,
@@ -207,3 +208,11 @@ def test_far_markers_are_not_compared() -> None:
 def test_only_measured_markers_count() -> None:
     fitted, frame = seen([1, 0, 2, 3])
     assert swapped_markers(replace(fitted, measured=np.array([True, False, True, True])), frame) == []
+
+
+def test_near_markers_are_all_pairs_of_valid_ones_within_the_limit() -> None:
+    rng = np.random.default_rng(5)
+    point_m, valid, near = rng.uniform(0.0, 0.5, (8, 3)), rng.random(8) < 0.7, np.empty((8, 8), bool)
+    near_each_other(point_m, valid, 0.3, near)
+    apart_m = np.linalg.norm(point_m[:, None] - point_m, axis=2)
+    assert (near == ((apart_m < 0.3) & valid & valid[:, None])).all()

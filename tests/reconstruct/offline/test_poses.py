@@ -116,6 +116,21 @@ def test_labels_are_corrected_backwards(scene: Walk) -> None:
     assert all(frame.valid[hand] for frame in solved.markers[GAP.stop :])
 
 
+def test_tracks_exchanged_together_after_a_gap_are_set_right_together(scene: Walk) -> None:
+    """Both hands and both feet come back as each other and stay so: no single exchange makes them right."""
+    names = ("left_hand", "left_foot", "right_hand", "right_foot")
+    live = scene.live(names, GAP)
+    given = list(live.markers)
+    hand, foot, other_hand, other_foot = scene.numbers(names)
+    for k in range(GAP.stop, N):
+        for a, b in ((hand, foot), (foot, other_hand), (other_hand, other_foot)):
+            given[k] = exchange_labels(given[k], a, b)
+    solved = solve_take(replace(live, markers=given), scene.options)
+    assert scene.wrong(given).sum() == 4 * (N - GAP.stop)
+    assert not scene.wrong(solved.markers).any()
+    assert all(frame.valid.all() for frame in solved.markers[GAP.stop :])
+
+
 def test_windows_join_without_a_jump(scene: Walk, live: LiveTake, solved: LiveTake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A take in four windows is the take in one, to less than noise."""
     monkeypatch.setattr(take, "WINDOW", 40)
