@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, TypeVar, cast
 
 import numba
@@ -33,6 +34,54 @@ with contextlib.suppress(ImportError):
     from numba.np import arrayobj
 
     arrayobj.raise_with_shape_context = _wrong_shapes
+
+
+def _same_flags(flags: Any, other: Any) -> bool:
+    """Return whether two sets of numba's flags are the same; numba makes a dict of all options of both, each time."""
+    return flags is other or (type(flags) is type(other) and (flags._values == other._values or flags.values() == other.values()))
+
+
+def _resolving_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how numba finds the signature of a call of its own functions, remembering it by the types of the arguments.
+
+    It tries all that was ever registered for, say, `+`, from strings to dates, at every place where two numbers are added.
+    """
+
+    stack: Any = targetconfig.ConfigStack
+
+    def resolved(function: Any, context: Any, args: Any, kws: Any) -> Any:
+        known = function.__dict__.setdefault("resolved_calls", {})
+        key = context, tuple(args), tuple(kws.items()), stack.top_or_none()
+        if key not in known:
+            known[key] = resolve(function, context, args, kws)
+        return known[key]
+
+    return resolved
+
+
+def _of_defined(optimise: Callable[..., None]) -> Callable[..., None]:
+    """Return the optimisation of a module's functions, for those with a body; numba makes passes for declarations, too."""
+
+    def optimised(library: Any, module: Any) -> None:
+        module.data_layout = library._codegen._data_layout
+        optimise(library, SimpleNamespace(functions=[one for one in module.functions if not one.is_declaration]))
+
+    return optimised
+
+
+# What is compiled is the same; together a tenth of all compiling.
+with contextlib.suppress(ImportError, AttributeError):
+    from numba.core import codegen, targetconfig
+    from numba.core.types import functions
+
+    Flags: Any = targetconfig.TargetConfig
+    NumbaFunction: Any = functions.BaseFunction
+    Library: Any = codegen.CPUCodeLibrary
+    Flags.__eq__ = _same_flags
+    Flags.__hash__ = lambda flags: hash(type(flags))  # numba's own is that of the options' names
+    NumbaFunction.get_call_type = _resolving_once(NumbaFunction.get_call_type)
+    if hasattr(codegen, "create_pass_builder"):  # numba of before gives the module to the passes
+        Library._optimize_functions = _of_defined(Library._optimize_functions)
 
 
 def kernel(function: F) -> F:

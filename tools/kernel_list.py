@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -20,24 +20,50 @@ from config.signatures import plain_type
 
 FILE = Path(__file__).parents[1] / "config" / "kernels.json"
 FOLDERS = ("database", "calibration", "capture", "reconstruct")
-COMMANDS: dict[str, tuple[str, ...]] = {"demo": ("demo", "--headless", "--seconds", "8")}
+STYLE, POINTS, OUT = "made.style", "points.toml", "pose.csv"  # files in a folder for all commands
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "demo": ("demo", "--headless", "--seconds", "8"),
+    "style pose": ("style", "pose", STYLE, "--constraints", POINTS, "--out", OUT),
+}
+CONSTRAINTS = """
+[[point]]
+joint = "leftHand"
+position_m = [0.25, 1.0, 0.35]
+[[point]]
+joint = "leftFoot"
+position_m = [0.1, 0.09, -0.2]
+"""
 
 
 def main() -> None:
     """Run each command with an empty cache and list what is in the cache afterwards."""
     found: dict[str, dict[str, Any]] = {}
     FILE.write_text("{}\n", "utf-8")  # or those of the list would be compiled first, needed or not
-    for command, words in COMMANDS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "XDG_CACHE_HOME": folder}
-            subprocess.run([sys.executable, "-m", "tools.launch", *words], env=environment, check=True)
-            listing = [sys.executable, "-m", "tools.kernel_list", "--cached"]
-            listed = subprocess.run(listing, env=environment, check=True, capture_output=True, text=True)
-        for name, entry in json.loads(listed.stdout).items():
-            known = found.setdefault(name, {"commands": [], "calls": entry["calls"], "types": []})
-            known["commands"].append(command)
-            known["types"] += [types for types in entry["types"] if types not in known["types"]]
+    with tempfile.TemporaryDirectory() as files:
+        (Path(files) / POINTS).write_text(CONSTRAINTS, "utf-8")
+        subprocess.run(_launched("style", "train", "--builtin", "punches", "--out", STYLE), cwd=files, check=True)
+        for command, words in COMMANDS.items():
+            for name, entry in compiled_by(words, files).items():
+                known = found.setdefault(name, {"commands": [], "calls": entry["calls"], "types": []})
+                known["commands"].append(command)
+                known["types"] += [types for types in entry["types"] if types not in known["types"]]
     atomic_write(FILE, listing_text(found))
+
+
+def compiled_by(words: Sequence[str], files: str) -> dict[str, dict[str, Any]]:
+    """Return what a command compiles where nothing is compiled yet; files: the folder it is run in."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "XDG_CACHE_HOME": folder}
+        subprocess.run(_launched(*words), cwd=files, env=environment, check=True)
+        listing = [sys.executable, "-m", "tools.kernel_list", "--cached"]
+        listed = subprocess.run(listing, env=environment, check=True, capture_output=True, text=True)
+    found: dict[str, dict[str, Any]] = json.loads(listed.stdout)
+    return found
+
+
+def _launched(*words: str) -> list[str]:
+    """Return a command line of duocap."""
+    return [sys.executable, "-m", "tools.launch", *words]
 
 
 def listing_text(found: dict[str, dict[str, Any]]) -> str:
@@ -58,14 +84,20 @@ def cached_kernels() -> dict[str, dict[str, Any]]:
                 types.append([plain_type(kind) for kind in signature])
             except ValueError as error:
                 print(f"{name}: {error}", file=sys.stderr)
-        function = dispatcher.py_func
-        called = [function.__globals__.get(word) for word in function.__code__.co_names]
         if types:
-            calls = sorted({names[one] for one in called if _is_kernel(one) and one in names and one is not dispatcher})
-            found[name] = {"calls": calls, "types": sorted(types, key=json.dumps)}
-    for entry in found.values():  # one that is a part of its callers is not compiled by itself
-        entry["calls"] = [name for name in entry["calls"] if name in found]
+            found[name] = {"calls": [], "types": sorted(types, key=json.dumps)}
+    for name, entry in found.items():
+        entry["calls"] = sorted(_called(kernels[name], names, found) - {name})
     return found
+
+
+def _called(dispatcher: Any, names: Mapping[Any, str], found: Container[str]) -> set[str]:
+    """Return the kernels that a kernel calls, also from what is a part of it: that is not compiled by itself."""
+    function, called = dispatcher.py_func, set[str]()
+    for one in (function.__globals__.get(word) for word in function.__code__.co_names):
+        if _is_kernel(one) and one in names and one is not dispatcher:
+            called |= {names[one]} if names[one] in found else _called(one, names, found)
+    return called
 
 
 def _is_kernel(value: object) -> bool:

@@ -5,9 +5,11 @@ import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from numba.core import caching
+from numba.core.compiler import Flags
 
 from tests.support.kernel_tests import find_tests, modules_with_kernels
 
@@ -78,6 +80,23 @@ def test_kernels_are_compiled_without_a_cache(where: str, tmp_path: Path, monkey
         monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
     assert module.doubled(21) == 42
     assert bool(failed) == (where != "nowhere")
+
+
+def test_flags_of_the_compiler_are_the_same_where_all_their_options_are() -> None:
+    given: Any
+    other: Any
+    given, default, other = Flags(), Flags(), Flags()
+    given.release_gil, other.release_gil = False, True  # False is the default
+    assert given == default and hash(given) == hash(default)
+    assert given != other and other != default and given != "flags"
+
+
+def test_a_call_is_resolved_anew_for_other_types(tmp_path: Path) -> None:
+    (tmp_path / "adding_of_test_jit.py").write_text(
+        "from config.jit import kernel\n\n@kernel\ndef added(a, b):\n    return a + b + len((a, b))\n"
+    )
+    added = loaded(tmp_path, "adding_of_test_jit").added
+    assert [added(1, 2), added(0.5, 2), added(1, 2j), added(1, 2)] == [5, 4.5, 3 + 2j, 5]
 
 
 def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:

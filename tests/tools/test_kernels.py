@@ -32,12 +32,18 @@ def test_types_survive_being_written() -> None:
         plain_type(types.unicode_type)
 
 
-def test_the_list_names_kernels_that_are_there_with_types_that_are_there() -> None:
-    listed = listed_kernels("demo")
-    assert len(listed) > 100 and all(callee in listed for entry in listed.values() for callee in entry["calls"])
+@pytest.mark.parametrize(("command", "least"), [("demo", 101), ("style pose", 20)])
+def test_the_list_names_kernels_that_are_there_with_types_that_are_there(command: str, least: int) -> None:
+    listed = listed_kernels(command)
+    assert len(listed) >= least and all(callee in listed for entry in listed.values() for callee in entry["calls"])
     for name, entry in listed.items():
         n_arguments = object_named(name).py_func.__code__.co_argcount
         assert entry["types"] and all(len([type_of(one) for one in signature]) == n_arguments for signature in entry["types"])
+
+
+def test_a_kernel_waits_for_those_that_a_part_of_it_calls() -> None:
+    synthesis = "reconstruct.models.style.synthesis"
+    assert f"{synthesis}.likelihood:_likelihood" in listed_kernels("style pose")[f"{synthesis}.minimise:_minimise"]["calls"]
 
 
 def test_every_kernel_is_compiled_once_and_after_those_it_calls(monkeypatch: pytest.MonkeyPatch) -> None:

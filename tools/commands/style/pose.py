@@ -46,6 +46,7 @@ def pose(
     """Pose a body in a style by a few points, or move it along curves."""
     from calibration.subject.subject import read_subject
     from tools.export import wanted_files, write_takes
+    from tools.kernels import compile_kernels
     from tools.style.inputs import UNKNOWN_FLOOR, PoseInputs, check_inputs, read_inputs, up_of
     from tools.style.pose import posed
 
@@ -58,6 +59,7 @@ def pose(
     up, known = up_of(cameras, subject)
     if not known:
         typer.echo(f"duocap: warning: {UNKNOWN_FLOOR}", err=True)
+    compile_kernels("style pose")
     with progress_bar("pose") as progress:
         result = posed(_synthesizer(read, subject, up), request, cameras, fps, progress)
     for line in result.lines:
