@@ -1,10 +1,12 @@
 """Latency of the whole chain at 60 Hz, with the processes and sockets of a live run: the age of a pose when published.
 
-    python -m benchmarks.run.pipeline [--database DB] [--seconds S] [--repeat N] [--starts] [--json F]
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.run.pipeline [--database DB] [--seconds S] [--repeat N] [--starts] [--json F]
 
 Two camera processes show frames drawn beforehand at their due times and detect; the reconstruction process matches, labels,
 solves, finishes and publishes; this one receives as a client would. Latency counts from the due time of the later frame of a
-pair. Start-up: from the first process to ready and to the first pose, with compiled kernels in numba's cache and without.
+pair. Beside it what peers take for the same frames in the same run (`benchmarks.run.peers`), and the ratio of the medians'
+sums, ours without `read` and `wait`, which are no work. Start-up: from the first process to ready and to the first pose, with
+compiled kernels in numba's cache and without.
 """
 
 import os
@@ -19,7 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import database_file, parser_of, write_json
-from benchmarks.run.stored_frames import Stored, decoding_detector, open_stored, store_frames
+from benchmarks.run.peers import peers_ms
+from benchmarks.run.stored_frames import Stored, decoding_detector, open_stored, store_frames, stored_images
 from calibration.subject.subject import Subject
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
@@ -27,6 +30,7 @@ from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import performer_from_scene
 from config.settings import Settings
 from database.builtin import demo_performance
+from database.store import open_database
 from reconstruct.pose import TrackingState
 from stream.protocol.messages import PoseMessage
 from stream.publish.subscriber import Subscriber
@@ -38,6 +42,8 @@ from tools.run.supervisor import Supervisor, new_session
 
 FIRST_S, DRAWN_S = 2.0, 1.5  # part of the demo that is drawn: out of the T-pose into the first moves
 SETTLED_S = 1.0  # figures begin this long after the first frame
+SHORT_S = SETTLED_S + 1.0  # of runs that only start
+PEERS_S = 8.0
 TURN_MS = 2
 MS = 1e-6
 
@@ -73,7 +79,8 @@ class Scene:
 class Run:
     """One paced run. ready_s, first_pose_s: since the first process was started; latency_ms: p50, p95, p99 by stage and in total.
 
-    frames: due to each camera; skipped: of both cameras, for being late; poses: published of pairs; tracked: of these.
+    frames: due to each camera; skipped: of both cameras, for being late; poses: published of pairs; tracked: of these;
+    peers_ms: the same of peers.
     """
 
     ready_s: float
@@ -82,8 +89,9 @@ class Run:
     skipped: int
     poses: int
     tracked: int
-    latency_ms: dict[str, tuple[float, float, float]]
+    latency_ms: dict[str, tuple[float, ...]]
     total_ms: list[float]
+    peers_ms: dict[str, tuple[float, ...]]
 
 
 def scene_of(size: tuple[int, int], database: Path, folder: Path, drawn_s: float = DRAWN_S) -> Scene:
@@ -127,7 +135,16 @@ def paced_run(scene: Scene, case: Case, database: Path, seconds: float) -> Run:
     tracked = sum(pose.state is TrackingState.TRACKING for pose in settled)
     total_ms = [(pose.t_publish_ns - pose.t_capture_ns) * MS for pose in settled]
     frames = stored.n_shown - round(SETTLED_S * stored.fps)
-    return Run(ready_s, first_pose_s, frames, skipped, len(settled), tracked, latencies_ms(settled), total_ms)
+    latency_ms = latencies_ms(settled)
+    peers = {} if seconds <= SHORT_S else _peers(scene, stored, database)
+    return Run(ready_s, first_pose_s, frames, skipped, len(settled), tracked, latency_ms, total_ms, peers)
+
+
+def _peers(scene: Scene, stored: Stored, database: Path) -> dict[str, tuple[float, ...]]:
+    """Return what peers take for the frames of a run, at the same rate."""
+    images, first = (stored_images(stored, 0), stored_images(stored, 1)), round(FIRST_S * stored.fps)
+    n = round(PEERS_S * stored.fps)
+    return peers_ms(images, scene.show.performer, scene.subject, open_database(database), first, n)
 
 
 def starts(scene: Scene, case: Case, database: Path, folder: Path) -> str:
@@ -137,7 +154,7 @@ def starts(scene: Scene, case: Case, database: Path, folder: Path) -> str:
     for what, cache in (("everything cached", before), ("nothing compiled", str(folder))):
         if cache is not None:
             os.environ["NUMBA_CACHE_DIR"] = cache
-        run = paced_run(scene, case, database, SETTLED_S + 1.0)
+        run = paced_run(scene, case, database, SHORT_S)
         lines.append(f"start-up, {what}: ready after {run.ready_s:.1f} s, first pose after {run.first_pose_s:.1f} s")
     if before is None:
         del os.environ["NUMBA_CACHE_DIR"]
@@ -149,11 +166,20 @@ def starts(scene: Scene, case: Case, database: Path, folder: Path) -> str:
 def table(case: Case, run: Run) -> str:
     """Return the lines of a run."""
     lines = [f"{case.name}: {run.poses} poses of {run.frames} frames, {run.tracked} tracked, {run.skipped} frames skipped"]
-    lines += [f"    {stage:<12}" + "".join(f"{value:>9.2f}" for value in run.latency_ms[stage]) for stage in run.latency_ms]
+    lines += [f"    {stage:<15}" + "".join(f"{value:>9.2f}" for value in run.latency_ms[stage]) for stage in run.latency_ms]
+    lines += [f"    peer {stage:<10}" + "".join(f"{value:>9.2f}" for value in run.peers_ms[stage]) for stage in run.peers_ms]
+    if run.peers_ms:
+        lines.append(f"    our stages take {ratio_to_peers(run):.2f} times as long as the peers, p50")
     p50, _, p99 = run.latency_ms["total"]
     met = ["met" if value <= target else "MISSED" for value, target in ((p50, case.p50_ms), (p99, case.p99_ms))]
-    lines.append(f"    targets      p50 <= {case.p50_ms:g} ms {met[0]}, p99 <= {case.p99_ms:g} ms {met[1]}")
+    lines.append(f"    targets p50 <= {case.p50_ms:g} ms {met[0]}, p99 <= {case.p99_ms:g} ms {met[1]}")
     return "\n".join(lines)
+
+
+def ratio_to_peers(run: Run) -> float:
+    """Return the sum of our medians of all stages that are work over that of the peers."""
+    ours = sum(run.latency_ms[stage][0] for stage in run.latency_ms if stage not in ("read", "wait", "total"))
+    return ours / sum(run.peers_ms[stage][0] for stage in run.peers_ms if stage != "total")
 
 
 def best_of(runs: Sequence[Run]) -> Run:

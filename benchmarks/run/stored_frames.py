@@ -10,6 +10,7 @@ from capture.detection.detector import Detector
 from capture.packets import Blobs, Frame
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.source import Facts, Source, Stamp
+from config.arrays import Image
 from config.settings import DetectorSettings
 
 QUALITY = 90  # of JPEG; webcams are about there
@@ -44,9 +45,7 @@ class StoredCamera:
         self.n_frames: int | None = stored.n_shown
         self.truncated = False
         self.stamp, self.facts = Stamp.FILE, Facts()
-        raw = np.load(stored.file(camera))
-        # Copies: slices of imencode's own arrays are slow.
-        self._images = [_compressed(image) for image in raw] if stored.jpeg else list(raw)
+        self._images = stored_images(stored, camera)
         self._camera, self._next = camera, 0
 
     def read(self) -> Frame | None:
@@ -63,6 +62,13 @@ class StoredCamera:
     def close(self) -> None:
         """Stop giving frames."""
         self.n_frames = 0
+
+
+def stored_images(stored: Stored, camera: int) -> list[Image]:
+    """Return the frames of a camera."""
+    raw = np.load(stored.file(camera))
+    # Copies: slices of imencode's own arrays are slow.
+    return [_compressed(image) for image in raw] if stored.jpeg else list(raw)
 
 
 def _compressed(image: np.ndarray) -> np.ndarray:

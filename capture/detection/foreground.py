@@ -1,9 +1,10 @@
-"""Foreground of an image as runs of pixels, row by row, at the cost of reading the bytes once.
+"""Foreground of an image as runs of pixels, chunk by chunk, at the cost of reading the bytes once.
 
 A pixel is foreground when at least one channel is further than k sigma from its mean (Chai & Hodgins 2005, sec. 3.1); on 8-bit
 bounds that is f < lo or f > hi. Bright markers are above the background and a threshold: f > max(hi, threshold), which needs no
-lo, and without a background no array at all. Each row is first tested as a whole, by a loop that compiles to vector instructions
-on 8-bit lanes; only rows with foreground are scanned. Instead of dilating the mask, runs across a gap of one pixel are joined.
+lo, and no hi where nothing is above the threshold. The image is taken as one sequence of pixels, whatever its width, and tested
+in chunks of a constant length, by a loop that compiles to vector instructions on 8-bit lanes; only chunks with foreground are
+scanned. Instead of dilating the mask, runs across a gap of one pixel are joined.
 """
 
 import numpy as np
@@ -16,8 +17,13 @@ from config.jit import kernel
 
 MAX_RUNS = 60_000
 GAP_PX = 1
-CHUNK = 64  # pixels tested as one: the widest vector
+CHUNK = 64  # pixels tested as one
+SIZE = 3 * CHUNK  # bytes of a chunk
 FULL = np.uint64(0x0101010101010101)  # eight foreground pixels
+NO_BOUNDS = np.zeros((0, 0), np.uint8)
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
 
 
 class ForegroundRuns:
@@ -32,13 +38,12 @@ class ForegroundRuns:
         self.size = size
         self.flooded = False
         self._runs = np.empty((MAX_RUNS, 3), np.int32)
-        self._row = np.zeros(3 * size[0], np.uint8)
-        self._pixels = np.zeros(-(-size[0] // CHUNK) * CHUNK, np.uint8)  # those beyond the width stay 0
+        self._marks, self._pixels = np.zeros(SIZE, np.uint8), np.zeros(CHUNK, np.uint8)
 
     def outside(self, image: Image, bounds: BackgroundBounds, gap_px: int = GAP_PX) -> NDArray[np.int32]:
         """Return runs of pixels outside the bounds in some channel. Raises CalibrationError: another size of image."""
         rows = self._rows(image)
-        return self._found(_outside(rows, bounds.lo, bounds.hi, gap_px, self._row, self._pixels, self._runs))
+        return self._found(_outside(rows, bounds.lo, bounds.hi, gap_px, self._marks, self._pixels, self._runs))
 
     def brighter(
         self, image: Image, threshold: int, bounds: BackgroundBounds | None = None, gap_px: int = 0
@@ -48,9 +53,8 @@ class ForegroundRuns:
         Raises CalibrationError: another size of image.
         """
         rows, level = self._rows(image), np.uint8(min(max(threshold, 0), 255))
-        if bounds is None:
-            return self._found(_brighter(rows, level, gap_px, self._row, self._pixels, self._runs))
-        return self._found(_above(rows, bounds.hi, level, gap_px, self._row, self._pixels, self._runs))
+        hi = NO_BOUNDS if bounds is None else bounds.hi
+        return self._found(_brighter(rows, hi, level, gap_px, self._marks, self._pixels, self._runs))
 
     def _rows(self, image: Image) -> Image:
         width, height = self.size
@@ -66,147 +70,107 @@ class ForegroundRuns:
 
 
 @kernel
-def _any_outside(row: NDArray[np.uint8], lo: NDArray[np.uint8], hi: NDArray[np.uint8]) -> bool:
-    """Return whether any byte is out of bounds. The casts keep the compiler on 8-bit lanes, here and below."""
+def _any_outside(image: Bytes, lo: Bytes, hi: Bytes, first: np.uint64) -> bool:
+    """Return whether a byte of the chunk from `first` on is out of bounds.
+
+    The casts keep the compiler on 8-bit lanes, here and below; with an unsigned index, which cannot count from the end, and a
+    constant number of steps it uses vectors.
+    """
     some = np.uint8(0)
-    for i in range(len(row)):
-        some = np.uint8(some | np.uint8(row[i] < lo[i]) | np.uint8(row[i] > hi[i]))
+    for k in range(SIZE):
+        i = first + np.uint64(k)
+        some = np.uint8(some | np.uint8(image[i] < lo[i]) | np.uint8(image[i] > hi[i]))
     return bool(some != 0)
 
 
 @kernel
-def _any_above(row: NDArray[np.uint8], hi: NDArray[np.uint8], level: np.uint8) -> bool:
-    """Return whether any byte is above both its bound and the level."""
-    some = np.uint8(0)
-    for i in range(len(row)):
-        top = hi[i] if hi[i] > level else level
-        some = np.uint8(some | np.uint8(row[i] > top))
-    return bool(some != 0)
-
-
-@kernel
-def _any_brighter(row: NDArray[np.uint8], level: np.uint8) -> bool:
-    """Return whether any byte is above the level."""
+def _any_brighter(image: Bytes, level: np.uint8, first: np.uint64) -> bool:
+    """Return whether a byte of the chunk from `first` on is above the level."""
     most = np.uint8(0)
-    for i in range(len(row)):
-        most = row[i] if row[i] > most else most
+    for k in range(SIZE):
+        i = first + np.uint64(k)
+        most = image[i] if image[i] > most else most
     return bool(most > level)
 
 
 @kernel
-def _scan(
-    y: int,
-    row: NDArray[np.uint8],
-    pixels: NDArray[np.uint8],
-    words: NDArray[np.uint64],
-    gap: int,
-    runs: NDArray[np.int32],
-    n: int,
-) -> int:
-    """Append the runs of one row to the n so far; return their number, -1 where they do not fit.
+def _scan(marks: Bytes, pixels: Bytes, words: Words, begin: int, width: int, gap: int, runs: NDArray[np.int32], n: int) -> int:
+    """Append the runs of one chunk to the n so far; return their number, -1 where they do not fit.
 
-    row: marks 0 or 1 by channel, (3 W,); pixels: scratch for marks by pixel, words: the same memory, eight pixels each.
+    marks: 0 or 1 by channel, (SIZE,); pixels: scratch for the same by pixel, (CHUNK,); words: its memory, eight pixels each;
+    begin: index of the first pixel in the image. No slices: counting who holds them would cost more than the pixels.
     """
-    for x in range(len(row) // 3):
-        pixels[x] = np.uint8(row[3 * x] | row[3 * x + 1] | row[3 * x + 2])
-    last = -2 - gap
-    k = 0
-    while k < len(words):
-        if k % 8 == 0:
-            some = np.uint64(0)
-            for i in range(8):
-                some |= words[k + i]
-            if some == 0:
-                k += 8
-                continue
-        first = 8 * k
-        k += 1
-        if words[k - 1] == 0:
+    for k in range(CHUNK):
+        i = np.uint64(k)
+        j = np.uint64(3) * i
+        pixels[i] = np.uint8(marks[j] | marks[j + np.uint64(1)] | marks[j + np.uint64(2)])
+    y = begin // width
+    start = y * width
+    for k in range(len(words)):
+        if words[k] == 0:
             continue
-        if words[k - 1] == FULL and last == first - 1:  # inside a large patch
-            last = first + 7
-            runs[n - 1, 2] = last
+        x = begin + 8 * k - start
+        inside = n > 0 and runs[n - 1, 0] == y and runs[n - 1, 2] == x - 1 and x + 8 <= width
+        if words[k] == FULL and inside:  # inside a large patch
+            runs[n - 1, 2] += 8
             continue
-        for x in range(first, first + 8):
-            if pixels[x] == 0:
+        for p in range(8 * k, 8 * k + 8):
+            if pixels[p] == 0:
                 continue
-            if x - last > 1 + gap:
+            while begin + p >= start + width:
+                y, start = y + 1, start + width
+            x = begin + p - start
+            if n == 0 or runs[n - 1, 0] != y or x - runs[n - 1, 2] > 1 + gap:
                 if n == len(runs):
                     return -1
                 runs[n, 0], runs[n, 1] = y, x
                 n += 1
             runs[n - 1, 2] = x
-            last = x
     return n
 
 
 @kernel
-def _outside(
-    image: NDArray[np.uint8],
-    lo: NDArray[np.uint8],
-    hi: NDArray[np.uint8],
-    gap: int,
-    row: NDArray[np.uint8],
-    pixels: NDArray[np.uint8],
-    runs: NDArray[np.int32],
-) -> int:
-    """Write runs (row, first, last) of what is out of bounds; return their number, -1 where they do not fit; image: (H, 3 W)."""
-    n, words = 0, pixels.view(np.uint64)
-    for y in range(image.shape[0]):
-        here, low, high = image[y], lo[y], hi[y]
-        if not _any_outside(here, low, high):
+def _outside(rows: Bytes, lows: Bytes, highs: Bytes, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]) -> int:
+    """Write runs (row, first, last) of what is out of bounds; return their number, -1 where they do not fit.
+
+    rows: the image, (H, 3 W), lows and highs likewise; marks, pixels: scratch, as in `_scan`.
+    """
+    image, lo, hi, words = rows.reshape(-1), lows.reshape(-1), highs.reshape(-1), pixels.view(np.uint64)
+    n, width = 0, rows.shape[1] // 3
+    for c in range(-(-len(image) // SIZE)):
+        first = c * SIZE
+        length = min(SIZE, len(image) - first)
+        if length == SIZE and not _any_outside(image, lo, hi, np.uint64(first)):
             continue
-        for i in range(len(row)):
-            row[i] = np.uint8(np.uint8(here[i] < low[i]) | np.uint8(here[i] > high[i]))
-        n = _scan(y, row, pixels, words, gap, runs, n)
+        if length < SIZE:
+            marks[:] = 0
+        for i in range(length):
+            value = image[first + i]
+            marks[i] = np.uint8(np.uint8(value < lo[first + i]) | np.uint8(value > hi[first + i]))
+        n = _scan(marks, pixels, words, c * CHUNK, width, gap, runs, n)
         if n < 0:
             return -1
     return n
 
 
 @kernel
-def _above(
-    image: NDArray[np.uint8],
-    hi: NDArray[np.uint8],
-    level: np.uint8,
-    gap: int,
-    row: NDArray[np.uint8],
-    pixels: NDArray[np.uint8],
-    runs: NDArray[np.int32],
-) -> int:
-    """Write runs of what is above both the bounds and a level, as `_outside` does."""
-    n, words = 0, pixels.view(np.uint64)
-    for y in range(image.shape[0]):
-        here, high = image[y], hi[y]
-        if not _any_above(here, high, level):
+def _brighter(rows: Bytes, highs: Bytes, level: np.uint8, gap: int, marks: Bytes, pixels: Bytes, runs: NDArray[np.int32]) -> int:
+    """Write runs of what is above a level, and above bounds where there are any: highs (H, 3 W) or (0, 0); as `_outside` does."""
+    image, hi, words = rows.reshape(-1), highs.reshape(-1), pixels.view(np.uint64)
+    n, width = 0, rows.shape[1] // 3
+    for c in range(-(-len(image) // SIZE)):
+        first = c * SIZE
+        length = min(SIZE, len(image) - first)
+        if length == SIZE and not _any_brighter(image, level, np.uint64(first)):
             continue
-        for i in range(len(row)):
-            top = high[i] if high[i] > level else level
-            row[i] = np.uint8(here[i] > top)
-        n = _scan(y, row, pixels, words, gap, runs, n)
-        if n < 0:
-            return -1
-    return n
-
-
-@kernel
-def _brighter(
-    image: NDArray[np.uint8],
-    level: np.uint8,
-    gap: int,
-    row: NDArray[np.uint8],
-    pixels: NDArray[np.uint8],
-    runs: NDArray[np.int32],
-) -> int:
-    """Write runs of what is above a level, as `_outside` does."""
-    n, words = 0, pixels.view(np.uint64)
-    for y in range(image.shape[0]):
-        here = image[y]
-        if not _any_brighter(here, level):
-            continue
-        for i in range(len(row)):
-            row[i] = np.uint8(here[i] > level)
-        n = _scan(y, row, pixels, words, gap, runs, n)
+        if length < SIZE:
+            marks[:] = 0
+        for i in range(length):
+            marks[i] = np.uint8(image[first + i] > level)
+        if len(hi) > 0:
+            for i in range(length):
+                marks[i] = np.uint8(marks[i] & np.uint8(image[first + i] > hi[first + i]))
+        n = _scan(marks, pixels, words, c * CHUNK, width, gap, runs, n)
         if n < 0:
             return -1
     return n

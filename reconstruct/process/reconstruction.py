@@ -141,13 +141,15 @@ class Reconstruction:
         self._watch_load(len(pairs), t_ns)
         for waiting in pairs:
             self._silence.add_pair(waiting.t_received_ns)
-            self._watch_rig(waiting)
+            self._end_silence(waiting.t_received_ns)
         alone = None if pairs else self._silence.step(t_ns)
         if alone is not None:
             self._tell_silence(t_ns)
             self._n_alone += len(singles[alone])
         for waiting in pairs if alone is None else singles[alone]:
             self._step(waiting)
+        for waiting in pairs:  # after the poses, which somebody waits for
+            self._watch_rig(waiting)
         if self._last is not None and t_ns - self._t_last_step_ns >= self._silence.silent_ns:
             self._coast(self._last, t_ns)
         for text in self._notices.fetch():
@@ -177,11 +179,14 @@ class Reconstruction:
                 pairs.append(Waiting(pair, sent, t_received_ns))
         return pairs, singles
 
+    def _end_silence(self, t_ns: int) -> None:
+        """Note that pairs come again."""
+        if self._silent and self._silence_told:
+            self._notices.add("both", "both cameras send again", t_ns)
+        self._silent = self._silence_told = False
+
     def _watch_rig(self, waiting: Waiting) -> None:
         """Check whether the cameras are where they were at the calibration."""
-        if self._silent and self._silence_told:
-            self._notices.add("both", "both cameras send again", waiting.t_received_ns)
-        self._silent = self._silence_told = False
         if self._rig_watch is not None and not self._load.late:
             self._rig_watch.add(waiting.pair)
             for text in self._rig_watch.notices():

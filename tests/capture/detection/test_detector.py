@@ -247,7 +247,7 @@ def test_real_recording(shared_data: Path) -> None:
         assert set(counts) <= {13, 14, 15, 16}
 
 
-CALLED = ((foreground, ("_outside", "_above", "_brighter")), (discs, ("_brightness", "_membership", "_fit")))
+CALLED = ((foreground, ("_outside", "_brighter")), (discs, ("_brightness", "_membership", "_fit")))
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")

@@ -8,13 +8,14 @@ from capture.clock import OffsetMethod
 from capture.packets import Blobs
 from capture.process.control import RequestedOrder, SyncOrder, decode_order
 from capture.sockets.wire import SentBlobs
+from capture.stereo.watch import RigWatch
 from reconstruct.pose import JointSource, Pose, TrackingState
 from reconstruct.process.main import obey
 from reconstruct.process.reconstruction import GONE_NS, LOST_NS, Reconstruction
 from reconstruct.process.silence import SILENT_NS, START_NS
 from reconstruct.process.sink import RunStatus
 from tests.support.crowded import ages_ns
-from tests.support.fakes import IndexPipeline
+from tests.support.fakes import IndexPipeline, rig
 
 MS = 1_000_000
 T0 = 50_000 * MS
@@ -70,6 +71,15 @@ def test_pair_becomes_a_pose_with_the_times_of_its_journey(run: tuple[Reconstruc
     # The pair is of T0, to which the later picture's markers were moved back; that picture was in memory at T0 + 3 ms.
     assert pose.t_capture_ns == T0
     assert (latency["read"], latency["detect"], latency["transport"], latency["solve"]) == (3 * MS, 2 * MS, MS, 1000)
+
+
+def test_rig_is_watched_after_the_pose_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    record, pipeline, seen = Record(), IndexPipeline(), list[int]()
+    pipeline.rig = rig()
+    reconstruction = Reconstruction(pipeline, record, 8 * MS)
+    monkeypatch.setattr(RigWatch, "add", lambda self, pair: seen.append(len(record.poses)))
+    reconstruction.turn([sent(0, 3, T0), sent(1, 4, T0)], T0 + 5 * MS)
+    assert seen == [1]
 
 
 def test_only_the_newest_of_a_backlog_is_solved(run: tuple[Reconstruction, Record]) -> None:
