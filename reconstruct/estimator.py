@@ -24,7 +24,7 @@ from reconstruct.search.examples import Examples
 from reconstruct.search.nearest import Likeness, Query
 from reconstruct.search.remembered import RememberedRows
 from reconstruct.search.walk import PoseSearch
-from reconstruct.solve.certainty import Minimum, joint_error_m, log_volume, minimum_of, saved_without
+from reconstruct.solve.certainty import Minimum, joint_error_m, log_volume, minimum_of, saved_without, with_calibration
 from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
@@ -197,7 +197,7 @@ class Estimator:
         if chains:
             unseen = np.array([JOINT_INDEX[joint] for first in chains for joint in CHAINS[first]])
             error_m[unseen] = np.hypot(error_m[unseen], self._spread_m(estimate.near, chains, unseen))
-        return error_m
+        return with_calibration(error_m, self.subject)
 
     def _spread_m(self, near: Neighbourhood, chains: list[str], joints: Ints) -> Floats:
         """Return how far the joints of chains, (N,), are from their mean in the neighbours, root mean square, (N,) [m]."""

@@ -23,7 +23,7 @@ from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
 
 RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
-MEASURED_ERROR_M = 0.04  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
+MEASURED_ERROR_M = 0.045  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
 BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone measures little of a joint's depth
 
 

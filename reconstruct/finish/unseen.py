@@ -66,7 +66,8 @@ class UnseenChains:
     @staticmethod
     def warm() -> None:
         """Compile the kernel of the spring."""
-        _follow(*np.zeros((1, 1, 3)), 0.0, *np.zeros((2, 1, 3)))
+        wanted, x, v = np.zeros((3, 1, 3))
+        _follow(wanted, 0.0, x, v)
 
     def forget(self) -> None:
         """Start again with the next pose."""

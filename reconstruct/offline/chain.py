@@ -33,7 +33,7 @@ from reconstruct.solve.solver import FrameProblem
 
 N_VARIABLES = DOFS + 6
 BLOCKS = 4
-POSE_SHARE, STEP_SHARE = 0.03, 1.0  # w_t and v_t for one frame of the database
+STEP_SHARE = 1.0  # v_t for one frame of the database
 RHO = 0.8
 ROOT_RAD, ROOT_M = 0.003, 0.003  # accelerations of the root in a frame of the database
 FREE = 10.0  # standard deviation of the root's absolute pose, which nothing but the markers tells
@@ -41,6 +41,26 @@ MARKER_SIGMA_M = 0.006
 FIXED = 1e10  # precision of a frame that must not move
 MAX_STEP = 0.7  # radians or metres
 MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What markers count for beside neighbours: how far they are from where the pose has them [m], and w_t for one frame of the
+    database.
+    """
+
+    marker_sigma_m: float
+    pose_share: float
+
+
+EXACT = Trust(MARKER_SIGMA_M, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
+# Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out.
+CALIBRATED = Trust(0.02, 0.3)
+
+
+def trust_in(subject: Subject) -> Trust:
+    """Return what a subject's markers count for; one whose lengths are known with an uncertainty is calibrated."""
+    return EXACT if subject.length_sigma_m is None else CALIBRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,7 @@ class Chain:
     """Consecutive frames to be solved together.
 
     fixed: how many of the first frames stay as they are, as they were solved before; head: what is known of the first three, in
-    place of their own terms.
+    place of their own terms; trust: what markers count for beside neighbours.
     """
 
     def __init__(
@@ -115,9 +135,11 @@ class Chain:
         limits: Limits,
         fixed: int = 0,
         head: Belief | None = None,
+        trust: Trust = EXACT,
     ) -> None:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
-        sigma_m = np.full(len(subject.markers), MARKER_SIGMA_M)
+        self._pose_share = trust.pose_share
+        sigma_m = np.full(len(subject.markers), trust.marker_sigma_m)
         self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
 
     def solve(self, motion: TakeMotion, iterations: int) -> tuple[TakeMotion, Floats]:
@@ -190,7 +212,7 @@ class Chain:
     def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> None:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
         body, priors = self._subject, self._priors
-        share = min(POSE_SHARE * self._spacing(motion, t), 1.0)
+        share = min(self._pose_share * self._spacing(motion, t), 1.0)
         model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
         problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen)

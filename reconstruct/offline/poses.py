@@ -16,6 +16,7 @@ from reconstruct.finish.body import nearer_rotvec
 from reconstruct.finish.smoother import inferred, segments
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
+from reconstruct.offline.chain import trust_in
 from reconstruct.offline.motion import TakeMotion, take_motion
 from reconstruct.offline.relabel import TakeViews, relabelled
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
@@ -109,7 +110,7 @@ class Stretch:
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [visible_part(frame, options.visible) for frame in frames]
-        solved = self._solver.solve(seen, motion, progress, errors=True)
+        solved = self._solver.solve(seen, motion, progress, errors=True, trust=trust_in(options.subject))
         return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
 
     def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:

@@ -14,11 +14,12 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import local_markers
 from reconstruct.models.local.model import DOFS
 from reconstruct.offline.certainty import joint_deviations_m, take_error_m
-from reconstruct.offline.chain import BLOCKS, N_VARIABLES, Chain
+from reconstruct.offline.chain import BLOCKS, EXACT, N_VARIABLES, Chain, Trust
 from reconstruct.offline.filtering import TakeFilter
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
 from reconstruct.search.index import SearchIndex
+from reconstruct.solve.certainty import with_calibration
 from reconstruct.solve.limits import limits_of
 
 ROUNDS = 3  # neighbours are searched anew with the poses of the round before; the take's own from the second on
@@ -79,11 +80,12 @@ class TakeSolver:
         rounds: int = ROUNDS,
         own: bool = False,
         errors: bool = False,
+        trust: Trust = EXACT,
     ) -> SolvedTake:
         """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
 
         own: the motion is solved already, so that its frames are examples from the first round on; errors: say how far from the
-        truth the joints may be.
+        truth the joints may be; trust: what markers count for.
         """
         n = len(frames)
         rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
@@ -100,7 +102,9 @@ class TakeSolver:
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
                 priors = self._priors.fit(motion, markers, part, others)
-                chain = Chain(self._subject, self._rig, list(frames[part]), priors.widened(wider), self._limits, fixed)
+                chain = Chain(
+                    self._subject, self._rig, list(frames[part]), priors.widened(wider), self._limits, fixed, trust=trust
+                )
                 found, energies[part] = chain.solve(solved.part(part), ITERATIONS)
                 solved = solved.with_part(part, found)
                 departure += priors.departure(found)
@@ -117,7 +121,7 @@ class TakeSolver:
     def _error_m(self, motion: TakeMotion, rows: Ints, deviation_m: Floats) -> Floats:
         """Return how far from the truth the joints may be, (N, J) [m]; rows: the nearest poses, (N, K)."""
         apart = motion.joints[:, 1:].reshape(len(motion), -1) - self._examples.pose[rows[:, 0]]
-        return take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1)))
+        return with_calibration(take_error_m(deviation_m, np.sqrt((apart**2).mean(axis=1))), self._subject)
 
     def solve_part(self, frames: Sequence[MarkerFrame], motion: TakeMotion, part: slice, anew: slice | None = None) -> SolvedTake:
         """Solve some frames of a take as if they were all there is; return that part.

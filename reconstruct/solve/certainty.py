@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from calibration.subject.subject import Subject
 from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
@@ -18,6 +19,7 @@ from reconstruct.solve.solver import FrameProblem, Solution
 ERROR_SCALE: Final = 48.5
 BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
 MAX_ERROR_M: Final = 1.0
+CALIBRATION_M: Final = 0.021  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
 
 def information(problem: FrameProblem, solution: Solution) -> Floats:
@@ -85,6 +87,13 @@ def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) ->
     J = np.concatenate([by_joints, -skew(local) @ R, np.broadcast_to(R, (len(local), 3, 3))], axis=2)
     white = whitened(factor, J.reshape(-1, len(factor)).T)
     return np.asarray(np.sqrt((white**2).sum(axis=0).reshape(-1, 3).sum(axis=1) / 3.0))
+
+
+def with_calibration(error_m: Floats, subject: Subject) -> Floats:
+    """Return expected errors, (..., J) [m], with what the calibration adds; a skeleton without uncertainty is taken for exact."""
+    if subject.length_sigma_m is None:
+        return error_m
+    return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))
 
 
 def joint_error_m(minimum: Minimum, strange_rad: float) -> Floats:

@@ -8,7 +8,7 @@ import pytest
 
 from capture.packets import MarkerFrame, PairedBlobs
 from config.arrays import Bools, Floats
-from config.joints import JOINT_INDEX
+from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
 from database.builtin import body
 from reconstruct.labelling.labeller import exchange_labels
@@ -16,6 +16,7 @@ from reconstruct.offline import take
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, TrackingState
+from reconstruct.solve.certainty import CALIBRATION_M
 from tests.support.people import front_rig, person, seen_pair, t_pose_clip, table_of, walk, worn_markers
 from tests.support.performances import Performance
 
@@ -99,6 +100,21 @@ def test_expected_errors_are_those_of_past_and_future(live: LiveTake, solved: Li
     middle = after[GAP.start + len(GAP) // 2]
     assert middle > 2.0 * after[GAP.start] and middle > 2.0 * after[GAP.stop - 1] and middle > 2.0 * np.median(after)
     assert (after[GAP][5:] < before[GAP][5:]).all()
+
+
+def test_markers_that_sit_elsewhere_lead_a_calibrated_body_less_astray(scene: Walk) -> None:
+    rng, subject = np.random.default_rng(5), scene.subject
+    misplaced_m = subject.offset_m + 0.02 * rng.normal(size=subject.offset_m.shape)
+    calibrated = replace(subject, offset_m=misplaced_m, length_sigma_m=np.full((2, N_JOINTS), 0.01))
+    given = replace(scene, subject=calibrated).live((), range(0))
+    off_m = []
+    for body_of in (calibrated, replace(calibrated, length_sigma_m=None)):
+        mistaken = replace(scene, subject=body_of)
+        poses = solve_take(given, mistaken.options).poses
+        off_m.append(mistaken.errors_m(list(poses)).mean())
+        assert all((pose.error_m >= CALIBRATION_M).all() for pose in poses) == (body_of is calibrated)
+
+    assert off_m[0] < 0.9 * off_m[1]
 
 
 def test_labels_are_corrected_backwards(scene: Walk) -> None:

@@ -12,13 +12,16 @@ from reconstruct.observations import observations_from_markers
 from reconstruct.solve.certainty import (
     BY_LAPLACE,
     BY_STRANGENESS,
+    CALIBRATION_M,
     ERROR_SCALE,
     LEAST_STRANGE_RAD,
+    MAX_ERROR_M,
     information,
     joint_error_m,
     log_volume,
     marker_sigma_m,
     minimum_of,
+    with_calibration,
 )
 from reconstruct.solve.root import RootPrior
 from reconstruct.solve.solver import FrameProblem, solve
@@ -100,3 +103,10 @@ def test_errors_of_joints_are_those_of_markers_at_their_origins() -> None:
     laplace_m = marker_sigma_m(at_joints, solution, np.linalg.cholesky(information(asked, solution)))
     expected = ERROR_SCALE * laplace_m**BY_LAPLACE * (0.01 + LEAST_STRANGE_RAD) ** BY_STRANGENESS
     np.testing.assert_allclose(joint_error_m(minimum_of(asked, solution), 0.01), expected, rtol=1e-9)
+
+
+def test_a_calibration_adds_to_the_errors_of_a_body_that_is_not_known_exactly() -> None:
+    error_m = np.array([0.0, 2.0 * CALIBRATION_M, MAX_ERROR_M])
+    calibrated = replace(SUBJECT, length_sigma_m=np.full((2, N_JOINTS), 0.01))
+    np.testing.assert_allclose(with_calibration(error_m, calibrated), [CALIBRATION_M, 5.0**0.5 * CALIBRATION_M, MAX_ERROR_M])
+    np.testing.assert_array_equal(with_calibration(error_m, replace(SUBJECT, length_sigma_m=None)), error_m)
