@@ -22,6 +22,7 @@ from tests.capture.process.test_reader import worked
 from tests.support import fakes
 from tests.support.commands import duocap
 from tests.support.kept import Kept
+from tests.support.ports import free_address
 from tools.run.cameras import camera_plan, check_camera, is_recorded
 from tools.run.node import control_address
 from tools.run.parts import AwaitedNode
@@ -180,7 +181,8 @@ def test_stamps_of_a_camera_are_converted_to_the_runs_clock() -> None:
 
 def test_a_run_of_what_is_not_there_ends_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "--left", "left.avi", "--right", "nowhere.avi", "--rig", "no.toml", "--subject", "no.toml")
-    done = duocap(capsys, *words, "--headless", "--database", "x.db")
+    address = f"stream.address={free_address()}"  # another duocap may be running on this machine
+    done = duocap(capsys, *words, "--headless", "--database", "x.db", "--set", address)
     assert done.status == 1 and done.last.startswith("duocap: no.toml")
 
 

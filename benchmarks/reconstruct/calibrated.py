@@ -1,0 +1,132 @@
+"""Errors of poses, live and offline, of bodies calibrated from a rendered T-pose, and how often the expected errors hold.
+
+    python -m benchmarks.reconstruct.calibrated --motion DIR [--set tuning test] [--every 2] [--seconds 3] [--json F]
+
+Markers are detected in rendered images of two cameras. Three marker sets by turns; every clip counts alike. Unlike
+`benchmarks.reconstruct.expected_errors` the solver knows neither the skeleton nor where markers sit.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import parser_of, write_json
+from capture.packets import MarkerFrame
+from config.arrays import Floats
+from config.errors import DuocapError
+from config.settings import Settings
+from database.geometry.kinematics import forward
+from database.geometry.skeleton import Skeleton
+from database.store import PoseDatabase, open_database
+from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from reconstruct.pipeline import Pipeline
+from reconstruct.pose import Pose, TrackingState
+from tools.evaluate.protocol import protocol_database, read_query, set_clip
+from tools.evaluate.rendered import RenderedOptions, RenderedPerformance, calibrate, render
+from tools.evaluate.sets import TEST, TUNING
+
+SETS = {"tuning": TUNING, "test": TEST}
+MARKERS = ("boxing", "all_around", "dark_room")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedErrors:
+    """Errors of the joints of one clip where it was tracked, and those over the expected ones, (K, J); how: live or offline."""
+
+    clip: str
+    part: str
+    markers: str
+    how: str
+    error_m: Floats
+    share: Floats
+
+
+def measure(motion: Path, parts: Sequence[str], every: int, seconds: float) -> Iterator[CalibratedErrors]:
+    """Yield the errors of every n-th clip of the sets. Raises DuocapError: no motions, or no database can be built of them."""
+    every_clip = [set_clip(stem) for stems in SETS.values() for stem in stems]
+    database = open_database(protocol_database(motion, None, every_clip))
+    for part in parts:
+        for n, stem in enumerate(list(SETS[part])[::every]):
+            options = RenderedOptions(markers=MARKERS[n % len(MARKERS)], seconds=seconds)
+            try:
+                rendered = render(read_query(set_clip(stem), motion), options, Settings())
+                both = _both(rendered, options, database)
+            except DuocapError as error:  # a motion that leaves the view, or a T-pose that hides markers
+                print(f"{stem}: {error}", file=sys.stderr)
+                continue
+            for how, (error_m, share) in zip(("live", "offline"), both, strict=True):
+                yield CalibratedErrors(stem, part, options.markers, how, error_m, share)
+
+
+def _both(rendered: RenderedPerformance, options: RenderedOptions, database: PoseDatabase) -> list[tuple[Floats, Floats]]:
+    """Return the errors of live and of offline poses, and those over the expected ones."""
+    settings, performer = Settings(), rendered.performer
+    subject = calibrate(rendered, options, database, settings)
+    pipeline = Pipeline(performer.rig, subject, database, settings)
+    poses, frames = list[Pose](), list[MarkerFrame]()
+    for pair in rendered.pairs:
+        poses.append(pipeline.step(pair))
+        assert pipeline.markers is not None
+        frames.append(pipeline.markers)
+    whole = np.ones(len(subject.markers), bool)
+    given = OfflineOptions(performer.rig, subject, database, whole, settings.feet, settings.match)
+    solved = solve_take(LiveTake(poses, frames, rendered.pairs), given)
+    true_m = forward(performer.clip.skeleton, *performer.poses_at(rendered.seconds))[1]
+    tracked = [n for n in range(rendered.begin, len(poses)) if poses[n].state is TrackingState.TRACKING]
+    return [_errors(subject.skeleton, [made[n] for n in tracked], true_m[tracked]) for made in (poses, solved.poses)]
+
+
+def _errors(skeleton: Skeleton, poses: Sequence[Pose], true_m: Floats) -> tuple[Floats, Floats]:
+    """Return the errors of poses, and those over the expected ones, (K, J) both; true_m: the joints' places, (K, J, 3) [m]."""
+    rotvec, root_m = np.array([pose.rotvec for pose in poses]), np.array([pose.root_m for pose in poses])
+    error_m = np.linalg.norm(forward(skeleton, rotvec, root_m)[1] - true_m, axis=2)
+    return error_m, error_m / np.array([pose.error_m for pose in poses])
+
+
+def table(runs: Sequence[CalibratedErrors]) -> Iterator[str]:
+    """Yield the lines of a Markdown table, a line a set and marker set, and one for all marker sets."""
+    yield "| set, markers | clips | live: mm | within 1, 2 % | offline: mm | within 1, 2 % | offline over live |"
+    yield "|---|---|---|---|---|---|---|"
+    for part in dict.fromkeys(run.part for run in runs):
+        for markers in (*MARKERS, "all"):
+            some = [run for run in runs if run.part == part and markers in (run.markers, "all")]
+            by_how = [[run for run in some if run.how == how] for how in ("live", "offline")]
+            if some:
+                mm = [1e3 * np.array([run.error_m.mean() for run in of]) for of in by_how]
+                cells = [
+                    f"{m.mean():.1f} | {_within(of, 1.0):.0f}, {_within(of, 2.0):.0f}" for m, of in zip(mm, by_how, strict=True)
+                ]
+                ratio = np.exp(np.log(mm[1] / mm[0]).mean())
+                yield f"| {part}, {markers} | {len(mm[0])} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
+
+
+def _within(runs: Sequence[CalibratedErrors], sigmas: float) -> float:
+    """Return the percentage of joints within so many expected errors, every clip counting alike."""
+    return 100.0 * float(np.mean([(run.share <= sigmas).mean() for run in runs]))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--motion", type=Path, required=True)
+    parser.add_argument("--set", nargs="+", choices=tuple(SETS), default=list(SETS))
+    parser.add_argument("--every", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    options = parser.parse_args(arguments)
+    runs = []
+    for run in measure(options.motion, options.set, options.every, options.seconds):
+        runs.append(run)
+        print(f"{run.clip} {run.markers} {run.how} {1e3 * run.error_m.mean():.1f} mm", file=sys.stderr)
+    print("\n".join(table(runs)))
+    write_json(options.json, [{"clip": r.clip, "how": r.how, "error_mm": 1e3 * float(r.error_m.mean())} for r in runs])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        raise SystemExit(main())
+    except DuocapError as error:
+        raise SystemExit(f"error: {error}") from error
