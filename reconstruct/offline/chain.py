@@ -46,16 +46,18 @@ MIN_GAIN = 1e-3  # relative: an iteration that gains less is the last
 @dataclass(frozen=True, slots=True)
 class Trust:
     """What markers count for beside neighbours: how far they are from where the pose has them [m], and w_t for one frame of the
-    database.
+    database, where all markers are seen and where one is not.
     """
 
     marker_sigma_m: float
     pose_share: float
+    gap_share: float
 
 
-EXACT = Trust(MARKER_SIGMA_M, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
+EXACT = Trust(MARKER_SIGMA_M, 0.03, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
 # Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out.
-CALIBRATED = Trust(0.02, 0.3)
+# In gaps the motion on both sides knows more than neighbours do, whose errors last there, too.
+CALIBRATED = Trust(0.02, 0.3, 0.03)
 
 
 def trust_in(subject: Subject) -> Trust:
@@ -138,7 +140,7 @@ class Chain:
         trust: Trust = EXACT,
     ) -> None:
         self._subject, self._priors, self._limits, self._fixed, self._head = subject, priors, limits, fixed, head
-        self._pose_share = trust.pose_share
+        self._pose_share = [trust.pose_share if frame.shown.all() else trust.gap_share for frame in frames]
         sigma_m = np.full(len(subject.markers), trust.marker_sigma_m)
         self._seen = [observations_from_markers(frame, rig, sigma_m) for frame in frames]
 
@@ -212,7 +214,7 @@ class Chain:
     def _add_frame(self, system: ChainSystem, motion: TakeMotion, t: int, seen: Observations) -> None:
         """Add the markers of a frame, its neighbours' poses and the joints' limits."""
         body, priors = self._subject, self._priors
-        share = min(self._pose_share * self._spacing(motion, t), 1.0)
+        share = min(self._pose_share[t] * self._spacing(motion, t), 1.0)
         model = model_around(priors.pose[t], FULL, Quadratic(np.zeros(DOFS), share * priors.pose_precision[t]))
         root = RootPrior(motion.rotation[t], motion.position_m[t], FREE, FREE)
         problem = FrameProblem(body.skeleton, (body.joint, body.offset_m), model, root, seen)
