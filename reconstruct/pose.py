@@ -1,6 +1,5 @@
 """The pose of one frame, as it leaves reconstruction: what it is made of, joint by joint and marker by marker."""
 
-import math
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -11,20 +10,18 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.triangulate import packed_cameras, project_point
+from calibration.triangulate import packed_cameras
 from capture.packets import MarkerFrame
-from config.arrays import Bools, Bytes, Floats, read_only
-from config.jit import kernel
+from config.arrays import Bools, Floats, read_only
 from config.joints import N_JOINTS
 from database.contacts import CONTACT_JOINTS
 from database.geometry.rotations import rotvec_from_matrix
 from database.geometry.skeleton import PARENT_ARRAY
 from reconstruct.doubt import NO_DOUBT, Doubt
 from reconstruct.history import BodyState
+from reconstruct.provenance import COASTING, _points_missed, _provenance, _views_missed
 
-RESIDUAL_M = 0.1  # a marker this far from its point halves the confidence of the joints it moves with
 MEASURED_ERROR_M = 0.045  # a joint that may be farther off is not measured: of those that may be less, hardly any is 0.1 m off
-BOTH, ONE, INFERRED, COASTING = 0.9, 0.7, 0.5, 0.2  # confidence; one camera alone measures little of a joint's depth
 
 
 class TrackingState(StrEnum):
@@ -43,7 +40,6 @@ class JointSource(IntEnum):
     HELD = 2
 
 
-FROM_MARKERS, FROM_EXAMPLES = int(JointSource.MEASURED), int(JointSource.INFERRED)
 NO_SIGMA = read_only(np.zeros(0))
 
 
@@ -122,26 +118,6 @@ def pose_packet(
     )
 
 
-@kernel
-def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: Floats) -> None:
-    """Write the distances of markers from their points, (M,), where these are valid."""
-    for m in range(valid.shape[0]):
-        if valid[m]:
-            x, y, z = marker_m[m, 0] - point_m[m, 0], marker_m[m, 1] - point_m[m, 1], marker_m[m, 2] - point_m[m, 2]
-            residual_m[m] = math.sqrt(x * x + y * y + z * z)
-
-
-@kernel
-def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
-    """Write reprojection errors, (2, M), where a marker is seen and not behind the camera."""
-    uv, J = np.empty(2), np.empty((2, 3))
-    for c in range(2):
-        for m in range(marker_m.shape[0]):
-            if seen[c, m] and project_point(cameras[c], marker_m[m], uv, J):
-                u, v = uv[0] - image_px[c, m, 0], uv[1] - image_px[c, m, 1]
-                residual_px[c, m] = math.sqrt(u * u + v * v)
-
-
 def provenance(
     frame: MarkerFrame,
     state: TrackingState,
@@ -167,34 +143,6 @@ def provenance(
     elif state is TrackingState.COASTING:
         confidence[:] = COASTING
     return source, confidence
-
-
-@kernel
-def _provenance(
-    carries: Bools,
-    shown: Bools,
-    valid: Bools,
-    residual_m: Floats,
-    sigma_m: Floats,
-    usual_m: float,
-    source: Bytes,
-    confidence: Floats,
-) -> None:
-    """Write `provenance` of a pose that is tracked; carries (M, J); sigma_m: (M,), or (0,) for none; usual_m: median residual."""
-    for j in range(carries.shape[1]):
-        measured = triangulated = any_valid = False
-        worst_m = usual_m
-        for m in range(carries.shape[0]):
-            any_valid = any_valid or valid[m]
-            if carries[m, j] and shown[m]:
-                measured, triangulated = True, triangulated or valid[m]
-                worst_m = max(worst_m, residual_m[m])  # zero where not valid
-        source[j] = FROM_MARKERS if measured else FROM_EXAMPLES
-        sure = BOTH if triangulated else ONE if measured else INFERRED
-        for m in range(sigma_m.shape[0]):
-            if carries[m, j] and not measured:
-                sure = min(sure, INFERRED / (1.0 + (sigma_m[m] / RESIDUAL_M) ** 2))
-        confidence[j] = max(sure / (1.0 + (worst_m / RESIDUAL_M) ** 2), COASTING) if any_valid else sure
 
 
 def measured_joints(seen: Bools, subject: Subject) -> Bools:

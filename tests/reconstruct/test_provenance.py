@@ -8,7 +8,8 @@ import pytest
 from capture.packets import MarkerFrame
 from config.arrays import Bools
 from config.joints import N_JOINTS
-from reconstruct.pose import BOTH, COASTING, INFERRED, ONE, RESIDUAL_M, JointSource, TrackingState, joints_by_marker, provenance
+from reconstruct.pose import JointSource, TrackingState, joints_by_marker, provenance
+from reconstruct.provenance import BOTH, COASTING, INFERRED, ONE, RESIDUAL_M
 from tests.support.people import person
 
 SUBJECT = person("dark_room")
