@@ -12,7 +12,8 @@ from calibration.camera import Rig
 from capture.packets import MarkerFrame
 from config.arrays import Floats, Ints
 from reconstruct.estimator import Estimate, Estimator
-from reconstruct.labelling.labeller import SECOND_OPINION, Estimating, Labeller, exchange_labels, relabel_by_energy
+from reconstruct.labelling.labeller import SECOND_OPINION, Estimating, Labeller, relabel_by_energy
+from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.observations import monocular_rays
 
 NEAREST_ROWS = 16  # neighbours that bound how likely these labels are

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from config.joints import JOINT_INDEX, JOINTS, mirrored
 from config.settings import LabelSettings
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
+from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.labelling.shape import BodyShape, LabelCost
 from reconstruct.models.local.neighbourhood import Neighbourhood
 from reconstruct.observations import Rays, nearest_on_rays
@@ -249,22 +250,6 @@ def opposite_markers(subject: Subject) -> Bools:
     limb = ~subject.markers.torso
     different = subject.joint[:, None] != subject.joint[None]
     return np.asarray((kind[:, None] == kind[None]) & different & limb[:, None] & limb[None])
-
-
-def exchange_labels(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
-    """Return a frame with the labels of two markers exchanged."""
-    order = np.arange(len(frame.valid))
-    order[[first, second]] = order[[second, first]]
-    return replace(
-        frame,
-        valid=frame.valid[order],
-        point_m=frame.point_m[order],
-        covariance_m2=frame.covariance_m2[order],
-        seen=frame.seen[:, order],
-        image_px=frame.image_px[:, order],
-        sigma_px=frame.sigma_px[:, order],
-        epipolar_px=frame.epipolar_px[order],
-    )
 
 
 def swapped_markers(pose: Pose, frame: MarkerFrame) -> list[tuple[int, int]]:

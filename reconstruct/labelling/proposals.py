@@ -3,6 +3,8 @@
 Labels are the point of every marker, (M,), -1 for none; costs, (M, P), are squared sigmas of the prediction.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -73,3 +75,19 @@ def point_costs(points: Points, expected: ExpectedMarkers) -> Floats:
     apart_m = np.linalg.norm(expected.point_m[:, None] - points.point_m[None], axis=2)
     variance = expected.sigma_m[:, None] ** 2 + POINT_SIGMA_M**2
     return np.where(apart_m < REACH_M, apart_m**2 / variance + 3.0 * np.log(variance), np.inf)
+
+
+def exchange_labels(frame: MarkerFrame, first: int, second: int) -> MarkerFrame:
+    """Return a frame with the labels of two markers exchanged."""
+    order = np.arange(len(frame.valid))
+    order[[first, second]] = order[[second, first]]
+    return replace(
+        frame,
+        valid=frame.valid[order],
+        point_m=frame.point_m[order],
+        covariance_m2=frame.covariance_m2[order],
+        seen=frame.seen[:, order],
+        image_px=frame.image_px[:, order],
+        sigma_px=frame.sigma_px[:, order],
+        epipolar_px=frame.epipolar_px[order],
+    )

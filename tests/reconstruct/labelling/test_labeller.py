@@ -15,12 +15,12 @@ from reconstruct.labelling.labeller import (
     MAX_CARRY_M,
     SURPRISE,
     Labeller,
-    exchange_labels,
     near_each_other,
     opposite_markers,
     relabel_by_energy,
     swapped_markers,
 )
+from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.pose import Pose
 from tests.support.fakes import pose
 from tests.support.people import marker_frame_of, person

@@ -14,7 +14,7 @@ from reconstruct.doubt import Doubt
 from reconstruct.estimator import Estimate
 from reconstruct.history import BodyState
 from reconstruct.labelling.alternatives import Solved
-from reconstruct.labelling.labeller import exchange_labels
+from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.labelling.rivals import Labelled
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import TrackingState

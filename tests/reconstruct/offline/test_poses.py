@@ -11,7 +11,7 @@ from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
 from database.builtin import body
-from reconstruct.labelling.labeller import exchange_labels
+from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.offline import take
 from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
