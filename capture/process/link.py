@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import cv2
@@ -17,7 +18,7 @@ import zmq
 
 from capture.clock import now_ns
 from capture.process.control import Details, Order, Report, ReportKind, StopOrder, decode_order, encode_report
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, has_mail
 from config.errors import DuocapError
 from config.logs import LogSettings, start_logs
 
@@ -72,23 +73,24 @@ class ReportSender:
 
 
 class SupervisorLink(ReportSender):
-    """The child's end of the control connection; for one thread."""
+    """The child's end of the control connection; for one thread. alone: set when the supervisor has vanished."""
 
-    def __init__(self, address: SupervisorAddress) -> None:
+    def __init__(self, address: SupervisorAddress, alone: threading.Event) -> None:
         super().__init__(address.name, address.session, 500)
         self._socket.connect(address.address)
-        self._parent = multiprocessing.parent_process()
+        self._alone = alone
 
     def orders(self, timeout_ms: int) -> list[Order]:
         """Return the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""
         orders: list[Order] = []
-        if self._socket.poll(timeout_ms):
-            while self._socket.poll(0):
-                try:
-                    orders.append(decode_order(self._socket.recv(zmq.NOBLOCK)))
-                except MalformedMessageError as error:
-                    log.debug("%s", error)
-        if self._parent is not None and not self._parent.is_alive():
+        if timeout_ms:
+            self._socket.poll(timeout_ms)
+        while has_mail(self._socket):
+            try:
+                orders.append(decode_order(self._socket.recv(zmq.NOBLOCK)))
+            except MalformedMessageError as error:
+                log.debug("%s", error)
+        if self._alone.is_set():
             log.info("the supervisor has vanished; ending")
             orders.append(StopOrder())
         return orders
@@ -103,8 +105,7 @@ def run_child(address: SupervisorAddress, work: Callable[[SupervisorLink], None]
     cv2.setNumThreads(1)
     start_logs(address.logs, address.name)
     name_process(address.name)
-    _end_with_parent()
-    supervisor, status = SupervisorLink(address), 0
+    supervisor, status = SupervisorLink(address, _end_with_parent()), 0
     try:
         work(supervisor)
     except DuocapError as error:
@@ -129,18 +130,19 @@ def name_process(name: str) -> None:
             Path("/proc/self/comm").write_text(f"duocap-{name}", "ascii")
 
 
-def _end_with_parent() -> None:
-    """End this process soon after its parent, even while its main thread is stuck."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
+def _end_with_parent() -> threading.Event:
+    """End this process soon after its parent, even while its main thread is stuck; return what is set when the parent ends."""
+    parent, alone = multiprocessing.parent_process(), threading.Event()
 
-    def wait() -> None:
+    def wait(parent: BaseProcess) -> None:
         parent.join()
+        alone.set()
         threading.Event().wait(GRACE_S)
         os._exit(EXIT_FAULT)
 
-    threading.Thread(target=wait, name="parent-watch", daemon=True).start()
+    if parent is not None:
+        threading.Thread(target=wait, args=(parent,), name="parent-watch", daemon=True).start()
+    return alone
 
 
 def freeze_objects() -> None:

@@ -109,20 +109,21 @@ def encode_blobs(sent: SentBlobs) -> bytes:
 def decode_blobs(payload: bytes) -> SentBlobs:
     """Return the blobs of a message. Raises MalformedMessageError."""
     content = unpacked_map(payload)
-    points_px = floats_of(content, "points_px", 2)
-    n = len(points_px)
-    area_px, sigma_px = floats_of(content, "area_px", 1)[:, 0], floats_of(content, "sigma_px", 1)[:, 0]
-    color_rgb = floats_of(content, "color_rgb", 3)
-    if n > MAX_BLOBS or not n == len(area_px) == len(sigma_px) == len(color_rgb):
-        raise MalformedMessageError(f"blob arrays of {n}, {len(area_px)}, {len(sigma_px)} and {len(color_rgb)} rows; dropped")
+    columns: list[bytes] = [field_of(content, key, bytes) for key in ("points_px", "area_px", "sigma_px", "color_rgb")]
+    n, n_bytes = len(columns[1]) // 8, [len(column) for column in columns]
+    if n > MAX_BLOBS or n_bytes != [16 * n, 8 * n, 8 * n, 24 * n]:
+        raise MalformedMessageError(f"blob arrays of {n_bytes} bytes, expected 2, 1, 1 and 3 numbers of 8 bytes a blob; dropped")
+    table = np.frombuffer(b"".join(columns), "<f8").astype(np.float64, copy=False)  # one check of all
+    if np.count_nonzero(np.isfinite(table)) < len(table):
+        raise MalformedMessageError("blobs hold numbers that are not finite; the message was dropped")
     blobs = Blobs(
         camera=int_of(content, "camera", 0, 1),
         index=int_of(content, "index"),
         t_capture_ns=int_of(content, "t_capture_ns"),
-        points_px=points_px,
-        area_px=np.ascontiguousarray(area_px),
-        color_rgb=color_rgb,
-        sigma_px=np.ascontiguousarray(sigma_px),
+        points_px=table[: 2 * n].reshape(n, 2),
+        area_px=table[2 * n : 3 * n],
+        sigma_px=table[3 * n : 4 * n],
+        color_rgb=table[4 * n :].reshape(n, 3),
         light=_light_of(content),
     )
     return SentBlobs(blobs, int_of(content, "t_read_ns"), int_of(content, "t_sent_ns"))
@@ -134,6 +135,11 @@ def _light_of(content: dict[str, Any]) -> float:
     if not 0.0 <= light <= 255.0:
         raise MalformedMessageError(f"field 'light' must be within 0 and 255, got {light}; the message was dropped")
     return light
+
+
+def has_mail(socket: "zmq.Socket[bytes]") -> bool:
+    """Return whether a message can be received at once: a tenth of what trying costs where there is none."""
+    return bool(socket.get(zmq.EVENTS) & zmq.POLLIN)
 
 
 class BlobSender:

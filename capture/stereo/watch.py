@@ -10,6 +10,7 @@ camera that sags slowly.
 
 from collections import deque
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -200,7 +201,7 @@ class RigWatch:
             return
         moved_px = now.points_px[:, None] - before.points_px[None]
         rows, nearest = np.arange(len(now)), np.hypot(moved_px[..., 0], moved_px[..., 1]).argmin(axis=1)
-        speed_px_s = float(np.median(moved_px[rows, nearest] @ self._across[1])) / (elapsed_ns * 1e-9)
+        speed_px_s = median((moved_px[rows, nearest] @ self._across[1]).tolist()) / (elapsed_ns * 1e-9)
         self._body_px_s += min(elapsed_ns / BODY_NS, 1.0) * (speed_px_s - self._body_px_s)
 
     def notices(self) -> list[str]:

@@ -9,11 +9,10 @@ speed are removed by running means of either side. The rows of half a second giv
 variance; a Kalman filter over (offset, drift) takes it, with the variance that its own innovations show.
 """
 
-from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.epipolar import fundamental_matrix, ideal_pixels
@@ -53,13 +52,12 @@ class OffsetEstimate:
     drift_ppm: float
 
 
-@dataclass(frozen=True, slots=True)
-class _TimedMarkers:
-    """One frame: time and applied correction [s], ideal pixels (2, M, 2), seen by both (M,), sigma (M,) [px]."""
+class _TimedMarkers(NamedTuple):
+    """One frame: time and applied correction [s], raw pixels (2, M, 2), seen by both (M,), sigma (2, M) [px]."""
 
     t_s: float
     applied_s: float
-    ideal_px: Floats
+    image_px: Floats
     valid: Bools
     sigma_px: Floats
 
@@ -82,8 +80,8 @@ class TimeOffset:
     def interrupt(self) -> None:
         """Note that a camera was silent: keep the estimate, with the variance of the prior."""
         self._P = np.diag([PRIOR_S**2, self._P[1, 1]])
-        self._frames: deque[_TimedMarkers] = deque(maxlen=3)
-        self._means: tuple[Floats, Floats, Floats] | None = None
+        self._frames: list[_TimedMarkers] = []
+        self._means: tuple[Floats, Floats] | None = None  # frames in each marker's means, (M,); of error and slope, (2, M)
         self._rows: list[Floats] = []
         self._block_s: float | None = None
         self._t_s: float | None = None
@@ -113,51 +111,69 @@ class TimeOffset:
         """Add the labelled markers of one frame, brought to one time with a correction of `applied_s`."""
         if rig is not self._rig:
             self._rig, self._F = rig, fundamental_matrix(rig)
-        ideal = np.stack([ideal_pixels(camera, px)[:, :2] for camera, px in zip(rig.cameras, frame.image_px, strict=True)])
-        sigma = np.sqrt(0.5 * (frame.sigma_px**2).sum(axis=0))
-        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, applied_s, ideal, frame.valid, np.maximum(sigma, 1e-3))
+        timed = _TimedMarkers(frame.t_capture_ns * 1e-9, applied_s, frame.image_px, frame.valid, frame.sigma_px)
         if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
+            self._add_rows()
             self._frames.clear()
         self._frames.append(timed)
-        if len(self._frames) == 3:
-            self._add_middle(*self._frames)
         self._end_block(timed.t_s)
 
-    def _add_middle(self, before: _TimedMarkers, frame: _TimedMarkers, after: _TimedMarkers) -> None:
-        """Add the rows of the middle one of three frames: its speeds do not depend on the noise of its own positions."""
-        span_s = after.t_s - before.t_s
-        if span_s > MAX_SPAN_S or not before.applied_s == frame.applied_s == after.applied_s:
-            return
-        good = np.flatnonzero(before.valid & frame.valid & after.valid)
-        if not len(good):
-            return
-        velocity = (after.ideal_px[:, good] - before.ideal_px[:, good]) / span_s
-        error, slope, noise = signed_errors(self._F, frame.ideal_px[:, good], velocity)
-        error, slope, spread = self._centred(good, len(frame.valid), error, slope)
-        sigma, applied = frame.sigma_px[good] * np.sqrt(1.0 + spread), np.full(len(good), frame.applied_s)
-        self._rows.append(np.stack([slope, error, sigma, noise, applied], axis=1)[spread > 0.0])
+    def _add_rows(self) -> None:
+        """Add the rows of each frame since the last call, from the three about it; the last two begin the next call.
 
-    def _centred(self, which: NDArray[np.int64], n: int, error: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
-        """Subtract each marker's running means; return also 1 / the number of frames in them, 0 for none."""
-        if self._means is None or len(self._means[0]) != n:
-            self._means = np.zeros(n), np.zeros(n), np.zeros(n)
-        count, mean_error, mean_slope = self._means
-        absent = np.ones(n, bool)
-        absent[which] = False
-        count[absent] = 0.0
-        spread = np.where(count[which] > 0, 1.0 / np.maximum(count[which], 1.0), 0.0)
-        centred = error - mean_error[which], slope - mean_slope[which]
-        count[which] = np.minimum(count[which] + 1.0, MEAN_FRAMES)
-        mean_error[which] += centred[0] / count[which]
-        mean_slope[which] += centred[1] / count[which]
-        return centred[0], centred[1], spread
+        A frame's speeds come from its neighbours: so they do not depend on the noise of its own positions.
+        """
+        frames, self._frames = self._frames, self._frames[-2:]
+        if len(frames) < 3 or self._rig is None:
+            return
+        valid, image_px = np.array([frame.valid for frame in frames]), np.array([frame.image_px for frame in frames])
+        n, n_markers = valid.shape
+        ideal_px = np.empty((2, n, n_markers, 2))
+        for camera in (0, 1):
+            pixels = ideal_pixels(self._rig.cameras[camera], image_px[:, camera].reshape(-1, 2))
+            ideal_px[camera] = pixels[:, :2].reshape(n, n_markers, 2)
+        sigma_px = np.sqrt(0.5 * (np.array([frame.sigma_px for frame in frames]) ** 2).sum(axis=1))
+        t_s, applied_s = np.array([frame[:2] for frame in frames]).T
+        span_s = t_s[2:] - t_s[:-2]
+        velocity = (ideal_px[:, 2:] - ideal_px[:, :-2]) / span_s[:, None, None]
+        shape = (2, (n - 2) * n_markers, 2)
+        errors = signed_errors(self._F, ideal_px[:, 1:-1].reshape(shape), velocity.reshape(shape))
+        error, slope, noise = (values.reshape(n - 2, n_markers) for values in errors)
+        steady = (span_s <= MAX_SPAN_S) & (applied_s[:-2] == applied_s[1:-1]) & (applied_s[1:-1] == applied_s[2:])
+        good = valid[:-2] & valid[1:-1] & valid[2:] & steady[:, None]
+        spread = self._centre(good, error, slope)
+        sigma_px = np.maximum(sigma_px[1:-1], 1e-3) * np.sqrt(1.0 + spread)
+        applied = np.broadcast_to(applied_s[1:-1, None], good.shape)
+        self._rows.append(np.stack([slope, error, sigma_px, noise, applied], axis=2)[spread > 0.0])
+
+    def _centre(self, good: Bools, error: Floats, slope: Floats) -> Floats:
+        """Subtract each marker's running means where it is good, frame by frame, all (K, M), in place.
+
+        Returns 1 / the number of frames in the means, 0 for none and where a marker is not good, (K, M).
+        """
+        n_markers = good.shape[1]
+        if self._means is None or len(self._means[0]) != n_markers:
+            self._means = np.zeros(n_markers), np.zeros((2, n_markers))
+        count, mean = self._means
+        spread = np.zeros(good.shape)
+        both = np.stack([error, slope])
+        for k in np.flatnonzero(good.any(axis=1)):
+            now = good[k]
+            np.divide(1.0, count, out=spread[k], where=now & (count > 0.0))
+            both[:, k] -= mean
+            count[:] = np.where(now, np.minimum(count + 1.0, MEAN_FRAMES), 0.0)
+            np.add(mean, both[:, k] / np.maximum(count, 1.0), out=mean, where=now)
+        error[:], slope[:] = both
+        return spread
 
     def _end_block(self, t_s: float) -> None:
         """Update the filter with the rows of half a second, once it is over."""
         if self._block_s is None or not 0.0 <= t_s - self._block_s < 10.0 * BLOCK_S:
+            self._add_rows()
             self._block_s, self._rows = t_s, []
         if t_s - self._block_s < BLOCK_S:
             return
+        self._add_rows()
         rows = np.concatenate(self._rows) if self._rows else np.zeros((0, 5))
         middle_s, self._block_s, self._rows = 0.5 * (self._block_s + t_s), t_s, []
         if len(rows) < MIN_ROWS:

@@ -1,6 +1,8 @@
 """Search for the cameras' time offset on request, by a flash or a jump in what both saw in the last seconds."""
 
 from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,13 +20,21 @@ GOOD_S = {OffsetMethod.FLASH: 0.008, OffsetMethod.JUMP: 0.003}  # sigma at which
 FAIR_S = {OffsetMethod.FLASH: 0.015, OffsetMethod.JUMP: 0.008}  # and at which a result is used at its end
 
 
+@dataclass(slots=True)
+class _Seen:
+    """A frame, the history of its blobs until its speeds are asked for, then these: time [s], downward and mean [px/s]."""
+
+    blobs: Blobs
+    history: BlobHistory | None
+    speed: tuple[float, float, float] | None = None
+
+
 class TimeSearch:
-    """Keeps brightness and speeds of both cameras' last seconds, and searches them for an offset on request."""
+    """Keeps both cameras' last seconds, and searches them for an offset on request: only then speeds are computed."""
 
     def __init__(self) -> None:
         self._light: tuple[deque[tuple[float, float]], ...] = (deque(), deque())
-        self._speed: tuple[deque[tuple[float, float, float]], ...] = (deque(), deque())
-        self._before: list[Blobs | None] = [None, None]
+        self._seen: tuple[deque[_Seen], ...] = (deque(), deque())
         self._method: OffsetMethod | None = None
         self._end_s = self._next_s = 0.0
         self._best: OffsetMeasurement | None = None
@@ -36,18 +46,15 @@ class TimeSearch:
 
     def note(self, blobs: Blobs, history: BlobHistory | None) -> None:
         """Add a frame with its uncorrected timestamp, and the history of its blobs."""
-        t_s, camera = blobs.t_capture_ns * 1e-9, blobs.camera
-        if self._light[camera] and t_s <= self._light[camera][-1][0]:
-            self._light[camera].clear()
-            self._speed[camera].clear()
-        self._light[camera].append((t_s, blobs.light))
-        speed = None if history is None else speeds(self._before[camera], blobs, history)
-        self._before[camera] = blobs
-        if speed is not None:
-            self._speed[camera].append((t_s - 0.5 * speed[2], speed[0], speed[1]))
-        for kept in (self._light[camera], self._speed[camera]):
-            while kept[0][0] < t_s - KEPT_S if kept else False:
-                kept.popleft()
+        t_s, light, seen = blobs.t_capture_ns * 1e-9, self._light[blobs.camera], self._seen[blobs.camera]
+        if light and t_s <= light[-1][0]:
+            light.clear()
+            seen.clear()
+        light.append((t_s, blobs.light))
+        seen.append(_Seen(blobs, history))
+        while light[0][0] < t_s - KEPT_S:
+            light.popleft()
+            seen.popleft()
 
     def start(self, method: OffsetMethod, t_ns: int) -> None:
         """Begin to search, at the time of the newest timestamp."""
@@ -72,7 +79,7 @@ class TimeSearch:
 
     def _look(self, method: OffsetMethod, t_s: float) -> OffsetMeasurement | None:
         """Return the offset by a flash or a jump in what is kept."""
-        kept = self._light if method is OffsetMethod.FLASH else self._speed
+        kept = self._light if method is OffsetMethod.FLASH else tuple(_speed_rows(side) for side in self._seen)
         if min(len(kept[0]), len(kept[1])) < 8:
             return None
         left, right = (_time_series(list(side)) for side in kept)
@@ -80,6 +87,20 @@ class TimeSearch:
             return flash_offset(left, right)
         peak_s = left.t_s[int(np.argmax(np.abs(left.value).max(axis=1)))]
         return jump_offset(left, right) if t_s - peak_s > AFTER_S else None
+
+
+def _speed_rows(frames: Iterable[_Seen]) -> list[tuple[float, float, float]]:
+    """Return the speeds of one camera's frames, each with the time it is of [s], where they are known; remembers them."""
+    rows, before = [], None
+    for seen in frames:
+        if seen.history is not None:
+            found = speeds(before, seen.blobs, seen.history)
+            seen.speed = None if found is None else (seen.blobs.t_capture_ns * 1e-9 - 0.5 * found[2], found[0], found[1])
+            seen.history = None
+        if seen.speed is not None:
+            rows.append(seen.speed)
+        before = seen.blobs
+    return rows
 
 
 def _time_series(rows: list[tuple[float, ...]]) -> TimeSeries:

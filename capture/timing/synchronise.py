@@ -242,7 +242,10 @@ class Synchroniser:
         if not s.interpolate or (abs(pair.skew_ns) < SIMULTANEOUS_NS and not any(rows_s)):
             return pair
         views = (pair.left, pair.right)
-        first_ns = min(view.t_capture_ns for view in views)
+        first_ns = min(pair.left.t_capture_ns, pair.right.t_capture_ns)
+        if not any(rows_s) and len(pair.left) and len(pair.right):
+            left, right = (self._moved(view, (first_ns - view.t_capture_ns) * 1e-9, first_ns) for view in views)
+            return PairedBlobs(left, right, pair.skew_ns)
         later_s = [
             (view.t_capture_ns - first_ns) * 1e-9 + row_s * view.points_px[:, 1]
             for view, row_s in zip(views, rows_s, strict=True)
@@ -250,17 +253,15 @@ class Synchroniser:
         earliest_s = min((float(late[np.isfinite(late)].min(initial=np.inf)) for late in later_s), default=np.inf)
         earliest_s = earliest_s if np.isfinite(earliest_s) else 0.0
         t_ns = first_ns + round(1e9 * earliest_s)
-        left, right = (
-            replace(self._moved(view, earliest_s - late), t_capture_ns=t_ns) for view, late in zip(views, later_s, strict=True)
-        )
+        left, right = (self._moved(view, earliest_s - late, t_ns) for view, late in zip(views, later_s, strict=True))
         return PairedBlobs(left, right, pair.skew_ns)
 
-    def _moved(self, view: Blobs, ahead_s: Floats) -> Blobs:
-        """Return the blobs of a view moved along their tracks."""
+    def _moved(self, view: Blobs, ahead_s: Floats | float, t_ns: int) -> Blobs:
+        """Return the blobs of a view moved along their tracks to a time."""
         history = next((h for h in reversed(self._histories[view.camera]) if h.t_ns == view.t_capture_ns), None)
-        if history is None or not np.any(ahead_s):
-            return view
-        return moved(view, history, ahead_s)
+        if history is None or not (ahead_s if isinstance(ahead_s, float) else ahead_s.any()):
+            return view if view.t_capture_ns == t_ns else replace(view, t_capture_ns=t_ns)
+        return moved(view, history, ahead_s, t_ns)
 
 
 def warm_synchroniser(settings: TimeSettings) -> None:

@@ -4,7 +4,6 @@ Blobs of successive frames are linked in one assignment: by the position a track
 constant velocity from its second), by area and by colour. Nothing is known here of markers, bodies or the other camera.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from capture.packets import Blobs
 from config.arrays import Floats
-from config.jit import kernel
+from config.jit import inlined, kernel
 
 DEPTH = 3  # frames a track remembers: enough for a parabola
 MISSED_S = 0.12  # how long a track outlives its last blob
@@ -57,9 +56,18 @@ class TrackTable(NamedTuple):
     color_rgb: Floats
 
 
-def _empty_table() -> TrackTable:
-    none = np.zeros(0, np.int64)
-    return TrackTable(none, np.zeros((0, DEPTH)), np.zeros((0, DEPTH, 2)), none.copy(), np.zeros(0), np.zeros((0, 3)))
+class SeenBlobs(NamedTuple):
+    """What of a frame's blobs links them to tracks: points_px, (N, 2); area_px, (N,); color_rgb, (N, 3)."""
+
+    points_px: Floats
+    area_px: Floats
+    color_rgb: Floats
+
+
+def _table(n: int) -> TrackTable:
+    """Return a table of n tracks to be filled."""
+    number, known = np.empty(n, np.int64), np.empty(n, np.int64)
+    return TrackTable(number, np.empty((n, DEPTH)), np.empty((n, DEPTH, 2)), known, np.empty(n), np.empty((n, 3)))
 
 
 class Tracks:
@@ -71,7 +79,7 @@ class Tracks:
     def forget(self) -> None:
         """Restart without tracks."""
         self._t_ns: int | None = None
-        self._tracks, self._n_tracks = _empty_table(), 0
+        self._tracks, self._n_tracks = _table(0), 0
         self._pace_px_s = 0.0
 
     def step(self, blobs: Blobs) -> BlobHistory:
@@ -81,49 +89,93 @@ class Tracks:
         """
         n, tracks = len(blobs), self._tracks
         elapsed_s = 0.0 if self._t_ns is None else (blobs.t_capture_ns - self._t_ns) * 1e-9
-        row, error_px = self._link(blobs, elapsed_s)
-        back, points, known = np.zeros((n, DEPTH)), np.empty((n, DEPTH, 2)), np.ones(n, np.int64)
-        points[:] = blobs.points_px[:, None]
-        old = row >= 0
-        back[old, 1:] = tracks.back_s[row[old], :-1] + elapsed_s
-        points[old, 1:] = tracks.points_px[row[old], :-1]
-        known[old] = np.minimum(tracks.known[row[old]] + 1, DEPTH)
-        speed = np.linalg.norm(points[old, 0] - points[old, 1], axis=1) / np.maximum(back[old, 1], 1e-6)
-        if len(speed) and np.isfinite(pace := float(np.sqrt(speed @ speed / len(speed)))):
+        seen = SeenBlobs(blobs.points_px, blobs.area_px, blobs.color_rgb)
+        row, error_px = self._link(seen, elapsed_s)
+        found, kept = _table(n), _table(n + len(tracks.known))
+        n_kept, pace = _continue(tracks, seen, row, elapsed_s, self._n_tracks, found, kept)
+        if np.isfinite(pace):
             self._pace_px_s = pace
-        number = np.arange(self._n_tracks, self._n_tracks + n)
-        number[old] = tracks.track[row[old]]
-        self._n_tracks += n
-        self._keep(TrackTable(number, back, points, known, blobs.area_px, blobs.color_rgb), row, elapsed_s)
-        self._t_ns = blobs.t_capture_ns
-        return BlobHistory(blobs.t_capture_ns, number, back, points, known, error_px, self._pace_px_s)
+        self._tracks = TrackTable(*(column[:n_kept] for column in kept))
+        self._n_tracks, self._t_ns = self._n_tracks + n, blobs.t_capture_ns
+        return BlobHistory(
+            blobs.t_capture_ns, found.track, found.back_s, found.points_px, found.known, error_px, self._pace_px_s
+        )
 
-    def _link(self, blobs: Blobs, elapsed_s: float) -> tuple[NDArray[np.int64], Floats]:
+    def _link(self, seen: SeenBlobs, elapsed_s: float) -> tuple[NDArray[np.int64], Floats]:
         """Return the row of each blob's track, -1 for none, and its distance from the predicted position, (N,) [px]."""
-        row, error_px = np.full(len(blobs), -1, np.int64), np.zeros(len(blobs))
-        n_tracks = len(self._tracks.known)
-        if not len(blobs) or not n_tracks or elapsed_s <= 0.0:
+        n, n_tracks = len(seen.points_px), len(self._tracks.known)
+        row, error_px = np.full(n, -1, np.int64), np.zeros(n)
+        if not n or not n_tracks or elapsed_s <= 0.0:
             return row, error_px
-        cost, distance = np.empty((n_tracks, len(blobs))), np.empty((n_tracks, len(blobs)))
-        extent = max(_extent_px(blobs.points_px), MIN_EXTENT_PX)
-        _costs(self._tracks, blobs.points_px, blobs.area_px, blobs.color_rgb, elapsed_s, extent, cost, distance)
+        cost, distance = np.empty((n_tracks, n)), np.empty((n_tracks, n))
+        _costs(self._tracks, seen, elapsed_s, cost, distance)
         rows, columns = linear_sum_assignment(cost)
         good = cost[rows, columns] < GATE2
         rows, columns = rows[good], columns[good]
         row[columns], error_px[columns] = rows, distance[rows, columns]
         return row, error_px
 
-    def _keep(self, found: TrackTable, row: NDArray[np.int64], elapsed_s: float) -> None:
-        """Keep the blobs' tracks, and for a while the tracks that found no blob."""
-        old = self._tracks._replace(back_s=self._tracks.back_s + elapsed_s)
-        missed = np.ones(len(old.known), bool)
-        missed[row[row >= 0]] = False
-        missed &= old.back_s[:, 0] < MISSED_S
-        finite = np.isfinite(found.points_px[:, 0]).all(axis=1)
-        self._tracks = TrackTable(*(np.concatenate([new[finite], kept[missed]]) for new, kept in zip(found, old, strict=True)))
-
 
 @kernel
+def _continue(
+    tracks: TrackTable,
+    seen: SeenBlobs,
+    row: NDArray[np.int64],
+    elapsed_s: float,
+    n_before: int,
+    found: TrackTable,
+    kept: TrackTable,
+) -> tuple[int, float]:
+    """Write the track of every blob, and the tracks to keep: those of finite blobs, then for a while those that found none.
+
+    n_before: tracks that there have been so far. Returns how many are kept, and the root mean square speed of linked blobs
+    [px/s], NaN where none is linked.
+    """
+    missed = np.ones(len(tracks.known), np.bool_)
+    n_kept = n_linked = 0
+    square = 0.0
+    for n in range(len(row)):
+        r = row[n]
+        found.track[n], found.known[n], found.area_px[n] = n_before + n, 1, seen.area_px[n]
+        found.back_s[n, 0] = 0.0
+        for k in range(DEPTH):
+            found.points_px[n, k] = seen.points_px[n]
+            found.color_rgb[n, k] = seen.color_rgb[n, k]
+        if r < 0:
+            found.back_s[n] = 0.0
+        else:
+            missed[r] = False
+            found.track[n], found.known[n] = tracks.track[r], min(tracks.known[r] + 1, DEPTH)
+            for k in range(1, DEPTH):
+                found.back_s[n, k] = tracks.back_s[r, k - 1] + elapsed_s
+                found.points_px[n, k] = tracks.points_px[r, k - 1]
+            dx = found.points_px[n, 0, 0] - found.points_px[n, 1, 0]
+            dy = found.points_px[n, 0, 1] - found.points_px[n, 1, 1]
+            back = max(found.back_s[n, 1], 1e-6)
+            square += (dx * dx + dy * dy) / (back * back)
+            n_linked += 1
+        if np.isfinite(seen.points_px[n, 0]) and np.isfinite(seen.points_px[n, 1]):
+            _copy(found, n, 0.0, kept, n_kept)
+            n_kept += 1
+    for r in range(len(missed)):
+        if missed[r] and tracks.back_s[r, 0] + elapsed_s < MISSED_S:
+            _copy(tracks, r, elapsed_s, kept, n_kept)
+            n_kept += 1
+    return n_kept, np.sqrt(square / n_linked) if n_linked else np.nan
+
+
+@inlined
+def _copy(source: TrackTable, r: int, elapsed_s: float, target: TrackTable, n: int) -> None:
+    """Copy one track, seen longer ago by `elapsed_s`."""
+    target.track[n], target.known[n], target.area_px[n] = source.track[r], source.known[r], source.area_px[r]
+    for k in range(DEPTH):
+        target.back_s[n, k] = source.back_s[r, k] + elapsed_s
+        target.points_px[n, k, 0] = source.points_px[r, k, 0]
+        target.points_px[n, k, 1] = source.points_px[r, k, 1]
+        target.color_rgb[n, k] = source.color_rgb[r, k]
+
+
+@inlined
 def _extent_px(points_px: Floats) -> float:
     """Return the median distance of finite points from their median position; 0 for less than two."""
     x, y = points_px[:, 0].copy(), points_px[:, 1].copy()
@@ -132,25 +184,18 @@ def _extent_px(points_px: Floats) -> float:
         if np.isfinite(x[i]) and np.isfinite(y[i]):
             x[n], y[n] = x[i], y[i]
             n += 1
-    if n < 2:
-        return 0.0
-    middle_x, middle_y = np.median(x[:n]), np.median(y[:n])
-    far = np.hypot(x[:n] - middle_x, y[:n] - middle_y)
-    return float(np.median(far))
+    extent = 0.0
+    if n > 1:
+        middle_x, middle_y = np.median(x[:n]), np.median(y[:n])
+        extent = np.median(np.hypot(x[:n] - middle_x, y[:n] - middle_y))
+    return float(extent)
 
 
 @kernel
-def _costs(
-    tracks: TrackTable,
-    points_px: Floats,
-    area_px: Floats,
-    color_rgb: Floats,
-    elapsed_s: float,
-    extent_px: float,
-    cost: Floats,
-    distance: Floats,
-) -> None:
+def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, distance: Floats) -> None:
     """Write the cost of every link, at most GATE2, and the distance from the predicted position, (T, N) each."""
+    points_px, area_px, color_rgb = seen.points_px, seen.area_px, seen.color_rgb
+    extent_px = max(_extent_px(points_px), MIN_EXTENT_PX)
     for i in range(len(tracks.known)):
         back, places = tracks.back_s[i], tracks.points_px[i]
         ahead = (back[0] + elapsed_s) / FRAME_S
@@ -175,17 +220,21 @@ def _costs(
             cost[i, j] = total if total < GATE2 else GATE2  # also where a position is not finite
 
 
-def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float) -> Blobs:
+def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int | None = None) -> Blobs:
     """Return blobs moved along their tracks to `ahead_s` after they were seen (negative: before), one value or (N,) [s].
+
+    t_ns: their new timestamp, None for that of before.
 
     Positions are interpolated by a parabola through the last three. A blob without a track stays, and its sigma grows by the
     usual speed; that of others grows by how much their track bends.
     """
     n = len(blobs)
-    ahead = np.broadcast_to(np.asarray(ahead_s, float), n)
+    ahead = np.empty(n)
+    ahead[:] = ahead_s
     points, sigma = np.empty((n, 2)), np.empty(n)
     _move(history, ahead, blobs.sigma_px, points, sigma)
-    return replace(blobs, points_px=points, sigma_px=sigma)
+    t_ns = blobs.t_capture_ns if t_ns is None else t_ns
+    return Blobs(blobs.camera, blobs.index, t_ns, points, blobs.area_px, blobs.color_rgb, sigma, blobs.light)
 
 
 @kernel

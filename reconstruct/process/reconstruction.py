@@ -41,6 +41,9 @@ GONE_NS = 5_000_000_000  # a camera that is silent this long is lost until it is
 PAST_NS = 1_000_000_000  # a pair that is older than the last pose by more than this has a clock that was set back
 
 
+Received = tuple[SentBlobs, int]  # blobs, and when they came [ns]
+
+
 class PairStepper(Protocol):
     """The pipeline: one step for each pair, for live runs and replay alike.
 
@@ -135,7 +138,7 @@ class Reconstruction:
             "alone": self._n_alone,
         }
 
-    def turn(self, received: list[tuple[SentBlobs, int]], t_ns: int) -> None:
+    def turn(self, received: list[Received], t_ns: int) -> None:
         """Step on the newest pairs that the received blobs complete, or on what one camera sees alone; watch for silence."""
         pairs, singles = self._paired(received)
         self._watch_load(len(pairs), t_ns)
@@ -146,7 +149,7 @@ class Reconstruction:
         if alone is not None:
             self._tell_silence(t_ns)
             self._n_alone += len(singles[alone])
-        for waiting in pairs if alone is None else singles[alone]:
+        for waiting in pairs if alone is None else map(self._alone, singles[alone]):
             self._step(waiting)
         for waiting in pairs:  # after the poses, which somebody waits for
             self._watch_rig(waiting)
@@ -165,15 +168,20 @@ class Reconstruction:
         if n_kept:
             self._backlog = BACKLOG if n_kept == 1 and not n_skipped and not self._load.late else 1
 
-    def _paired(self, received: Iterable[tuple[SentBlobs, int]]) -> tuple[deque[Waiting], tuple[deque[Waiting], ...]]:
-        """Return the newest pairs, and the newest blobs of each camera alone."""
+    def _alone(self, received: Received) -> Waiting:
+        """Return one camera's blobs as what to step on."""
+        sent, t_received_ns = received
+        return Waiting(self._synchroniser.monocular(sent.blobs), sent, t_received_ns)
+
+    def _paired(self, received: Iterable[Received]) -> tuple[deque[Waiting], tuple[deque[Received], ...]]:
+        """Return the newest pairs, and the newest blobs of each camera."""
         pairs: deque[Waiting] = deque(maxlen=self._backlog)
-        singles: tuple[deque[Waiting], ...] = tuple(deque(maxlen=self._backlog) for _ in CAMERAS)
+        singles: tuple[deque[Received], ...] = tuple(deque(maxlen=self._backlog) for _ in CAMERAS)
         for sent, t_received_ns in received:
             camera = sent.blobs.camera
             self._seen[camera].add(t_received_ns)
             pair = self._synchroniser.push(sent.blobs)
-            singles[camera].append(Waiting(self._synchroniser.monocular(sent.blobs), sent, t_received_ns))
+            singles[camera].append((sent, t_received_ns))
             if pair is not None:
                 self._n_overrun += len(pairs) == self._backlog
                 pairs.append(Waiting(pair, sent, t_received_ns))

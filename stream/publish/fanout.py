@@ -83,6 +83,7 @@ class OutputFanout:
         self._publisher, self._session = publisher, session
         self._switch = RecordingSwitch(session)
         self._outputs: list[Output] = [self._switch, *outputs]
+        self._reporting = [output for output in self._outputs if isinstance(output, Reporting)]
         self._service: Service | None = None
         self._subject = ""
         self._tuning: TuningState | None = None
@@ -137,15 +138,15 @@ class OutputFanout:
         """Do the periodic work of publisher and outputs; t_ns: now."""
         self._publisher.serve(t_ns)
         self._each(lambda output: output.serve(t_ns))
-        self._publish_events(t_ns, self._outputs)
+        self._publish_events(t_ns)
 
     def close(self) -> None:
         """Close the service, then the outputs, then the publisher."""
         if self._service is not None:
             self._service.close()
         self._each(lambda output: output.close())
-        closed, self._outputs = self._outputs, []
-        self._publish_events(now_ns(), closed)
+        self._outputs = []
+        self._publish_events(now_ns())
         self._publisher.close()
 
     def _completed(self, status: StatusMessage) -> StatusMessage:
@@ -168,12 +169,11 @@ class OutputFanout:
             "recording": str(self._switch.file or ""),
         }
 
-    def _publish_events(self, t_ns: int, outputs: Sequence[Output]) -> None:
+    def _publish_events(self, t_ns: int) -> None:
         """Publish the events of outputs."""
-        for output in tuple(outputs):
-            if isinstance(output, Reporting):
-                for event in output.events():
-                    self.event(t_ns, event.kind, event.text)
+        for output in tuple(self._reporting):
+            for event in output.events():
+                self.event(t_ns, event.kind, event.text)
 
     def _each(self, work: Callable[[Output], None]) -> None:
         """Call a function with every output; drop those that fail, and report that afterwards."""
@@ -185,6 +185,7 @@ class OutputFanout:
                 log.warning("an output failed and is dropped: %s: %s", type(output).__name__, error)
                 log.debug("the fault", exc_info=True)
                 self._outputs.remove(output)
+                self._reporting = [other for other in self._reporting if other is not output]
                 with contextlib.suppress(Exception):
                     output.close()
                 dropped.append(f"{type(output).__name__} failed and is dropped: {error or type(error).__name__}")

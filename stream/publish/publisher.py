@@ -14,6 +14,7 @@ from collections import Counter
 import zmq
 
 from capture.sockets.endpoints import KeySettings, address_of, secure_server
+from capture.sockets.wire import has_mail
 from config.errors import DuocapError
 from stream.protocol.codec import TOPIC_OF, encode
 from stream.protocol.messages import Message, RigMessage, SkeletonMessage, StatusMessage
@@ -59,12 +60,11 @@ class Subscriptions:
         wanted: set[bytes] = set()
         ended = set(self._cut)
         for _ in range(MAX_BATCH):
-            try:
-                frame = self._socket.recv(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
+            if not has_mail(self._socket):
                 # No more requests of ended connections wait: their descriptors belong to other connections from now on.
                 self._cut -= ended
                 break
+            frame = self._socket.recv(zmq.NOBLOCK, copy=False)
             request = frame.bytes
             # XPUB also reports an unsubscription from every topic of a subscriber that has left.
             if request[:1] != UNSUBSCRIBE:

@@ -86,9 +86,11 @@ class RecentPoses:
 
 def well_seen(pose: Pose) -> bool:
     """Return whether a style may be learned from a pose: tracked, most markers seen, finite."""
-    if pose.state is not TrackingState.TRACKING or pose.rotvec.shape != (N_JOINTS, 3) or pose.seen.shape[1] == 0:
+    n_markers = pose.seen.shape[1]
+    if pose.state is not TrackingState.TRACKING or pose.rotvec.shape != (N_JOINTS, 3) or n_markers == 0:
         return False
-    return bool(pose.seen.any(axis=0).mean() >= MIN_SEEN and np.isfinite(pose.rotvec).all())
+    n_seen = np.count_nonzero(pose.seen[0] | pose.seen[1])
+    return bool(n_seen >= MIN_SEEN * n_markers and np.count_nonzero(np.isfinite(pose.rotvec)) == pose.rotvec.size)
 
 
 def _length2(vectors: Floats) -> Floats:

@@ -33,6 +33,9 @@ def test_a_drain_ends_even_if_all_is_malformed_and_more_comes() -> None:
         def poll(self, timeout_ms: int) -> int:
             return 1
 
+        def get(self, option: int) -> int:
+            return zmq.POLLIN
+
         def recv(self, flags: int) -> bytes:
             return b"\xc1"
 
