@@ -109,6 +109,9 @@ class Tracks:
             return row, error_px
         cost, distance = np.empty((n_tracks, n)), np.empty((n_tracks, n))
         _costs(self._tracks, seen, elapsed_s, cost, distance)
+        if _each_its_nearest(cost, distance, row, error_px):
+            return row, error_px
+        row[:], error_px[:] = -1, 0.0
         rows, columns = linear_sum_assignment(cost)
         good = cost[rows, columns] < GATE2
         rows, columns = rows[good], columns[good]
@@ -218,6 +221,30 @@ def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, 
                 unlike += d * d
             total += min(unlike, MAX_APPEARANCE)
             cost[i, j] = total if total < GATE2 else GATE2  # also where a position is not finite
+
+
+@kernel
+def _each_its_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
+    """Link each blob to the track of least cost, (N,), or each track to the blob where these are more; False if two want one.
+
+    In nearly all frames none do, and no assignment costs less: what has no partner costs GATE2 whatever it is given.
+    """
+    n_tracks, n = cost.shape
+    by_blob = n <= n_tracks
+    taken = np.zeros(max(n_tracks, n), np.bool_)
+    for a in range(n if by_blob else n_tracks):
+        least, best = GATE2, -1
+        for b in range(n_tracks if by_blob else n):
+            c = cost[b, a] if by_blob else cost[a, b]
+            if c < least:
+                least, best = c, b
+        if best >= 0:
+            if taken[best]:
+                return False
+            taken[best] = True
+            i, j = (best, a) if by_blob else (a, best)
+            row[j], error_px[j] = i, distance[i, j]
+    return True
 
 
 def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int | None = None) -> Blobs:
