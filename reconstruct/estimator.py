@@ -123,6 +123,7 @@ class Estimator:
         self._sample_search = PoseSearch(sample, None, None)
         self._predicted: tuple[MotionHistory | None, int, BodyState | None] = (None, 0, None)
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
+        self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
         self._minimum: tuple[Estimate | None, Minimum | None] = (None, None)
         self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
@@ -149,8 +150,12 @@ class Estimator:
         return marker_m
 
     def world(self, state: BodyState) -> Floats:
-        """Return the markers of a pose in the world, (M, 3) [m]."""
-        return self.local(state.joints) @ state.rotation.T + state.position_m
+        """Return the markers of a pose in the world, (M, 3) [m]; those of the last pose asked for are remembered."""
+        asked, marker_m = self._world
+        if asked is not state:
+            marker_m = self.local(state.joints) @ state.rotation.T + state.position_m
+            self._world = state, marker_m
+        return marker_m
 
     def estimate(self, frame: MarkerFrame, start: BodyState | None = None, near: Neighbourhood | None = None) -> Estimate | None:
         """Solve for the pose of one frame; None where even the root cannot be fitted. The history is as it was until `accept`.

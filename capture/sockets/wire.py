@@ -20,6 +20,7 @@ MAX_BLOBS = 4096
 MAX_MESSAGE_BYTES = 1 << 20
 INT64_MAX = 2**63 - 1
 SEND_BUFFER_MESSAGES = 8
+CAN_RECEIVE = int(zmq.POLLIN)
 
 
 class MalformedMessageError(DuocapError):
@@ -139,7 +140,7 @@ def _light_of(content: dict[str, Any]) -> float:
 
 def has_mail(socket: "zmq.Socket[bytes]") -> bool:
     """Return whether a message can be received at once: a tenth of what trying costs where there is none."""
-    return bool(socket.get(zmq.EVENTS) & zmq.POLLIN)
+    return bool(int(socket.get(zmq.EVENTS)) & CAN_RECEIVE)
 
 
 class BlobSender:

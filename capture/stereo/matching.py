@@ -218,16 +218,32 @@ def _assigned(left: Ints, right: Ints, cost: Floats, n_left: int, n_right: int) 
 
     Every blob has a dummy partner on the other side; two dummies pair at no cost.
     """
-    matrix = np.empty((n_left + n_right, n_left + n_right))
-    _write_matrix(left, right, cost, matrix, n_left)
-    partner: Ints = linear_sum_assignment(matrix)[1]
+    matrix, partner = np.empty((n_left + n_right, n_left + n_right)), np.empty(n_left, np.int64)
+    if not _each_its_cheapest(left, right, cost, matrix, partner):
+        partner = linear_sum_assignment(matrix)[1]
     return np.nonzero((partner[left] == right) & (cost < UNPAIRED))[0]
 
 
 @kernel
-def _write_matrix(left: Ints, right: Ints, cost: Floats, matrix: Floats, n_left: int) -> None:
-    """Write the costs of an assignment with dummies, the left ones after the right blobs and the right ones after the left."""
+def _each_its_cheapest(left: Ints, right: Ints, cost: Floats, matrix: Floats, partner: Ints) -> bool:
+    """Write the cheapest partner of each left blob, (L,), -1 for none cheap enough; return whether no two have the same one.
+
+    No assignment costs less then. Otherwise write the costs of one with dummies, the left ones after the right blobs and the
+    right ones after the left.
+    """
+    n_left = len(partner)
     n_right = len(matrix) - n_left
+    least, taken, settled = np.full(n_left, UNPAIRED), np.zeros(n_right, np.bool_), True
+    partner[:] = -1
+    for k in range(len(cost)):
+        if cost[k] < least[left[k]]:
+            least[left[k]], partner[left[k]] = cost[k], right[k]
+    for i in range(n_left):
+        if partner[i] >= 0:
+            settled = settled and not taken[partner[i]]
+            taken[partner[i]] = True
+    if settled:
+        return True
     matrix[:] = IMPOSSIBLE
     matrix[n_left:, n_right:] = 0.0
     for i in range(n_left):
@@ -236,6 +252,7 @@ def _write_matrix(left: Ints, right: Ints, cost: Floats, matrix: Floats, n_left:
         matrix[n_left + j, j] = 0.5 * UNPAIRED
     for k in range(len(cost)):
         matrix[left[k], right[k]] = cost[k]
+    return False
 
 
 def with_rig_error(pair: PairedBlobs, sigma_px: float) -> PairedBlobs:

@@ -95,7 +95,7 @@ class Tracks:
         n_kept, pace = _continue(tracks, seen, row, elapsed_s, self._n_tracks, found, kept)
         if np.isfinite(pace):
             self._pace_px_s = pace
-        self._tracks = TrackTable(*(column[:n_kept] for column in kept))
+        self._tracks = TrackTable._make(column[:n_kept] for column in kept)
         self._n_tracks, self._t_ns = self._n_tracks + n, blobs.t_capture_ns
         return BlobHistory(
             blobs.t_capture_ns, found.track, found.back_s, found.points_px, found.known, error_px, self._pace_px_s

@@ -65,12 +65,13 @@ def contact_probability(share: Floats, speed_m_s: Floats, height_m: Floats | Non
     share: of the neighbours in contact, (4,), NaN where unknown; speed_m_s: (4,); height_m: over the point's height when it
     stands, (4,) [m], None without a floor. A low point proves nothing, a high one is strong evidence against a contact.
     """
-    odds = np.log((share + MIN_SHARE) / (1.0 + MIN_SHARE - share))
-    odds = np.where(np.isnan(odds), 0.0, odds)
-    odds += SPEED_GAIN * np.log((EVEN_SPEED_M_S + MIN_SPEED_M_S) / (speed_m_s + MIN_SPEED_M_S))
-    if height_m is not None:
-        odds -= np.minimum(np.maximum((height_m - LOW_M) / HEIGHT_M, 0.0), 8.0)
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))
+    heights = [LOW_M] * N_POINTS if height_m is None else height_m.tolist()
+    probability = np.empty(N_POINTS)
+    for k, (of_all, speed, height) in enumerate(zip(share.tolist(), speed_m_s.tolist(), heights, strict=True)):
+        odds = 0.0 if math.isnan(of_all) else math.log((of_all + MIN_SHARE) / (1.0 + MIN_SHARE - of_all))
+        odds += SPEED_GAIN * math.log((EVEN_SPEED_M_S + MIN_SPEED_M_S) / (speed + MIN_SPEED_M_S))
+        probability[k] = 1.0 / (1.0 + math.exp(min(max((height - LOW_M) / HEIGHT_M, 0.0), 8.0) - odds))
+    return probability
 
 
 def update_contacts(before: Bools, probability: Floats, settings: FeetSettings) -> Bools:

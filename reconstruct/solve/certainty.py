@@ -11,7 +11,7 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
 from reconstruct.definite import _solve_damped, mirrored, whitened
-from reconstruct.models.local.model import FULL
+from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
 
@@ -49,7 +49,9 @@ def minimum_of(problem: FrameProblem, solution: Solution) -> Minimum:
     """Return the minimum that a problem's solution is."""
     model, terms = problem.model, problem.energy(solution.rotation)
     n = len(model.center) + 6
-    w = model.directions.reshape(-1, n - 6).T @ (solution.joints - model.mean).ravel()
+    w = (solution.joints - model.mean)[1:].ravel()
+    if span_of(model.directions) is not FULL_SPAN:
+        w = model.directions[1:].reshape(-1, n - 6).T @ w
     x, A, g = np.concatenate([w, np.zeros(3), solution.position_m]), np.empty((n, n)), np.empty(n)
     return Minimum(x, terms, _energy(x, terms, A, g), g, A)
 

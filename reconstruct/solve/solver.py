@@ -1,6 +1,6 @@
 """The solver: the most probable pose and root for the markers of one frame (Chai & Hodgins 2005, eq. 9)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +24,8 @@ from reconstruct.solve.views import ViewTerm
 class FrameProblem:
     """What the pose of a frame is solved from.
 
-    markers: joint (M,) and offset_m (M, 3) of every marker; robust_sigmas: scale of rho.
+    markers: joint (M,) and offset_m (M, 3) of every marker; robust_sigmas: scale of rho; fixed: the body and the terms of the
+    markers, the same for every rotation.
     """
 
     skeleton: Skeleton
@@ -33,23 +34,33 @@ class FrameProblem:
     root: RootPrior
     observations: Observations
     robust_sigmas: float = 3.0
+    fixed: tuple[MarkerBody, MarkerTerm, ViewTerm] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        seen, robust2 = self.observations, self.robust_sigmas**2
+        in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
+        cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
+        terms = (
+            MarkerBody(*_chain(self.skeleton), *map(read_only, self.markers)),
+            MarkerTerm(read_only(seen.point_m), seen.root_info, robust2),
+            ViewTerm(seen.ideal, in_one, *cameras, robust2),
+        )
+        object.__setattr__(self, "fixed", terms)
 
     def energy(self, rotation: Floats) -> Energy:
         """Return the terms of the energy, for rotation vectors of the root that count from a rotation, (3, 3).
 
         Minimising changes the prior, the rotation and the root's term, which are copies.
         """
-        model, seen, robust2 = self.model, self.observations, self.robust_sigmas**2
+        model, (body, markers, views) = self.model, self.fixed
         rotation = np.array(rotation, order="C")
-        in_one = (seen.root_info[:, 0, 0] <= 0.0) * seen.weight_px  # what is triangulated counts once
-        cameras = (seen.view_rotation, seen.view_translation, seen.view_focal)
         return Energy(
             PoseSpace(model.mean, model.directions, span_of(model.directions), rotation),
-            MarkerBody(*_chain(self.skeleton), *map(read_only, self.markers)),
+            body,
             Quadratic(model.center.copy(), model.precision.copy()),
             self.root.term(rotation),
-            MarkerTerm(read_only(seen.point_m), seen.root_info, robust2),
-            ViewTerm(seen.ideal, in_one, *cameras, robust2),
+            markers,
+            views,
         )
 
     @property

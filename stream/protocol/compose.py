@@ -16,6 +16,9 @@ from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
 
+CAMERAS_SEEN = (((), (1,)), ((0,), (0, 1)))  # by whether the left and the right one saw a marker
+
+
 def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
     """Return 16 hexadecimal digits of SHA-256 over the names, parents and offsets (as float32) of a skeleton."""
     digest = hashlib.sha256("\0".join(names).encode())
@@ -101,11 +104,11 @@ def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading,
     measured, seen = pose.measured.tolist(), pose.seen.tolist()
     return tuple(
         MarkerReading(
-            name=name,
-            xyz=(positions[m][0], positions[m][1], positions[m][2]),
-            residual=residuals[m] if measured[m] else None,
-            cameras=tuple(camera for camera in (0, 1) if seen[camera][m]),
-            measured=(points[m][0], points[m][1], points[m][2]) if points and measured[m] else None,
+            name,
+            tuple(positions[m]),
+            residuals[m] if measured[m] else None,
+            CAMERAS_SEEN[seen[0][m]][seen[1][m]],
+            tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)
     )

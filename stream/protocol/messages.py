@@ -75,8 +75,7 @@ class RigMessage:
     schema: int = SCHEMA
 
 
-@dataclass(frozen=True, slots=True)
-class MarkerReading:
+class MarkerReading(NamedTuple):
     """One marker: position in the pose [m], residual [m] where it was measured, cameras that saw it (0 left, 1 right).
 
     measured: position triangulated from both cameras [m], None if it was not seen by both.
