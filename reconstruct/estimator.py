@@ -1,5 +1,6 @@
 """The estimator: labelled markers of one frame in, the most probable pose out (Chai & Hodgins 2005, sections 5 and 6)."""
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -29,6 +30,7 @@ from reconstruct.solve.limits import limits_of
 from reconstruct.solve.root import Root, RootPrior, root_from_rays, root_from_torso, with_tilt
 from reconstruct.solve.solver import FrameProblem, Solution, solve
 
+N_MINIMA = 4
 SAMPLE = 30_000  # examples that are enough for joint limits, held-out checks and the likelihood of labels
 MIN_INFLATION, MAX_INFLATION = 0.25, 10.0
 
@@ -124,7 +126,7 @@ class Estimator:
         self._predicted: tuple[MotionHistory | None, int, BodyState | None] = (None, 0, None)
         self._local: tuple[Floats | None, Floats] = (None, np.zeros((0, 3)))
         self._world: tuple[BodyState | None, Floats] = (None, np.zeros((0, 3)))
-        self._minimum: tuple[Estimate | None, Minimum | None] = (None, None)
+        self._minima: deque[tuple[Estimate, Minimum]] = deque(maxlen=N_MINIMA)  # of a frame's labellings, newest first
         self._placed = list[str](), RememberedRows(0, partial(self._places_m, np.zeros(0, np.int64)))
         covariance = np.cov(sample.pose[:].T.astype(np.float64), bias=True)
         self._fitter = fitter_for(settings, examples, covariance)
@@ -229,12 +231,14 @@ class Estimator:
         return 0.0 if minimum is None else log_volume(minimum)
 
     def _minimum_of(self, estimate: Estimate) -> Minimum | None:
-        """Return the minimum that an estimate is, None for one that was not solved for; that of the last is remembered."""
-        asked, minimum = self._minimum
-        if asked is not estimate:
-            minimum = None if estimate.solved is None else minimum_of(*estimate.solved)
-            self._minimum = estimate, minimum
-        return minimum
+        """Return the minimum that an estimate is, None for one that was not solved for; those of the last are remembered."""
+        for asked, minimum in self._minima:
+            if asked is estimate:
+                return minimum
+        if estimate.solved is None:
+            return None
+        self._minima.appendleft((estimate, minimum_of(*estimate.solved)))
+        return self._minima[0][1]
 
     def accept(self, estimate: Estimate) -> None:
         """Append an estimate to the history, and check the pose model on hidden markers if it is time."""

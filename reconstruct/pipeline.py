@@ -12,7 +12,7 @@ from calibration.subject.subject import Subject
 from capture.packets import MarkerFrame, PairedBlobs, Points, monocular_view
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
-from config.arrays import Floats
+from config.arrays import Floats, all_finite
 from config.joints import N_JOINTS
 from config.settings import Settings
 from database.geometry.kinematics import charted
@@ -278,7 +278,7 @@ class Pipeline:
             if start is not None or not (enough and self._tracker.torso_is_recent(frame.t_capture_ns)):
                 return None
         estimate = self._estimator.estimate(frame, start, near)
-        if estimate is None or not np.isfinite(estimate.marker_m).all():
+        if estimate is None or not all_finite(estimate.marker_m):
             return None
         residual = residuals_m(frame, estimate.marker_m, self.rig)
         if len(residual) and median(residual.tolist()) > s.max_residual_m:

@@ -97,9 +97,7 @@ class Tracks:
             self._pace_px_s = pace
         self._tracks = TrackTable._make(column[:n_kept] for column in kept)
         self._n_tracks, self._t_ns = self._n_tracks + n, blobs.t_capture_ns
-        return BlobHistory(
-            blobs.t_capture_ns, found.track, found.back_s, found.points_px, found.known, error_px, self._pace_px_s
-        )
+        return BlobHistory(blobs.t_capture_ns, found.track, found.back_s, found.points_px, found.known, error_px, self._pace_px_s)
 
     def _link(self, seen: SeenBlobs, elapsed_s: float) -> tuple[NDArray[np.int64], Floats]:
         """Return the row of each blob's track, -1 for none, and its distance from the predicted position, (N,) [px]."""

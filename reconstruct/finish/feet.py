@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.floor.feet import BALL_M
-from config.arrays import Bools, Floats, read_only
+from config.arrays import Bools, Floats, all_finite, read_only
 from config.jit import kernel
 from config.joints import JOINT_INDEX
 from config.settings import FeetSettings
@@ -96,7 +96,7 @@ class FeetLock:
         """
         G, p = forward(self._skeleton, rotvec, root_m)
         points_m = p[CONTACT_INDEX]
-        if not (np.isfinite(points_m).all() and np.isfinite(rotvec).all()):
+        if not (all_finite(points_m) and all_finite(rotvec)):
             self.forget()
             return FeetStep(rotvec, np.zeros(N_POINTS, bool), np.zeros(N_POINTS))
         dt_s = 0.0 if self._t_ns is None else (t_ns - self._t_ns) * 1e-9

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats, read_only
+from config.arrays import Floats, all_finite, read_only
 from config.jit import kernel
 from config.joints import N_JOINTS
 from config.settings import FilterSettings
@@ -103,7 +103,7 @@ class OutputFilter:
         given = pose.rotvec, pose.root_m
         if not self._settings.output:
             return given
-        if pose.state is TrackingState.LOST or not (np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all()):
+        if pose.state is TrackingState.LOST or not (all_finite(pose.rotvec) and all_finite(pose.root_m)):
             self.forget()
             return given
         dt_s = 0.0 if self._last_ns is None else (pose.t_capture_ns - self._last_ns) * 1e-9

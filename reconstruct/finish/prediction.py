@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.subject.subject import Subject
-from config.arrays import Floats
+from config.arrays import Floats, all_finite
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import markers_on, nearer_rotvec
@@ -79,7 +79,7 @@ def _velocities(R: Floats, last: Pose, before: Sequence[Pose]) -> tuple[Floats, 
 def _follows(before: Pose, pose: Pose) -> bool:
     """Return whether a body can have moved from one pose to the next."""
     gap_s = (pose.t_capture_ns - before.t_capture_ns) * 1e-9
-    if not 0.0 < gap_s <= MAX_GAP_S or not (np.isfinite(pose.rotvec).all() and np.isfinite(pose.root_m).all()):
+    if not 0.0 < gap_s <= MAX_GAP_S or not (all_finite(pose.rotvec) and all_finite(pose.root_m)):
         return False
     if np.linalg.norm(pose.root_m - before.root_m) > MAX_SPEED_M_S * gap_s:
         return False

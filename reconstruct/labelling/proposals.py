@@ -21,8 +21,12 @@ Labels = tuple[float, Ints]  # by how much less likely by the prediction, and th
 
 def points_of(frame: MarkerFrame, points: Points) -> Ints:
     """Return the point of every marker of a frame, (M,), -1 for none."""
-    same = frame.valid[:, None] & (frame.point_m[:, None] == points.point_m[None]).all(axis=2)
-    return np.asarray(np.where(same.any(axis=1), same.argmax(axis=1), -1))
+    ours, theirs = frame.point_m[:, None], points.point_m
+    same = frame.valid[:, None] & (ours[..., 0] == theirs[:, 0]) & (ours[..., 1] == theirs[:, 1]) & (ours[..., 2] == theirs[:, 2])
+    choice = np.full(len(frame.valid), -1)
+    markers, chosen = same.nonzero()
+    choice[markers[::-1]] = chosen[::-1]  # the first of equal points
+    return choice
 
 
 def of_loose_points(choice: Ints, cost: Floats, known: tuple[Bools, Bools, Bools]) -> list[Labels]:

@@ -321,7 +321,7 @@ class Rivals:
     def _due(self, frame: MarkerFrame) -> list[tuple[int, int]]:
         """Return the markers that are near each other and have not been tried exchanged for a while."""
         found = []
-        for a, b in np.argwhere(self._near(frame, NEAR_M) & self._upper).tolist():
+        for a, b in zip(*map(np.ndarray.tolist, (self._near(frame, NEAR_M) & self._upper).nonzero()), strict=True):
             tried_ns, rest_s = self._tried.get((a, b), NOT_TRIED)
             if (frame.t_capture_ns - tried_ns) * 1e-9 > rest_s:
                 found.append((a, b))

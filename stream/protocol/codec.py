@@ -34,13 +34,14 @@ TOPIC_OF: dict[type[Any], bytes] = {
     StatusMessage: b"status",
     EventMessage: b"event",
 }
+_FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in TOPIC_OF}
 MAX_JOINTS = 256
 MAX_SIDE_PX = 16384
 
 
 def encode(message: Message) -> bytes:
     """Return the single-part message: topic, space, msgpack map."""
-    content = {item.name: getattr(message, item.name) for item in fields(message)}
+    content = {name: getattr(message, name) for name in _FIELDS[type(message)]}
     if isinstance(message, PoseMessage):
         content["rotations_xyzw"] = packed(np.asarray(message.rotations_xyzw), "<f4")
         content["confidence"] = packed(np.asarray(message.confidence), "<f4")

@@ -15,7 +15,6 @@ from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
 
-
 CAMERAS_SEEN = (((), (1,)), ((0,), (0, 1)))  # by whether the left and the right one saw a marker
 
 

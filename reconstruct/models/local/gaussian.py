@@ -43,7 +43,7 @@ class GaussianFitter:
         return expected_motion(
             context.last.joints[1:].ravel(),
             context.predicted,
-            np.float32(frames) * steps_to(self._examples, self._starts, neighbours.rows),
+            np.float32(frames) * steps_to(self._examples, self._starts, neighbours.rows, neighbours.poses),
             neighbours.weights,
             share=s.neighbour_motion,
             spread=s.motion_spread,

@@ -40,9 +40,9 @@ def example_starts(examples: Examples) -> NDArray[np.int64]:
     return np.asarray(np.repeat(first, np.diff(np.append(first, len(examples)))))
 
 
-def steps_to(examples: Examples, starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> Singles:
-    """Return how examples (K,) moved in the frame before, (K, D) [rad]; zero for the first of a clip."""
-    return examples.pose[chosen] - examples.pose[np.maximum(chosen - 1, starts[chosen])]
+def steps_to(examples: Examples, starts: NDArray[np.int64], chosen: NDArray[np.int64], poses: Singles) -> Singles:
+    """Return how examples (K,), whose poses are (K, D), moved in the frame before, (K, D) [rad]; zero for the first of a clip."""
+    return poses - examples.pose[np.maximum(chosen - 1, starts[chosen])]
 
 
 def drift_shape(background: Floats) -> Floats:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from config.arrays import Floats
+from config.arrays import Floats, all_finite
 from config.joints import N_JOINTS
 from reconstruct.models.style.features import (
     N_FEATURES,
@@ -90,7 +90,7 @@ def well_seen(pose: Pose) -> bool:
     if pose.state is not TrackingState.TRACKING or pose.rotvec.shape != (N_JOINTS, 3) or n_markers == 0:
         return False
     n_seen = np.count_nonzero(pose.seen[0] | pose.seen[1])
-    return bool(n_seen >= MIN_SEEN * n_markers and np.count_nonzero(np.isfinite(pose.rotvec)) == pose.rotvec.size)
+    return bool(n_seen >= MIN_SEEN * n_markers and all_finite(pose.rotvec))
 
 
 def _length2(vectors: Floats) -> Floats:

@@ -69,7 +69,7 @@ def assert_same_examples(first: PoseDatabase, second: PoseDatabase) -> tuple[Exa
     for key in (rows, slice(None, None, 7), slice(len(a) - 5, None), 0, len(a) - 1):
         assert np.array_equal(a.pose[key], b.pose[key])
     assert np.array_equal(root_rotvec(first), root_rotvec(second))
-    assert np.array_equal(steps_to(a, example_starts(a), rows), steps_to(b, example_starts(b), rows))
+    assert np.array_equal(steps_to(a, example_starts(a), rows, a.pose[rows]), steps_to(b, example_starts(b), rows, b.pose[rows]))
     return a, b
 
 
