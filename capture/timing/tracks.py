@@ -106,8 +106,7 @@ class Tracks:
         if not n or not n_tracks or elapsed_s <= 0.0:
             return row, error_px
         cost, distance = np.empty((n_tracks, n)), np.empty((n_tracks, n))
-        _costs(self._tracks, seen, elapsed_s, cost, distance)
-        if _each_its_nearest(cost, distance, row, error_px):
+        if _links(self._tracks, seen, elapsed_s, cost, distance, row, error_px):
             return row, error_px
         row[:], error_px[:] = -1, 0.0
         rows, columns = linear_sum_assignment(cost)
@@ -192,7 +191,7 @@ def _extent_px(points_px: Floats) -> float:
     return float(extent)
 
 
-@kernel
+@inlined
 def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, distance: Floats) -> None:
     """Write the cost of every link, at most GATE2, and the distance from the predicted position, (T, N) each."""
     points_px, area_px, color_rgb = seen.points_px, seen.area_px, seen.color_rgb
@@ -222,12 +221,27 @@ def _costs(tracks: TrackTable, seen: SeenBlobs, elapsed_s: float, cost: Floats, 
 
 
 @kernel
+def _links(
+    tracks: TrackTable,
+    seen: SeenBlobs,
+    elapsed_s: float,
+    cost: Floats,
+    distance: Floats,
+    row: NDArray[np.int64],
+    error_px: Floats,
+) -> bool:
+    """Write costs and distances of all links, and the links themselves where no two compete; return whether none do."""
+    _costs(tracks, seen, elapsed_s, cost, distance)
+    return _each_its_nearest(cost, distance, row, error_px)
+
+
+@inlined
 def _each_its_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], error_px: Floats) -> bool:
     """Link each blob to the track of least cost, (N,), or each track to the blob where these are more; False if two want one.
 
     In nearly all frames none do, and no assignment costs less: what has no partner costs GATE2 whatever it is given.
     """
-    n_tracks, n = cost.shape
+    n_tracks, n, apart = cost.shape[0], cost.shape[1], True
     by_blob = n <= n_tracks
     taken = np.zeros(max(n_tracks, n), np.bool_)
     for a in range(n if by_blob else n_tracks):
@@ -237,12 +251,11 @@ def _each_its_nearest(cost: Floats, distance: Floats, row: NDArray[np.int64], er
             if c < least:
                 least, best = c, b
         if best >= 0:
-            if taken[best]:
-                return False
+            apart = apart and not taken[best]
             taken[best] = True
             i, j = (best, a) if by_blob else (a, best)
             row[j], error_px[j] = i, distance[i, j]
-    return True
+    return apart
 
 
 def moved(blobs: Blobs, history: BlobHistory, ahead_s: Floats | float, t_ns: int | None = None) -> Blobs:

@@ -120,6 +120,7 @@ class DistinctPoses:
         self._max, self.radius_rad = max_poses, FIRST_RADIUS_RAD
         self._samples: list[FeatureSample] = []
         self._keys = np.zeros((max_poses, keys_of(np.zeros(N_FEATURES)).shape[-1]))
+        self._lengths = np.zeros(max_poses)  # of the keys
 
     def __len__(self) -> int:
         return len(self._samples)
@@ -127,13 +128,19 @@ class DistinctPoses:
     def add(self, sample: FeatureSample) -> bool:
         """Add a pose if none is near it; return whether it was added."""
         key = keys_of(sample.features)
-        if len(self) and distances(key, self._keys[: len(self)]).min() < self.radius_rad:
+        length = float(np.sqrt(key @ key))
+        if self._has_near(key, length):
             return False
         if len(self) == self._max:
             self._thin()
-        self._keys[len(self)] = key
+        self._keys[len(self)], self._lengths[len(self)] = key, length
         self._samples.append(sample)
         return True
+
+    def _has_near(self, key: Floats, length: float) -> bool:
+        """Return whether a pose is nearer than the radius: only some are as long as one that is must be."""
+        alike = (np.abs(self._lengths[: len(self)] - length) < self.radius_rad + 1e-9).nonzero()[0]
+        return bool(len(alike) and distances(key, self._keys[alike]).min() < self.radius_rad)
 
     def poses(self) -> TrainingPoses:
         """Return all poses, oldest first."""
@@ -156,5 +163,5 @@ class DistinctPoses:
                 if alive[row]:
                     alive[row + 1 :] &= ~near[row, row + 1 :]
             kept = np.flatnonzero(alive)
-        self._keys[: len(kept)] = keys[kept]
+        self._keys[: len(kept)], self._lengths[: len(kept)] = keys[kept], self._lengths[kept]
         self._samples = [self._samples[row] for row in kept]
