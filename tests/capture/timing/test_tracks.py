@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from capture.packets import Blobs
-from capture.timing.tracks import MISSED_S, BlobHistory, Tracks, moved
+from capture.timing.tracks import GATE2, MISSED_S, BlobHistory, Tracks, _each_its_nearest, moved
 
 FRAME_NS = 33_333_333
 
@@ -111,3 +112,29 @@ def test_no_number_and_no_blobs_break_nothing() -> None:
     empty = tracks.step(blobs(2, np.zeros((0, 2))))
     assert len(empty.known) == 0 and len(moved(blobs(2, np.zeros((0, 2))), empty, -0.01)) == 0
     assert tracks.step(blobs(3, at(0.1))).known[0] == 3
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_links_are_those_of_the_cheapest_assignment(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cost, distance = rng.uniform(0.0, 1.5 * GATE2, (2, 6 + seed % 3, 7))
+    if seed % 2:  # far fewer candidates: no two compete
+        cost[rng.uniform(size=cost.shape) < 0.9] = GATE2
+    cost = np.minimum(cost, GATE2)
+    few = cost if cost.shape[1] <= cost.shape[0] else cost.T
+    wanted = few.argmin(axis=0)[few.min(axis=0) < GATE2]
+    row, error_px = np.full(7, -1, np.int64), np.zeros(7)
+    assert _each_its_nearest(cost, distance, row, error_px) == (len(set(wanted)) == len(wanted))
+    if len(set(wanted)) == len(wanted):
+        linked = np.flatnonzero(row >= 0)
+        rows, columns = linear_sum_assignment(cost)
+        assert (cost[row[linked], linked] - GATE2).sum() == pytest.approx((cost[rows, columns] - GATE2).sum())
+        assert (error_px[linked] == distance[row[linked], linked]).all()
+
+
+def test_a_crossing_is_decided_for_both_at_once() -> None:
+    tracks = Tracks()
+    tracks.step(blobs(0, np.array([[100.0, 100.0], [106.0, 100.0], [300.0, 300.0]])))
+    # Both are nearest to the second one's place; together it costs least that each goes on by 6 px.
+    history = tracks.step(blobs(1, np.array([[105.0, 100.0], [111.0, 100.0], [300.0, 300.0]])))
+    assert history.track.tolist() == [0, 1, 2]
