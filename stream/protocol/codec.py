@@ -265,15 +265,15 @@ def _texts(content: dict[str, Any], key: str) -> tuple[str, ...]:
 def _number_list(content: dict[str, Any], key: str, *types: type) -> list[Any]:
     """Return a list of numbers of the given types."""
     values: list[Any] = field_of(content, key, list)
-    if not all(isinstance(value, types) and not isinstance(value, bool) for value in values):
+    if not set(map(type, values)) <= set(types):  # so a bool is no number
         raise MalformedMessageError(f"field {key!r} must be a list of numbers; the message was dropped")
     return values
 
 
 def _triple(content: dict[str, Any], key: str) -> tuple[float, float, float]:
     """Return three finite numbers."""
-    values = np.array(_number_list(content, key, int, float), float)
-    if values.shape != (3,) or not np.isfinite(values).all():
+    values = _number_list(content, key, int, float)
+    if len(values) != 3 or not all(map(math.isfinite, values)):
         raise MalformedMessageError(f"field {key!r} must be three finite numbers; the message was dropped")
     return float(values[0]), float(values[1]), float(values[2])
 
