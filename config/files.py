@@ -5,6 +5,7 @@ import errno
 import os
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -14,6 +15,8 @@ from typing import Any, BinaryIO
 from config.errors import DuocapError, FileFormatError, reason
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # or the user's share of it
+PART = ".part"  # how the names of files end that are being written
+ABANDONED_S = 3600.0
 
 
 def read_toml(file: Path, error_type: type[DuocapError] = FileFormatError, what: str = "", advice: str = "") -> dict[str, Any]:
@@ -39,7 +42,7 @@ def atomic_open(file: Path, error_type: type[DuocapError] = FileFormatError) -> 
     full.
     """
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=PART, dir=file.parent)
     except OSError as error:
         raise error_type(_unwritable_message(file, error)) from error
     temporary = Path(name)
@@ -132,16 +135,24 @@ def mark_used(file: Path) -> None:
 def keep_last_used(folder: Path, pattern: str, count: int) -> None:
     """Remove the files of a folder that match a pattern, such as `*.db`, except the `count` last used ones.
 
-    A file that another process has open on Windows, or that may not be removed, stays.
+    What processes that were killed left of `atomic_open` goes, too, after an hour. A file that another process has open on
+    Windows, or that may not be removed, stays.
     """
-    used: list[tuple[int, Path]] = []
+    written = _by_use(folder, f".{pattern}.*{PART}")
+    abandoned = [file for used_s, file in written if used_s < time.time() - ABANDONED_S]
+    for file in [file for _, file in _by_use(folder, pattern)[count:]] + abandoned:
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def _by_use(folder: Path, pattern: str) -> list[tuple[float, Path]]:
+    """Return the files of a folder that match a pattern, the last used one first, with when that was [s]."""
+    used: list[tuple[float, Path]] = []
     with contextlib.suppress(OSError):
         for file in folder.glob(pattern):
             with contextlib.suppress(OSError):  # removed meanwhile by another process
-                used.append((file.stat().st_mtime_ns, file))
-    for _, file in sorted(used, reverse=True)[count:]:
-        with contextlib.suppress(OSError):
-            file.unlink()
+                used.append((file.stat().st_mtime, file))
+    return sorted(used, reverse=True)
 
 
 def _unwritable_message(file: Path, error: OSError) -> str:

@@ -55,14 +55,10 @@ class Trust:
 
 
 EXACT = Trust(MARKER_SIGMA_M, 0.03, 0.03)  # bodies that are known exactly; and labels, which markers have to tell apart
-# Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out.
+# Errors of a calibration last: a marker that sits 2 cm elsewhere is wrong in all frames, which do not average it out. So poses
+# are found that depend on it little, then where the markers sit in them (`worn`), and poses again, with bones that are still off.
 # In gaps the motion on both sides knows more than neighbours do, whose errors last there, too.
-CALIBRATED = Trust(0.02, 0.3, 0.03)
-
-
-def trust_in(subject: Subject) -> Trust:
-    """Return what a subject's markers count for; one whose lengths are known with an uncertainty is calibrated."""
-    return EXACT if subject.length_sigma_m is None else CALIBRATED
+CALIBRATED, WORN = Trust(0.02, 0.3, 0.03), Trust(0.012, 0.1, 0.03)
 
 
 @dataclass(frozen=True, slots=True)

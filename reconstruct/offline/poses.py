@@ -16,7 +16,6 @@ from reconstruct.finish.body import nearer_rotvec
 from reconstruct.finish.smoother import inferred, segments
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
-from reconstruct.offline.chain import trust_in
 from reconstruct.offline.motion import TakeMotion, take_motion
 from reconstruct.offline.relabel import TakeViews, relabelled
 from reconstruct.offline.take import ROUNDS, Progress, SolvedTake, TakeSolver
@@ -110,14 +109,15 @@ class Stretch:
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [visible_part(frame, options.visible) for frame in frames]
-        solved = self._solver.solve(seen, motion, progress, errors=True, trust=trust_in(options.subject))
+        worn = options.subject.length_sigma_m is not None  # calibrated, not known exactly
+        solved = self._solver.solve(seen, motion, progress, errors=True, worn=worn)
         return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
 
     def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:
         """Return the packets of solved poses."""
         rig, subject = self._options.rig, self._options.subject
         rotvec = nearer_rotvec(solved.motion.rotvec, np.stack([pose.rotvec for pose in live]))
-        world_m, error_m = self._solver.markers(solved.motion), solved.error_m
+        world_m, error_m = self._solver.markers(solved.motion, solved.offset_m), solved.error_m
         assert error_m is not None  # asked for
         result = []
         for k, (pose, frame) in enumerate(zip(live, seen, strict=True)):

@@ -1,7 +1,7 @@
 """Solves a take in windows, each going on from the one before and looking ahead into the next; memory does not grow with it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,10 +14,11 @@ from config.joints import N_JOINTS
 from database.geometry.kinematics import local_markers
 from reconstruct.models.local.model import DOFS
 from reconstruct.offline.certainty import joint_deviations_m, take_error_m
-from reconstruct.offline.chain import BLOCKS, EXACT, N_VARIABLES, Chain, Trust
+from reconstruct.offline.chain import BLOCKS, CALIBRATED, EXACT, N_VARIABLES, WORN, Chain
 from reconstruct.offline.filtering import TakeFilter
 from reconstruct.offline.motion import TakeMotion
 from reconstruct.offline.priors import NEIGHBOURS, NeighbourPriors, OwnExamples, query_markers
+from reconstruct.offline.worn import worn_m
 from reconstruct.search.index import SearchIndex
 from reconstruct.solve.certainty import with_calibration
 from reconstruct.solve.limits import limits_of
@@ -35,13 +36,15 @@ Progress = Callable[[int, int | None], None]
 class SolvedTake:
     """The motion of a take, its energy by frames (N,), and the nearest poses of the database to each, nearest first, (N, K).
 
-    error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for.
+    error_m: how far from the truth the joints may be, (N, J) [m], where that was asked for; offset_m: where the markers sit in
+    their joints' frames, (M, 3) [m], where that was found anew.
     """
 
     motion: TakeMotion
     energies: Floats
     rows: Ints
     error_m: Floats | None = None
+    offset_m: Floats | None = None
 
 
 class TakeSolver:
@@ -66,10 +69,10 @@ class TakeSolver:
         self._search.forget()
         return TakeFilter(self._subject, self._rig, self._priors, self._limits)
 
-    def markers(self, motion: TakeMotion) -> Floats:
-        """Return the markers of poses in the world, (N, M, 3) [m]."""
+    def markers(self, motion: TakeMotion, offset_m: Floats | None = None) -> Floats:
+        """Return the markers of poses in the world, (N, M, 3) [m]; offset_m: where they sit, default as calibrated."""
         body = self._subject
-        local = local_markers(body.skeleton, motion.joints, body.joint, body.offset_m)
+        local = local_markers(body.skeleton, motion.joints, body.joint, body.offset_m if offset_m is None else offset_m)
         return np.asarray(local @ np.swapaxes(motion.rotation, 1, 2) + motion.position_m[:, None])
 
     def solve(
@@ -80,43 +83,46 @@ class TakeSolver:
         rounds: int = ROUNDS,
         own: bool = False,
         errors: bool = False,
-        trust: Trust = EXACT,
+        worn: bool = False,
     ) -> SolvedTake:
         """Solve consecutive frames; motion: where to begin, such as the poses of live reconstruction.
 
         own: the motion is solved already, so that its frames are examples from the first round on; errors: say how far from the
-        truth the joints may be; trust: what markers count for.
+        truth the joints may be; worn: find where the markers sit, too.
         """
         n = len(frames)
         rows, energies = np.zeros((n, NEIGHBOURS), np.int64), np.zeros(n)
         if n < BLOCKS:
             return SolvedTake(motion, energies, rows)
         starts = [*range(0, max(n - AHEAD, 1), WINDOW), n]
-        wider, deviation_m = np.ones(DOFS), np.zeros((n, N_JOINTS))
+        wider, deviation_m, body = np.ones(DOFS), np.zeros((n, N_JOINTS)), self._subject
         for done in range(rounds):
+            last_round = done == rounds - 1
+            trust = EXACT if not worn else WORN if last_round else CALIBRATED
             self._search.forget()
-            markers = query_markers(self._subject, frames, motion)
-            others = OwnExamples(self._subject, frames, motion) if done or own else None
+            markers = query_markers(body, frames, motion)
+            others = OwnExamples(body, frames, motion) if done or own else None
             solved, departure, before = motion, np.zeros((2, DOFS)), np.zeros((0, N_VARIABLES, N_VARIABLES))
             for first, last in pairwise(starts):
                 part = slice(max(first - BLOCKS + 1, 0), min(last + AHEAD, n))
                 fixed = first - part.start
                 priors = self._priors.fit(motion, markers, part, others)
-                chain = Chain(
-                    self._subject, self._rig, list(frames[part]), priors.widened(wider), self._limits, fixed, trust=trust
-                )
+                chain = Chain(body, self._rig, list(frames[part]), priors.widened(wider), self._limits, fixed, trust=trust)
                 found, energies[part] = chain.solve(solved.part(part), ITERATIONS)
                 solved = solved.with_part(part, found)
                 departure += priors.departure(found)
                 rows[part] = priors.rows
-                if errors and done == rounds - 1:
+                if errors and last_round:
                     covariance = chain.covariance(found, before)
                     deviation_m[part] = joint_deviations_m(self._subject, found, covariance)
                     before = covariance[fixed + last - first - BLOCKS + 1 : fixed + last - first]
                 progress(done * n + last, rounds * n)
             # Where the performer moves as nobody in the database does, the neighbours say less than they seem to.
             motion, wider = solved, np.clip(departure[0] / departure[1], 1.0, MAX_WIDER)
-        return SolvedTake(motion, energies, rows, self._error_m(motion, rows, deviation_m) if errors else None)
+            if worn and not last_round:
+                body = replace(body, offset_m=worn_m(self._subject, body.offset_m, frames, motion))
+        error_m = self._error_m(motion, rows, deviation_m) if errors else None
+        return SolvedTake(motion, energies, rows, error_m, body.offset_m if worn else None)
 
     def _error_m(self, motion: TakeMotion, rows: Ints, deviation_m: Floats) -> Floats:
         """Return how far from the truth the joints may be, (N, J) [m]; rows: the nearest poses, (N, K)."""

@@ -19,7 +19,7 @@ from reconstruct.solve.solver import FrameProblem, Solution
 ERROR_SCALE: Final = 48.5
 BY_LAPLACE, BY_STRANGENESS, LEAST_STRANGE_RAD = 1.28, 0.74, 0.02
 MAX_ERROR_M: Final = 1.0
-CALIBRATION_M: Final = 0.021  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
+CALIBRATION_M: Final = 0.024  # what a calibration in the T-pose leaves of errors in lengths and markers' places, at the joints
 
 
 def information(problem: FrameProblem, solution: Solution) -> Floats:

@@ -93,6 +93,13 @@ def test_the_last_used_are_kept_and_nothing_else_is_touched(tmp_path: Path) -> N
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_what_killed_processes_left_half_written_goes_after_an_hour(tmp_path: Path) -> None:
+    aged(tmp_path, ".a-1.db.x1y2.part", ".b-1.db.x1y2.part")
+    (tmp_path / ".a-2.db.x3y4.part").write_bytes(b"x")
+    keep_last_used(tmp_path, "a-*.db", 1)
+    assert {file.name for file in tmp_path.iterdir()} == {".a-2.db.x3y4.part", ".b-1.db.x1y2.part"}
+
+
 def test_a_file_in_use_stays_and_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     aged(tmp_path, "a-1.db", "a-2.db", "a-3.db")
     unlink = Path.unlink
