@@ -50,8 +50,6 @@ class FalseDetections:
 
     def agreed(self, frame: MarkerFrame) -> MarkerFrame:
         """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
-        if not any(self._n):
-            return frame
         at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
         if not np.count_nonzero(at_spot):
             return frame
@@ -87,8 +85,6 @@ class FalseDetections:
 
     def _without(self, blobs: Blobs, index: int, camera: Camera, expected: ExpectedMarkers | None) -> Blobs:
         """Return one camera's blobs without its false detections."""
-        if not self._n[index]:
-            return blobs
         out = standing(blobs.points_px, self._spots[index], self._n[index])
         if not np.count_nonzero(out):
             return blobs
