@@ -42,6 +42,11 @@ class Subject:
             array.setflags(write=False)
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether lengths and offsets were measured and have errors, rather than being known exactly as in simulations."""
+        return self.length_sigma_m is not None
+
+    @property
     def joint(self) -> NDArray[np.int64]:
         """Inboard joint of each marker, (M,)."""
         return self.markers.joint

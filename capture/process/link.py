@@ -18,7 +18,7 @@ import zmq
 
 from capture.clock import now_ns
 from capture.process.control import Details, Order, Report, ReportKind, StopOrder, decode_order, encode_report
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, has_mail
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, has_message
 from config.errors import DuocapError
 from config.logs import LogSettings, start_logs
 
@@ -73,24 +73,24 @@ class ReportSender:
 
 
 class SupervisorLink(ReportSender):
-    """The child's end of the control connection; for one thread. alone: set when the supervisor has vanished."""
+    """The child's end of the control connection; for one thread. orphaned: set when the supervisor has vanished."""
 
-    def __init__(self, address: SupervisorAddress, alone: threading.Event) -> None:
+    def __init__(self, address: SupervisorAddress, orphaned: threading.Event) -> None:
         super().__init__(address.name, address.session, 500)
         self._socket.connect(address.address)
-        self._alone = alone
+        self._orphaned = orphaned
 
     def orders(self, timeout_ms: int) -> list[Order]:
         """Return the orders that came, waiting at most timeout_ms for the first; a vanished supervisor counts as stop."""
         orders: list[Order] = []
         if timeout_ms:
             self._socket.poll(timeout_ms)
-        while has_mail(self._socket):
+        while has_message(self._socket):
             try:
                 orders.append(decode_order(self._socket.recv(zmq.NOBLOCK)))
             except MalformedMessageError as error:
                 log.debug("%s", error)
-        if self._alone.is_set():
+        if self._orphaned.is_set():
             log.info("the supervisor has vanished; ending")
             orders.append(StopOrder())
         return orders
@@ -132,17 +132,17 @@ def name_process(name: str) -> None:
 
 def _end_with_parent() -> threading.Event:
     """End this process soon after its parent, even while its main thread is stuck; return what is set when the parent ends."""
-    parent, alone = multiprocessing.parent_process(), threading.Event()
+    parent, orphaned = multiprocessing.parent_process(), threading.Event()
 
     def wait(parent: BaseProcess) -> None:
         parent.join()
-        alone.set()
+        orphaned.set()
         threading.Event().wait(GRACE_S)
         os._exit(EXIT_FAULT)
 
     if parent is not None:
         threading.Thread(target=wait, args=(parent,), name="parent-watch", daemon=True).start()
-    return alone
+    return orphaned
 
 
 def freeze_objects() -> None:

@@ -138,7 +138,7 @@ def _light_of(content: dict[str, Any]) -> float:
     return light
 
 
-def has_mail(socket: "zmq.Socket[bytes]") -> bool:
+def has_message(socket: "zmq.Socket[bytes]") -> bool:
     """Return whether a message can be received at once: a tenth of what trying costs where there is none."""
     return bool(int(socket.get(zmq.EVENTS)) & CAN_RECEIVE)
 

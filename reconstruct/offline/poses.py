@@ -109,8 +109,7 @@ class Stretch:
         # Hidden markers must not have a say in where the solution begins.
         motion = motion if options.visible.all() else start
         seen = [visible_part(frame, options.visible) for frame in frames]
-        worn = options.subject.length_sigma_m is not None  # calibrated, not known exactly
-        solved = self._solver.solve(seen, motion, progress, errors=True, worn=worn)
+        solved = self._solver.solve(seen, motion, progress, errors=True, worn=options.subject.is_calibrated)
         return LiveTake(self._poses(live.poses, seen, tracked, solved), used, live.views), solved.rows
 
     def _poses(self, live: Sequence[Pose], seen: Sequence[MarkerFrame], tracked: Bools, solved: SolvedTake) -> list[Pose]:

@@ -6,7 +6,7 @@ import zmq
 
 from capture.clock import now_ns
 from capture.sockets.endpoints import KeySettings, bind_socket
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs, has_mail
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, SentBlobs, decode_blobs, has_message
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Inbox:
             return received
         # Bounded, so that a flood of messages cannot keep the process from its other work.
         for _ in range(4 * RECEIVE_BUFFER_MESSAGES):
-            if not has_mail(self._socket):
+            if not has_message(self._socket):
                 break
             try:
                 received.append((decode_blobs(self._socket.recv(zmq.NOBLOCK)), now_ns()))

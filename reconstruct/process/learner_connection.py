@@ -11,7 +11,7 @@ from enum import Enum
 
 import zmq
 
-from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, has_mail
+from capture.sockets.wire import MAX_MESSAGE_BYTES, MalformedMessageError, has_message
 from reconstruct.models.style.task import LearnedStyle, LearnTask, decode_learned, encode_task
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class LearnerConnection:
         """Return what has come since the last call; never waits."""
         found: list[LearnedStyle | LearnFailure] = []
         for _ in range(MAX_PER_TURN):
-            if not has_mail(self._socket):
+            if not has_message(self._socket):
                 break
             try:
                 result = self._take(self._socket.recv_multipart(zmq.NOBLOCK))

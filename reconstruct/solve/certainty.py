@@ -92,8 +92,8 @@ def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) ->
 
 
 def with_calibration(error_m: Floats, subject: Subject) -> Floats:
-    """Return expected errors, (..., J) [m], with what the calibration adds; a skeleton without uncertainty is taken for exact."""
-    if subject.length_sigma_m is None:
+    """Return expected errors, (..., J) [m], with what the calibration adds."""
+    if not subject.is_calibrated:
         return error_m
     return np.asarray(np.minimum(np.hypot(error_m, CALIBRATION_M), MAX_ERROR_M))
 

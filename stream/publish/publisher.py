@@ -14,7 +14,7 @@ from collections import Counter
 import zmq
 
 from capture.sockets.endpoints import KeySettings, address_of, secure_server
-from capture.sockets.wire import has_mail
+from capture.sockets.wire import has_message
 from config.errors import DuocapError
 from stream.protocol.codec import TOPIC_OF, encode
 from stream.protocol.messages import Message, RigMessage, SkeletonMessage, StatusMessage
@@ -60,7 +60,7 @@ class Subscriptions:
         wanted: set[bytes] = set()
         ended = set(self._cut)
         for _ in range(MAX_BATCH):
-            if not has_mail(self._socket):
+            if not has_message(self._socket):
                 # No more requests of ended connections wait: their descriptors belong to other connections from now on.
                 self._cut -= ended
                 break
