@@ -34,6 +34,12 @@ def whitened(L: Floats, B: Floats) -> Floats:
     return np.asarray(lapack.dtrtrs(L, B, lower=1)[0])
 
 
+def half_log_det(A: Floats) -> float:
+    """Return half of ln det A, (N, N), by its lower triangle alone; NaN where A is not positive definite."""
+    factor, failed = lapack.dpotrf(A.T, lower=0, clean=0)  # the transpose is in LAPACK's order already
+    return math.nan if failed else float(np.log(factor.diagonal()).sum())
+
+
 def mirrored(A: Floats) -> Floats:
     """Return the symmetric matrix of a lower triangle whose upper one is zero, (N, N)."""
     both = A + A.T

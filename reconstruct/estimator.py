@@ -212,7 +212,8 @@ class Estimator:
             self._placed = chains, RememberedRows(3 * len(joints), partial(self._places_m, joints))
         place_m = self._placed[1].of(near.rows)
         share = near.weights / near.weights.sum()
-        return np.asarray(np.sqrt((share @ (place_m - share @ place_m) ** 2).reshape(-1, 3).sum(axis=1)))
+        variance = share @ place_m**2 - (share @ place_m) ** 2
+        return np.asarray(np.sqrt(np.maximum(variance.reshape(-1, 3).sum(axis=1), 0.0)))
 
     def _places_m(self, joints: Ints, rows: Ints) -> Floats:
         """Return where some joints, (N,), of examples, (K,), are relative to the root, (K, 3 N) [m]."""

@@ -1,5 +1,6 @@
 """The uncertainty of a solved pose: Laplace's approximation, a Gaussian with the curvature of the energy at the minimum."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from config.arrays import Floats, Ints
 from config.joints import N_JOINTS
 from database.geometry.kinematics import markers_and_jacobian
 from database.geometry.rotations import skew
-from reconstruct.definite import _solve_damped, mirrored, whitened
+from reconstruct.definite import _solve_damped, half_log_det, mirrored, whitened
 from reconstruct.models.local.model import FULL, FULL_SPAN, span_of
 from reconstruct.solve.energy import Energy, _energy, _joint_sigmas
 from reconstruct.solve.solver import FrameProblem, Solution
@@ -72,10 +73,13 @@ def saved_without(minimum: Minimum, markers: Ints) -> float:
 
 
 def log_volume(minimum: Minimum) -> float:
-    """Return ln of the volume of poses expected over that of those left: half of ln of the ratio of determinants."""
+    """Return ln of the volume of poses expected over that of those left: half of ln of the ratio of determinants.
+
+    0 where either has no volume: such a frame is neither likelier nor less likely for it.
+    """
     prior, root = minimum.terms.prior.precision, minimum.terms.root.precision
-    left = np.linalg.slogdet(mirrored(minimum.hessian))[1]
-    return 0.5 * float(left - np.linalg.slogdet(prior)[1] - np.log(root).sum())
+    volume = half_log_det(minimum.hessian) - half_log_det(prior) - 0.5 * float(np.log(root).sum())
+    return volume if math.isfinite(volume) else 0.0
 
 
 def marker_sigma_m(problem: FrameProblem, solution: Solution, factor: Floats) -> Floats:

@@ -8,12 +8,14 @@ prediction is how the neighbours came to where they are, and the spread of their
 with G the covariance of the whole database, scaled to one on average.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Floats, Singles
+from config.arrays import Floats, Singles, read_only
+from config.jit import kernel
 from reconstruct.search.examples import Examples
 
 
@@ -26,12 +28,27 @@ class MotionPrior:
 
 
 def weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, Floats]:
-    """Return mean (D,) and covariance (D, D) of rows (K, D), in their precision; weights (K,) of any positive scale."""
-    share = (weights / weights.sum()).astype(rows.dtype)
-    mean = share @ rows
-    centred = rows - mean
-    centred *= np.sqrt(share)[:, None]
-    return mean.astype(np.float64), (centred.T @ centred).astype(np.float64)
+    """Return mean (D,) and covariance (D, D) of rows (K, D), this in their precision; weights (K,) of any positive scale."""
+    mean, spread = np.empty(rows.shape[1]), np.empty_like(rows, order="C")
+    _spread_of(read_only(rows), weights, mean, spread)
+    return mean, (spread.T @ spread).astype(np.float64)
+
+
+@kernel
+def _spread_of(rows: Floats, weights: Floats, mean: Floats, spread: Floats) -> None:
+    """Write the weighted mean of rows (K, D), and how far each is from it, times the root of its share of the weights, (K, D)."""
+    n_rows, n, total = rows.shape[0], rows.shape[1], 0.0
+    for k in range(n_rows):
+        total += weights[k]
+    mean[:] = 0.0
+    for k in range(n_rows):
+        share = weights[k] / total
+        for i in range(n):
+            mean[i] += share * rows[k, i]
+    for k in range(n_rows):
+        root = math.sqrt(weights[k] / total)
+        for i in range(n):
+            spread[k, i] = root * (rows[k, i] - mean[i])
 
 
 def example_starts(examples: Examples) -> NDArray[np.int64]:
