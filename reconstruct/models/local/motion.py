@@ -35,7 +35,7 @@ def weighted_moments(rows: Floats | Singles, weights: Floats) -> tuple[Floats, F
 
 
 @kernel
-def _spread_of(rows: Floats | Singles, weights: Floats, mean: Floats, spread: Floats) -> None:
+def _spread_of(rows: Floats | Singles, weights: Floats, mean: Floats, spread: Floats | Singles) -> None:
     """Write the weighted mean of rows (K, D), and how far each is from it, times the root of its share of the weights, (K, D)."""
     n_rows, n, total = rows.shape[0], rows.shape[1], 0.0
     for k in range(n_rows):
