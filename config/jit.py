@@ -59,6 +59,16 @@ def _resolving_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
     return resolved
 
 
+def _of_any_value(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how a call within a kernel finds what is called: compiled once for integers, not again for a 0 and for a 1."""
+
+    def found(dispatcher: Any, args: Any, kws: Any) -> Any:
+        values = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return find(dispatcher, tuple(types.unliteral(kind) for kind in args), values)
+
+    return found
+
+
 def _of_defined(optimise: Callable[..., None]) -> Callable[..., None]:
     """Return the optimisation of a module's functions, for those with a body; numba makes passes for declarations, too."""
 
@@ -71,7 +81,7 @@ def _of_defined(optimise: Callable[..., None]) -> Callable[..., None]:
 
 # What is compiled is the same; together a tenth of all compiling.
 with contextlib.suppress(ImportError, AttributeError):
-    from numba.core import codegen, targetconfig
+    from numba.core import codegen, dispatcher, targetconfig, types
     from numba.core.types import functions
 
     Flags: Any = targetconfig.TargetConfig
@@ -80,6 +90,8 @@ with contextlib.suppress(ImportError, AttributeError):
     Flags.__eq__ = _same_flags
     Flags.__hash__ = lambda flags: hash(type(flags))  # numba's own is that of the options' names
     NumbaFunction.get_call_type = _resolving_once(NumbaFunction.get_call_type)
+    Dispatcher: Any = dispatcher.Dispatcher
+    Dispatcher.get_call_template = _of_any_value(Dispatcher.get_call_template)
     if hasattr(codegen, "create_pass_builder"):  # numba of before gives the module to the passes
         Library._optimize_functions = _of_defined(Library._optimize_functions)
 

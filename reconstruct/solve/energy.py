@@ -19,6 +19,7 @@ import numpy as np
 
 from config.arrays import Floats, Ints
 from config.jit import kernel
+from config.joints import N_JOINTS
 from database.geometry.kinematics import _product, _rodrigues
 from reconstruct.definite import _eliminate, _solve_damped, _substitute
 from reconstruct.models.local.model import Quadratic
@@ -31,6 +32,7 @@ from reconstruct.solve.views import ViewTerm, _add_views
 FIRST_DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 MIN_DAMPING = 1e-4  # after a step that gained nothing
 MIN_GAIN = 1e-4  # relative: an iteration that gains less is the last, and one that is expected to is not looked at
+ALL_JOINTS, AT_JOINTS = np.arange(N_JOINTS), np.zeros((N_JOINTS, 3))  # markers that are the joints themselves
 LIMIT_ROUNDS = 3  # minima of a frame at most, each with the joints clamped that overstepped a limit in the one before
 
 
@@ -197,7 +199,7 @@ def _joint_sigmas(x: Floats, terms: Energy, A: Floats, out: Floats) -> bool:
     if not _solve_damped(A, x, 0.0, C, np.empty(n)):
         return False
     body = terms.body
-    origins = MarkerBody(body.parents, body.offsets_m, body.reference, np.arange(n_joints), np.zeros((n_joints, 3)))
+    origins = MarkerBody(body.parents, body.offsets_m, body.reference, ALL_JOINTS, AT_JOINTS)
     posed = _posed_markers(x, terms.space, origins)
     for j in range(n_joints):
         for k in range(_marker_jacobian(posed, j)):
