@@ -70,7 +70,7 @@ def test_values_end_in_their_places(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("error", "floor_known"), [(0.2917, False), (float("nan"), True)])
 def test_files_round_trip_exactly(error: float, floor_known: bool, tmp_path: Path) -> None:
-    """Any rotation does so in `tests/calibration/formats/test_rig_file.py`."""
+    """Any rotation does so in `test_rig_file.py`."""
     rig = replace(read_rig(write(tmp_path, TEXT)), error_px=error, floor_known=floor_known)
     write_rig(tmp_path / "a.toml", rig)
     again = read_rig(tmp_path / "a.toml")
