@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import resources
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -53,15 +54,17 @@ def compile_kernels(command: str, without: Sequence[str] = ()) -> None:
 
 
 def compile_listed(listed: Mapping[str, Mapping[str, Any]], progress: ProgressState) -> None:
-    """Compile kernels in processes, each after those that it calls; callers of many first."""
-    order = sorted(listed, key=lambda name: -_height(name, listed))
+    """Compile kernels in processes, each after those that it calls; those first that the longest chains of callers wait for."""
+    order = sorted(listed, key=lambda name: -_work_above(name, listed))
     waiting = {name: {callee for callee in listed[name]["calls"] if callee in listed} for name in order}
     running: dict[Future[bool], str] = {}
     n_workers = max(1, min(os.cpu_count() or 1, MAX_WORKERS))
     with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=_begin) as pool:
         try:
             while waiting or running:
-                for name in [name for name in waiting if not waiting[name]]:
+                # No more than are at work and one to go on with: what a chain waits for would stand behind all that nothing does.
+                ready = (name for name in order if not waiting.get(name, True))
+                for name in list(islice(ready, n_workers + 1 - len(running))):
                     running[pool.submit(compile_one, name, listed[name]["types"])] = name
                     del waiting[name]
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -80,10 +83,16 @@ def _strike(done: Collection[str], waiting: Mapping[str, set[str]]) -> None:
         callees.difference_update(done)
 
 
-def _height(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return how many kernels above this one wait for it, in the longest chain."""
+def _called(name: str, listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Return the kernels that a kernel calls and those that they call; all are optimised once more as parts of it."""
+    callees = {callee for callee in listed[name]["calls"] if callee in listed and callee != name}
+    return callees.union(*(_called(callee, listed) for callee in callees))
+
+
+def _work_above(name: str, listed: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return how much there is to compile in the longest chain of callers from a kernel up, itself included."""
     callers = [caller for caller, entry in listed.items() if name in entry["calls"] and caller != name]
-    return 1 + max((_height(caller, listed) for caller in callers), default=0)
+    return 1 + len(_called(name, listed)) + max((_work_above(caller, listed) for caller in callers), default=0)
 
 
 def _begin() -> None:
