@@ -62,9 +62,11 @@ def _resolving_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
 def _of_any_value(find: Callable[..., Any]) -> Callable[..., Any]:
     """Return how a call within a kernel finds what is called: compiled once for integers, not again for a 0 and for a 1."""
 
+    unliteral: Any = types.unliteral
+
     def found(dispatcher: Any, args: Any, kws: Any) -> Any:
-        values = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return find(dispatcher, tuple(types.unliteral(kind) for kind in args), values)
+        values = {name: unliteral(kind) for name, kind in kws.items()}
+        return find(dispatcher, tuple(unliteral(kind) for kind in args), values)
 
     return found
 
