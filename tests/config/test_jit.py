@@ -1,6 +1,7 @@
 """Kernels: their cache on disk, when a file that a kernel calls into is edited and when there is no cache; their tests."""
 
 import importlib.util
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -97,6 +98,17 @@ def test_a_call_is_resolved_anew_for_other_types(tmp_path: Path) -> None:
     )
     added = loaded(tmp_path, "adding_of_test_jit").added
     assert [added(1, 2), added(0.5, 2), added(1, 2j), added(1, 2)] == [5, 4.5, 3 + 2j, 5]
+
+
+def test_a_kernel_is_compiled_once_for_all_values_of_an_integer(tmp_path: Path) -> None:
+    (tmp_path / "counting_of_test_jit.py").write_text(
+        "from config.jit import kernel\n\n@kernel\ndef next_to(n):\n    return n + 1\n\n"
+        "@kernel\ndef counted(n):\n    return next_to(0) + next_to(1) + next_to(n) + next_to(n=2)\n"
+    )
+    module = loaded(tmp_path, "counting_of_test_jit")
+    assert module.counted(5) == 12
+    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        assert len(module.next_to.signatures) == 1
 
 
 def test_every_kernel_has_a_test_that_also_runs_as_plain_python() -> None:
