@@ -26,6 +26,7 @@ REST_FACTOR = 4.0  # of the window of a part at rest
 REST_M_S = 0.25  # speed of a part's joints below which its window grows
 SPEED_S = 0.3  # over which speeds are measured; this long before and after a motion the window stays narrow
 TELEPORT_M, MAX_SPEED_M_S = 0.3, 4.0  # joints that moved farther than both allow were displaced: a cut
+EXCURSION_S = 0.35  # for how long poses may be astray before they are back where they were
 MAX_GAP_S = 1.0  # longer gaps are not interpolated
 STEADY_S = 0.2  # how long into a gap the motion before and after it is assumed to last
 GAP_CONFIDENCE = 0.3  # of interpolated poses, at most
@@ -70,19 +71,69 @@ def segments(poses: Sequence[Pose], subject: Subject, max_gap_s: float = MAX_GAP
 
     max_gap_s: between tracked frames of one segment.
     """
-    latest = np.maximum.accumulate(np.array([pose.t_capture_ns for pose in poses], np.int64))
-    rising = [n for n in range(len(poses)) if n == 0 or poses[n].t_capture_ns > latest[n - 1]]
-    known = [n for n in rising if _measured(poses[n])]
+    rising, known = _rising(poses), _known(poses)
     if not known:
         return []
-    rotvec, root_m = np.stack([poses[n].rotvec for n in known]), np.stack([poses[n].root_m for n in known])
-    joint_m = forward(subject.skeleton, rotvec, root_m)[1]
-    gap_s = np.diff([poses[n].t_capture_ns for n in known]) * 1e-9
-    moved_m = np.sqrt((np.diff(joint_m, axis=0) ** 2).sum(axis=2).mean(axis=1))
-    cut = (gap_s > max_gap_s) | (moved_m > TELEPORT_M + MAX_SPEED_M_S * gap_s)
+    seconds, joint_m = _joints(poses, known, subject)
+    cut = (np.diff(seconds) > max_gap_s) | _jumps(seconds, joint_m)
     edges = [0, *(np.flatnonzero(cut) + 1), len(known)]
     ends = [(known[a], known[b - 1]) for a, b in pairwise(edges)]
     return [[n for n in rising if first <= n <= last] for first, last in ends]
+
+
+def without_excursions(poses: Sequence[Pose], subject: Subject) -> list[Pose]:
+    """Return poses of which those between a jump and the way back are no longer tracked: labels were wrong there, for a moment.
+
+    Of the tracked frames up to EXCURSION_S before a jump or after it the ones are taken away that leave no jump, the fewest over
+    which the body moves least. A jump from which there is no way back so soon is a cut, and stays.
+    """
+    known = _known(poses)
+    if len(known) < 2:
+        return list(poses)
+    seconds, joint_m = _joints(poses, known, subject)
+    kept, frame_s = np.ones(len(known), bool), float(np.median(np.diff(seconds)))
+    for k in np.flatnonzero(_jumps(seconds, joint_m)).tolist():
+        if not kept[k : k + 2].all():
+            continue
+        before = np.flatnonzero(kept & (seconds <= seconds[k]) & (seconds > seconds[k] - EXCURSION_S))
+        after = np.arange(k + 1, min(k + 1 + len(before), len(known)))  # by frames: the body may coast before it comes back
+        a, b = (side.ravel() for side in np.meshgrid(before, after, indexing="ij"))
+        gap_s, moved_m = seconds[b] - seconds[a], _moved_m(joint_m[a], joint_m[b])
+        joined = (gap_s < MAX_GAP_S) & (moved_m < TELEPORT_M + MAX_SPEED_M_S * gap_s)
+        cost_s = np.where(joined, (b - a) * frame_s + moved_m / MAX_SPEED_M_S, np.inf)
+        if joined.any():
+            best = int(cost_s.argmin())
+            kept[a[best] + 1 : b[best]] = False
+    astray = {known[n] for n in np.flatnonzero(~kept)}
+    return [replace(pose, state=TrackingState.COASTING) if n in astray else pose for n, pose in enumerate(poses)]
+
+
+def _rising(poses: Sequence[Pose]) -> list[int]:
+    """Return the frames that are later than all before them."""
+    latest = np.maximum.accumulate(np.array([pose.t_capture_ns for pose in poses], np.int64))
+    return [n for n in range(len(poses)) if n == 0 or poses[n].t_capture_ns > latest[n - 1]]
+
+
+def _known(poses: Sequence[Pose]) -> list[int]:
+    """Return the frames of `_rising` that were measured."""
+    return [n for n in _rising(poses) if _measured(poses[n])]
+
+
+def _joints(poses: Sequence[Pose], frames: list[int], subject: Subject) -> tuple[Floats, Floats]:
+    """Return times, (N,) [s], and joints, (N, J, 3) [m], of frames."""
+    rotvec, root_m = np.stack([poses[n].rotvec for n in frames]), np.stack([poses[n].root_m for n in frames])
+    seconds = np.array([poses[n].t_capture_ns - poses[frames[0]].t_capture_ns for n in frames]) * 1e-9
+    return seconds, forward(subject.skeleton, rotvec, root_m)[1]
+
+
+def _moved_m(first_m: Floats, second_m: Floats) -> Floats:
+    """Return how far joints, (N, J, 3) [m], are from others, root mean square, (N,) [m]."""
+    return np.asarray(np.sqrt(((second_m - first_m) ** 2).sum(axis=2).mean(axis=1)))
+
+
+def _jumps(seconds: Floats, joint_m: Floats) -> Bools:
+    """Return after which poses the body jumped, (N - 1,); seconds (N,), joints (N, J, 3) [m]."""
+    return _moved_m(joint_m[:-1], joint_m[1:]) > TELEPORT_M + MAX_SPEED_M_S * np.diff(seconds)
 
 
 def _track(poses: Sequence[Pose], frames: list[int]) -> MotionTrack:

@@ -13,7 +13,7 @@ from config.arrays import Bools, Floats, Ints
 from config.settings import FeetSettings, MatchSettings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 from reconstruct.finish.body import nearer_rotvec
-from reconstruct.finish.smoother import inferred, segments
+from reconstruct.finish.smoother import inferred, segments, without_excursions
 from reconstruct.finish.stage import pose_feet
 from reconstruct.history import BodyState
 from reconstruct.offline.motion import TakeMotion, take_motion
@@ -61,11 +61,12 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     they were.
     """
     stretch = Stretch(options)
-    found = [s for s in segments(live.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
+    followed = replace(live, poses=without_excursions(live.poses, options.subject))
+    found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
     total = sum(map(len, found))
     poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
     for segment in found:
-        part = live.part(segment)
+        part = followed.part(segment)
         solved, rows = stretch.solve(part, partial(_progress_of_part, progress, (done, len(segment), total)))
         for k, n in enumerate(segment):
             poses[n], markers[n], near[n] = solved.poses[k], solved.markers[k], rows[k]

@@ -11,7 +11,7 @@ from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import forward
 from database.geometry.rotations import matrix_from_rotvec
-from reconstruct.finish.smoother import local_quadratic, segments, smooth
+from reconstruct.finish.smoother import local_quadratic, segments, smooth, without_excursions
 from reconstruct.pose import JointSource, Pose, TrackingState
 from tests.reconstruct.finish.test_filter import FRAME_S, SUBJECT, joints_of, pose_at, trembling
 from tests.support.people import bent_pose, worn_markers
@@ -128,6 +128,24 @@ def test_a_cut_is_not_smoothed_over() -> None:
         np.array_equal(a.rotvec, b.rotvec) and np.array_equal(a.root_m, b.root_m) for a, b in zip(given, alone, strict=True)
     )
     assert given[29].root_m[0] < 0.2 and given[30].root_m[0] > 2.0
+
+
+@pytest.mark.parametrize(("astray", "tracked_again"), [(range(30, 40), 40), (range(30, 40), 55)])
+def test_poses_that_go_astray_and_come_back_are_not_followed(astray: range, tracked_again: int) -> None:
+    """A metre to the side for ten frames, and perhaps coasting there before the way back: one segment, without these frames."""
+    poses = [replace(p, root_m=p.root_m + [1.0, 0.0, 0.0]) if n in astray else p for n, p in enumerate(swinging(90))]
+    if tracked_again > astray.stop:
+        poses = lost(poses, range(astray.stop, tracked_again), TrackingState.COASTING)
+    assert len(segments(poses, SUBJECT)) > 1
+    given = without_excursions(poses, SUBJECT)
+    assert [len(segment) for segment in segments(given, SUBJECT)] == [90]
+    left_out = [n for n in range(90) if given[n] is not poses[n]]
+    assert left_out == list(astray) and all(given[n].state is TrackingState.COASTING for n in left_out)
+
+
+def test_a_performer_who_is_displaced_for_long_is_cut() -> None:
+    poses = [replace(p, root_m=p.root_m + [3.0 * (n >= 30), 0.0, 0.0]) for n, p in enumerate(swinging(90))]
+    assert without_excursions(poses, SUBJECT) == poses
 
 
 def test_twins_of_the_root_make_no_difference() -> None:
