@@ -96,7 +96,7 @@ class LabelSettings:
     growth_m: float = 0.02  # added for every frame it was not seen
     max_sigma_m: float = 0.15  # largest sum of both for a marker on a limb
     max_torso_sigma_m: float = 0.035  # largest sum of both for a marker on the torso
-    min_markers: int = 4  # fewer labelled markers than this: the model coasts
+    min_markers: int = 4  # fewer labelled markers than this only tell how a pose goes on: it coasts
     max_residual_m: float = 0.15  # median marker residual beyond which a pose is implausible
     coast_seconds: float = 0.5  # coasting longer than this is being lost
 

@@ -37,7 +37,7 @@ from reconstruct.models.local.neighbourhood import Neighbourhood
 from reconstruct.models.sparse.model import read_dictionary
 from reconstruct.models.style.model import Style
 from reconstruct.observations import monocular_rays
-from reconstruct.pose import Pose, TrackingState, pose_packet
+from reconstruct.pose import JointSource, Pose, TrackingState, pose_packet
 from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
@@ -46,6 +46,7 @@ from reconstruct.warm import tpose_pair, warm_estimator
 
 Clock = Callable[[], int]
 HELD_M_S = 0.5  # by which the expected error of a held pose grows
+SCANT_ERROR = 2.0  # by which a pose that few markers hold is worse than its expected error
 LEVEL_COSINE = 0.998  # a vertical this near to the world's Y is taken for it
 
 
@@ -179,7 +180,7 @@ class Pipeline:
         self.markers, self.views = frame, pair
         switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
-        doubts = self._doubts_of(estimate, switches > 0)
+        doubts = self._doubts_of(frame, estimate, switches > 0)
         t3 = self.clock()
         self._false_detections.learn(everything, frame, pose.state is TrackingState.TRACKING)
         near = (None, None) if estimate is None else (estimate.near.rows, estimate.near.weights)
@@ -266,24 +267,30 @@ class Pipeline:
 
     def _estimate(self, frame: MarkerFrame, start: BodyState | None, near: Neighbourhood | None = None) -> Estimate | None:
         """Solve; None where too few markers are seen or the fit is implausible."""
-        s = self.settings.label
-        seen = frame.shown
-        if np.count_nonzero(seen) < s.min_markers or not (
-            frame.any_valid or start is not None or self._tracker.followed is not None
-        ):
-            return None
-        if not np.count_nonzero(seen & self.subject.markers.torso):
-            # Hands and feet alone do not tell where the body is, unless that was known a moment ago.
-            enough = bool(frame.valid.sum() >= s.min_markers)
-            if start is not None or not (enough and self._tracker.torso_is_recent(frame.t_capture_ns)):
+        if self._is_scant(frame):
+            if start is not None or not self._tracker.holds(int(frame.valid.sum()), frame.t_capture_ns):
                 return None
+        elif not (frame.any_valid or start is not None or self._tracker.followed is not None):
+            return None
         estimate = self._estimator.estimate(frame, start, near)
         if estimate is None or not all_finite(estimate.marker_m):
             return None
         residual = residuals_m(frame, estimate.marker_m, self.rig)
-        if len(residual) and median(residual.tolist()) > s.max_residual_m:
+        if len(residual) and median(residual.tolist()) > self.settings.label.max_residual_m:
             return None
         return estimate
+
+    def _is_scant(self, frame: MarkerFrame) -> bool:
+        """Return whether what is seen does not tell where the body is, but at most how the followed pose goes on.
+
+        Hands and feet alone do not, unless it was known a moment ago.
+        """
+        if np.count_nonzero(frame.shown) < self.settings.label.min_markers:
+            return True
+        if np.count_nonzero(frame.shown & self.subject.markers.torso):
+            return False
+        both = np.count_nonzero(frame.valid) >= self.settings.label.min_markers
+        return not (both and self._tracker.torso_is_recent(frame.t_capture_ns))
 
     def _followed(self, frame: MarkerFrame, estimate: Estimate, acquired: bool) -> Pose:
         """Remember a solved pose for the next frame, and build the packet of it, or of the last plausible one."""
@@ -298,17 +305,23 @@ class Pipeline:
         if not (self._plausibility.step(frame, estimate, acquired) and fits):
             self._tracker.withhold(frame.t_capture_ns, self._plausibility.astray)
             return self._last(frame)
-        publish = self._tracker.doubt if self._rivals.unsettled else self._tracker.publish
+        scant = self._is_scant(frame)
+        publish = self._tracker.doubt if scant or self._rivals.unsettled else self._tracker.publish
         publish(state, frame.t_capture_ns)
         sigma_m = estimate.near.sigma_m if self._all_visible else None
-        self._error_m = self._estimator.error_m(estimate)
-        return self._packet(frame, state, sigma_m, self._error_m)
+        error_m = self._estimator.error_m(estimate)
+        self._error_m = np.minimum(SCANT_ERROR * error_m, MAX_ERROR_M) if scant and error_m is not None else error_m
+        pose = self._packet(frame, state, sigma_m, self._error_m)
+        if self._tracker.phase is Phase.COASTING:  # of this frame all the same
+            return replace(pose, joint_source=np.full(N_JOINTS, JointSource.INFERRED, np.uint8))
+        return pose
 
-    def _doubts_of(self, estimate: Estimate | None, exchanged: bool) -> frozenset[Doubt]:
+    def _doubts_of(self, frame: MarkerFrame, estimate: Estimate | None, exchanged: bool) -> frozenset[Doubt]:
         """Return what speaks against the last frame; exchanged: other labels have turned out to be right."""
         if estimate is None:
             return NO_DOUBT
-        told = {Doubt.FIT: self._fit.doubted or self._plausibility.doubted, Doubt.EXCHANGED: exchanged, **self._rivals.doubts}
+        fits = not (self._fit.doubted or self._plausibility.doubted)
+        told = {Doubt.FIT: not fits, Doubt.FEW: self._is_scant(frame), Doubt.EXCHANGED: exchanged, **self._rivals.doubts}
         return frozenset(doubt for doubt, holds in told.items() if holds)
 
     def _without_hidden_markers(self, frame: MarkerFrame, estimate: Estimate) -> BodyState:

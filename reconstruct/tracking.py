@@ -10,19 +10,21 @@ the last that was plausible: it is sent out again while there is no better.
 | COASTING  | this or earlier   | at most `coast_seconds` ago  | the followed pose, if no better is found |
 | LOST      | this or earlier   | longer ago                   | the followed pose, if no better is found |
 
-| event       | a pose was                  | leads to                                                                       |
-|-------------|-----------------------------|--------------------------------------------------------------------------------|
-| `follow`    | solved                      | one of the next two, in the same frame                                         |
-| `publish`   | solved and plausible        | TRACKING                                                                       |
-| `doubt`     | of labels not to be trusted | COASTING; the pose is published                                                |
-| `withhold`  | solved but not plausible    | COASTING, then LOST; SEARCHING from LOST on if the root went astray            |
-| `miss`      | not solved                  | COASTING, then LOST; SEARCHING once the followed pose is too old               |
-| `reset`     | -                           | SEARCHING, as at the start                                                     |
+| event      | a pose was                          | leads to                                                            |
+|------------|-------------------------------------|---------------------------------------------------------------------|
+| `follow`   | solved                              | one of the next two, in the same frame                              |
+| `publish`  | solved and plausible                | TRACKING                                                            |
+| `doubt`    | of labels not to be trusted, or few | COASTING; the pose is published                                     |
+| `withhold` | solved but not plausible            | COASTING, then LOST; SEARCHING from LOST on if the root went astray |
+| `miss`     | not solved                          | COASTING, then LOST; SEARCHING once the followed pose is too old    |
+| `reset`    | -                                   | SEARCHING, as at the start                                          |
 """
 
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+
+import numpy as np
 
 from config.arrays import Floats
 from reconstruct.history import BodyState
@@ -32,6 +34,7 @@ MAX_GAP_S = 0.12  # after a longer gap markers are no longer labelled by the fol
 USUAL_GAPS, MAX_USUAL_S = 1.5, 0.21  # unless that is the usual time between frames, up to this
 N_STEPS = 5  # the last times between frames, of which the median is the usual one
 TORSO_GAP_S = 0.5  # without torso markers for so long, the other markers still tell where the body is
+HOLDS, SCANT_S = 3, 5.0  # markers that hold a followed pose in place for any time; one or two do so for this long
 POOR_FRAMES = 5  # rays may fit badly in so many frames in a row before other labels are sought
 
 
@@ -83,6 +86,7 @@ class Tracker:
         self.poor_frames = 0
         self._began_ns: list[int] = []
         self._torso_ns: int | None = None
+        self._tracked_ns: int | None = None
         self._searching_ns: int | None = None
 
     def begin(self, t_ns: int) -> None:
@@ -99,10 +103,10 @@ class Tracker:
 
     def publish(self, state: BodyState, t_ns: int) -> None:
         """Publish the followed pose, or the one in its place of a solver that sees less."""
-        self.phase, self.published = Phase.TRACKING, Published(state, t_ns)
+        self.phase, self.published, self._tracked_ns = Phase.TRACKING, Published(state, t_ns), t_ns
 
     def doubt(self, state: BodyState, t_ns: int) -> None:
-        """Publish the followed pose, though its labels are not to be trusted: it is the best there is."""
+        """Publish the followed pose, though its labels or so few markers are not to be trusted: it is the best there is."""
         self.phase, self.published = Phase.COASTING, Published(state, t_ns)
 
     def withhold(self, t_ns: int, astray: bool) -> None:
@@ -135,6 +139,14 @@ class Tracker:
     def torso_is_recent(self, t_ns: int) -> bool:
         """Return whether the torso was seen a short time ago."""
         return self._torso_ns is not None and (t_ns - self._torso_ns) * 1e-9 <= TORSO_GAP_S
+
+    def untracked_s(self, t_ns: int) -> float:
+        """Return how long ago the last pose was that was tracked [s], infinite without one."""
+        return np.inf if self._tracked_ns is None else (t_ns - self._tracked_ns) * 1e-9
+
+    def holds(self, n_markers: int, t_ns: int) -> bool:
+        """Return whether so few markers still tell how the followed pose goes on."""
+        return self.followed is not None and n_markers > 0 and (n_markers >= HOLDS or self.untracked_s(t_ns) <= SCANT_S)
 
     def searching_s(self, t_ns: int) -> float:
         """Return for how long the performer has been sought [s], from the first time this is asked."""

@@ -12,6 +12,7 @@ from capture.packets import MarkerFrame, PairedBlobs
 from config.arrays import Bools, Floats, Ints
 from config.settings import FeetSettings, MatchSettings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
+from reconstruct.doubt import Doubt
 from reconstruct.finish.body import nearer_rotvec
 from reconstruct.finish.smoother import inferred, segments, without_excursions
 from reconstruct.finish.stage import pose_feet
@@ -57,11 +58,13 @@ def solve_take(live: LiveTake, options: OfflineOptions, progress: Progress = lam
     """Return a take with labels and poses solved from all its frames at once, with contacts and feet held.
 
     Where the performer was not tracked for up to MAX_GAP_S, the motion on both sides closes the gap, with the markers that can be
-    followed into it, and the poses are marked as inferred. Longer gaps, and what comes before the first tracked frame, stay as
-    they were.
+    followed into it. Those poses, and the ones that live went on with few markers, are marked as inferred. Longer gaps, and what
+    comes before the first tracked frame, stay as they were.
     """
     stretch = Stretch(options)
-    followed = replace(live, poses=without_excursions(live.poses, options.subject))
+    # A pose that a few markers hold is not to be trusted, but to begin with, and so are its labels.
+    believed = [replace(p, state=TrackingState.TRACKING) if Doubt.FEW in p.doubts else p for p in live.poses]
+    followed = replace(live, poses=without_excursions(believed, options.subject))
     found = [s for s in segments(followed.poses, options.subject, MAX_GAP_S) if len(s) >= MIN_FRAMES]
     total = sum(map(len, found))
     poses, markers, near, done = list(live.poses), list(live.markers), dict[int, Ints](), 0
@@ -124,7 +127,7 @@ class Stretch:
             body = BodyState(pose.t_capture_ns, rotvec[k], solved.motion.rotation[k], solved.motion.position_m[k])
             packet = pose_packet(frame, TrackingState.TRACKING, body, world_m[k], rig, subject, None, error_m[k])
             packet = replace(packet, rotvec=rotvec[k], latency_ns=pose.latency_ns)
-            result.append(packet if tracked[k] else inferred(packet))
+            result.append(packet if tracked[k] and Doubt.FEW not in pose.doubts else inferred(packet))
         return result
 
 

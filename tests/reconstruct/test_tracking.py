@@ -67,6 +67,18 @@ def test_a_gap_interrupts_and_the_torso_is_remembered_for_a_while() -> None:
     assert not tracker.torso_is_recent(3 * FRAME_NS) and not tracker.interrupted(10**12)
 
 
+def test_a_few_markers_hold_a_followed_pose_and_one_does_not_do_so_for_long() -> None:
+    assert not Tracker(0.5).holds(3, 0), "there is no pose to hold"
+    tracker = tracked()
+    late = [round(s * 1e9) for s in (4.9, 5.1)]
+    held = [[tracker.holds(n, t_ns) for n in (0, 1, 2, 3)] for t_ns in late]
+    assert held == [[False, True, True, True], [False, False, False, True]]
+    tracker.doubt(POSE, FRAME_NS)
+    assert not tracker.holds(1, late[1]), "a doubtful pose is none to begin from anew"
+    tracker.publish(POSE, 2 * FRAME_NS)
+    assert tracker.holds(1, 2 * FRAME_NS + late[0])
+
+
 def test_rays_that_fit_badly_are_counted_in_a_row() -> None:
     tracker = tracked()
     for k in range(1, 6):

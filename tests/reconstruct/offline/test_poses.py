@@ -11,9 +11,10 @@ from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
 from database.builtin import body
+from reconstruct.doubt import Doubt
 from reconstruct.labelling.proposals import exchange_labels
 from reconstruct.offline import take
-from reconstruct.offline.poses import LiveTake, OfflineOptions, solve_take
+from reconstruct.offline.poses import MAX_GAP_S, LiveTake, OfflineOptions, solve_take
 from reconstruct.pipeline import Pipeline
 from reconstruct.pose import JointSource, TrackingState
 from reconstruct.solve.certainty import CALIBRATION_M
@@ -168,6 +169,18 @@ def test_a_time_without_tracking_is_closed_and_said(scene: Walk, live: LiveTake)
     assert all(closed[k].state is TrackingState.COASTING for k in range(20, 30))
     assert (closed[25].joint_source == JointSource.INFERRED).all()
     assert np.linalg.norm(closed[25].marker_m - scene.markers[25], axis=1).mean() < 0.06
+
+
+def test_a_take_goes_on_while_a_few_markers_hold_the_pose(scene: Walk) -> None:
+    """Over longer than gaps are closed: labels stay, poses are better than live, and none of them is said to be tracked."""
+    few = range(15, 140)
+    live = scene.live([name for name in scene.subject.markers.names if name not in (*FEET, "waist_left")], few)
+    assert len(few) / 60.0 > MAX_GAP_S and all(Doubt.FEW in live.poses[k].doubts for k in few)
+    solved = solve_take(live, scene.options)
+    assert all(solved.poses[k].state is TrackingState.COASTING for k in few) and solved.poses[-1].state is TrackingState.TRACKING
+    assert all(solved.markers[k].valid.sum() == 3 for k in few) and not scene.wrong(solved.markers).any()
+    before, after = (scene.errors_m(list(found.poses))[few].mean() for found in (live, solved))
+    assert after < 0.8 * before
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
