@@ -7,12 +7,13 @@ import numpy as np
 from benchmarks.calibration.scene import Scene
 from calibration.camera import Rig
 from calibration.quality.world_error import distance_errors, remeasure
-from calibration.solve.adjust import adjust, normal_equations, shared_covariance
+from calibration.solve.adjust import BundleProblem, adjust
 from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, residual_px
 from calibration.solve.solution import LensModel, RigSolution
 from calibration.solve.start import as_camera
 from config.arrays import Floats
 from database.geometry.rotations import rotvec_from_matrix
+from numerics.least_squares import shared_covariance
 
 TRUE_LENS = LensModel(("k1", "k2"), square=True)
 STRONG_LENS = LensModel(("k1", "k2", "p1", "p2", "k3"), square=True)
@@ -82,7 +83,7 @@ def fitted(scene: Scene, lens: LensModel | None = None) -> RigSolution:
     state = replace(state, intrinsics=state.intrinsics * np.append(np.abs(lens.directions).sum(axis=1) > 0, True))
     seen, freedom = observations(scene), FreeParameters((lens, lens))
     fit = adjust(state, seen, freedom)
-    solution = solution_of(scene, fit.state, lens, shared_covariance(normal_equations(fit.state, seen, freedom)))
+    solution = solution_of(scene, fit.state, lens, shared_covariance(BundleProblem(seen, freedom).linearise(fit.state)))
     r = solution.residual_px[solution.used]
     free = r.size - 2 * lens.n_free - 6 - 6 * len(scene.pairs)
     return replace(solution, sigma_px=np.full(2, max(float(np.sqrt((r**2).sum() / free)), 1e-3)))

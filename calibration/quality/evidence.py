@@ -14,10 +14,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from calibration.quality.world_error import N_LENS
-from calibration.solve.adjust import scaled_inverse
 from calibration.solve.equations import N_FORM, BundleState, CornerObservations, FreeParameters, bundle_state, jacobian
 from calibration.solve.solution import LensModel, RigSolution, intrinsic_names
 from config.arrays import Floats
+from numerics.least_squares import scaled_inverse
 
 ALL = LensModel(("k1", "k2", "p1", "p2", "k3"), square=False)  # of a fisheye likewise nine numbers, the last without effect
 RANK = 1e-6  # directions that a place tells less of, each number in units of its own sigma, count as none

@@ -14,12 +14,11 @@ from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera
 from calibration.solve.adjust import (
     MEDIAN_DISTANCE,
+    BundleProblem,
     IntrinsicsPrior,
     RobustFit,
     adjust,
     adjust_robustly,
-    normal_equations,
-    shared_covariance,
 )
 from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
 from calibration.solve.checks import check_fits, check_intrinsics, check_tilt
@@ -29,6 +28,7 @@ from calibration.solve.start import cap_weights, initial_camera, pose_candidates
 from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERAS
+from numerics.least_squares import shared_covariance
 
 MIRRORED_SHARE = 0.99  # a mirrored pose must cost less than this share to be taken
 FEW_VIEWS = 8  # with fewer, one coefficient of distortion is enough to begin with
@@ -60,7 +60,7 @@ def solve_single_camera(
     start = initial_camera(mine, size, lens)
     fit = adjust_unmirrored(subset(start.state, np.arange(mine.n_views)), mine, freedom, prior)
     check_fits(fit, size, name, board)
-    covariance = shared_covariance(normal_equations(fit.state, fit.seen, freedom, prior))
+    covariance = shared_covariance(BundleProblem(fit.seen, freedom, prior).linearise(fit.state))
     check_tilt(fit.state.board_rotation[:, :, 2], name, float(np.sqrt(covariance[0, 0]) / fit.state.intrinsics[0, 0]))
     check_intrinsics(fit.state.intrinsics[0], size, name, board)
     return SingleCamera(fit, lens)

@@ -13,13 +13,12 @@ from calibration.board.pattern import Board
 from calibration.board.views import BoardView, ViewPair
 from calibration.camera import Camera, Rig, title
 from calibration.solve.adjust import (
+    BundleProblem,
     IntrinsicsPrior,
     RobustFit,
     adjust,
     good_views,
     inflate_noise,
-    normal_equations,
-    shared_covariance,
     view_distances_px,
 )
 from calibration.solve.board_pose import least_corners, refine_board_poses
@@ -42,6 +41,7 @@ from config.arrays import Floats
 from config.errors import CalibrationError
 from config.settings import CAMERAS
 from database.geometry.rotations import rotvec_from_matrix, skew
+from numerics.least_squares import shared_covariance
 
 Size = tuple[int, int]
 Progress = Callable[[str], None]
@@ -286,7 +286,7 @@ def uncertainty_at(
     state: BundleState, seen: CornerObservations, freedom: FreeParameters, prior: IntrinsicsPrior | None = None
 ) -> BundleUncertainty:
     """Return the uncertainty at a state, for observations whose weights are inverse variances."""
-    covariance = shared_covariance(normal_equations(state, seen, freedom, prior))
+    covariance = shared_covariance(BundleProblem(seen, freedom, prior).linearise(state))
     sigma, column = np.zeros((2, N_INTRINSICS)), 0
     for c, lens in enumerate(freedom.lenses):
         S, at = lens.directions, slice(column, column + lens.n_free)
@@ -317,7 +317,7 @@ def board_form(fit: RobustFit, freedom: FreeParameters, prior: IntrinsicsPrior |
     state = adjust(replace(fit.state, form=np.zeros(N_FORM)), seen, flat, prior, FORM_STEPS).state
     state = adjust(state, seen, formed, prior, FORM_STEPS).state
     at = flat.n_shared - int(flat.offset)
-    covariance = shared_covariance(normal_equations(state, seen, formed, prior))[at : at + N_FORM, at : at + N_FORM]
+    covariance = shared_covariance(BundleProblem(seen, formed, prior).linearise(state))[at : at + N_FORM, at : at + N_FORM]
     heights_by_form = _heights_by_form(seen.points_m)
     heights = heights_by_form @ state.form[1:]
     worst = int(np.abs(heights).argmax())

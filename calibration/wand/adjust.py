@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from calibration.solve.equations import NEAREST_M, point_derivatives, project
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
+from numerics.least_squares import NormalEquations, OwnBlocks, Step, minimise, shared_covariance
 
 CAUCHY = 2.5  # sigmas of a pair of views' distance
 FOCAL_PRIOR, OFFSET_PRIOR_S = 0.3, 0.2  # so weak that only what nothing else tells comes from it
@@ -45,7 +46,8 @@ class WandState:
 class WandProblem:
     """What was measured and what may move.
 
-    px: (2, F, K, 2); velocity_px_s: (F, K, 2); used: (F, K); sigma_px: of a coordinate; length_sigma: of the wand, in baselines.
+    px: (2, F, K, 2); velocity_px_s: (F, K, 2); used: (F, K); sigma_px: of a coordinate; length_sigma: of the wand, in baselines;
+    robust: whether the cost is Cauchy's or quadratic.
     """
 
     px: Floats
@@ -55,6 +57,7 @@ class WandProblem:
     length_sigma: float = 1.0
     focal: bool = False
     offset: bool = False
+    robust: bool = True
 
     @property
     def n_markers(self) -> int:
@@ -66,26 +69,70 @@ class WandProblem:
         """Count the unknowns that all moments share: turn, direction, focal lengths, offset, length of a wand of two."""
         return 5 + 2 * self.focal + self.offset + (self.n_markers == 2)
 
+    def cost(self, state: WandState) -> float:
+        """Return what is minimised."""
+        residual, stretch = residuals(state, self)
+        s = (residual**2).sum(axis=(0, 3)) / self.sigma_px**2
+        total = float(self._bent(s)[self.used].sum() + _prior(state, self)[0])
+        if len(stretch):
+            total += float(self._bent((stretch / self.length_sigma) ** 2)[self.used.all(axis=1)].sum())
+        return total
+
+    def _bent(self, squares: Floats) -> Floats:
+        """Return the costs of squares, in sigmas."""
+        return np.asarray(CAUCHY**2 * np.log1p(squares / CAUCHY**2)) if self.robust else squares
+
+    def linearise(self, state: WandState) -> NormalEquations:
+        """Return the normal equations, the blocks being the places of one moment."""
+        F, K = self.used.shape
+        residual, stretch = residuals(state, self)
+        shared, place = jacobians(state, self)
+        w = weights(residual, self)
+        H = np.einsum("fk,sfkua,sfkub->ab", w, shared, shared, optimize=True)
+        gradient = np.einsum("fk,sfkua,sfku->a", w, shared, residual, optimize=True)
+        weighted = w[None, :, :, None, None] * place
+        own = OwnBlocks(np.zeros((F, self.n_shared, 3 * K)), np.zeros((F, 3 * K, 3 * K)), np.zeros((F, 3 * K)))
+        for k in range(K):
+            at = slice(3 * k, 3 * k + 3)
+            own.own[:, at, at] = np.einsum("sfui,sfuj->fij", weighted[:, :, k], place[:, :, k])
+            own.mixed[:, :, at] = np.einsum("sfui,sfua->fai", weighted[:, :, k], shared[:, :, k])
+            own.gradient[:, at] = np.einsum("sfui,sfu->fi", weighted[:, :, k], residual[:, :, k])
+        normal = NormalEquations(H, gradient, (own,))
+        if K == 2:
+            _add_lengths(state, self, stretch, normal)
+        _, curvature, slope = _prior(state, self)
+        own.own[:] += 1e-9 * np.eye(3 * K)  # a moment that does not count still has an inverse
+        return NormalEquations(H + np.diag(curvature), gradient + slope, (own,))
+
+    def move(self, state: WandState, step: Step) -> WandState | None:
+        """Return the state after a step, None where that makes no sense."""
+        if not np.isfinite(step.shared).all() or np.abs(step.shared[:5]).max() > 1.0:
+            return None
+        moved = stepped(state, self, step.shared, step.own[0])
+        return moved if moved.length >= 0.0 and np.isfinite(moved.points).all() else None
+
 
 @dataclass(frozen=True, slots=True)
 class WandFit:
-    """A state, its robust cost, and the normal equations there: shared H_cc (p, p), blocks (F, 3K, 3K) and (F, 3K, p)."""
+    """A state, its cost, and the normal equations there."""
 
     state: WandState
     cost: float
-    H_cc: Floats
-    H_pp: Floats
-    H_pc: Floats
+    normal: NormalEquations
 
     @property
     def covariance(self) -> Floats:
         """Of the shared unknowns, the places being unknown too, (p, p)."""
-        return np.asarray(np.linalg.inv(_schur(self.H_cc, self.H_pp, self.H_pc)))
+        return shared_covariance(self.normal)
+
+    def answer_of_places(self, B: Floats) -> Floats:
+        """Return H_pp^-1 B of every moment's places, (F, 3K, n)."""
+        return np.asarray(np.linalg.solve(self.normal.groups[0].own, B))
 
     @property
     def place_by_shared(self) -> Floats:
         """How the places move with the shared unknowns, (F, 3K, p)."""
-        return np.asarray(-np.linalg.solve(self.H_pp, self.H_pc))
+        return -self.answer_of_places(self.normal.groups[0].mixed.swapaxes(1, 2))
 
 
 def tangents(direction: Floats) -> Floats:
@@ -132,29 +179,11 @@ def jacobians(state: WandState, problem: WandProblem) -> tuple[Floats, Floats]:
     return shared, place
 
 
-def _schur(H_cc: Floats, H_pp: Floats, H_pc: Floats) -> Floats:
-    """Eliminate the places: H_cc - sum H_pc' H_pp^-1 H_pc."""
-    return np.asarray(H_cc - np.einsum("fpa,fpb->ab", H_pc, np.linalg.solve(H_pp, H_pc)))
-
-
-def weights(residual_px: Floats, problem: WandProblem, robust: bool) -> Floats:
+def weights(residual_px: Floats, problem: WandProblem) -> Floats:
     """Return the weight of every observation of a marker by both cameras, (F, K) [px^-2]."""
     s = (residual_px**2).sum(axis=(0, 3)) / problem.sigma_px**2
-    bend = 1.0 + s / CAUCHY**2 if robust else np.ones_like(s)
+    bend = 1.0 + s / CAUCHY**2 if problem.robust else np.ones_like(s)
     return np.asarray(problem.used / bend / problem.sigma_px**2)
-
-
-def cost(state: WandState, problem: WandProblem, robust: bool) -> float:
-    """Return what is minimised."""
-    residual, stretch = residuals(state, problem)
-    s = (residual**2).sum(axis=(0, 3)) / problem.sigma_px**2
-    s = CAUCHY**2 * np.log1p(s / CAUCHY**2) if robust else s
-    total = float(s[problem.used].sum() + _prior(state, problem)[0])
-    if len(stretch):
-        strain = (stretch / problem.length_sigma) ** 2
-        whole = problem.used.all(axis=1)
-        total += float((CAUCHY**2 * np.log1p(strain / CAUCHY**2) if robust else strain)[whole].sum())
-    return total
 
 
 def _prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Floats]:
@@ -168,45 +197,20 @@ def _prior(state: WandState, problem: WandProblem) -> tuple[float, Floats, Float
     return float(curvature @ value**2), curvature, curvature * value
 
 
-def equations(state: WandState, problem: WandProblem, robust: bool) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return H_cc (p, p), H_pp (F, 3K, 3K), H_pc (F, 3K, p) and the gradients g_c (p,), g_p (F, 3K) of half the cost."""
-    F, K = problem.used.shape
-    residual, stretch = residuals(state, problem)
-    shared, place = jacobians(state, problem)
-    w = weights(residual, problem, robust)
-    H_cc = np.einsum("fk,sfkua,sfkub->ab", w, shared, shared, optimize=True)
-    g_c = np.einsum("fk,sfkua,sfku->a", w, shared, residual, optimize=True)
-    weighted = w[None, :, :, None, None] * place
-    H_pp, H_pc, g_p = np.zeros((F, 3 * K, 3 * K)), np.zeros((F, 3 * K, problem.n_shared)), np.zeros((F, 3 * K))
-    for k in range(K):
-        own = slice(3 * k, 3 * k + 3)
-        H_pp[:, own, own] = np.einsum("sfui,sfuj->fij", weighted[:, :, k], place[:, :, k])
-        H_pc[:, own] = np.einsum("sfui,sfua->fia", weighted[:, :, k], shared[:, :, k])
-        g_p[:, own] = np.einsum("sfui,sfu->fi", weighted[:, :, k], residual[:, :, k])
-    if K == 2:
-        _add_lengths(state, problem, stretch, robust, (H_cc, H_pp, H_pc, g_c, g_p))
-    _, curvature, slope = _prior(state, problem)
-    H_pp += 1e-9 * np.eye(3 * K)  # a moment that does not count still has an inverse
-    return H_cc + np.diag(curvature), H_pp, H_pc, g_c + slope, g_p
-
-
-def _add_lengths(
-    state: WandState, problem: WandProblem, stretch: Floats, robust: bool, into: tuple[Floats, Floats, Floats, Floats, Floats]
-) -> None:
+def _add_lengths(state: WandState, problem: WandProblem, stretch: Floats, normal: NormalEquations) -> None:
     """Add the wand's rigidity to the normal equations."""
-    H_cc, H_pp, H_pc, g_c, g_p = into
-    sigma = problem.length_sigma
+    (own,), sigma = normal.groups, problem.length_sigma
     w: Floats = np.asarray(problem.used.all(axis=1), float) / sigma**2
-    if robust:
+    if problem.robust:
         w = np.asarray(w / (1.0 + (stretch / sigma) ** 2 / CAUCHY**2))
     gap = state.points[:, 0] - state.points[:, 1]
     along = gap / np.maximum(np.linalg.norm(gap, axis=1, keepdims=True), 1e-12)
     J = np.concatenate([along, -along], axis=1)
-    H_pp += w[:, None, None] * J[:, :, None] * J[:, None, :]
-    g_p += (w * stretch)[:, None] * J
-    H_pc[:, :, -1] -= w[:, None] * J
-    H_cc[-1, -1] += w.sum()
-    g_c[-1] -= w @ stretch
+    own.own[:] += w[:, None, None] * J[:, :, None] * J[:, None, :]
+    own.gradient[:] += (w * stretch)[:, None] * J
+    own.mixed[:, -1] -= w[:, None] * J
+    normal.shared[-1, -1] += w.sum()
+    normal.gradient[-1] -= w @ stretch
 
 
 def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floats) -> WandState:
@@ -231,41 +235,7 @@ def stepped(state: WandState, problem: WandProblem, shared: Floats, places: Floa
     )
 
 
-def adjust(state: WandState, problem: WandProblem, robust: bool = True, max_steps: int = MAX_STEPS) -> WandFit:
+def adjust(state: WandState, problem: WandProblem, max_steps: int = MAX_STEPS) -> WandFit:
     """Minimise by Levenberg-Marquardt; the cost never rises."""
-    damping, value = 1e-3, cost(state, problem, robust)
-    for _ in range(max_steps):
-        H_cc, H_pp, H_pc, g_c, g_p = equations(state, problem, robust)
-        improved = False
-        while damping < 1e8:
-            trial = _trial(state, problem, damping, (H_cc, H_pp, H_pc, g_c, g_p))
-            lower = np.inf if trial is None else cost(trial, problem, robust)
-            if trial is not None and lower < value:
-                done = value - lower < 1e-9 * value
-                state, value, improved, damping = trial, lower, not done, max(0.2 * damping, 1e-9)
-                break
-            damping *= 5.0
-        if not improved:
-            break
-    H_cc, H_pp, H_pc, _, _ = equations(state, problem, robust)
-    return WandFit(state, value, H_cc, H_pp, H_pc)
-
-
-def _trial(
-    state: WandState, problem: WandProblem, damping: float, normal: tuple[Floats, Floats, Floats, Floats, Floats]
-) -> WandState | None:
-    """Return the state after one damped step; None where that makes no sense."""
-    H_cc, H_pp, H_pc, g_c, g_p = normal
-    damped_pp = H_pp + damping * H_pp * np.eye(H_pp.shape[1])
-    damped_cc = H_cc + damping * np.diag(np.diag(H_cc))
-    try:
-        solved = np.linalg.solve(damped_pp, np.concatenate([H_pc, g_p[:, :, None]], axis=2))
-        S = damped_cc - np.einsum("fpa,fpb->ab", H_pc, solved[:, :, :-1])
-        shared = -1.0 * np.linalg.solve(S, g_c - np.einsum("fpa,fp->a", H_pc, solved[:, :, -1]))
-    except np.linalg.LinAlgError:
-        return None
-    if not np.isfinite(shared).all() or np.abs(shared[:5]).max() > 1.0:
-        return None
-    places = -(solved[:, :, -1] + solved[:, :, :-1] @ shared)
-    trial = stepped(state, problem, shared, places)
-    return trial if trial.length >= 0.0 and np.isfinite(trial.points).all() else None
+    fit = minimise(problem, state, max_steps=max_steps)
+    return WandFit(fit.state, fit.cost, problem.linearise(fit.state))

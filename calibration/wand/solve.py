@@ -44,7 +44,7 @@ def quick_fit(
     used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS, 0.02 * min(sigma_px / 5.0, 1.0)) if sigma_px > POINT_PX else STIFFNESS
     problem = WandProblem(views.points_px, views.velocity_px_s, used, sigma_px, max(rigid * state.length, 1e-9), focal, offset)
-    return adjust(state, problem, True, max_steps)
+    return adjust(state, problem, max_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ def refined(
         state = quick_fit(views, state, _noise(state, views), *free, max_steps=20).state
     all_used = np.ones(views.points_px.shape[1:3], bool)
     rigid = max(STIFFNESS * state.length, 1e-9)
-    problem = WandProblem(views.points_px, views.velocity_px_s, all_used, _noise(state, views), rigid, *free)
+    problem = WandProblem(views.points_px, views.velocity_px_s, all_used, _noise(state, views), rigid, *free, robust=False)
     for _ in range(2):
         problem = replace(problem, used=_fitting(state, problem))
-        fit = adjust(state, problem, robust=False, max_steps=20)
+        fit = adjust(state, problem, 20)
         state = fit.state
         problem = replace(problem, sigma_px=_chi(fit, problem))
-    fit = adjust(state, problem, False, 5)
+    fit = adjust(state, problem, 5)
     return RefinedWand(views, fit, problem.used, problem.sigma_px, offset_s + fit.state.delta_s)
 
 

@@ -7,7 +7,7 @@ Schmidt 1966; Bierman 1977, ch. VIII): the shared unknowns c and the places X an
     dc/dq = -S^-1 S_cq        dX/dq = -H_XX^-1 (H_Xq + H_Xc dc/dq)        S: c's normal equations, X eliminated
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,12 +60,12 @@ def lens_influence(fit: WandFit, problem: WandProblem) -> tuple[Floats, Floats]:
     shared, place = jacobians(fit.state, problem)
     by_lens = _residual_by_lens(fit.state)
     residual = np.zeros((2, *problem.used.shape, 2))
-    w = weights(residual, problem, robust=False)
+    w = weights(residual, replace(problem, robust=False))
     F, K = problem.used.shape
     H_cq = np.einsum("fk,sfkua,sfkuq->aq", w, shared, by_lens, optimize=True)
     H_pq = np.einsum("fk,sfkui,sfkuq->fkiq", w, place, by_lens, optimize=True).reshape(F, 3 * K, -1)
-    solved = np.linalg.solve(fit.H_pp, H_pq)
-    S_cq = H_cq - np.einsum("fpa,fpq->aq", fit.H_pc, solved)
+    solved = fit.answer_of_places(H_pq)
+    S_cq = H_cq - np.einsum("fap,fpq->aq", fit.normal.groups[0].mixed, solved)
     shared_by_lens = -fit.covariance @ S_cq
     return shared_by_lens, -solved + fit.place_by_shared @ shared_by_lens
 

@@ -20,9 +20,10 @@ from calibration.quality.evidence import (
 )
 from calibration.quality.suspects import suspects_of, unmodelled_directions
 from calibration.quality.world_error import N_LENS
-from calibration.solve.adjust import normal_equations, shared_covariance
+from calibration.solve.adjust import BundleProblem
 from calibration.solve.equations import FreeParameters, bundle_state
 from calibration.solve.solution import LensModel
+from numerics.least_squares import shared_covariance
 from tests.calibration.quality.scenes import GOOD, fitted, scene
 
 
@@ -30,7 +31,7 @@ def test_the_covariance_is_that_of_the_adjustment() -> None:
     made = scene()
     lens = lens_of(made)
     state, seen = bundle_state(made.truth, made.board_to_world), observations(made)
-    expected = shared_covariance(normal_equations(state, seen, FreeParameters((lens, lens))))
+    expected = shared_covariance(BundleProblem(seen, FreeParameters((lens, lens))).linearise(state))
     found = covariance_of(evidence_of(at_truth(made)))
     n = lens.n_free
     for side in range(2):
