@@ -16,9 +16,9 @@ from calibration.solve.equations import (
     FreeParameters,
     Views,
     apply_step,
-    jacobian,
     residual_px,
     subset,
+    view_equations,
 )
 from calibration.solve.solution import N_INTRINSICS
 from config.arrays import Floats
@@ -80,24 +80,15 @@ class BundleProblem:
     def linearise(self, state: BundleState) -> NormalEquations:
         """Return the normal equations, the blocks being the board's poses."""
         seen, freedom, prior = self.seen, self.freedom, self.prior
-        G, (_, V, _) = freedom.n_shared, seen.weight.shape
-        J_shared, J_pose = jacobian(state, seen, freedom)
-        J = np.concatenate([J_shared, J_pose], axis=-1).swapaxes(0, 1).reshape(V, -1, G + 6)
-        residual = residual_px(state, seen)
-        counts = (seen.weight > 0) & np.isfinite(residual).all(axis=-1)  # not what lies behind a camera
-        root = np.sqrt(np.repeat(np.where(counts, seen.weight, 0.0).swapaxes(0, 1).reshape(V, -1), 2, axis=1))
-        r = np.where(counts[..., None], residual, 0.0).swapaxes(0, 1).reshape(V, -1) * root
-        J = J * root[..., None]
-        H, b = J.swapaxes(1, 2) @ J, -(J * r[..., None]).sum(axis=1)
-        shared, gradient = H[:, :G, :G].sum(axis=0), b[:, :G].sum(axis=0)
+        G = freedom.n_shared
+        H, b = view_equations(state, seen, freedom, residual_px(state, seen))
+        shared, gradient = H[:, :G, :G].sum(axis=0), -b[:, :G].sum(axis=0)
         if prior is not None:
-            column = 0
             for c, lens in enumerate(freedom.lenses):
-                S, at = lens.directions, slice(column, column + lens.n_free)
+                S, at = lens.directions, freedom.lens_columns(c)
                 shared[at, at] += (S * prior.weight[c][:, None]).T @ S
                 gradient[at] += S.T @ (prior.weight[c] * (state.intrinsics[c, :N_INTRINSICS] - prior.mean[c]))
-                column += lens.n_free
-        return NormalEquations(shared, gradient, (OwnBlocks(H[:, :G, G:], H[:, G:, G:], b[:, G:]),))
+        return NormalEquations(shared, gradient, (OwnBlocks(H[:, :G, G:], H[:, G:, G:], -b[:, G:]),))
 
     def move(self, state: BundleState, step: Step) -> BundleState:
         """Return the state after a step."""
@@ -204,7 +195,8 @@ def noise_px(distance: Floats, freedom: FreeParameters, mask: NDArray[np.bool_])
     if not len(distance) or not np.isfinite(distance).all():
         return 0.5 if not len(distance) else max(float(np.median(distance)), MIN_SIGMA_PX)
     numbers = 2.0 * len(distance)
-    per_camera = (freedom.n_shared + 6.0 * int(mask.any(axis=1).sum())) / len(freedom.lenses)
+    n = len(freedom.lenses)  # a board's pose is shared by two cameras, or a few more of them
+    per_camera = freedom.n_shared / n + 6.0 * int(mask.any(axis=1).sum()) / min(n, 2)
     left = max(numbers - per_camera, 0.25 * numbers)
     return max(float(np.median(distance)) / MEDIAN_DISTANCE * float(np.sqrt(numbers / left)), MIN_SIGMA_PX)
 
