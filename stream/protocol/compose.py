@@ -51,7 +51,7 @@ def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
 
     up: the world's up direction by the subject's T-pose, (3,); used where the floor is unknown.
     """
-    cameras = (rig.left,) if rig.is_monocular else rig.cameras
+    cameras = rig.cameras
     readings = tuple(
         CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation, c.fisheye)
         for c in cameras

@@ -8,7 +8,7 @@ from calibration.quality.report import QualityReport
 from calibration.subject.motion import MotionFrame, RefinedSubject, movement_findings, refine
 from calibration.subject.quality import subject_report
 from calibration.subject.subject import Subject
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
 from database.store import PoseDatabase
@@ -41,7 +41,7 @@ class MotionRefinement:
 
 
 def refined_over(
-    result: SubjectResult, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+    result: SubjectResult, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> MotionRefinement:
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
@@ -63,7 +63,7 @@ def refined_over(
 
 
 def tracked_frames(
-    subject: Subject, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+    subject: Subject, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> tuple[list[MotionFrame], float]:
     """Return the labelled frames in which the performer is tracked, and their share of all."""
     pipeline = Pipeline(rig, subject, database, settings)

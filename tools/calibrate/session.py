@@ -11,7 +11,7 @@ from calibration.subject.fit import BodyPrior, TakesFit, TPose, fit_agreeing, fi
 from calibration.subject.quality import TposeContext, height_sigma_m, length_lines, marker_lines, subject_report
 from calibration.subject.subject import Subject
 from calibration.subject.tpose import StartPose, Worn, average_tpose
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from capture.stereo.matching import match, with_rig_error
@@ -50,7 +50,7 @@ class PerformerPrior:
 
 def subject_from_pairs(
     name: str,
-    pairs: list[PairedBlobs],
+    pairs: list[Views],
     rig: Rig,
     markers: MarkerSet,
     database: PoseDatabase,
@@ -66,7 +66,7 @@ def subject_from_pairs(
 
 
 def tpose_from_pairs(
-    pairs: Sequence[PairedBlobs],
+    pairs: Sequence[Views],
     rig: Rig,
     markers: MarkerSet,
     database: PoseDatabase,
@@ -106,12 +106,12 @@ def subject_from_tposes(
 
 def pairs_in(
     recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
-) -> list[list[PairedBlobs]]:
+) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
 
     Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
     """
-    found: list[list[PairedBlobs]] = [[] for _ in windows]
+    found: list[list[Views]] = [[] for _ in windows]
     end_s, last_s = max(window[1] for window in windows), 0.0
     for n, (pair, _, _) in enumerate(recording.pairs()):
         progress(n + 1, recording.n_frames)

@@ -6,7 +6,7 @@ What it is given comes from the journal in the session's take, turn by turn, or 
 from collections.abc import Callable, Iterable
 
 from capture.clock import now_ns
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.process.control import Order
 from config.errors import DuocapError
 from reconstruct.models.style.task import LearnedStyle
@@ -32,7 +32,7 @@ class ObservedPipeline(Pipeline):
 
     noted: Callable[[Pose], None] | None = None
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         """Return the pose of one pair."""
         pose = super().step(pair)
         if self.noted is not None:
