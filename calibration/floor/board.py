@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
 from calibration.floor.frame import Floor, along_floor, to_cameras, up_of_images
 from calibration.quality.report import Finding, Grade
@@ -64,14 +64,14 @@ class BoardPosition:
                 yield camera, self.px[k], self.seen[k]
 
 
-def board_positions(board: Board, pairs: Sequence[ViewPair]) -> list[BoardPosition]:
+def board_positions(board: Board, pairs: Sequence[BoardMoment]) -> list[BoardPosition]:
     """Return the positions of a board, that of most pictures first; views in motion are left out where there are others.
 
     A chessboard with even sides may be numbered from either end: two views of one position may differ by half a turn.
     """
     usable = [pair for pair in pairs if any(view is not None and view.n_seen >= least_corners(len(board)) for view in pair.views)]
     still = [pair for pair in usable if not _moves(pair)]
-    groups: list[list[ViewPair]] = []
+    groups: list[list[BoardMoment]] = []
     for pair in still or usable:
         group = next((group for group in groups if _at_same_position(group[-1], pair) or _at_same_position(group[0], pair)), None)
         if group is None:
@@ -82,12 +82,12 @@ def board_positions(board: Board, pairs: Sequence[ViewPair]) -> list[BoardPositi
     return sorted((position for position in positions if position.n_cameras), key=lambda position: -position.n_pictures)
 
 
-def _moves(pair: ViewPair) -> bool:
+def _moves(pair: BoardMoment) -> bool:
     """Return whether the board moves in a pair, as far as that is known."""
     return any(view is not None and np.isfinite(view.moved_px) and view.moved_px > MOVING_PX for view in pair.views)
 
 
-def _at_same_position(one: ViewPair, other: ViewPair) -> bool:
+def _at_same_position(one: BoardMoment, other: BoardMoment) -> bool:
     """Return whether the board lies in the same position in two pairs, for every camera that sees it in both."""
     known = False
     for a, b in zip(one.views, other.views, strict=True):
@@ -99,7 +99,7 @@ def _at_same_position(one: ViewPair, other: ViewPair) -> bool:
     return known
 
 
-def _average(board: Board, group: Sequence[ViewPair]) -> BoardPosition:
+def _average(board: Board, group: Sequence[BoardMoment]) -> BoardPosition:
     """Average the views of one position; by the median, so that a hand in one picture does not matter."""
     px, seen = np.zeros((2, len(board), 2)), np.zeros((2, len(board)), bool)
     for camera in range(2):
@@ -149,7 +149,7 @@ class BoardPose:
         return gap > DECISIVE * variance and self.other.cost > DECISIVE_SHARE * self.cost
 
 
-def floor_from_board(rig: Rig, board: Board, pairs: Sequence[ViewPair], thickness_m: float = 0.0) -> Floor:
+def floor_from_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thickness_m: float = 0.0) -> Floor:
     """Return the floor under a board.
 
     pairs: views of it, both cameras' at one time; of a board that does not move they are averaged; thickness_m: height of its

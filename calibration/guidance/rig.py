@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice, Requirement, by_need
 from calibration.solve.board_pose import unique_homography
 from config.arrays import Floats
@@ -134,7 +134,7 @@ WIDTH_PX = 640.0
 class KeptView:
     """A pair of views that was kept, and how the board lay in each picture."""
 
-    pair: ViewPair
+    pair: BoardMoment
     shapes: tuple[ViewShape | None, ViewShape | None]
 
 
@@ -177,7 +177,7 @@ class RigGuide:
         self._kept_ns: int | None = None
 
     @property
-    def pairs(self) -> tuple[ViewPair, ...]:
+    def pairs(self) -> tuple[BoardMoment, ...]:
         """The views that were kept."""
         return tuple(kept.pair for kept in self.kept)
 
@@ -259,7 +259,7 @@ class RigGuide:
             if view is not None:
                 self._corners[n] += _cells(view, self.sizes[n])
         both = (*known, None)[:2]
-        self.kept.append(KeptView(ViewPair(*both), ((*shapes, None)[0], (*shapes, None)[1])))
+        self.kept.append(KeptView(BoardMoment(tuple(both)), ((*shapes, None)[0], (*shapes, None)[1])))
         self._kept_ns = t_ns
 
     def _urgent(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.solve.adjust import BundleProblem
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, apply_step, bundle_state, residual_px
+from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, apply_step, flat_board_state, residual_px
 from calibration.solve.solution import FIXED
 from config.arrays import Floats
 
@@ -122,7 +122,7 @@ def candidate_poses(intrinsics: Floats, seen: CornerObservations, ideal: Floats)
     for v in np.flatnonzero(enough):
         R[v], t[v] = pose_from_homography(homography(seen.points_m[:, :2], ideal[v], seen.weight[0, v]), centre)
     Rm, tm = mirrored(R, t, centre)
-    state = bundle_state(
+    state = flat_board_state(
         intrinsics[None], np.eye(3)[None], np.zeros((1, 3)), np.concatenate([R, Rm]), np.concatenate([t, tm])
     )
     state, costs = refine_board_poses(state, seen.at(np.tile(np.arange(V), 2)))

@@ -44,7 +44,7 @@ class BundleState:
         return len(self.intrinsics)
 
 
-def bundle_state(
+def flat_board_state(
     intrinsics: Floats, rotation: Floats, translation: Floats, board_rotation: Floats, board_translation: Floats
 ) -> BundleState:
     """Return a state with a flat board and stamps that are right."""
@@ -53,14 +53,14 @@ def bundle_state(
     )
 
 
-def rig_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
+def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
     """Return a rig and poses of the board in its first camera's frame, (V, 6), as a state."""
     poses = np.asarray(board_to_world, float)
     first = rig.cameras[0]
     R = np.stack([camera.rotation @ first.rotation.T for camera in rig.cameras])
     t = np.stack([camera.translation for camera in rig.cameras]) - R @ first.translation
     K = np.stack([camera.intrinsics for camera in rig.cameras])
-    return bundle_state(K, R, t, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
+    return flat_board_state(K, R, t, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class FreeParameters:
     @property
     def n_shared(self) -> int:
         """Number of parameters that all views share."""
-        return self.form_columns.stop + (len(self.lenses) - 1) * self.offset
+        return int(self.form_columns.stop) + (len(self.lenses) - 1) * self.offset
 
     def lens_columns(self, camera: int) -> slice:
         """Return where a camera's lens is among the shared parameters."""

@@ -23,7 +23,15 @@ from calibration.solve.adjust import (
 )
 from calibration.solve.board_pose import least_corners, mirrored, refine_board_poses
 from calibration.solve.checks import MIN_SHARED, check_fits, check_intrinsics, check_linked, check_tilt
-from calibration.solve.equations import BundleState, CornerMotion, CornerObservations, FreeParameters, bundle_state, residual_px, subset
+from calibration.solve.equations import (
+    BundleState,
+    CornerMotion,
+    CornerObservations,
+    FreeParameters,
+    flat_board_state,
+    residual_px,
+    subset,
+)
 from calibration.solve.solution import FIXED, N_INTRINSICS, DroppedMoment, DropReason, LensModel, intrinsic_names
 from calibration.solve.start import (
     PoseCandidates,
@@ -95,7 +103,7 @@ def unmirror(state: BundleState, seen: CornerObservations) -> tuple[BundleState,
     """Try every board pose mirrored as each camera would mistake it, and take what fits better; return how many changed."""
     centre, n_changed = seen.points_m.mean(axis=0), 0
     state, costs = refine_board_poses(state, seen)
-    for c, (Rc, tc) in enumerate(zip(state.rotation, state.translation, strict=True)):
+    for Rc, tc in zip(state.rotation, state.translation, strict=True):
         R, t = mirrored(Rc @ state.board_rotation, state.board_translation @ Rc.T + tc, centre)
         other, other_costs = refine_board_poses(replace(state, board_rotation=Rc.T @ R, board_translation=(t - tc) @ Rc), seen)
         better = other_costs < MIRRORED_SHARE * costs
@@ -165,13 +173,11 @@ def _corner_motion(moments: Sequence[BoardMoment], n_corners: int) -> CornerMoti
     C, V = len(moments[0].views), len(moments)
     velocity, lag_s, reference = np.zeros((C, V, n_corners, 2)), np.zeros((C, V)), np.zeros(V, np.intp)
     for v, moment in enumerate(moments):
-        reference[v], *others = moment.seen_by
-        t_ns = moment.views[reference[v]].t_ns
-        for c in others:
-            view = moment.views[c]
+        (reference[v], first), *others = [(c, view) for c, view in enumerate(moment.views) if view is not None]
+        for c, view in others:
             if view.velocity_px_s is not None:
                 velocity[c, v] = np.where(view.seen[:, None], view.velocity_px_s, 0.0)
-                lag_s[c, v] = 1e-9 * (view.t_ns - t_ns)
+                lag_s[c, v] = 1e-9 * (view.t_ns - first.t_ns)
     if not velocity.any():
         which = "the right camera" if C == 2 else "two cameras"
         raise CalibrationError(
@@ -231,8 +237,8 @@ def initial_state(
 def spanning_links(seen_by: NDArray[np.bool_], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the pairs of cameras that link all of them by as many shared views as possible, from the first camera on.
 
-    seen_by: which views each camera sees, (C, V). A maximum spanning tree (Prim 1957). Raises CalibrationError: some cameras share
-    no views with the others.
+    seen_by: which views each camera sees, (C, V). A maximum spanning tree (Prim 1957). Raises CalibrationError: some cameras
+    share no views with the others.
     """
     n_shared = seen_by.astype(int) @ seen_by.T.astype(int)
     linked, links = [0], list[tuple[int, int]]()
@@ -274,7 +280,7 @@ def _chained_state(
         at = mine + V * choice[mine]
         Rb[mine] = R[c].T @ alone.state.board_rotation[at]
         tb[mine] = (alone.state.board_translation[at] - t[c]) @ R[c]
-    return bundle_state(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb), agrees
+    return flat_board_state(np.stack([lens.intrinsics for lens in lenses]), R, t, Rb, tb), agrees
 
 
 def _consistent_views(

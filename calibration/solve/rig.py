@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
-from calibration.camera import Camera, Rig, title
+from calibration.camera import Rig, title
 from calibration.solve.adjust import (
     BundleProblem,
     IntrinsicsPrior,
@@ -57,8 +57,8 @@ MAX_FISHEYE_RMS_PX = 2.0  # where no pinhole fits at all
 class _Adjustment:
     """An adjustment under way.
 
-    fit: what was found; freedom, prior: of its parameters; moments: the views it rests on; motion_px: of the board in them, (C, V)
-    or None; held_out_px: as in `RigSolution`; dropped: moments that were left out.
+    fit: what was found; freedom, prior: of its parameters; moments: the views it rests on; motion_px: of the board in them,
+    (C, V) or None; held_out_px: as in `RigSolution`; dropped: moments that were left out.
     """
 
     fit: RobustFit
@@ -75,8 +75,8 @@ class RigProblem:
     """What is to be solved for.
 
     board, moments: what was seen, and when; sizes: width and height of each camera's pictures; names: of the cameras; known: by
-    camera, the lens of an earlier calibration, None where there is none; solve_offset: estimate by how much the cameras' timestamps
-    are late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
+    camera, the lens of an earlier calibration, None where there is none; solve_offset: estimate by how much the cameras'
+    timestamps are late, from views in motion with known `velocity_px_s`; progress: receives a message for each step.
     """
 
     board: Board

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
@@ -108,7 +107,7 @@ def _pose(view: BoardView, camera: Camera, board: Board) -> tuple[Floats, Floats
 def _jacobians(
     view: BoardView, camera: Camera, board: Board, pose: tuple[Floats, Floats], reference: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return derivatives of the corners by lens (2n, N_LENS), the board's pose, the camera's and the reference's pose, (2n, 6) each.
+    """Return derivatives of the corners by lens (2n, N_LENS), the board's, the camera's and the reference's pose, (2n, 6).
 
     reference: the board's pose in the frame of another camera that sees it, in which the board's pose is counted then.
     """

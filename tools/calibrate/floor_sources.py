@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from calibration.camera import Camera, Rig
 from calibration.floor.dwell import PointFrame
 from capture.background.statistics import Background
@@ -24,7 +24,7 @@ from config.markers import MarkerSet
 from config.settings import Settings
 from tools.calibrate.board.found import BoardSearch, Progress, Size, size_of
 from tools.calibrate.board.sources import BoardSpec, search_board
-from tools.calibrate.board.stills import PicturePairs, decoded, search_stills
+from tools.calibrate.board.stills import PictureSets, decoded, search_stills
 
 NS = 1e9
 SAME_PX = 2.5  # a marker that lies still stays within this
@@ -53,20 +53,20 @@ class TimeWindow:
 
 def board_pairs(
     spec: BoardSpec, board: Board, rig: Rig, window: TimeWindow, progress: Progress
-) -> tuple[tuple[ViewPair, ...], BoardSearch]:
+) -> tuple[tuple[BoardMoment, ...], BoardSearch]:
     """Look for the board in films, folders or two single pictures.
 
     Raises SourceError, CalibrationError: nothing to read, another size than the rig's, no board in it.
     """
     files = [file for file in (spec.left, spec.right) if file is not None]
     if all(is_picture(file) for file in files):
-        search = search_stills(PicturePairs(((spec.left, spec.right),), ()), board, progress)
+        search = search_stills(PictureSets(((spec.left, spec.right),), ()), board, progress)
     else:
         search = search_board(spec, board, progress)
     for camera, size in zip(rig.cameras, search.sizes, strict=False):
         check_size(camera, size)
-    pairs = tuple(pair for pair in search.pairs if any(view is not None and window.holds(view.t_ns) for view in pair.views))
-    if search.pairs and not pairs:
+    pairs = tuple(pair for pair in search.moments if any(view is not None and window.holds(view.t_ns) for view in pair.views))
+    if search.moments and not pairs:
         raise CalibrationError("the board is seen, but not between --from and --to; give seconds in which it lies on the floor")
     return pairs, search
 

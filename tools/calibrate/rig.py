@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.board.pattern import Board
-from calibration.board.views import ViewPair
+from calibration.board.views import BoardMoment
 from calibration.camera import Camera
 from calibration.formats.rig_toml import write_rig
 from calibration.quality.report import QualityReport, join_reports
@@ -92,13 +92,13 @@ def calibrate_found(search: BoardSearch, task: RigTask, tell: Tell) -> Calibrate
                 f"{name}: none of {search.searched[camera]} pictures shows the board {task.board.text}: {seen}"
             )
     sizes = search.sizes[:1] if search.is_monocular else search.sizes
-    done = calibrate_pairs(search.pairs, sizes, task, tell)
+    done = calibrate_pairs(search.moments, sizes, task, tell)
     if done.error is not None:
         raise done.error
     return done
 
 
-def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
+def calibrate_pairs(pairs: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask, tell: Tell) -> Calibrated:
     """Choose views, solve, say the verdict, draw it, and write the rig.
 
     sizes: of the pictures of one camera or two [px]. Of a fail a picture is drawn, too, but no rig is written. Raises
@@ -108,7 +108,7 @@ def calibrate_pairs(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigT
     for line in describe_selection(selection):
         tell(line)
     check_left_over(pairs, selection, len(sizes), MIN_VIEWS if task.intrinsics is None else MIN_SHARED)
-    solution = solved(selection.pairs, sizes, task)
+    solution = solved(selection.moments, sizes, task)
     report = judged(solution, task)
     for line in (
         *map(describe_dropped, solution.dropped),
@@ -138,10 +138,10 @@ def _write(solution: RigSolution, report: QualityReport, task: RigTask) -> None:
     write_rig(task.out, replace(solution.rig, grade=report.grade.word, error_px=solution.rms_px))
 
 
-def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: int, needed: int) -> None:
+def check_left_over(pairs: Sequence[BoardMoment], selection: Selection, n_cameras: int, needed: int) -> None:
     """Raise CalibrationError where a camera saw the board often enough, but hardly any view of it can be used."""
     for camera in range(n_cameras):
-        before, after = (sum(pair.views[camera] is not None for pair in some) for some in (pairs, selection.pairs))
+        before, after = (sum(pair.views[camera] is not None for pair in some) for some in (pairs, selection.moments))
         if after < needed <= before:
             name = CAMERAS[camera] if n_cameras > 1 else "the camera"
             left_out = "; ".join(describe_selection(selection))
@@ -151,11 +151,11 @@ def check_left_over(pairs: Sequence[ViewPair], selection: Selection, n_cameras: 
             )
 
 
-def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> RigSolution:
+def solved(pairs: Sequence[BoardMoment], sizes: Sequence[Size], task: RigTask) -> RigSolution:
     """Solve for one camera or two."""
     if len(sizes) == 1:
         return solve_camera(
-            task.board, [pair.left for pair in pairs if pair.left is not None], sizes[0], name="camera", lens=task.lens
+            task.board, [pair.views[0] for pair in pairs if pair.views[0] is not None], sizes[0], name="camera", lens=task.lens
         )
     return solve_rig(
         task.board,
@@ -169,10 +169,10 @@ def solved(pairs: Sequence[ViewPair], sizes: Sequence[Size], task: RigTask) -> R
     )
 
 
-def _shows_motion(pair: ViewPair) -> bool:
+def _shows_motion(pair: BoardMoment) -> bool:
     """Return whether a view says anything of the time between the cameras."""
-    right = pair.right
-    if pair.left is None or right is None or right.velocity_px_s is None:
+    right = pair.views[1]
+    if pair.views[0] is None or right is None or right.velocity_px_s is None:
         return False
     return float(np.median(np.linalg.norm(right.velocity_px_s[right.seen], axis=1))) > MOVING_PX_S
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.guidance.advice import Advice
 from calibration.guidance.rig import BLURRED, HOLD, NOTHING, RigGuide
 from capture.process.board_detection import BoardDetection, BoardPair, BoardPairing
@@ -31,7 +31,7 @@ Tell = Callable[[str], None]
 class CollectedViews:
     """What was seen of the board. sizes: of the pictures, one or two cameras [px]; names: left and right."""
 
-    pairs: tuple[ViewPair, ...]
+    pairs: tuple[BoardMoment, ...]
     sizes: tuple[tuple[int, int], ...]
     names: tuple[str, ...]
 
@@ -92,7 +92,7 @@ class BoardSession:
             )
         if not guide.done:
             self._tell("not quite complete: " + ", ".join(replace(self._advice, needs=guide.needs()).missing))
-        return CollectedViews(guide.pairs, guide.sizes, CAMERAS[: len(guide.sizes)])
+        return CollectedViews(guide.moments, guide.sizes, CAMERAS[: len(guide.sizes)])
 
     def _begin(self, sizes: Sequence[tuple[int, int]]) -> None:
         """Begin, or begin again."""

@@ -56,7 +56,7 @@ def watch_boards(
     with interruptible(), open_page(settings, "Calibrate the cameras", tell, browser) as page:
         while True:
             collected = _collected(plans, sources, board, page, tell, stills)
-            words = f"with {len(collected.pairs)} views"
+            words = f"with {len(collected.moments)} views"
             tell(f"solving {words}")
             outcome = finished(partial(finish, collected), words, page)
             if page is None or not look_at_result(page, tell):
@@ -108,7 +108,7 @@ def calibrate_live(
             lines.append(line)
             tell(line)
 
-        done = calibrate_pairs(collected.pairs, collected.sizes, task, say)
+        done = calibrate_pairs(collected.moments, collected.sizes, task, say)
         return GuideOutcome(done.report, tuple(line for line in lines if line not in done.report.lines), done.picture, done.error)
 
     watch_boards(settings, sources, task.board, finish, fps=fps, browser=browser, tell=tell)

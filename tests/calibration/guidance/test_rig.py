@@ -112,8 +112,8 @@ def test_a_still_board_is_taken_once_after_a_moment() -> None:
     assert sum(taken) == 1
     assert taken.index(True) == 2  # the first moment at which 0.15 s of stillness are known
     assert guide.n_shared == 1
-    assert guide.pairs[0].left is not None
-    assert guide.pairs[0].left.moved_px == pytest.approx(0.0)
+    assert guide.moments[0].views[0] is not None
+    assert guide.moments[0].views[0].moved_px == pytest.approx(0.0)
 
 
 def test_a_moving_board_is_never_taken() -> None:
@@ -244,7 +244,7 @@ def test_one_camera_alone() -> None:
         advice = guide.add(view)
     assert advice.done
     assert [need.name for need in advice.needs][1] == "picture"
-    assert all(pair.right is None for pair in guide.pairs)
+    assert all(pair.views[1] is None for pair in guide.moments)
     assert "both" not in advice.counts
 
 

@@ -92,9 +92,9 @@ def test_a_bend_is_found_in_its_own_direction() -> None:
 
 def test_a_move_is_found_where_it_was() -> None:
     made, evidence = scene(14, "bumped"), evidence_of(fitted(14, "bumped"))
-    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.pairs) - 4))]
-    assert int(np.argmax(gains)) + 4 == len(made.pairs) // 2 and max(gains) > 50.0
-    (other,) = camera_moves(evidence, [len(made.pairs) // 2])
+    gains = [move.f_statistic for move in camera_moves(evidence, range(4, len(made.moments) - 4))]
+    assert int(np.argmax(gains)) + 4 == len(made.moments) // 2 and max(gains) > 50.0
+    (other,) = camera_moves(evidence, [len(made.moments) // 2])
     assert np.allclose(other.extra[:3], (0.004, -0.006, 0.003), atol=8e-4)
 
 

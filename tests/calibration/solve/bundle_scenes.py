@@ -6,9 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.board.pattern import Board
-from calibration.board.views import BoardView, ViewPair
+from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
-from calibration.solve.equations import BundleState, CornerObservations, FreeParameters, bundle_state, camera_points, project
+from calibration.solve.equations import (
+    BundleState,
+    CornerMotion,
+    CornerObservations,
+    FreeParameters,
+    bundle_state,
+    camera_points,
+    project,
+)
 from calibration.solve.rig import BundleUncertainty, uncertainty_at
 from calibration.solve.solution import LensModel
 from config.arrays import Bools, Floats
@@ -49,7 +57,7 @@ def true_places(
     return np.stack(out)
 
 
-def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Board = BOARD) -> list[ViewPair]:
+def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Board = BOARD) -> list[BoardMoment]:
     """What both cameras see of the board at these places, with noise."""
     rng, out = np.random.default_rng(seed), []
     for i, place in enumerate(places):
@@ -58,7 +66,7 @@ def pairs_of(rig: Rig, places: Floats, sigma_px: float, seed: int = 2, board: Bo
         for camera in rig.cameras:
             px = camera.project(world) + rng.normal(0.0, sigma_px, (len(board), 2))
             views.append(BoardView(px, np.ones(len(board), bool), t_ns=i, name=f"{camera.name}{i:02d}"))
-        out.append(ViewPair(views[0], views[1]))
+        out.append(BoardMoment((views[0], views[1])))
     return out
 
 
@@ -68,21 +76,24 @@ def small_problem(n_cameras: int, seed: int = 3) -> tuple[BundleState, CornerObs
     rows: Sequence[Sequence[float]] = (
         (610.0, 604.0, 325.0, 231.0, -0.21, 0.08, 0.002, -0.001, 0.03),
         (655.0, 660.0, 309.0, 246.0, -0.12, 0.03, -0.001, 0.003, -0.02),
+        (580.0, 577.0, 330.0, 236.0, -0.16, 0.05, 0.001, 0.002, 0.01),
     )
     places = true_places(3, seed)
     state = BundleState(
         np.array([[*row, 0.0] for row in rows[:n_cameras]]),
-        matrix_from_rotvec([0.03, 0.12, -0.02]),
-        np.array([-0.39, 0.01, 0.07]),
+        matrix_from_rotvec([[0.0, 0.0, 0.0], [0.03, 0.12, -0.02], [-0.05, -0.2, 0.03]])[:n_cameras],
+        np.array([[0.0, 0.0, 0.0], [-0.39, 0.01, 0.07], [0.36, -0.02, 0.05]])[:n_cameras],
         matrix_from_rotvec(places[:, :3]),
         places[:, 3:],
         np.array([0.004, 0.09, -0.06, 0.05]),
-        0.013,
+        np.array([0.0, 0.013, -0.021])[:n_cameras],
     )
     px = np.stack([project(state.intrinsics[c], x) for c, x in enumerate(camera_points(state, BOARD.points_m))])
     weight = rng.uniform(0.5, 2.0, px.shape[:3]) * (rng.random(px.shape[:3]) > 0.1)
-    velocity, lag = rng.normal(0.0, 30.0, px.shape[1:]), np.array([0.004, -0.007, 0.011])
-    return state, CornerObservations(BOARD.points_m, px + rng.normal(0.0, 2.0, px.shape), weight, velocity, lag)
+    velocity, lag = rng.normal(0.0, 30.0, px.shape), np.tile([0.004, -0.007, 0.011], (n_cameras, 1))
+    velocity[0], lag[0] = 0.0, 0.0
+    motion = CornerMotion(velocity, lag, np.zeros(3, np.intp))
+    return state, CornerObservations(BOARD.points_m, px + rng.normal(0.0, 2.0, px.shape), weight, motion)
 
 
 def cramer_rao(
@@ -95,17 +106,17 @@ def cramer_rao(
 ) -> BundleUncertainty:
     """Return the bound for a known rig and known poses of the board.
 
-    rig: the left camera at the origin of the world, one or two cameras; board_to_world: rotation vector and translation of every
+    rig: the first camera at the origin of the world; board_to_world: rotation vector and translation of every
     view, (V, 6) [rad, m]; sigma_px: noise of a coordinate, one for all or by camera; lenses: by camera, what was free;
-    used: corners that took part, (2, V, N), by default all that are in the picture.
+    used: corners that took part, (C, V, N), by default all that are in the picture.
     """
     state = bundle_state(rig, board_to_world)
     C, V = len(state.intrinsics), len(state.board_rotation)
-    sigma = np.broadcast_to(np.asarray(sigma_px, float), (2,))
+    sigma = np.broadcast_to(np.asarray(sigma_px, float), (C,))
     px, weight = np.zeros((C, V, len(board), 2)), np.zeros((C, V, len(board)))
     for c, points in enumerate(camera_points(state, board.points_m)):
         px[c] = project(state.intrinsics[c], points)
         size = np.array(rig.cameras[c].size)
         inside = (points[..., 2] > 0) & ((px[c] >= 0) & (px[c] <= size - 1)).all(axis=-1)
         weight[c] = (inside if used is None else used[c]) / sigma[c] ** 2
-    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C == 2))
+    return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C > 1))

@@ -16,7 +16,7 @@ from config.errors import SourceError
 from tools.calibrate.board.films import length_words, moments_of, rows_of, with_motion
 from tools.calibrate.board.found import N_MISSES, BoardlessPictures
 from tools.calibrate.board.sources import change_of, offset_between
-from tools.calibrate.board.stills import PicturePairs, images_in, search_stills, stills_of
+from tools.calibrate.board.stills import PictureSets, images_in, search_stills, stills_of
 
 BOARD = Board("chessboard", 9, 6, 0.025)
 MS = 1_000_000
@@ -30,7 +30,7 @@ def touched(folder: Path, *names: str) -> Path:
     return folder
 
 
-def names(stills: PicturePairs) -> list[tuple[str, str]]:
+def names(stills: PictureSets) -> list[tuple[str, str]]:
     return [(left.name if left else "", right.name if right else "") for left, right in stills.pairs]
 
 
