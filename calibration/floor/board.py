@@ -33,7 +33,7 @@ MIN_UPRIGHT = 0.1  # cosine of up to the pictures' up, below which a floor is no
 
 @dataclass(frozen=True, slots=True)
 class BoardPosition:
-    """A board at one position. px: mean corners by camera, (2, N, 2) [px]; seen: (2, N); n_pictures: how many were averaged;
+    """A board at one position. px: mean corners by camera, (C, N, 2) [px]; seen: (C, N); n_pictures: how many were averaged;
     name: of the first picture, for messages.
     """
 
@@ -101,8 +101,9 @@ def _at_same_position(one: BoardMoment, other: BoardMoment) -> bool:
 
 def _average(board: Board, group: Sequence[BoardMoment]) -> BoardPosition:
     """Average the views of one position; by the median, so that a hand in one picture does not matter."""
-    px, seen = np.zeros((2, len(board), 2)), np.zeros((2, len(board)), bool)
-    for camera in range(2):
+    n_cameras = len(group[0].views)
+    px, seen = np.zeros((n_cameras, len(board), 2)), np.zeros((n_cameras, len(board)), bool)
+    for camera in range(n_cameras):
         views = [view for pair in group if (view := pair.views[camera]) is not None]
         if views:
             px[camera], seen[camera] = _median(views)
@@ -260,7 +261,7 @@ class _PlaneFit:
     def __init__(self, rig: Rig, board: Board, positions: Sequence[BoardPosition], poses: Sequence[BoardPose]) -> None:
         self._rig, self._board, self.positions, first = rig, board, positions, poses[0]
         self._first = first
-        self.both = any(position.n_cameras == 2 for position in positions) and not rig.is_monocular
+        self.both = any(position.n_cameras > 1 for position in positions)
         start = np.concatenate([np.zeros(6), *(_in_plane(first, pose) for pose in poses[1:])])
         x, covariance, self.rms_px = self._solved(start, free=False)
         self.size_ratio = self.size_sigma = float("nan")

@@ -1,4 +1,4 @@
-"""Rig files of any program: the format is recognised, read into a rig of two cameras (or one), and written."""
+"""Rig files of any program: the format is recognised, read into a rig, and written."""
 
 from pathlib import Path
 
@@ -31,9 +31,9 @@ EXPECTED = (
 
 
 def read_rig(path: str | Path, options: ReadOptions = PLAIN) -> Rig:
-    """Read a rig of two cameras from a file or folder of any known program.
+    """Read a rig of two to eight cameras from a file or folder of any known program.
 
-    Raises FileFormatError: unreadable, unknown, not two cameras, or implausible ones.
+    Raises FileFormatError: unreadable, unknown, one camera, more than eight, or implausible ones.
     """
     path = Path(path)
     if options == PLAIN and path.suffix.lower() == ".toml" and _is_ours(path):
@@ -47,15 +47,15 @@ def read_rig(path: str | Path, options: ReadOptions = PLAIN) -> Rig:
 
 
 def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:
-    """Read the one or two cameras of a file or folder; a single one is both sides of the rig.
+    """Read the cameras of a file or folder, of which one is a rig, too.
 
-    Raises FileFormatError: unreadable, unknown, more than two cameras and none named, or implausible ones.
+    Raises FileFormatError: unreadable, unknown, more than eight cameras and none named, or implausible ones.
     """
     return rig_of(str(path), read_camera_file(path, options), options)
 
 
 def read_one_camera(path: str | Path, which: int) -> Rig:
-    """Read the left (0) or right (1) camera of a file of one or two, as a rig of one camera.
+    """Read a camera of a file by its number, as a rig of one camera.
 
     Raises FileFormatError: unreadable, unknown, no such camera, or an implausible one.
     """

@@ -1,8 +1,8 @@
 """rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with `floor_known` and `verdict` of our own in `[metadata]`.
 
-Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[,
-k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m];
-`[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and any number of cameras.
+Tables `[cam_0]` (of two the left), `[cam_1]` and so on: `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2,
+p1, p2[, k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to
+camera) [m]; `[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and any number of cameras.
 """
 
 import math
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from calibration.camera import MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
+from calibration.camera import MAX_CAMERAS, MAX_SIDE_PX, Camera, Rig, check_camera, check_cameras
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import atomic_write, read_toml
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
-CAMERA_TABLES = ("cam_0", "cam_1")
+CAMERA_TABLES = tuple(f"cam_{n}" for n in range(MAX_CAMERAS))
 # A rotation goes vector -> matrix -> vector; rounding away the last bits gives back the digits that were read.
 ROTATION_DECIMALS = 14
 
@@ -31,10 +31,10 @@ def read_tables(path: str | Path) -> dict[str, Any]:
 
 
 def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
-    """Read one camera of a rig.toml, of one or of two cameras, as a rig of one camera.
+    """Read one camera of a rig.toml, of one camera or more, as a rig of one camera.
 
-    table: `cam_0` or `cam_1`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
-    type or implausible.
+    table: `cam_0`, `cam_1` and so on. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of
+    the wrong type or implausible.
     """
     tables = read_tables(path)
     if not isinstance(tables.get(table), dict):
@@ -45,27 +45,21 @@ def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
 
 
 def read_rig(path: str | Path) -> Rig:
-    """Read a rig of two cameras.
+    """Read a rig of two to eight cameras.
 
     Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong type or implausible.
     """
     tables = read_tables(path)
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
-    for name in CAMERA_TABLES:
+    for name in CAMERA_TABLES[:2]:
         if name not in found:
             listed = ", ".join(f"[{table}]" for table in found) or "no camera"
             raise FileFormatError(
-                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
+                f"{path}: the camera [{name}] is missing; expected [cam_0] (left), [cam_1] (right) and so on, got {listed}"
             )
-    if len(found) > 2:
-        names = ", ".join(str(tables[name].get("name", name)) for name in found)
-        raise FileFormatError(
-            f"{path}: {len(found)} cameras ({names}), expected two; choose left and right with "
-            f"`duocap calibrate convert {path} --cameras LEFT,RIGHT --out rig.toml`"
-        )
-    left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
-    rig = Rig((left, right), *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
-    check_baseline(str(path), rig)
+    cameras = tuple(camera_from_table(f"{path}: [{name}]", tables[name]) for name in found)
+    rig = Rig(cameras, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    check_cameras(str(path), rig)
     return rig
 
 
@@ -79,8 +73,7 @@ def write_rig(path: str | Path, rig: Rig) -> None:
         metadata["error"] = float(rig.error_px)
     if rig.grade:
         metadata["verdict"] = rig.grade
-    cameras = rig.cameras
-    tables = {name: camera_table(camera) for name, camera in zip(CAMERA_TABLES, cameras, strict=False)}
+    tables = {f"cam_{n}": camera_table(camera) for n, camera in enumerate(rig.cameras)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
     atomic_write(Path(path), text)
 

@@ -84,7 +84,7 @@ def test_files_round_trip_exactly(error: float, floor_known: bool, tmp_path: Pat
     ("old", "new", "expected"),
     [
         ("[cam_1]", "[right]", r"\[cam_1\] is missing.*\[cam_0\], \[right\]"),
-        ("[metadata]", "[cam_2]\n[metadata]", "3 cameras .*, expected two"),
+        ("[metadata]", "[cam_2]\n[metadata]", r"\[cam_2\] lacks size"),
         ("rotation = [0.0, 0.0, 0.0]", "rotation = [0.0, 0.0]", r"\[cam_0\] rotation must be 3 numbers"),
         ("rotation = [0.0, 0.0, 0.0]", "", r"\[cam_0\] lacks rotation; expected 3 numbers"),
         ("rotation = [0.0, 0.0, 0.0]", "rotation = [0.0, true, 0.0]", "rotation must be 3 numbers"),

@@ -54,9 +54,7 @@ def test_one_camera_has_no_baseline_and_its_free_numbers_a_sigma() -> None:
     rig, places = true_rig(), true_places(8)
     bound = cramer_rao(Rig((rig.left,)), BOARD, places, 0.2, [LensModel(("k1", "k2"), square=False)])
     assert not bound.pose_covariance.any()
-    assert (
-        (bound.intrinsic_sigma[0, :6] > 0).all() and not bound.intrinsic_sigma[0, 6:].any() and len(bound.intrinsic_sigma) == 1
-    )
+    assert (bound.intrinsic_sigma[0, :6] > 0).all() and not bound.intrinsic_sigma[0, 6:].any() and len(bound.intrinsic_sigma) == 1
 
 
 def test_a_true_flat_board_has_no_form_to_speak_of() -> None:

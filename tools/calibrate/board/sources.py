@@ -128,9 +128,7 @@ def _searched(spec: BoardSpec, board: Board, progress: Progress, thorough: bool)
     with ExitStack() as stack:
         films = [stack.enter_context(closing(source)) for source in _opened(spec)]
         timed = spec.frame_times is not None
-        return search_film(
-            films, board, progress, late_s=spec.late_s, thorough=thorough, moving=spec.moving, timed=timed
-        )
+        return search_film(films, board, progress, late_s=spec.late_s, thorough=thorough, moving=spec.moving, timed=timed)
 
 
 def with_offset(spec: BoardSpec) -> BoardSpec:

@@ -79,7 +79,9 @@ def _grouped(files: Sequence[Sequence[Path]], names: Sequence[str]) -> PictureSe
         moments = tuple(tuple(each.get(number) for each in by_number) for number in numbers)
         alone = sum(sum(file is not None for file in moment) == 1 for moment in moments)
         sides = zip(("the left camera", "the right one"), files, strict=False)
-        counts = ", ".join(f"{len(each)} pictures of {side}" if k == 0 else f"{len(each)} of {side}" for k, (side, each) in enumerate(sides))
+        counts = ", ".join(
+            f"{len(each)} pictures of {side}" if k == 0 else f"{len(each)} of {side}" for k, (side, each) in enumerate(sides)
+        )
         counts = counts if len(files) == 2 else f"{sum(map(len, files))} pictures of {len(files)} cameras"
         return PictureSets(moments, (f"{counts}: {alone} have no partner of the same number",) if alone else ())
     for name, each in zip(names, files, strict=True):
