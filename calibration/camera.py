@@ -19,6 +19,7 @@ from config.arrays import Floats, ReadOnlyArrays, read_only
 from config.errors import FileFormatError
 from config.jit import kernel
 
+MAX_CAMERAS = 8  # of a rig
 UNDISTORT_STEPS = 40
 MAX_FISHEYE_RAD = np.radians(85.0)  # angle from the axis: undistorted points lie on a plane, where 90 degrees are infinitely far
 
@@ -253,7 +254,6 @@ def pixel_magnification(intrinsics: Floats, x: float, y: float) -> float:
 FOCAL_RANGE = (0.2, 30.0)  # of the longer image side: from a fisheye-like 136 degrees to a 2 degree telephoto
 BASELINE_RANGE_M = (0.005, 50.0)
 MAX_SIDE_PX = 16384
-MAX_CAMERAS = 8
 MAX_DISTORTION = 1e3
 
 
@@ -292,26 +292,14 @@ def check_camera(where: str, camera: Camera) -> None:
         )
 
 
-def check_cameras(where: str, rig: Rig) -> None:
-    """Raise FileFormatError unless the cameras are few enough, have names of their own and stand plausibly far apart.
-
-    where: the file, for the message. Two cameras may have one name: left and right tell them apart.
-    """
-    names = [camera.name for camera in rig.cameras]
-    if len(rig) > MAX_CAMERAS:
-        raise FileFormatError(
-            f"{where}: {len(rig)} cameras ({', '.join(names)}), expected at most {MAX_CAMERAS}; choose some with "
-            f"`duocap calibrate convert {where} --cameras A,B,C --out rig.toml`"
-        )
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if len(rig) > 2 and repeated is not None:
-        raise FileFormatError(f"{where}: {names.count(repeated)} cameras are named {repeated!r}; give each a name of its own")
+def check_baseline(where: str, rig: Rig) -> None:
+    """Raise FileFormatError unless the distance between the cameras is plausible; where: the file, for the message."""
     low, high = BASELINE_RANGE_M
     for a, b in combinations(rig.cameras, 2):
         apart_m = float(np.linalg.norm(a.center_m - b.center_m))
-        if not low <= apart_m <= high:
-            which = "the cameras" if len(rig) == 2 else f"{a.name} and {b.name}"
-            raise FileFormatError(
-                f"{where}: {which} are {apart_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres: "
-                "`duocap calibrate convert FILE --unit mm --out rig.toml` takes files in another unit"
-            )
+        if low <= apart_m <= high:
+            continue
+        raise FileFormatError(
+            f"{where}: the cameras {a.name} and {b.name} are {apart_m:g} m apart, expected {low:g} to {high:g} m; translations "
+            "are in metres: `duocap calibrate convert FILE --unit mm --out rig.toml` takes files in another unit"
+        )

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from calibration.camera import MAX_CAMERAS, Camera, Rig, check_camera, check_cameras
+from calibration.camera import MAX_CAMERAS, Camera, Rig, check_baseline, check_camera
 from config.arrays import Floats
 from config.errors import FileFormatError
 
@@ -68,8 +68,7 @@ def in_world(camera: Camera, axes: Floats) -> Camera:
 def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     """Return the rig of the cameras asked for.
 
-    Raises FileFormatError: no such camera, more than eight, names that repeat, an implausible camera or baseline; where: for
-    messages.
+    Raises FileFormatError: no such camera, too many and none named, an implausible camera or baseline; where: for messages.
     """
     cameras = _select(where, content.cameras, options.names)
     if options.unit_m != 1.0:
@@ -78,26 +77,26 @@ def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
         cameras = [in_world(camera, Z_UP_TO_Y_UP) for camera in cameras]
     for camera in cameras:
         check_camera(f"{where}: camera {camera.name}", camera)
-    rig = Rig(tuple(cameras), content.error_px, content.floor_known or bool(options.up), content.grade)
-    check_cameras(where, rig)
+    floor_known = content.floor_known or bool(options.up)
+    rig = Rig(tuple(cameras), content.error_px, floor_known, content.grade)
+    check_baseline(where, rig)
     return rig
 
 
 def _select(where: str, cameras: Sequence[FoundCamera], names: Sequence[str]) -> list[Camera]:
     """Return the cameras by name, or all that there are."""
-    if not names:
-        if len(cameras) > MAX_CAMERAS:
-            names = [camera.name for camera in cameras]
-            raise FileFormatError(
-                f"{where}: {len(cameras)} cameras ({', '.join(names)}), expected at most {MAX_CAMERAS}; choose some with "
-                f"`duocap calibrate convert {where} --cameras A,B,C --out rig.toml`"
-            )
-        return [camera.read() for camera in cameras]
     listed = ", ".join(camera.name for camera in cameras) or "none"
     by_name = {camera.name: camera for camera in cameras}
+    wanted = names or list(by_name)
+    if not 1 <= len(wanted) <= MAX_CAMERAS or (not names and len(by_name) < len(cameras)):
+        raise FileFormatError(
+            f"{where}: {len(cameras)} cameras ({listed}), expected 1 to {MAX_CAMERAS} of different names; choose with "
+            f"`duocap calibrate convert {where} --cameras NAME,NAME --out rig.toml`"
+        )
     for name in names:
         if name not in by_name:
             raise FileFormatError(f"{where}: no camera {name!r}; it has {listed}")
-        if names.count(name) > 1:
-            raise FileFormatError(f"{where}: camera {name!r} was named twice; expected each once, of {listed}")
-    return [by_name[name].read() for name in names]
+    twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
+    if twice is not None:
+        raise FileFormatError(f"{where}: camera {twice!r} was named twice; expected different ones, of {listed}")
+    return [by_name[name].read() for name in wanted]
