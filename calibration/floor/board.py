@@ -164,8 +164,8 @@ def floor_from_board(rig: Rig, board: Board, pairs: Sequence[BoardMoment], thick
         )
     fit, pose, dropped = _fit(rig, board, positions)
     if fit.both and fit.rms_px > MISFIT_PX:
-        swapped = _fit(rig, board, [position.swapped for position in positions])[0]
-        raise CalibrationError(_misfit(fit.rms_px, swapped.rms_px))
+        swapped = _fit(rig, board, [position.swapped for position in positions])[0].rms_px if len(rig) == 2 else np.inf
+        raise CalibrationError(_misfit(fit.rms_px, swapped))
     return _floor(rig, board, fit, pose, dropped, thickness_m)
 
 

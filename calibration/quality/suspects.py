@@ -123,18 +123,16 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
     """Test whether the cameras stood otherwise from some view on."""
     if solution.rig.is_monocular:
         return []
-    shared = set(np.flatnonzero(shared_corners(solution).any(axis=1)).tolist())
-    if len(shared) < 2 * MIN_VIEWS:
-        return []
     order = sorted(range(len(solution.moments)), key=lambda v: solution.moments[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
-    both = [k for k, v in enumerate(order) if v in shared]
-    views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
-    moves = [
-        (at, camera, other)
-        for camera in range(1, len(solution.rig))
-        for at, other in zip(views, camera_moves(ordered, views, camera), strict=True)
-    ]
+    shared = (solution.used & shared_corners(solution)).any(axis=2)[:, order]  # by camera, with another one
+    moves = []
+    for camera in range(1, len(solution.rig)):
+        both = np.flatnonzero(shared[camera]).tolist()
+        views = both[MIN_VIEWS : len(both) - MIN_VIEWS + 1]
+        moves += [(at, camera, other) for at, other in zip(views, camera_moves(ordered, views, camera), strict=True)]
+    if not moves:
+        return []
     at, camera, other = max(moves, key=lambda move: move[2].f_statistic)
     if other.f_statistic < SIGNIFICANT_MOVE:
         return []

@@ -46,7 +46,7 @@ def _offset(folder: Path) -> Outcome:
         pairs.append(BoardMoment((BoardView(px[0], inside[0], k * 10**9), right_view)))
     solution = solve_rig(board, pairs, (rig.left.size, rig.right.size), solve_offset=True)
     outcome = judged(rig, solution)
-    return Outcome(f"{1e3 * solution.offset_s:.0f} ms late; {outcome.text}", outcome.error)
+    return Outcome(f"{1e3 * solution.offset_s[1]:.0f} ms late; {outcome.text}", outcome.error)
 
 
 def _strong_barrel(folder: Path) -> Outcome:
@@ -84,7 +84,7 @@ def from_pictures(rig: Rig, text: str, n: int, seed: int) -> Callable[[Path], Ou
                 image = render_board(board, side, pose[:3], pose[3:], Look(), number)
                 (folder / side.name).mkdir(exist_ok=True)
                 cv2.imwrite(str(folder / side.name / f"{number:02d}.png"), image)
-        search, said = search_board(BoardSpec(folder / "left", folder / "right"), board), list[str]()
+        search, said = search_board(BoardSpec((folder / "left", folder / "right")), board), list[str]()
         calibrate_found(search, RigTask(board, folder / "rig.toml", None), said.append)
         found = read_rig(folder / "rig.toml")
         model = "fisheye" if found.left.fisheye else "pinhole"

@@ -34,9 +34,9 @@ Tell = Callable[[str], None]
 class FloorTask:
     """How a floor is to be found.
 
-    by: what tells it; sources: where it is seen, one a camera; spec: of a recording of at most two; window: which seconds; board: that lies there; worn: the markers; heights: of a
-    standing foot's; height_m: of the board's face or of markers on the floor; distance_m: the largest between these; late_s: by
-    which the right camera's stamps are late.
+    by: what tells it; sources: where it is seen, one a camera; spec: of a recording of at most two; window: which seconds;
+    board: that lies there; worn: the markers; heights: of a standing foot's; height_m: of the board's face or of markers on the
+    floor; distance_m: the largest between these; late_s: by which the right camera's stamps are late.
     """
 
     by: FloorMethod

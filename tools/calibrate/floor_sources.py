@@ -64,8 +64,11 @@ def board_moments(
         search = search_board(spec, board, progress)
     for camera, size in zip(rig.cameras, search.sizes, strict=False):
         check_size(camera, size)
+    unseen = (None,) * (len(rig) - search.n_cameras)  # of a rig of two the left camera's pictures alone will do
     moments = tuple(
-        moment for moment in search.moments if any(view is not None and window.holds(view.t_ns) for view in moment.views)
+        BoardMoment(moment.views + unseen)
+        for moment in search.moments
+        if any(view is not None and window.holds(view.t_ns) for view in moment.views)
     )
     if search.moments and not moments:
         raise CalibrationError("the board is seen, but not between --from and --to; give seconds in which it lies on the floor")

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from calibration.board.pattern import Board
 from calibration.board.views import BoardMoment, BoardView
 from calibration.camera import Camera, Rig
+from calibration.placement import looking_at
 from calibration.solve.equations import (
     BundleState,
     CornerMotion,
@@ -120,3 +121,45 @@ def cramer_rao(
         inside = (points[..., 2] > 0) & ((px[c] >= 0) & (px[c] <= size - 1)).all(axis=-1)
         weight[c] = (inside if used is None else used[c]) / sigma[c] ** 2
     return uncertainty_at(state, CornerObservations(board.points_m, px, weight), FreeParameters(tuple(lenses), relative=C > 1))
+
+
+def rig_around(n: int = 4) -> Rig:
+    """Cameras around a room: two in front, then at the side and behind, no two alike; world Y up."""
+    places = ((-0.7, 1.2, 2.2), (0.7, 1.0, 2.3), (2.1, 1.3, 0.6), (1.6, 1.2, -1.7), (-0.4, 1.4, -2.3), (-2.0, 1.1, -0.9))
+    names = ("front_left", "front_right", "side", "behind", "back", "far")
+    cameras = []
+    for k in range(n):
+        f = (610.0, 640.0, 600.0, 655.0, 620.0, 630.0)[k]
+        K = np.array([[f, 0.0, 324.0 - 4.0 * k], [0.0, f, 236.0 + 3.0 * k], [0.0, 0.0, 1.0]])
+        lens = np.array([-0.2 + 0.03 * k, 0.08, 0.0, 0.0, 0.0])
+        cameras.append(looking_at(names[k], SIZE, K, places[k], (0.0, 1.0, 0.0), lens))
+    return Rig(tuple(cameras))
+
+
+def moments_around(rig: Rig, n: int, sigma_px: float = 0.2, seed: int = 1, part: int = 2) -> list[BoardMoment]:
+    """What the cameras see of a board that is turned about the room's middle, at most `part` of them at a time."""
+    rng, out = np.random.default_rng(seed), list[BoardMoment]()
+    middle = BOARD.points_m.mean(axis=0)
+    while len(out) < n:
+        towards = rig.cameras[rng.integers(len(rig))].center_m * (1.0, 0.0, 1.0)
+        yaw = np.arctan2(towards[0], towards[2]) + rng.uniform(-0.6, 0.6)
+        R = (
+            matrix_from_rotvec([0.0, yaw, 0.0])
+            @ matrix_from_rotvec([np.pi, 0.0, 0.0])
+            @ matrix_from_rotvec(rng.normal(size=3) * 0.3)
+        )
+        world = (BOARD.points_m - middle) @ R.T + np.array([0.0, 1.0, 0.0]) + rng.uniform(-0.45, 0.45, 3)
+        views: list[BoardView | None] = []
+        for camera in rig.cameras:
+            px, towards = camera.project(world), camera.to_camera(world).mean(axis=0)
+            facing = (camera.rotation @ R[:, 2]) @ towards > 0.35 * np.linalg.norm(towards)
+            inside = facing and ((px > 3) & (px < np.array(SIZE) - 4)).all()
+            px = px + rng.normal(0.0, sigma_px, px.shape)
+            name = f"{camera.name}{len(out):02d}"
+            views.append(BoardView(px, np.ones(len(px), bool), t_ns=10**9 * len(out), name=name) if inside else None)
+        seen = [c for c, view in enumerate(views) if view is not None]
+        for c in rng.permutation(seen)[part:]:
+            views[int(c)] = None
+        if seen:
+            out.append(BoardMoment(tuple(views)))
+    return out

@@ -10,7 +10,7 @@ import pytest
 from calibration.board.views import BoardMoment
 from config.errors import CalibrationError
 from tests.calibration.solve.bundle_scenes import BOARD, SIZE, pairs_of, true_places, true_rig
-from tools.calibrate.rig import Calibrated, RigTask, calibrate_pairs
+from tools.calibrate.rig import Calibrated, RigTask, calibrate_moments
 
 PAIRS = pairs_of(true_rig(), true_places(10), 0.1)
 
@@ -19,7 +19,7 @@ def calibrated(pairs: Sequence[BoardMoment], folder: Path, tape_m: float | None 
     """Calibrate to a folder; give what came out and what was said."""
     told: list[str] = []
     task = RigTask(BOARD, folder / "rig.toml", folder / "rig.png", tape_m=tape_m)
-    return calibrate_pairs(pairs, (SIZE, SIZE), task, told.append), "\n".join(told)
+    return calibrate_moments(pairs, (SIZE, SIZE), task, told.append), "\n".join(told)
 
 
 def test_a_tape_that_says_something_else_is_a_fail(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="CAM...",
-        help="The rig's cameras in their order: each a video, a folder of pictures or one picture; alone also a session's folder.",
+        help="The rig's cameras in their order: each a video, a folder of pictures or one picture; or a session's folder.",
         show_default=False,
     ),
 ]

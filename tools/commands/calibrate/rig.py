@@ -138,6 +138,9 @@ def rig(
     if refine and not intrinsics:
         raise DuocapError("--refine changes lenses known from earlier; give them with --intrinsics FILE")
     places = sources if given is None else given.videos
+    files = [_is_file(source) for source in places]
+    if any(files) and not guide:
+        check_sources(*places)
     names = camera_names(places) if given is None else given.names
     lenses = read_intrinsics(intrinsics, names if len(names) > 1 else CAMERAS) if intrinsics else None
     tape_m = None if baseline is None else 1e-3 * baseline
@@ -149,9 +152,6 @@ def rig(
         raise typer.BadParameter(f"{offset:g} s; expected -3600 to 3600 s", param_hint="--offset")
     if offset and len(places) > 2:
         raise typer.BadParameter("tells the time between two cameras; of more use --unsynchronised", param_hint="--offset")
-    files = [_is_file(source) for source in places]
-    if any(files) and not guide:
-        check_sources(*places)
     if guide or not all(files):
         from tools.guide.rig import calibrate_live
 

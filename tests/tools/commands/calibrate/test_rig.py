@@ -163,25 +163,30 @@ def test_pictures_without_the_board_say_what_they_show(pictures: Pictures, calib
     [
         (("empty",), 1, "no images in this folder"),
         (("none.avi", "none.avi"), 1, "no such file or folder"),
-        (("bad.avi", "bad.avi"), 1, "cannot be read as a video"),
-        (("empty", "bad.avi"), 1, "both cameras must be given in one way"),
+        (("bad.avi", "worse.avi"), 1, "cannot be read as a video"),
+        (("empty", "bad.avi"), 1, "all cameras must be given in one way"),
         (("empty", "rihgt"), 1, "no such file or folder"),  # a mistyped folder beside a real one is no camera
-        (("session", "session"), 1, "give it alone"),
+        (("session", "empty"), 1, "give it alone"),
         (("empty", "--unsynchronised"), 1, "two videos only"),
         (("empty", "--refine"), 1, "lenses known from earlier"),
-        (("empty", "empty", "--intrinsics", "wrong.toml"), 1, "focal length"),
+        (("empty", "other", "--intrinsics", "wrong.toml"), 1, "focal length"),
         (("empty", "--board", "9by6"), 1, "does not name a board"),
-        (("empty", "empty", "--offset", "nan"), 2, "--offset"),
+        (("empty", "other", "--offset", "nan"), 2, "--offset"),
+        (("empty", "other", "session", "--offset", "0.1"), 2, "--offset"),
+        (("empty", "other", "empty"), 1, "empty: given twice; give each camera once"),
+        (("empty",) * 9, 1, "9 cameras; expected at most 8"),
+        (("a/one.avi", "b/one.avi", "a/two.avi"), 1, "names that repeat"),
     ],
 )
 def test_what_cannot_be(
     calibrate: Calibrate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], status: int, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("empty", "session"):
+    for name in ("empty", "other", "session", "a", "b"):
         Path(name).mkdir()
     Path("session/session.toml").touch()
-    Path("bad.avi").write_bytes(b"x" * 400)
+    for name in ("bad.avi", "worse.avi", "a/one.avi", "b/one.avi", "a/two.avi"):
+        Path(name).write_bytes(b"x" * 400)
     rig = usual_rig(SIZE)
     write_rig(Path("wrong.toml"), rig)
     text = Path("wrong.toml").read_text(encoding="utf-8").replace(repr(float(rig.left.matrix[0, 0])), "-350.0")
