@@ -125,7 +125,7 @@ def _move_suspects(solution: RigSolution, evidence: Evidence, derivatives: Float
         return []
     order = sorted(range(len(solution.moments)), key=lambda v: solution.moments[v].t_ns)
     ordered = Evidence(evidence.information[order], evidence.score[order], evidence.free, evidence.n_rig)
-    shared = (solution.used & shared_corners(solution)).any(axis=2)[:, order]  # by camera, with another one
+    shared = np.asarray((solution.used & shared_corners(solution)).any(axis=2))[:, order]  # by camera, with another one
     moves = []
     for camera in range(1, len(solution.rig)):
         both = np.flatnonzero(shared[camera]).tolist()

@@ -41,9 +41,9 @@ def test_exact_lenses_leave_the_noise_alone() -> None:
     fit, problem = fitted(1)
     none = uncertainty(fit, problem, 1.3, False, np.zeros(8))  # type: ignore[arg-type]
     covariance = fit.covariance  # type: ignore[attr-defined]
-    assert np.allclose(none.relative_covariance[:3, :3], covariance[:3, :3], rtol=1e-9)
-    along = fit.state.translation  # type: ignore[attr-defined]
-    assert along @ none.relative_covariance[3:, 3:] @ along < 1e-12  # the distance is given, so that none of it is uncertain
+    assert np.allclose(none.pose_covariance[:3, :3], covariance[:3, :3], rtol=1e-9)
+    along = fit.state.translation[1]  # type: ignore[attr-defined]
+    assert along @ none.pose_covariance[3:, 3:] @ along < 1e-12  # the distance is given, so that none of it is uncertain
     some = uncertainty(fit, problem, 1.3, False, lens_sigmas((640, 640), False, False))  # type: ignore[arg-type]
     guessed = uncertainty(fit, problem, 1.3, False, lens_sigmas((640, 640), True, False))  # type: ignore[arg-type]
     assert none.world_sigma < some.world_sigma < guessed.world_sigma
