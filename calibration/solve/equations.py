@@ -75,6 +75,10 @@ class CornerMotion:
     lag_s: Floats
     reference: NDArray[np.intp]
 
+    def at(self, views: Views) -> "CornerMotion":
+        """Return some of the views, by index or mask."""
+        return CornerMotion(self.velocity_px_s[:, views], self.lag_s[:, views], self.reference[views])
+
 
 @dataclass(frozen=True, slots=True)
 class CornerObservations:
@@ -105,9 +109,7 @@ class CornerObservations:
 
     def at(self, views: Views) -> "CornerObservations":
         """Return some of the views, by index or mask."""
-        motion = self.motion
-        if motion is not None:
-            motion = CornerMotion(motion.velocity_px_s[:, views], motion.lag_s[:, views], motion.reference[views])
+        motion = None if self.motion is None else self.motion.at(views)
         return CornerObservations(self.points_m, self.px[:, views], self.weight[:, views], motion)
 
 
@@ -274,7 +276,7 @@ def jacobian(state: BundleState, seen: CornerObservations, freedom: FreeParamete
     shared, pose = np.zeros((C, V, N, 2, freedom.n_shared)), np.empty((C, V, N, 2, 6))
     points = camera_points(state, seen.points_m)
     for c in range(C):
-        columns, shared_c, pose[c] = _camera_jacobian(state, seen, freedom, c, points[c])
+        columns, shared_c, pose[c] = _camera_jacobian(state, seen.points_m, seen.motion, freedom, c, points[c])
         shared[c][..., columns] = shared_c
     return shared, pose
 
@@ -290,20 +292,23 @@ def view_equations(
     H, b = np.zeros((V, G + 6, G + 6)), np.zeros((V, G + 6))
     points = camera_points(state, seen.points_m)
     for c in range(C):
-        columns, shared, pose = _camera_jacobian(state, seen, freedom, c, points[c])
+        views = np.flatnonzero((seen.weight[c] > 0).any(axis=1))
+        motion = None if seen.motion is None else seen.motion.at(views)
+        part, weight, off = subset(state, views), seen.weight[c, views], residual[c, views]
+        columns, shared, pose = _camera_jacobian(part, seen.points_m, motion, freedom, c, points[c][views])
         at = np.concatenate([columns, np.arange(G, G + 6)])
-        J = np.concatenate([shared, pose], axis=-1).reshape(V, -1, len(at))
-        counts = (seen.weight[c] > 0) & np.isfinite(residual[c]).all(axis=-1)
-        root = np.sqrt(np.repeat(np.where(counts, seen.weight[c], 0.0), 2, axis=1))
-        r = np.where(counts[..., None], residual[c], 0.0).reshape(V, -1) * root
+        J = np.concatenate([shared, pose], axis=-1).reshape(len(views), -1, len(at))
+        counts = (weight > 0) & np.isfinite(off).all(axis=-1)
+        root = np.sqrt(np.repeat(np.where(counts, weight, 0.0), 2, axis=1))
+        r = np.where(counts[..., None], off, 0.0).reshape(len(views), -1) * root
         J = J * root[..., None]
-        H[:, at[:, None], at] += J.swapaxes(1, 2) @ J
-        b[:, at] += (J * r[..., None]).sum(axis=1)
+        H[views[:, None, None], at[:, None], at] += J.swapaxes(1, 2) @ J
+        b[views[:, None], at] += (J * r[..., None]).sum(axis=1)
     return H, b
 
 
 def _camera_jacobian(
-    state: BundleState, seen: CornerObservations, freedom: FreeParameters, c: int, points: Floats
+    state: BundleState, points_m: Floats, motion: CornerMotion | None, freedom: FreeParameters, c: int, points: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Return derivatives of what a camera sees, points in its frame (V, N, 3) [m].
 
@@ -319,11 +324,11 @@ def _camera_jacobian(
         start = freedom.pose_columns.start + 6 * (c - 1)
         blocks.append((range(start, start + 6), np.concatenate([_cross(points - state.translation[c], P), P], axis=-1)))
     A = P @ state.rotation[c] if c else P
-    rotated = formed_points(seen.points_m, state.form) @ np.swapaxes(R, 1, 2)
+    rotated = formed_points(points_m, state.form) @ np.swapaxes(R, 1, 2)
     if freedom.form:
-        blocks.append((_range(freedom.form_columns), A @ (R[:, None] @ form_directions(seen.points_m))))
-    if freedom.offset and seen.motion is not None:
-        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _by_offsets(seen.motion, c)))
+        blocks.append((_range(freedom.form_columns), A @ (R[:, None] @ form_directions(points_m))))
+    if freedom.offset and motion is not None:
+        blocks.append((range(freedom.form_columns.stop, freedom.n_shared), _by_offsets(motion, c)))
     columns = np.array([column for at, _ in blocks for column in at], np.intp)
     shared = np.concatenate([block for _, block in blocks], axis=-1) if blocks else np.zeros((*P.shape[:-1], 0))
     return columns, shared, np.concatenate([_cross(rotated, A), A], axis=-1)
