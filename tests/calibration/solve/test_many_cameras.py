@@ -1,5 +1,6 @@
 """A rig of more than two cameras from views that any two share: the truth, its weakest link, cameras that share none."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -109,6 +110,19 @@ def test_a_picture_of_another_moment_is_left_out() -> None:
     solution = solved(moments, rig_around())
     assert {dropped.reason for dropped in solution.dropped} == {DropReason.INCONSISTENT} and len(solution.dropped) == 2
     assert abs(apart(solution, rig_around(), 0, 2)[0]) < 0.02
+
+
+@pytest.mark.parametrize("moved", [0, 2])
+def test_the_camera_that_was_moved_is_named(moved: int) -> None:
+    """By 4 mm, before the second half of the views; also the first, whose frame is the world."""
+    rig = rig_around()
+    camera = rig.cameras[moved]
+    later = replace(camera, translation=camera.translation + [0.004, 0.001, -0.002])
+    after = Rig((*rig.cameras[:moved], later, *rig.cameras[moved + 1 :]))
+    first, second = moments_around(rig, 45), moments_around(after, 45, seed=2)
+    moments = [*first, *(BoardMoment(tuple(view and replace(view, t_ns=view.t_ns + 10**11) for view in m.views)) for m in second)]
+    lines = [line for line in rig_report(solved(moments, rig)).lines if "was moved during the calibration" in line]
+    assert len(lines) == 1 and f"the {camera.name} camera was moved" in lines[0]
 
 
 @pytest.mark.slow
