@@ -216,8 +216,7 @@ def _refined_fit(fit: SubjectFit, problem: SubjectProblem, adjusted: AdjustedSub
     old = fit.subject
     seen = np.any([take.valid for take in problem.takes], axis=0)
     offset = np.where(seen[:, None], adjusted.state.offset_m, old.offset_m)
-    up = adjusted.placed[0].G[0][:, 1].copy()
-    subject = replace(old, offset_m=offset, up=up)
+    subject = replace(old, offset_m=offset)
     if not problem.space.n_parameters:
         return SubjectFit(subject, adjusted, problem, fit.measured, seen)
     found = skeleton_of(problem.space.vectors(adjusted.state.y)[0], old.skeleton.name)

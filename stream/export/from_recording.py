@@ -129,9 +129,7 @@ def _subject(message: SkeletonMessage) -> Subject:
     tails_m = default_tails_m(offsets_m) if message.tails_m is None else np.ascontiguousarray(message.tails_m[order], float)
     none = np.zeros((0, 3))
     markers = MarkerSet((), np.zeros(0, np.int64), np.zeros(0, bool), none, none, np.zeros(0, bool))
-    return Subject(
-        message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0), np.array([0.0, 1.0, 0.0])
-    )
+    return Subject(message.subject, Skeleton(message.subject, offsets_m, tails_m), markers, none, np.zeros(0))
 
 
 def _order(message: SkeletonMessage) -> list[int]:

@@ -28,7 +28,6 @@ class TakeInfo:
     session: str = ""
     recorded: str = ""
     source: str = ""
-    floor_known: bool = True
 
 
 def software_version() -> str:

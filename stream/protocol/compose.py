@@ -46,27 +46,14 @@ def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...
     )
 
 
-def rig_message(rig: Rig, session: str, up: Floats | None = None) -> RigMessage:
-    """Return the message of a run's cameras, one or two.
-
-    up: the world's up direction by the subject's T-pose, (3,); used where the floor is unknown.
-    """
+def rig_message(rig: Rig, session: str) -> RigMessage:
+    """Return the message of a run's cameras, one or two, in the world."""
     cameras = (rig.left,) if rig.is_monocular else rig.cameras
     readings = tuple(
         CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation, c.fisheye)
         for c in cameras
     )
-    return RigMessage(session, readings, rig.floor_known, _up(rig, up))
-
-
-def _up(rig: Rig, up: Floats | None) -> tuple[float, float, float] | None:
-    """Return the world's up direction, of length 1; None if it is unknown."""
-    if rig.floor_known:
-        return (0.0, 1.0, 0.0)
-    if up is None or not np.linalg.norm(up) > 0.0:
-        return None
-    x, y, z = (np.asarray(up, float) / np.linalg.norm(up)).tolist()
-    return x, y, z
+    return RigMessage(session, readings)
 
 
 def pose_message(

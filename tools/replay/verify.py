@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from calibration.camera import Rig
 from capture.process.control import RequestedOrder
 from reconstruct.finish.prediction import Predictor
 from reconstruct.pose import Pose
@@ -58,6 +59,12 @@ class VerifyingSink:
         self._seq += 1
         if self._sink is not None:
             self._sink.pose(pose)
+
+    def rig(self, rig: Rig) -> None:
+        """Hand the rig on, in its new place."""
+        self._predictor.forget()
+        if self._sink is not None:
+            self._sink.rig(rig)
 
     def status(self, status: RunStatus) -> None:
         """Say nothing."""

@@ -183,7 +183,7 @@ def test_by_a_walk(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_by_a_walk_of_a_subject(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a walk in the seconds asked for there is no floor; a subject's heights are its own."""
     worn = read_marker_set("dark_room")
-    subject = Subject("Ann", body(1.75), worn, worn.offset_m, np.zeros(len(worn)), np.array([0.0, 1.0, 0.0]))
+    subject = Subject("Ann", body(1.75), worn, worn.offset_m, np.zeros(len(worn)))
     write_subject(tmp_path / "subject.toml", subject)
     videos = (walk / "left.avi", walk / "right.avi", "--timestamps", walk / "timestamps.csv", "--rig", walk / "rel.toml")
     words = (*videos, "--subject", tmp_path / "subject.toml", "--out", tmp_path / "rig.toml", "--no-picture")
