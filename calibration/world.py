@@ -1,8 +1,8 @@
 """The world: metres, right-handed, Y up, the floor at y = 0; and how a rig comes to stand in it.
 
 A rig that was calibrated with a floor has it. Another one has it from the performer who was calibrated with it: the subject
-knows the motion from the rig's frame to the world, and the cameras it holds for. Where there is neither, the rig is put upright by
-its pictures, and the performer's first seconds level it (`level_motion`): up is where the trunk points, refined by the
+knows the motion from the rig's frame to the world, and the cameras it holds for. Where there is neither, the rig is put upright
+by its pictures, and the performer's first seconds level it (`level_motion`): up is where the trunk points, refined by the
 positions of standing feet, the floor is below their soles.
 """
 
@@ -133,7 +133,7 @@ def along_floor(direction: Floats, up: Floats) -> Floats:
 
 
 def facing_motion(up: Floats, ahead: Floats, ground_m: Floats) -> RigidMotion:
-    """Return the motion to a world with an up, (3,), in which `ahead`, (3,), looks along +Z and a point, (3,) [m], is the origin."""
+    """Return the motion to a world with an up, (3,), where `ahead`, (3,), looks along +Z and a point, (3,) [m], is the origin."""
     z = along_floor(ahead, up)
     rotation = np.stack([np.cross(up, z), up, z])
     return RigidMotion(rotation, -rotation @ ground_m)

@@ -83,8 +83,8 @@ class Pose:
         rotvec = self.rotvec.copy()
         rotvec[0] = motion.turn(rotvec[0])
         point_m = np.where(self.measured[:, None], motion.move(self.point_m), 0.0) if len(self.point_m) else self.point_m
-        places = {"root_m": motion.move(self.root_m), "marker_m": motion.move(self.marker_m), "point_m": point_m}
-        return replace(self, rotvec=rotvec, **places)
+        root_m, marker_m = motion.move(self.root_m), motion.move(self.marker_m)
+        return replace(self, rotvec=rotvec, root_m=root_m, marker_m=marker_m, point_m=point_m)
 
 
 def pose_packet(

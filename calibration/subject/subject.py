@@ -60,6 +60,7 @@ class Subject:
 
 SCHEMA = "duocap-subject-1"
 PARTS = ("offsets", "tails")
+ROTATION_DECIMALS = 14  # rounding away the last bits gives back the digits that were read
 UP_SIGMA_DEG = 5.0  # of the up of files of before: that of the hips alone
 
 
@@ -99,7 +100,7 @@ def _world_table(world: World) -> dict[str, Any]:
     """Return the table of a world; an infinite deviation is left out."""
     sigmas = {"tilt_sigma_deg": world.tilt_sigma_deg, "height_sigma_mm": world.height_sigma_mm}
     return {
-        "rotation": _numbers(rotvec_from_matrix(world.from_rig.rotation)),
+        "rotation": _numbers(np.round(rotvec_from_matrix(world.from_rig.rotation), ROTATION_DECIMALS) + 0.0),
         "translation": _numbers(world.from_rig.translation_m),
         "by": world.by,
         **{name: round(sigma, 3) for name, sigma in sigmas.items() if np.isfinite(sigma)},
@@ -119,9 +120,9 @@ def _world(document: dict[str, Any]) -> World | None:
     rotvec, translation = (np.array(table[name], float) for name in ("rotation", "translation"))
     if rotvec.shape != (3,) or translation.shape != (3,) or not np.isfinite([rotvec, translation]).all():
         raise ValueError("the world needs three finite numbers of rotation and of translation")
-    sigmas = [float(table.get(name, math.inf)) for name in ("tilt_sigma_deg", "height_sigma_mm")]
+    tilt_deg, height_mm = (float(table.get(name, math.inf)) for name in ("tilt_sigma_deg", "height_sigma_mm"))
     motion = RigidMotion(matrix_from_rotvec(rotvec), translation)
-    return World(motion, str(table["by"]), *sigmas, tuple(str(camera) for camera in table["cameras"]))
+    return World(motion, str(table["by"]), tilt_deg, height_mm, tuple(str(camera) for camera in table["cameras"]))
 
 
 def _numbers(values: Floats) -> list[float]:

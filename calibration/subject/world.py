@@ -1,15 +1,15 @@
 """The world by a performer who holds the T-pose: up by the body, the floor by its soles, +Z where it looks.
 
-Three things tell up, each to some degrees: the hips are level, the body's centre of mass is over its feet (Winter 2009, table 4.1),
-and both feet stand equally high. Their mean is weighted by how well each is known, sideways and forwards apart. The floor is below
-the ankles and the balls of the feet by what feet and soles measure there.
+Three things tell up, each to some degrees: the hips are level, the body's centre of mass is over its feet (Winter 2009, table
+4.1), and both feet stand equally high. Their mean is weighted by how well each is known, sideways and forwards apart. The floor
+is below the ankles and the balls of the feet by what feet and soles measure there.
 """
 
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.fit import SubjectFit
-from calibration.world import BALL_M, UP, World, along_floor, camera_fingerprint, facing_motion
+from calibration.world import BALL_M, World, camera_fingerprint, facing_motion
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
 from database.geometry.rigid import RigidMotion

@@ -26,9 +26,7 @@ MayBeExchanged = Callable[[int, int, int], bool]
 class Alternatives:
     """Tries other labels on frames of one subject; estimate: solves a frame, None where its fit is implausible."""
 
-    def __init__(
-        self, labeller: Labeller, estimator: Estimator, estimate: Estimating, may_be_exchanged: MayBeExchanged
-    ) -> None:
+    def __init__(self, labeller: Labeller, estimator: Estimator, estimate: Estimating, may_be_exchanged: MayBeExchanged) -> None:
         self._labeller, self._estimator, self._estimate = labeller, estimator, estimate
         self._may_be_exchanged = may_be_exchanged
 

@@ -81,8 +81,8 @@ class Waiting(NamedTuple):
 class Reconstruction:
     """What happens between the inbox and the sink; time is passed in.
 
-    Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their order only (the
-    clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
+    Poses depend on the calls of `set_budget`, `synchronise`, `recentre`, `turn` and `take_style`, their arguments and their order
+    only (the clock is read for latencies only): a recorded session is replayed from a journal of these, to the bit.
 
     budget_ns: largest skew of a pair; session_style: from which styles are learned, and the one to begin with. Dropped pairs are
     counted as late, unpaired (no partner in time) or overrun (a newer pair was there already).

@@ -58,6 +58,9 @@ class FakePipeline:
     def take_style(self, style: Style | None) -> None:
         pass
 
+    def recentre(self) -> bool:
+        return False
+
 
 class IndexPipeline(FakePipeline):
     """Return poses whose root x is the left frame's index and y the right one's, -1 for one that sees nothing."""

@@ -61,7 +61,8 @@ def refined_over(
     judged = subject_report(result.found, *result.asked, refined=fit)
     report = QualityReport((*judged.findings, *findings), judged.figures)
     found = replace(result.found, fit=fit)
-    return MotionRefinement(replace(result, subject=replace(fit.subject, world=find_world(fit, rig)), found=found, report=report), refined, tracked, kept)
+    subject = replace(fit.subject, world=find_world(fit, rig))
+    return MotionRefinement(replace(result, subject=subject, found=found, report=report), refined, tracked, kept)
 
 
 def tracked_frames(

@@ -54,8 +54,8 @@ class PoseSink(Protocol):
 class ReplayResult:
     """What a replay gave: poses and labels in order, prediction errors of hidden markers [mm], suspected swaps, seconds taken.
 
-    rig: in the last world, in which all poses are, also those that were made before it was found; views: what the labels were chosen from; n_repeated: pictures of each camera that were the one before once more; style: the
-    last one learned or used.
+    rig: in the last world, in which all poses are, also those that were made before it was found; views: what the labels were
+    chosen from; n_repeated: pictures of each camera that were the one before once more; style: the last one learned or used.
     """
 
     rig: Rig

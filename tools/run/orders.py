@@ -4,7 +4,16 @@ import logging
 from collections.abc import Mapping
 
 from capture.clock import now_ns
-from capture.process.control import RateOrder, RecentreOrder, RecordOrder, Report, StartOrder, SyncOrder, TuneOrder, requested_order
+from capture.process.control import (
+    RateOrder,
+    RecentreOrder,
+    RecordOrder,
+    Report,
+    StartOrder,
+    SyncOrder,
+    TuneOrder,
+    requested_order,
+)
 from capture.sockets.wire import MalformedMessageError
 from config.settings import CAMERAS
 from tools.run.child import ChildProcess

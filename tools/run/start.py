@@ -100,7 +100,7 @@ def world_message(rig: Rig, world: World | None) -> str:
         return ""
     why = "the subject does not know a world"
     if world is not None:
-        why = "the subject's world is of another rig, or of this one calibrated otherwise" if world.cameras else f"{world.by} only"
+        why = "the subject's world is of another rig, or of this one before" if world.cameras else f"{world.by} only"
     return (
         f"no floor is known ({why}): the first seconds in which somebody stands or walks level the world; "
         "duocap calibrate subject with this rig, or duocap calibrate floor, makes it known"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from calibration.floor.feet import heights_of_set, heights_of_subject, with_lowest_height
-from calibration.world import BALL_M
 from calibration.subject.subject import Subject
+from calibration.world import BALL_M
 from config.errors import CalibrationError
 from config.markers import marker_set_from_tables, read_marker_set
 from database.builtin import body

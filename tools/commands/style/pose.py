@@ -12,7 +12,6 @@ from tools.progress import progress_bar
 
 if TYPE_CHECKING:
     from calibration.subject.subject import Subject
-    from config.arrays import Floats
     from reconstruct.models.style.model import Style
     from reconstruct.models.style.synthesis.synthesizer import Synthesizer
 
