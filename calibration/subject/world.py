@@ -1,7 +1,7 @@
 """The world by a performer who holds the T-pose: up by the body, the floor by its soles, +Z where it looks.
 
-Three things tell up, each to some degrees: the hips are level, the body's centre of mass is over its feet (Winter 2009, table
-4.1), and both feet stand equally high. Their mean is weighted by how well each is known, sideways and forwards apart. The floor
+Three things tell up, each to some degrees: the hips are level, the body's centre of mass (Winter 2009, table 4.1) is over its feet
+as it is in the rest pose, and both feet stand equally high. Their mean is weighted by how well each is known, sideways and forwards apart. The floor
 is below the ankles and the balls of the feet by what feet and soles measure there.
 """
 
@@ -26,12 +26,12 @@ SEGMENTS = (
         ("Foot", "Toes", 0.0145, 0.5),
     )),
 )  # fmt: skip
-SUPPORT = 0.2  # of the way from ankle to ball, where the weight rests: between that of people who stand and of the rest pose
+SUPPORT = 0.4  # of the way from ankle to ball, where the weight rests
 # Standard deviations of what tells up [rad], sideways and forwards.
-HIPS_RAD = np.array([0.05, 0.08])
-BALANCE_RAD = np.array([0.02, 0.05])
+HIPS_RAD = np.array([0.04, 0.055])
+BALANCE_RAD = np.array([0.025, 0.08])
 SOLES_M = 0.012  # of the height of one foot over the other
-FOOT_SIGMA_M, UNSEEN_SIGMA_M = 0.012, 0.025  # of the height of a foot's joints over the floor, with and without a marker on it
+FOOT_SIGMA_M, UNSEEN_SIGMA_M = 0.020, 0.030  # of the height of a foot's joints over the floor, with and without a marker on it
 LIFTED_M = 0.04  # a foot this much higher than the other does not stand
 FEET = tuple((JOINT_INDEX[side + "Foot"], JOINT_INDEX[side + "Toes"]) for side in ("left", "right"))
 
@@ -42,8 +42,9 @@ def find_world(fit: SubjectFit, rig: Rig) -> World:
     if rig.floor_known:
         return World(RigidMotion(np.eye(3), np.zeros(3)), "the floor of the rig", 0.0, 0.0, cameras)
     G, p = fit.pose
-    up, sigma_rad = find_up(G[0], p, fit.subject.skeleton.offsets_m)
-    soles_m = sole_heights_m(p, up, fit.subject.skeleton.offsets_m)
+    skeleton = fit.subject.skeleton
+    up, sigma_rad = find_up(G[0], p, skeleton.rest_positions_m())
+    soles_m = sole_heights_m(p, up, skeleton.offsets_m)
     floor_m = float(soles_m.mean()) if np.ptp(soles_m) < LIFTED_M else float(soles_m.min())
     motion = facing_motion(up, G[0][:, 2], p[0] + (floor_m - up @ p[0]) * up)
     seen = bool(np.isin(fit.subject.joint[fit.seen], np.array(FEET).ravel()).any())
@@ -51,25 +52,29 @@ def find_world(fit: SubjectFit, rig: Rig) -> World:
     return World(motion, "the T-pose", float(np.degrees(sigma_rad)), height_sigma_mm, cameras)
 
 
-def find_up(hips: Floats, joint_m: Floats, offsets_m: Floats) -> tuple[Floats, float]:
+def find_up(hips: Floats, joint_m: Floats, rest_m: Floats) -> tuple[Floats, float]:
     """Return the direction up by a standing body, (3,), and its standard deviation [rad].
 
     Args:
         hips: orientation of the root, (3, 3).
         joint_m: the joints, (J, 3) [m].
-        offsets_m: of the skeleton, (J, 3) [m].
+        rest_m: the joints in the rest pose, (J, 3) [m].
     """
     side, up, ahead = hips.T
-    body = centre_of_mass_m(joint_m) - np.mean([support_m(joint_m, foot) for foot in FEET], axis=0)
-    balance = np.array([body @ side, body @ ahead]) / (body @ up)
-    apart = np.subtract(*(joint_m[list(foot)].mean(axis=0) for foot in FEET))
-    standing = np.subtract(*(-offsets_m[ball, 1] for _, ball in FEET)) * 0.5
-    soles = np.array([-(apart @ up - standing) / max(abs(apart @ side), 1e-3), 0.0])
+    balance = lean(joint_m @ hips) - lean(rest_m)
+    apart, standing = (np.subtract(*(joints[list(foot)].mean(axis=0) for foot in FEET)) for joints in (joint_m, rest_m))
+    soles = np.array([-(apart @ up - standing[1]) / max(abs(apart @ side), 1e-3), 0.0])
     soles_rad = np.array([SOLES_M / max(abs(apart @ side), 1e-3), np.inf])
     weights = np.stack([HIPS_RAD, BALANCE_RAD, soles_rad]) ** -2.0
     slopes = (weights * np.stack([np.zeros(2), balance, soles])).sum(axis=0) / weights.sum(axis=0)
     found = up + slopes[0] * side + slopes[1] * ahead
     return np.asarray(found / np.linalg.norm(found)), float(np.sqrt((1.0 / weights.sum(axis=0)).sum()))
+
+
+def lean(joint_m: Floats) -> Floats:
+    """Return the slopes, to +X and to +Z, of the line from where a body stands to its centre of mass, (2,)."""
+    x, y, z = centre_of_mass_m(joint_m) - np.mean([support_m(joint_m, foot) for foot in FEET], axis=0)
+    return np.array([x, z]) / y
 
 
 def centre_of_mass_m(joint_m: Floats) -> Floats:

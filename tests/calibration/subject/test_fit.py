@@ -52,8 +52,7 @@ def check_fit(true: Skeleton, seed: int, bodies: list[Skeleton], worst_m: float)
     np.testing.assert_allclose(subject.residual_mm, 2.0)
     assert abs(subject.skeleton.height_m - true.height_m) < 0.06
     assert np.abs(bone_errors(subject.skeleton, true)).max() < worst_m
-    hips_m, offsets_m = fit.pose[1], subject.skeleton.offsets_m
-    up, sigma_rad = find_up(fit.pose[0][0], hips_m, offsets_m)
+    up, sigma_rad = find_up(fit.pose[0][0], fit.pose[1], subject.skeleton.rest_positions_m())
     assert np.arccos(np.clip(up @ R[:, 1], -1.0, 1.0)) < min(3.0 * sigma_rad, np.radians(6.0))
     assert np.linalg.norm(subject.offset_m - worn.markers.offset_m, axis=1).max() < 0.06
     left, right = (np.linalg.norm(subject.skeleton.offsets_m[JOINT_INDEX[side + "Foot"]]) for side in ("left", "right"))
