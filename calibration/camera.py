@@ -9,6 +9,7 @@ x_camera = R x_world + t; x to the right of the image, y down, z ahead; metres a
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 import cv2
 import numpy as np
@@ -129,38 +130,57 @@ def title(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rig:
-    """Two calibrated cameras, `cam_0` left and `cam_1` right, and what is known of their calibration; equal to itself alone.
+    """One to eight calibrated cameras, `cam_0` first, and what is known of their calibration; equal to itself alone.
 
     error_px: reprojection RMS of the calibration, NaN where unknown; floor_known: the world has Y up and its floor at 0; grade:
-    of the quality report, `pass` or `poor`, empty where there was none. A rig of one camera has it on both sides.
+    of the quality report, `pass` or `poor`, empty where there was none.
     """
 
-    left: Camera
-    right: Camera
+    cameras: tuple[Camera, ...]
     error_px: float = float("nan")
     floor_known: bool = False
     grade: str = ""
 
+    def __len__(self) -> int:
+        return len(self.cameras)
+
+    @property
+    def left(self) -> Camera:
+        """The first camera."""
+        return self.cameras[0]
+
+    @property
+    def right(self) -> Camera:
+        """The last camera."""
+        return self.cameras[-1]
+
     @property
     def is_monocular(self) -> bool:
         """Whether there is one camera only."""
-        return self.left is self.right
+        return len(self.cameras) == 1
 
     @property
-    def cameras(self) -> tuple[Camera, Camera]:
-        """Both cameras, left first."""
-        return self.left, self.right
+    def middle_m(self) -> Floats:
+        """The mean of the optical centres, (3,) [m]."""
+        return np.asarray(np.mean([camera.center_m for camera in self.cameras], axis=0))
+
+    @property
+    def ahead(self) -> Floats:
+        """The mean direction in which the cameras look, (3,), a unit vector."""
+        ahead = np.sum([camera.rotation[2] for camera in self.cameras], axis=0)
+        return np.asarray(ahead / max(float(np.linalg.norm(ahead)), 1e-12))
 
     @property
     def baseline_m(self) -> float:
-        """Distance between the two optical centres [m]."""
-        return float(np.linalg.norm(self.left.center_m - self.right.center_m))
+        """Largest distance between two optical centres [m], 0 with one camera."""
+        centers = [camera.center_m for camera in self.cameras]
+        return max((float(np.linalg.norm(a - b)) for a, b in combinations(centers, 2)), default=0.0)
 
-    @property
-    def left_to_right(self) -> tuple[Floats, Floats]:
-        """The right camera's pose in the left one's frame: x_right = R x_left + t, (3, 3) and (3,) [m]."""
-        R = np.asarray(self.right.rotation @ self.left.rotation.T)
-        return R, np.asarray(self.right.translation - R @ self.left.translation)
+
+def relative_pose(first: Camera, second: Camera) -> tuple[Floats, Floats]:
+    """Return the second camera's pose in the first one's frame: x_second = R x_first + t, (3, 3) and (3,) [m]."""
+    R = np.asarray(second.rotation @ first.rotation.T)
+    return R, np.asarray(second.translation - R @ first.translation)
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""Epipolar geometry of a rig, on ideal (undistorted) image points.
+"""Epipolar geometry of two cameras, on ideal (undistorted) image points.
 
-Hartley & Zisserman 2004, ch. 9: x_right' F x_left = 0 with F = K_right^-T [t]x R K_left^-1.
+Hartley & Zisserman 2004, ch. 9: x_2' F x_1 = 0 with F = K_2^-T [t]x R K_1^-1.
 """
 
 import math
@@ -10,38 +10,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.camera import Camera, Rig, pixel_magnification
-from calibration.triangulate import packed_cameras
+from calibration.camera import Camera, pixel_magnification, relative_pose
+from calibration.triangulate import packed_camera
 from config.arrays import Floats, read_only
 from config.jit import kernel
 from database.geometry.rotations import skew
 
 
 class TwoViews(NamedTuple):
-    """A rig for the kernels: cameras (2, 22) of `packed_cameras`, lenses (2, 10) of `Camera.intrinsics`, fundamental F (3, 3)."""
+    """Two cameras for the kernels: cameras (2, 22) of `packed_camera`, lenses (2, 10), fundamental F (3, 3)."""
 
     cameras: Floats
     lenses: Floats
     fundamental: Floats
 
 
-@lru_cache(maxsize=8)
-def two_views(rig: Rig) -> TwoViews:
-    """Return a rig as the kernels take it."""
-    lenses = np.stack([camera.intrinsics for camera in rig.cameras])
-    return TwoViews(packed_cameras(rig), read_only(lenses), fundamental_matrix(rig))
+@lru_cache(maxsize=64)
+def two_views(first: Camera, second: Camera) -> TwoViews:
+    """Return two cameras as the kernels take them."""
+    lenses = np.stack([first.intrinsics, second.intrinsics])
+    cameras = read_only(np.stack([packed_camera(first), packed_camera(second)]))
+    return TwoViews(cameras, read_only(lenses), fundamental_matrix(first, second))
 
 
-def essential_matrix(rig: Rig) -> Floats:
-    """Return E = [t]x R with y_right' E y_left = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
-    R, t = rig.left_to_right
+def essential_matrix(first: Camera, second: Camera) -> Floats:
+    """Return E = [t]x R with y_second' E y_first = 0 for normalised points y = (x/z, y/z, 1), (3, 3) [m]."""
+    R, t = relative_pose(first, second)
     return np.asarray(skew(t) @ R)
 
 
-@lru_cache(maxsize=8)
-def fundamental_matrix(rig: Rig) -> Floats:
-    """Return F with x_right' F x_left = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
-    F = np.linalg.inv(rig.right.matrix).T @ essential_matrix(rig) @ np.linalg.inv(rig.left.matrix)
+@lru_cache(maxsize=64)
+def fundamental_matrix(first: Camera, second: Camera) -> Floats:
+    """Return F with x_second' F x_first = 0 for undistorted pixels x (homogeneous), (3, 3), of unit Frobenius norm."""
+    F = np.linalg.inv(second.matrix).T @ essential_matrix(first, second) @ np.linalg.inv(first.matrix)
     return read_only(F / np.linalg.norm(F))
 
 
@@ -50,14 +51,14 @@ def ideal_pixels(camera: Camera, points_px: ArrayLike) -> Floats:
     return np.asarray(camera.rays(points_px) @ camera.matrix.T)
 
 
-def epipolar_distances(rig: Rig, left_px: ArrayLike, right_px: ArrayLike) -> Floats:
-    """Return the symmetric epipolar distance of every left to every right point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
+def epipolar_distances(cameras: tuple[Camera, Camera], first_px: ArrayLike, second_px: ArrayLike) -> Floats:
+    """Return the symmetric epipolar distance of every first to every second point: (N, 2), (M, 2) raw [px] -> (N, M) [px].
 
     The mean of the two distances of a point from the other's epipolar line (after Hartley & Zisserman 2004, eq. 11.10).
     """
-    left, right = rig.left.undistort(left_px), rig.right.undistort(right_px)
-    out = np.empty((len(left), len(right)))
-    write_epipolar_distances(two_views(rig), left, right, out)
+    first, second = cameras[0].undistort(first_px), cameras[1].undistort(second_px)
+    out = np.empty((len(first), len(second)))
+    write_epipolar_distances(two_views(*cameras), first, second, out)
     return out
 
 

@@ -75,7 +75,7 @@ def _pair(a: Camera, b: Camera, volume: Volume, floor_known: bool) -> CameraPair
     """Return two cameras as a pair, None where they see too little of the volume."""
     if a.rotation[0] @ (b.center_m - a.center_m) < 0.0:
         a, b = b, a
-    rig = Rig(a, b, floor_known=floor_known)
+    rig = Rig((a, b), floor_known=floor_known)
     seen = np.all([in_view(camera, volume.points_m) for camera in rig.cameras], axis=0)
     share = float(seen.mean())
     if share < LEAST_SHARE or rig.baseline_m < 1e-6:
@@ -97,7 +97,7 @@ def _meeting_point_m(cameras: Sequence[Camera]) -> Floats:
         point = np.linalg.solve(normal, np.sum([P @ camera.center_m for P, camera in zip(across, cameras, strict=True)], axis=0))
         if all(camera.to_camera(point[None])[0, 2] > 0.0 for camera in cameras):
             return np.asarray(point)
-    rig = Rig(cameras[0], cameras[-1])
+    rig = Rig((cameras[0], cameras[-1]))
     middle, _, _, ahead = view_axes(rig)
     return np.asarray(middle + performer_distance_m(rig) * ahead)
 

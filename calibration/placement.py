@@ -75,7 +75,7 @@ def place_rig(
     lenses = DISTORTIONS if distorted else (np.zeros(5), np.zeros(5))
     left = looking_at("left", size, matrix, left_m, target_m, lenses[0])
     right = looking_at("right", size, matrix, right_m, target_m, lenses[1])
-    return Rig(left, right, error_px=0.0, floor_known=True)
+    return Rig((left, right), error_px=0.0, floor_known=True)
 
 
 def facing_rig(

@@ -1,16 +1,17 @@
-"""Optimal two-view triangulation with distortion, and the covariance of the result.
+"""Optimal triangulation from two or more views with distortion, and the covariance of the result.
 
 The point minimises the reprojection error in raw pixels, each camera's weighted by its sigma (the criterion of Hartley & Sturm
-1997); Gauss-Newton from the point nearest to both rays. Covariance: (J' W J)^-1 at the solution.
+1997); Gauss-Newton from the point nearest to the two rays that cross most. Covariance: (J' W J)^-1 at the solution.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.camera import FISHEYE, Camera, Rig, undistort_points
-from config.arrays import Floats, read_only
+from config.arrays import Bools, Floats, read_only
 from config.errors import CalibrationError
 from config.jit import kernel
 
@@ -33,8 +34,8 @@ def packed_camera(camera: Camera) -> Floats:
 
 @lru_cache(maxsize=16)
 def packed_cameras(rig: Rig) -> Floats:
-    """Return both cameras as rows of numbers for the kernels, (2, 22)."""
-    return read_only(np.stack([packed_camera(rig.left), packed_camera(rig.right)]))
+    """Return the cameras as rows of numbers for the kernels, (V, 22)."""
+    return read_only(np.stack([packed_camera(camera) for camera in rig.cameras]))
 
 
 def triangulate(
@@ -64,8 +65,17 @@ def triangulate(
     ideal = np.empty_like(px)
     for side in range(2):
         undistort_points(px[side], rig.cameras[side].intrinsics, ideal[side])
-    _triangulate(cameras, px, ideal, sigma, point, covariance)
+    write_triangulated(cameras, Sights(px, ideal, sigma, np.ones(sigma.shape, np.bool_)), point, covariance)
     return point, covariance
+
+
+class Sights(NamedTuple):
+    """N points as V cameras see them: px (V, N, 2) raw, ideal (V, N, 2) normalised, sigma (V, N) [px], seen (V, N)."""
+
+    px: Floats
+    ideal: Floats
+    sigma: Floats
+    seen: Bools
 
 
 @kernel
@@ -111,27 +121,38 @@ def project_point(c: Floats, p: Floats, uv: Floats, J: Floats) -> bool:
 
 
 @kernel
-def _midpoint(cameras: Floats, ideal: Floats, work: Floats, p: Floats) -> None:
-    """Write the point nearest to both rays to `p`, at most 1 km away: ideal (2, 2), work (2, 6) for centre and direction by
-    camera.
-    """
-    for i in range(2):
+def _write_rays(cameras: Floats, ideal: Floats, seen: Bools, rays: Floats) -> tuple[int, int]:
+    """Write centre and unit direction of each camera's ray, (V, 6), and return the two rays of those seen that cross most."""
+    for i in range(len(cameras)):
         c = cameras[i]
         x, y = ideal[i, 0], ideal[i, 1]
         length = np.sqrt(x * x + y * y + 1.0)
         for k in range(3):
-            work[i, 3 + k] = (c[9 + k] * x + c[12 + k] * y + c[15 + k]) / length
-            work[i, k] = -(c[9 + k] * c[18] + c[12 + k] * c[19] + c[15 + k] * c[20])
+            rays[i, 3 + k] = (c[9 + k] * x + c[12 + k] * y + c[15 + k]) / length
+            rays[i, k] = -(c[9 + k] * c[18] + c[12 + k] * c[19] + c[15 + k] * c[20])
+    first, second, least = 0, 0, np.inf
+    for i in range(len(cameras)):
+        for j in range(i + 1, len(cameras)):
+            if seen[i] and seen[j]:
+                along = abs(rays[i, 3] * rays[j, 3] + rays[i, 4] * rays[j, 4] + rays[i, 5] * rays[j, 5])
+                if along < least:
+                    first, second, least = i, j, along
+    return first, second
+
+
+@kernel
+def _midpoint(a: Floats, z: Floats, p: Floats) -> None:
+    """Write the point nearest to two rays to `p`, at most 1 km away; a, z: centre and unit direction, (6,)."""
     b = d = e = 0.0
     for k in range(3):
-        gap = work[0, k] - work[1, k]
-        b += work[0, 3 + k] * work[1, 3 + k]
-        d += work[0, 3 + k] * gap
-        e += work[1, 3 + k] * gap
+        gap = a[k] - z[k]
+        b += a[3 + k] * z[3 + k]
+        d += a[3 + k] * gap
+        e += z[3 + k] * gap
     denominator = max(1.0 - b * b, 1e-12)
     along = (min(max((b * e - d) / denominator, -1e3), 1e3), min(max((e - b * d) / denominator, -1e3), 1e3))
     for k in range(3):
-        p[k] = 0.5 * (work[0, k] + along[0] * work[0, 3 + k] + work[1, k] + along[1] * work[1, 3 + k])
+        p[k] = 0.5 * (a[k] + along[0] * a[3 + k] + z[k] + along[1] * z[3 + k])
 
 
 @kernel
@@ -143,10 +164,15 @@ def _normal_equations(
     H: Floats,
     work: Floats,
 ) -> bool:
-    """Write H = J' W J to H[:, :3] and the gradient J' W r to H[:, 3]; return False unless the point is in front of both."""
+    """Write H = J' W J to H[:, :3] and the gradient J' W r to H[:, 3]; return False unless all that see the point have it ahead.
+
+    weight: (V,), 0 where a camera does not see it.
+    """
     H[:] = 0.0
-    for i in range(2):
-        uv, J = work[3 * i, :2], work[3 * i + 1 : 3 * i + 3]
+    for i in range(len(cameras)):
+        if weight[i] == 0.0:
+            continue
+        uv, J = work[0, :2], work[1:3]
         if not project_point(cameras[i], p, uv, J):
             return False
         for row in range(2):
@@ -175,26 +201,19 @@ def _inverse3(H: Floats, out: Floats) -> None:
 
 
 @kernel
-def _triangulate(
-    cameras: Floats,
-    px: Floats,
-    ideal: Floats,
-    sigma: Floats,
-    point: Floats,
-    covariance: Floats,
-) -> None:
-    """Triangulate each correspondence: cameras (2, 22), px and ideal (2, N, 2), sigma (2, N) -> point (N, 3), covariance (N, 3,
-    3).
-    """
-    work, H, weight = np.empty((2, 6)), np.empty((3, 4)), np.empty(2)
-    projected = np.empty((6, 3))
+def write_triangulated(cameras: Floats, sights: Sights, point: Floats, covariance: Floats) -> None:
+    """Triangulate each point from the two or more cameras, (V, 22), that see it: point (N, 3), covariance (N, 3, 3)."""
+    n_views = len(cameras)
+    rays, H, weight, projected = np.empty((n_views, 6)), np.empty((3, 4)), np.empty(n_views), np.empty((3, 3))
     for n in range(point.shape[0]):
         p, C = point[n], covariance[n]
-        _midpoint(cameras, ideal[:, n], work, p)
-        for i in range(2):
-            weight[i] = 1.0 / (sigma[i, n] * sigma[i, n])
+        first, second = _write_rays(cameras, sights.ideal[:, n], sights.seen[:, n], rays)
+        _midpoint(rays[first], rays[second], p)
+        for i in range(n_views):
+            sigma = sights.sigma[i, n]
+            weight[i] = 1.0 / (sigma * sigma) if sights.seen[i, n] else 0.0
         for _ in range(MAX_STEPS):
-            if not _normal_equations(cameras, px[:, n], weight, p, H, projected):
+            if not _normal_equations(cameras, sights.px[:, n], weight, p, H, projected):
                 C[:] = 0.0
                 for a in range(3):
                     C[a, a] = 1e6  # behind a camera: nothing is known of the point

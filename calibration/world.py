@@ -71,8 +71,7 @@ def camera_fingerprint(camera: Camera) -> str:
 
 def move_rig(rig: Rig, motion: RigidMotion) -> Rig:
     """Return a rig whose frame is moved: a point x of the old one is at R x + t in the new one."""
-    left = _moved_camera(rig.left, motion)
-    return replace(rig, left=left, right=left if rig.is_monocular else _moved_camera(rig.right, motion))
+    return replace(rig, cameras=tuple(_moved_camera(camera, motion) for camera in rig.cameras))
 
 
 def _moved_camera(camera: Camera, motion: RigidMotion) -> Camera:
@@ -108,11 +107,10 @@ def _stand_up(rig: Rig, world: World | None) -> Rig:
     up = up_of_images(rig)
     if world is not None and not world.cameras and world.from_rig.rotation[1] @ up > np.cos(MAX_IMAGE_TILT_RAD):
         up = world.from_rig.rotation[1]
-    looking = np.sum([camera.rotation[2] for camera in rig.cameras], axis=0)
-    back = along_floor(-looking, up)
-    middle = np.mean([camera.center_m for camera in rig.cameras], axis=0)
+    back = along_floor(-rig.ahead, up)
     rotation = np.stack([np.cross(up, back), up, back])
-    return move_rig(rig, RigidMotion(rotation, np.array([0.0, USUAL_HEIGHT_M, USUAL_DISTANCE_M]) - rotation @ middle))
+    place_m = np.array([0.0, USUAL_HEIGHT_M, USUAL_DISTANCE_M])
+    return move_rig(rig, RigidMotion(rotation, place_m - rotation @ rig.middle_m))
 
 
 def up_of_images(rig: Rig) -> Floats:

@@ -3,12 +3,13 @@
 `Frame` never leaves its camera's process; `Blobs` is what does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from config.arrays import Bools, Floats
+from config.arrays import Bools, Floats, Ints
 from database.geometry.rigid import RigidMotion
 
 
@@ -57,72 +58,107 @@ class Blobs:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedBlobs:
-    """Both cameras' blobs at one time.
+class Views:
+    """What the cameras of a rig see at one time.
 
-    measured_skew_ns: by how much the right image was taken later, where the blobs were moved to one time since; None where the
-    timestamps are as they were measured.
+    blobs: by camera, (V,), None where a view is absent: the camera is silent, late or covered; one at least is there.
+    measured_skew_ns: `skew_ns` before the blobs were moved to one time; None where the timestamps are as they were measured.
     """
 
-    left: Blobs
-    right: Blobs
+    blobs: tuple[Blobs | None, ...]
     measured_skew_ns: int | None = None
 
     @property
+    def left(self) -> Blobs:
+        """The first camera's blobs."""
+        return self[0]
+
+    @property
+    def right(self) -> Blobs:
+        """The second camera's blobs."""
+        return self[1]
+
+    def __len__(self) -> int:
+        return len(self.blobs)
+
+    def __getitem__(self, camera: int) -> Blobs:
+        """Return a camera's blobs, none at this time where its view is absent."""
+        blobs = self.blobs[camera]
+        return no_blobs(camera, self.first.index, self.first.t_capture_ns) if blobs is None else blobs
+
+    @property
+    def present(self) -> tuple[Blobs, ...]:
+        """The views that are there."""
+        return tuple(blobs for blobs in self.blobs if blobs is not None)
+
+    @property
+    def first(self) -> Blobs:
+        """The first view that is there."""
+        return self.present[0]
+
+    @property
     def skew_ns(self) -> int:
-        """By how much the right image was taken later."""
+        """By how much the view that is farthest in time from the first was taken later."""
         return self.residual_skew_ns if self.measured_skew_ns is None else self.measured_skew_ns
 
     @property
     def residual_skew_ns(self) -> int:
-        """Right timestamp minus left: 0 where the blobs were moved to one time."""
-        return self.right.t_capture_ns - self.left.t_capture_ns
+        """Its timestamp minus that of the first: 0 where the blobs were moved to one time."""
+        return max((blobs.t_capture_ns - self.first.t_capture_ns for blobs in self.present), key=abs)
 
     @property
     def t_capture_ns(self) -> int:
-        """Middle of the two timestamps."""
-        return (self.left.t_capture_ns + self.right.t_capture_ns) // 2
+        """Middle of the timestamps."""
+        times_ns = [blobs.t_capture_ns for blobs in self.present]
+        return (min(times_ns) + max(times_ns)) // 2
+
+    def changed(self, change: Callable[[int, Blobs], Blobs]) -> "Views":
+        """Return the views with each that is there replaced by what `change` of its camera and blobs returns."""
+        blobs = tuple(None if each is None else change(camera, each) for camera, each in enumerate(self.blobs))
+        return Views(blobs, self.measured_skew_ns)
 
 
-def monocular_pair(blobs: Blobs) -> PairedBlobs:
-    """Return the pair of one camera's view and an empty one at the same time."""
-    none, no_colors = np.zeros(0), np.zeros((0, 3))
-    other = Blobs(1 - blobs.camera, blobs.index, blobs.t_capture_ns, np.zeros((0, 2)), none, no_colors, none)
-    return PairedBlobs(blobs, other) if blobs.camera == 0 else PairedBlobs(other, blobs)
+def no_blobs(camera: int, index: int, t_capture_ns: int) -> Blobs:
+    """Return the view of a camera that sees nothing."""
+    none = np.zeros(0)
+    return Blobs(camera, index, t_capture_ns, np.zeros((0, 2)), none, np.zeros((0, 3)), none)
 
 
-def monocular_view(pair: PairedBlobs, min_blobs: int) -> int | None:
-    """Return the camera that alone has at least min_blobs, None where both have or neither has."""
-    shown = [len(blobs) >= min_blobs for blobs in (pair.left, pair.right)]
+def lone_views(blobs: Blobs, n_cameras: int) -> Views:
+    """Return one camera's view without those of the others."""
+    return Views(tuple(blobs if camera == blobs.camera else None for camera in range(n_cameras)))
+
+
+def find_lone_view(views: Views, min_blobs: int) -> int | None:
+    """Return the camera that alone has at least min_blobs, None where several have or none has."""
+    shown = [blobs is not None and len(blobs) >= min_blobs for blobs in views.blobs]
     return shown.index(True) if sum(shown) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What a pair of views shows before labels: correspondences and what only one camera sees.
+    """What views show before labels: clusters of blobs that are one point, and what single views see.
 
-    point_m: triangulated, (P, 3) world; covariance_m2: (P, 3, 3); left, right: blob index in each view, (P,);
-    epipolar_px: distance from the epipolar line, (P,); single_left, single_right: blobs without a partner, (S,).
+    point_m: triangulated, (P, 3) world; covariance_m2: (P, 3, 3); blob: of each point in each view, (V, P), -1 for none;
+    epipolar_px: distance from the epipolar lines, the largest of any two views, (P,); single: blobs of no point, (S,) by view.
     """
 
     point_m: Floats
     covariance_m2: Floats
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    blob: Ints
     epipolar_px: Floats
-    single_left: NDArray[np.int64]
-    single_right: NDArray[np.int64]
+    single: tuple[Ints, ...]
 
     def __post_init__(self) -> None:
-        _lock(self.point_m, self.covariance_m2, self.left, self.right, self.epipolar_px, self.single_left, self.single_right)
+        _lock(self.point_m, self.covariance_m2, self.blob, self.epipolar_px, *self.single)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerFrame:
     """Labelled markers of one moment, in the order of the marker set.
 
-    valid: seen by both cameras and triangulated, (M,); point_m: (M, 3) world, zero where not valid;
-    covariance_m2: (M, 3, 3); seen: by camera, (2, M); image_px: raw pixels, (2, M, 2), zero where not seen; sigma_px: (2, M);
+    valid: seen by two cameras at least and triangulated, (M,); point_m: (M, 3) world, zero where not valid;
+    covariance_m2: (M, 3, 3); seen: by camera, (V, M); image_px: raw pixels, (V, M, 2), zero where not seen; sigma_px: (V, M);
     epipolar_px: (M,); extra_m: triangulated points with no label, (U, 3). shown: seen by a camera at least, (M,); any_valid,
     all_valid: whether some or all markers are valid; variance_m2: of their points along an axis, on average, (M,).
     """
@@ -146,7 +182,7 @@ class MarkerFrame:
     def __post_init__(self) -> None:
         n_valid = int(np.count_nonzero(self.valid))
         C = self.covariance_m2
-        object.__setattr__(self, "shown", self.seen[0] | self.seen[1])
+        object.__setattr__(self, "shown", self.seen.any(axis=0))
         object.__setattr__(self, "variance_m2", (C[:, 0, 0] + C[:, 1, 1] + C[:, 2, 2]) / 3.0)
         object.__setattr__(self, "any_valid", n_valid > 0)
         object.__setattr__(self, "all_valid", n_valid == len(self.valid))

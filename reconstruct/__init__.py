@@ -1,5 +1,5 @@
 """From labelled points to poses.
 
-In: `PairedBlobs` of one moment. `Pipeline.step` labels (labelling/), finds nearest poses (search/), builds a local
+In: `Views` of one moment. `Pipeline.step` labels (labelling/), finds nearest poses (search/), builds a local
 model (models/local/), solves (solve/), predicts what is missing (missing/) and finishes (finish/). Out: a `Pose`.
 """

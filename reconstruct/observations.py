@@ -24,8 +24,8 @@ class Observations:
     """Observations of M markers.
 
     point_m: (M, 3) world; root_info: L with L'L = inverse covariance, (M, 3, 3) [1/m], zero where not triangulated;
-    ideal: undistorted normalised image points, (2, M, 2); weight_px: 1 / variance, (2, M) [1/px^2], zero where unused;
-    view_rotation (2, 3, 3), view_translation (2, 3) [m], view_focal (2,) [px]: the cameras, world to camera.
+    ideal: undistorted normalised image points, (V, M, 2); weight_px: 1 / variance, (V, M) [1/px^2], zero where unused;
+    view_rotation (V, 3, 3), view_translation (V, 3) [m], view_focal (V,) [px]: the cameras, world to camera.
     """
 
     point_m: Floats
@@ -66,7 +66,7 @@ def observations_from_markers(
     Raises ValueError: a covariance that is not positive definite.
     """
     n = len(frame.valid)
-    root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros((2, n, 2)), np.zeros((2, n))
+    root_info, ideal, weight = np.zeros((n, 3, 3)), np.zeros(frame.image_px.shape), np.zeros(frame.seen.shape)
     if not _root_information(frame.covariance_m2, read_only(model_sigma_m), frame.valid, root_info):
         raise ValueError("a marker's covariance is not positive definite")
     monocular = frame.seen & ~frame.valid
@@ -89,13 +89,12 @@ def _cameras(rig: Rig) -> tuple[Floats, Floats, Floats]:
     return rotation, translation, np.array([camera.focal_px for camera in rig.cameras])
 
 
-def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> tuple[float, float]:
+def _depths(frame: MarkerFrame, rig: Rig, expected_m: Floats | None) -> list[float]:
     """Return a typical depth of the performer from each camera [m]."""
     points = frame.point_m[frame.valid] if frame.any_valid else expected_m
     if points is None:
-        return UNKNOWN_DEPTH_M, UNKNOWN_DEPTH_M
-    left, right = (float(np.median(camera.to_camera(points)[:, 2])) for camera in rig.cameras)
-    return max(left, MIN_DEPTH_M), max(right, MIN_DEPTH_M)
+        return [UNKNOWN_DEPTH_M] * len(rig)
+    return [max(float(np.median(camera.to_camera(points)[:, 2])), MIN_DEPTH_M) for camera in rig.cameras]
 
 
 @kernel
@@ -127,15 +126,15 @@ def _root_information(covariance: Floats, sigma: Floats, valid: Bools, out: Floa
 
 def alone(frame: MarkerFrame) -> Bools:
     """Return which markers are seen but not triangulated, (M,)."""
-    return np.asarray((frame.seen[0] | frame.seen[1]) & ~frame.valid)
+    return np.asarray(frame.shown & ~frame.valid)
 
 
 def monocular_rays(frame: MarkerFrame, rig: Rig) -> Rays:
-    """Return the rays of the markers that are seen but not triangulated; the left camera's where both see one."""
+    """Return the rays of the markers that are seen but not triangulated; the first camera's where several see one."""
     n = len(frame.valid)
     monocular = alone(frame)
     start, direction, sigma = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
-    for c in (1, 0):
+    for c in reversed(range(len(rig))):
         camera, which = rig.cameras[c], monocular & frame.seen[c]
         if not which.any():
             continue

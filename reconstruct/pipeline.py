@@ -1,4 +1,4 @@
-"""The step from two cameras' blobs to a pose: match, label, solve, finish. Live, replay and simulation all go through it."""
+"""The step from the cameras' blobs to a pose: match, label, solve, finish. Live, replay and simulation all go through it."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.world import move_rig, recentre_motion
-from capture.packets import MarkerFrame, PairedBlobs, Points, monocular_view
+from capture.packets import MarkerFrame, Points, Views, find_lone_view
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, marker_frame
 from capture.stereo.matching import match, with_rig_error
 from config.arrays import Floats, all_finite
@@ -45,7 +45,7 @@ from reconstruct.search.examples import PoseTable, root_rotvec
 from reconstruct.search.index import search_index
 from reconstruct.solve.certainty import MAX_ERROR_M
 from reconstruct.tracking import Phase, Tracker
-from reconstruct.warm import tpose_pair, warm_estimator
+from reconstruct.warm import project_tpose, warm_estimator
 
 Clock = Callable[[], int]
 HELD_M_S = 0.5  # by which the expected error of a held pose grows
@@ -59,11 +59,11 @@ def _no_clock() -> int:
 
 @dataclass
 class Pipeline:
-    """Turns pairs of blobs into poses for one rig, subject and database; remembers the last poses.
+    """Turns views into poses for one rig, subject and database; remembers the last poses.
 
     hidden: names of markers kept from the published poses, which a second estimator solves: labels are made with all markers, so
     that the prediction of the hidden ones can be scored; clock: nanoseconds, for the latencies by stage; markers, views: of the
-    last pair, its labels and what these were chosen from. Where the rig knows no floor it is moved, between two steps, into the
+    last views, its labels and what these were chosen from. Where the rig knows no floor it is moved, between two steps, into the
     world that the first poses show.
     """
 
@@ -74,7 +74,7 @@ class Pipeline:
     hidden: Collection[str] = ()
     clock: Clock = _no_clock
     markers: MarkerFrame | None = field(default=None, init=False)
-    views: PairedBlobs | None = field(default=None, init=False)
+    views: Views | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         index = search_index(self.subject, self.database)
@@ -95,7 +95,7 @@ class Pipeline:
         self._alternatives = Alternatives(*labelled, self._rivals.may_be_exchanged)
         self._plausibility = Plausibility()
         self._fit = Fit(self.rig, self.subject)
-        self._false_detections = FalseDetections()
+        self._false_detections = FalseDetections(len(self.rig))
         self._tracker = Tracker(label_settings.coast_seconds)
         self._error_m: Floats | None = None  # of the pose that was published last
         self._finish = Finish(self.subject, self.database, self.settings)
@@ -111,16 +111,16 @@ class Pipeline:
         """How often rival labels were found to be the right ones."""
         return self._rivals.switches
 
-    def warm(self, pair: PairedBlobs | None = None) -> None:
+    def warm(self, views: Views | None = None) -> None:
         """Compile and run every kernel once, on synthetic markers of the T-pose, and forget it again."""
-        pair = tpose_pair(self.rig, self.subject) if pair is None else pair
+        views = project_tpose(self.rig, self.subject) if views is None else views
         clock, self.clock = self.clock, _no_clock
         fills_in = self._estimator.joins_models and (self.settings.fill.uses_style or self._dictionary is not None)
         for _ in range(3):
-            pose = self.step(pair)
+            pose = self.step(views)
         warm_estimator(self._estimator, self.rig, self._alternatives, fills_in)
         self._finish.warm(pose)
-        self._view_acquirer.acquire(self.rig.left, pair.left.points_px)
+        self._view_acquirer.acquire(self.rig.cameras[0], views[0].points_px)
         self.clock = clock
         self.forget()
 
@@ -135,7 +135,7 @@ class Pipeline:
         self.rig = self._fit.rig = rig
         for estimator in self._estimators:
             estimator.rig = rig
-        self._acquirer.viewpoint_m = np.mean([camera.center_m for camera in rig.cameras], axis=0)
+        self._acquirer.viewpoint_m = rig.middle_m
 
     def recentre(self) -> bool:
         """From the next step on have the performer stand over the origin and look along +Z; False where nobody was seen yet."""
@@ -194,19 +194,19 @@ class Pipeline:
             records = {} if estimator.filler is None or style is None else estimator.filler.records
             estimator.filler = FillIn(models, self.subject, records) if models else None
 
-    def step(self, pair: PairedBlobs) -> Pose:
-        """Match, label and solve one pair. Never raises for what the cameras see: a lost marker is a status."""
+    def step(self, views: Views) -> Pose:
+        """Match, label and solve one moment. Never raises for what the cameras see: a lost marker is a status."""
         t0 = self.clock()
         if self._move is not None:
             self._move_world(self._move)
             self._move = None
-        self._tracker.begin(pair.t_capture_ns)
-        pair = with_rig_error(pair, self.settings.match.rig_sigma_px)
-        expected = self._expected(pair.t_capture_ns)
-        everything, pair = pair, self._false_detections.without(pair, self.rig, expected)
-        points = match(pair, self.rig, self.settings.match, None if expected is None else expected.point_m)
+        self._tracker.begin(views.t_capture_ns)
+        views = with_rig_error(views, self.settings.match.rig_sigma_px)
+        expected = self._expected(views.t_capture_ns)
+        everything, views = views, self._false_detections.without(views, self.rig, expected)
+        points = match(views, self.rig, self.settings.match, None if expected is None else expected.point_m)
         t1 = self.clock()
-        frame, start = self._labelled(pair, points, expected)
+        frame, start = self._labelled(views, points, expected)
         t2 = self.clock()
         frame = self._false_detections.agreed(frame)
         estimate = self._estimate(frame, start)
@@ -214,10 +214,10 @@ class Pipeline:
         if estimate is not None and start is None:
             frame, estimate, proposed = self._alternatives.best(frame, estimate)
         if start is None and expected is not None:
-            frame, estimate = self._rivals.best(pair, points, (frame, estimate), proposed)
+            frame, estimate = self._rivals.best(views, points, (frame, estimate), proposed)
         else:
             self._rivals.forget()
-        self.markers, self.views = frame, pair
+        self.markers, self.views = frame, views
         switches = self._rivals.switches - switches
         pose = self._missed(frame) if estimate is None else self._followed(frame, estimate, start is not None)
         doubts = self._doubts_of(frame, estimate, switches > 0)
@@ -239,60 +239,56 @@ class Pipeline:
         ahead_s = (t_ns - last.t_ns) * 1e-9
         return self._labeller.expected(self._estimator.world(predicted), ahead_s, followed.marker_sigma_m)
 
-    def _labelled(
-        self, pair: PairedBlobs, points: Points, expected: ExpectedMarkers | None
-    ) -> tuple[MarkerFrame, BodyState | None]:
+    def _labelled(self, views: Views, points: Points, expected: ExpectedMarkers | None) -> tuple[MarkerFrame, BodyState | None]:
         """Label by the prediction, or by acquisition where there is none or it does not explain what is seen.
 
         Returns the frame and, after acquisition, the pose to start from.
         """
-        frame = None if expected is None else self._labeller.label(pair, points, self.rig, expected)
-        camera = monocular_view(pair, self.settings.label.min_markers)
-        if frame is not None and not (self._tracker.interrupted(pair.t_capture_ns) or self._doubted(pair, frame, camera)):
+        frame = None if expected is None else self._labeller.label(views, points, self.rig, expected)
+        camera = find_lone_view(views, self.settings.label.min_markers)
+        if frame is not None and not (self._tracker.interrupted(views.t_capture_ns) or self._doubted(views, frame, camera)):
             return frame, None
-        found = self._acquired(pair, points, frame) if camera is None else self._acquired_in_view(pair, frame, camera)
+        found = self._acquired(views, points, frame) if camera is None else self._acquired_in_view(views, frame, camera)
         if found is not None:
             return found
         if frame is None:
-            frame = marker_frame(pair, points, self.rig, np.full(len(self.subject.markers), -1, np.int64), None)
+            frame = marker_frame(views, points, self.rig, np.full(len(self.subject.markers), -1, np.int64), None)
         return frame, None
 
-    def _doubted(self, pair: PairedBlobs, frame: MarkerFrame, camera: int | None) -> bool:
+    def _doubted(self, views: Views, frame: MarkerFrame, camera: int | None) -> bool:
         """Return whether labels leave too many points over, or blobs of the one camera that sees the performer."""
         if camera is None or frame.any_valid:
-            if self._fit.seeks(pair.t_capture_ns):
+            if self._fit.seeks(views.t_capture_ns):
                 return True
             return self._labeller.doubts(frame.valid, len(frame.extra_m))
         if self._tracker.rays_are_poor:
             return True
         seen = frame.seen[camera]
-        return self._labeller.doubts(seen, len((pair.left, pair.right)[camera]) - int(seen.sum()))
+        return self._labeller.doubts(seen, len(views[camera]) - int(seen.sum()))
 
-    def _acquired(
-        self, pair: PairedBlobs, points: Points, frame: MarkerFrame | None
-    ) -> tuple[MarkerFrame, BodyState | None] | None:
+    def _acquired(self, views: Views, points: Points, frame: MarkerFrame | None) -> tuple[MarkerFrame, BodyState | None] | None:
         """Label by acquisition; None where what there is is better."""
         if frame is not None:
             # The performer may be elsewhere: then what was expected has led the matching of the views astray.
-            points = match(pair, self.rig, self.settings.match, None)
+            points = match(views, self.rig, self.settings.match, None)
         found = self._acquirer.acquire(
             points.point_m,
-            lambda choice: marker_frame(pair, points, self.rig, choice, None),
-            pair.t_capture_ns,
+            lambda choice: marker_frame(views, points, self.rig, choice, None),
+            views.t_capture_ns,
             self._estimator.history.last,
         )
         if found is None or not found.trusted:
             return None
         if frame is not None and (found.point_of_marker >= 0).sum() < frame.valid.sum():
             return None
-        new = marker_frame(pair, points, self.rig, found.point_of_marker, None)
+        new = marker_frame(views, points, self.rig, found.point_of_marker, None)
         return None if frame is not None and same_labels(new, frame) else (new, found.state)
 
     def _acquired_in_view(
-        self, pair: PairedBlobs, frame: MarkerFrame | None, camera: int
+        self, views: Views, frame: MarkerFrame | None, camera: int
     ) -> tuple[MarkerFrame, BodyState | None] | None:
         """Label the blobs of the one camera that sees the performer by acquisition; None where what there is is better."""
-        t_ns, blobs = pair.t_capture_ns, (pair.left, pair.right)[camera]
+        t_ns, blobs = views.t_capture_ns, views[camera]
         misled = self._tracker.rays_are_poor
         if misled:
             self._tracker.retry()
@@ -301,7 +297,7 @@ class Pipeline:
         if found is None or not found.trusted(waited_s):
             return None
         start = BodyState(t_ns, found.joints, found.rotation, found.position_m)
-        new = frame_of_view(pair, camera, found.blob_of_marker)
+        new = frame_of_view(views, camera, found.blob_of_marker)
         if frame is not None and new.seen.sum() < frame.seen[camera].sum() - 1:
             return None
         estimate = self._estimate(new, start)

@@ -24,9 +24,9 @@ def _points_missed(point_m: Floats, valid: Bools, marker_m: Floats, residual_m: 
 
 @kernel
 def _views_missed(cameras: Floats, image_px: Floats, seen: Bools, marker_m: Floats, residual_px: Floats) -> None:
-    """Write reprojection errors, (2, M), where a marker is seen and not behind the camera."""
+    """Write reprojection errors, (V, M), where a marker is seen and not behind the camera."""
     uv, J = np.empty(2), np.empty((2, 3))
-    for c in range(2):
+    for c in range(len(cameras)):
         for m in range(marker_m.shape[0]):
             if seen[c, m] and project_point(cameras[c], marker_m[m], uv, J):
                 u, v = uv[0] - image_px[c, m, 0], uv[1] - image_px[c, m, 1]

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, MarkerFrame, PairedBlobs, monocular_pair
+from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from database.geometry.kinematics import charted, local_markers
@@ -22,24 +22,19 @@ from reconstruct.models.local.model import DOFS
 FRAME_NS = 16_666_667
 
 
-def tpose_pair(rig: Rig, subject: Subject) -> PairedBlobs:
+def project_tpose(rig: Rig, subject: Subject) -> Views:
     """Project the subject's T-pose, 3 m in front of the cameras and facing them, to blobs."""
     joints = charted(np.broadcast_to(np.eye(3), (1, N_JOINTS, 3, 3)))
     local = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)[0]
-    left, right = rig.cameras
-    axis = left.rotation[2] + right.rotation[2]
-    middle = 0.5 * (left.center_m + right.center_m) + 3.0 * axis / np.linalg.norm(axis)
-    world = local @ rotation_between([0.0, 0.0, 1.0], -axis).T + middle
-    pair = PairedBlobs(_blobs(0, left.project(world)), _blobs(1, right.project(world)))
-    return monocular_pair(pair.left) if rig.is_monocular else pair
+    world = local @ rotation_between([0.0, 0.0, 1.0], -rig.ahead).T + rig.middle_m + 3.0 * rig.ahead
+    return Views(tuple(_blobs(c, camera.project(world)) for c, camera in enumerate(rig.cameras)))
 
 
 def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, fills_in: bool) -> None:
-    """Solve the T-pose from both views, the next frames, from one view, with a pose model, and with other labels; forget it."""
-    axis = rig.left.rotation[2] + rig.right.rotation[2]
-    position_m = 0.5 * (rig.left.center_m + rig.right.center_m) + 3.0 * axis / np.linalg.norm(axis)
+    """Solve the T-pose from all views, the next frames, from one view, with a pose model, and with other labels; forget it."""
+    position_m = rig.middle_m + 3.0 * rig.ahead
     tpose = charted(np.broadcast_to(np.eye(3), (N_JOINTS, 3, 3)))
-    state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -axis), position_m)
+    state = BodyState(0, tpose, rotation_between([0.0, 0.0, 1.0], -rig.ahead), position_m)
     frame = _frame(rig, estimator.world(state))
     estimator.history = MotionHistory()
     for k in range(3):
@@ -48,7 +43,9 @@ def warm_estimator(estimator: Estimator, rig: Rig, alternatives: Alternatives, f
             estimator.accept(estimate)
             alternatives.warm(frame, estimate)
     nowhere = np.zeros(len(frame.valid), bool)
-    estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=np.stack([~nowhere, nowhere])))
+    one = np.zeros(frame.seen.shape, bool)
+    one[0] = True
+    estimator.estimate(replace(frame, t_capture_ns=3 * FRAME_NS, valid=nowhere, seen=one))
     if fills_in:
         _warm_filling(estimator, frame, state)
     estimator.history = MotionHistory()
@@ -75,7 +72,7 @@ def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) ->
     estimator.history = MotionHistory()
     shown = np.arange(len(frame.valid)) > 0
     for k, seen in enumerate((shown | True, shown, shown)):
-        now = replace(frame, t_capture_ns=k * FRAME_NS, valid=seen, seen=np.stack([seen, seen]))
+        now = replace(frame, t_capture_ns=k * FRAME_NS, valid=seen, seen=np.broadcast_to(seen, frame.seen.shape).copy())
         estimate = estimator.estimate(now, state if k == 0 else None)
         if estimate is not None:
             estimator.accept(estimate)
@@ -83,11 +80,11 @@ def _warm_filling(estimator: Estimator, frame: MarkerFrame, state: BodyState) ->
 
 
 def _frame(rig: Rig, marker_m: Floats) -> MarkerFrame:
-    """Return a frame in which both views show all markers, (M, 3) [m]."""
+    """Return a frame in which all views show all markers, (M, 3) [m]."""
     n = len(marker_m)
     image_px = np.stack([np.nan_to_num(camera.project(marker_m)) for camera in rig.cameras])
     covariance_m2, shown = np.tile(1e-5 * np.eye(3), (n, 1, 1)), np.ones(n, bool)
-    seen, sigma_px = np.ones((2, n), bool), np.full((2, n), 0.3)
+    seen, sigma_px = np.ones((len(rig), n), bool), np.full((len(rig), n), 0.3)
     return MarkerFrame(0, 0, 0, shown, marker_m, covariance_m2, seen, image_px, sigma_px, np.zeros(n), np.zeros((0, 3)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.epipolar import fundamental_matrix, ideal_pixels
-from capture.packets import Blobs, Frame, PairedBlobs
+from capture.packets import Blobs, Frame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.matching import match, with_rig_error
 from capture.timing.events import OffsetMeasurement, TimeSeries, flash_offset, jump_offset
@@ -80,11 +80,11 @@ def look(recording: CaptureRecording, rig: Rig | None) -> SyncSamples:
     return seen
 
 
-def _rows(pair: PairedBlobs, histories: tuple[BlobHistory, BlobHistory], rig: Rig) -> Floats:
+def _rows(pair: Views, histories: tuple[BlobHistory, BlobHistory], rig: Rig) -> Floats:
     """Return the rows of one pair, for the moment of the frame before: speeds from either side of it owe its noise nothing."""
     points = match(with_rig_error(pair, RIG_SIGMA_PX), rig, MatchSettings(), None)
-    which = (points.left, points.right)
-    good = np.ones(len(points.left), bool)
+    which = (points.blob[0], points.blob[1])
+    good = np.ones(len(points.point_m), bool)
     for history, index in zip(histories, which, strict=True):
         good &= (history.known[index] > 2) & (history.back_s[index, 2] < MAX_SPAN_S)
     if not good.any():
@@ -97,7 +97,7 @@ def _rows(pair: PairedBlobs, histories: tuple[BlobHistory, BlobHistory], rig: Ri
     left, right = histories
     # The frames before were as far apart as their own stamps say, not as these.
     apart_s = 1e-9 * pair.skew_ns - right.back_s[which[1][good], 1] + left.back_s[which[0][good], 1]
-    error, slope, noise = signed_errors(fundamental_matrix(rig), np.stack(middle), np.stack(velocity))
+    error, slope, noise = signed_errors(fundamental_matrix(*rig.cameras), np.stack(middle), np.stack(velocity))
     sigma = np.sqrt(0.5 * (pair.left.sigma_px[which[0][good]] ** 2 + pair.right.sigma_px[which[1][good]] ** 2) + RIG_SIGMA_PX**2)
     t_s = 1e-9 * left.t_ns - left.back_s[which[0][good], 1]
     track = left.track[which[0][good]].astype(float)

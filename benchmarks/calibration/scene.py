@@ -36,7 +36,7 @@ class Scene:
         """The cameras when the calibration is used: moved, if one was moved."""
         if self.adversity != "bumped":
             return self.truth
-        return Rig(self.truth.left, bumped(self.truth.right))
+        return Rig((self.truth.left, bumped(self.truth.right)))
 
 
 def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
@@ -63,7 +63,7 @@ def random_rig(rng: np.random.Generator, strong_lens: bool = False) -> Rig:
     roll = matrix_from_rotvec(np.array([0.0, 0.0, rng.normal(0.0, 0.03)]))
     R = roll @ right.rotation @ left.rotation.T
     t = roll @ (right.translation - right.rotation @ left.rotation.T @ left.translation)
-    return Rig(_posed(left, np.eye(3), np.zeros(3)), _posed(right, R, t))
+    return Rig((_posed(left, np.eye(3), np.zeros(3)), _posed(right, R, t)))
 
 
 def random_lens(rng: np.random.Generator, reach: float, strong: bool) -> Floats:

@@ -57,7 +57,7 @@ def solution_of(scene: Scene, state: BundleState, lens: LensModel, covariance: F
     places = np.concatenate([rotvec_from_matrix(state.board_rotation), state.board_translation], axis=1)
     return RigSolution(
         scene.board,
-        Rig(cameras[0], cameras[1], rms),
+        Rig((cameras[0], cameras[1]), rms),
         scene.pairs,
         places,
         residual,

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.report import parser_of, write_json
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, PairedBlobs
+from capture.packets import Blobs, Views
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
@@ -130,14 +130,14 @@ def images(performer: Performer, at_s: Floats, kept: list[int]) -> tuple[Floats,
     return image + NOISE_PX * rng.normal(size=image.shape), np.asarray(~behind)
 
 
-def pair_of(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.Generator) -> PairedBlobs:
+def pair_of(image_px: Floats, shown: Bools, k: int, t_s: float, rng: np.random.Generator) -> Views:
     """Return the blobs of picture k, in any order. image_px: (2, M, 2); shown: (2, M)."""
     views = []
     for c in (0, 1):
         points = np.ascontiguousarray(image_px[c, rng.permutation(np.flatnonzero(shown[c]))])
         n = len(points)
         views.append(Blobs(c, k, round(1e9 * t_s), points, np.full(n, 30.0), np.full((n, 3), 255.0), np.full(n, NOISE_PX)))
-    return PairedBlobs(views[0], views[1])
+    return Views((views[0], views[1]))
 
 
 def part_of(markers: MarkerSet, kept: list[int]) -> MarkerSet:
@@ -154,7 +154,7 @@ class Pictures:
     image_px: Floats
     shown: Bools
 
-    def pairs(self) -> list[PairedBlobs]:
+    def pairs(self) -> list[Views]:
         """Return the pairs of blobs."""
         rng = np.random.default_rng(1)
         return [pair_of(self.image_px[:, k], self.shown[:, k], k, t_s, rng) for k, t_s in enumerate(self.at_s)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.reconstruct.real_recording import SAME_PX, T_POSE_S, Recorded, Seen, recorded, watched
 from benchmarks.report import parser_of, write_json
-from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from database.clips import Clip
 from database.geometry.rotations import matrix_from_rotvec
@@ -84,7 +84,7 @@ def without(blobs: Blobs, points_px: Floats) -> Blobs:
     return replace(blobs, points_px=np.ascontiguousarray(points), area_px=area, color_rgb=color, sigma_px=sigma)
 
 
-def taken_out(pair: PairedBlobs, markers: MarkerFrame, taken: tuple[int, ...]) -> PairedBlobs:
+def taken_out(pair: Views, markers: MarkerFrame, taken: tuple[int, ...]) -> Views:
     """Take markers out of both views of a pair, as far as they were labelled there."""
     index = list(taken)
     views = [

@@ -18,7 +18,7 @@ from calibration.camera import Camera, Rig
 from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import Subject
 from capture.detection.detector import Detector
-from capture.packets import Blobs, Frame, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.process.detector import open_detector
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
@@ -41,7 +41,7 @@ class Seen:
     """One pair: images, blobs, labels, pose, and the pixel thresholds of both detectors."""
 
     frames: tuple[Frame, Frame]
-    pair: PairedBlobs
+    pair: Views
     markers: MarkerFrame
     pose: Pose
     thresholds: tuple[float, float]
@@ -148,7 +148,7 @@ def cause(seen: Seen, view: int, marker: int, camera: Camera) -> str:
 
 def pairs_of(
     recording: CaptureRecording, settings: Settings, live: bool
-) -> list[tuple[tuple[Frame, Frame], PairedBlobs, tuple[float, float]]]:
+) -> list[tuple[tuple[Frame, Frame], Views, tuple[float, float]]]:
     """Detect in the whole recording, as replay or as a live run does."""
     recording.learn_background()
     assert recording.backgrounds is not None
@@ -162,7 +162,7 @@ def pairs_of(
             break
         blobs = [detector.step(frame) for detector, frame in zip(detectors, (left, right), strict=True)]
         levels = [0.0 if d.threshold is None else d.threshold.pixel for d in detectors]
-        found.append(((left, right), PairedBlobs(blobs[0], blobs[1]), (levels[0], levels[1])))
+        found.append(((left, right), Views((blobs[0], blobs[1])), (levels[0], levels[1])))
     return found
 
 
@@ -173,7 +173,7 @@ class Recorded:
     settings: Settings
     rig: Rig
     names: tuple[str, ...]
-    found: list[tuple[tuple[Frame, Frame], PairedBlobs, tuple[float, float]]]
+    found: list[tuple[tuple[Frame, Frame], Views, tuple[float, float]]]
     subject: Subject
     database: PoseDatabase
 

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from benchmarks.report import parser_of, write_json
 from calibration.formats.rig_toml import read_rig
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.recording.recording import CaptureRecording, RecordingSpec
 from config.markers import read_marker_set
 from config.settings import Settings
@@ -129,7 +129,7 @@ class Replayed:
         self._skeleton, self.pipeline = skeleton_message(self.subject), Pipeline(rig, self.subject, poses, settings)
         self.pipeline.warm()
         recording.learn_background()
-        synchroniser, self.pairs = recording.synchroniser(settings.time), list[PairedBlobs]()
+        synchroniser, self.pairs = recording.synchroniser(settings.time), list[Views]()
         for pair, _, _ in recording.pairs(synchroniser=synchroniser):
             self.pairs.append(pair)
             self.pipeline.step(pair)

@@ -60,7 +60,7 @@ class BoardPosition:
 
     def views(self, rig: Rig) -> Iterator[tuple[Camera, Floats, Bools]]:
         """Yield the cameras that see it with what they see."""
-        for k, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
+        for k, camera in enumerate(rig.cameras):
             if self.seen[k].sum() >= least_corners(self.seen.shape[1]):
                 yield camera, self.px[k], self.seen[k]
 

@@ -59,9 +59,7 @@ class Floor:
 
 def floored(rig: Rig, floor: Floor) -> Rig:
     """Return the rig in the world that stands on the floor."""
-    left = _on_floor(rig.left, floor)
-    right = left if rig.is_monocular else _on_floor(rig.right, floor)
-    return replace(rig, left=left, right=right, floor_known=True)
+    return replace(rig, cameras=tuple(_on_floor(camera, floor) for camera in rig.cameras), floor_known=True)
 
 
 def _on_floor(camera: Camera, floor: Floor) -> Camera:
@@ -73,4 +71,4 @@ def _on_floor(camera: Camera, floor: Floor) -> Camera:
 
 def to_cameras(rig: Rig, origin_m: Floats, up: Floats) -> Floats:
     """Return the direction along the floor from a point to the middle between the cameras, (3,), unit."""
-    return along_floor(0.5 * (rig.left.center_m + rig.right.center_m) - origin_m, up)
+    return along_floor(rig.middle_m - origin_m, up)

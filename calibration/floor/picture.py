@@ -76,7 +76,7 @@ def _from_above(ax: Axes, world: Rig, touching_m: Floats, above_m: Floats) -> No
 
 def _cameras(world: Rig) -> list[tuple[Camera, str, str]]:
     """Return each camera with its colour and label."""
-    cameras = world.cameras[: 1 if world.is_monocular else 2]
+    cameras = world.cameras
     return list(zip(cameras, CAMERA_COLORS, LABELS if len(cameras) == 2 else ("camera",), strict=False))
 
 

@@ -33,7 +33,7 @@ HOW_HIGH = "say how high the markers of a standing foot are: --subject subject.t
 def floor_report(rig: Rig, floor: Floor) -> QualityReport:
     """Judge a floor found in a rig's frame."""
     world = floored(rig, floor)
-    cameras = world.cameras[: 1 if world.is_monocular else 2]
+    cameras = world.cameras
     findings = [_accuracy(floor), _residual(floor)]
     for camera in cameras:
         findings += [_height(camera, floor.by), *_upright(camera)]

@@ -80,8 +80,8 @@ def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
         check_camera(f"{where}: camera {camera.name}", camera)
     floor_known = content.floor_known or bool(options.up)
     if len(cameras) == 1:
-        return Rig(cameras[0], cameras[0], content.error_px, floor_known, content.grade)
-    rig = Rig(cameras[0], cameras[1], content.error_px, floor_known, content.grade)
+        return Rig((cameras[0],), content.error_px, floor_known, content.grade)
+    rig = Rig((cameras[0], cameras[1]), content.error_px, floor_known, content.grade)
     check_baseline(where, rig)
     return rig
 

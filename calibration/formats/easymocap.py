@@ -67,7 +67,7 @@ def _size(values: StoredValues, name: str, options: ReadOptions) -> tuple[int, i
 
 def easymocap_texts(rig: Rig) -> dict[str, str]:
     """Return the texts of both files by name."""
-    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
+    cameras = rig.cameras
     names: list[str] = [camera.name for camera in cameras]
     if len(set(names)) < len(names):
         names = [f"{n}" for n in range(1, len(names) + 1)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, relative_pose
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
 from config.errors import FileFormatError, reason
@@ -80,10 +80,10 @@ def _leaves(node: cv2.FileNode) -> list[float]:
 
 def kalibr_text(rig: Rig) -> str:
     """Return the text of such a file; where the world is not the left camera, that is lost."""
-    R, t = rig.left_to_right
+    R, t = relative_pose(rig.left, rig.right)
     pose = np.vstack([np.column_stack([R, t]), [0.0, 0.0, 0.0, 1.0]])
     lines = []
-    for n, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
+    for n, camera in enumerate(rig.cameras):
         if not camera.fisheye and camera.distortions[4:].any():
             raise FileFormatError(
                 f"camera {camera.name} has k3 = {camera.distortions[4]:g}, for which Kalibr has no place; write toml or opencv"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, relative_pose
 from calibration.formats.camera_file import CameraFile, ReadOptions, found_camera
 from calibration.formats.storage import StoredValues, Value, stored_text
 from config.arrays import Floats
@@ -133,13 +133,13 @@ def _size(values: StoredValues, options: ReadOptions, which: str = "") -> tuple[
 
 def opencv_text(rig: Rig, suffix: str) -> str:
     """Return the text of a file of both cameras (or one); suffix: .yml, .yaml or .xml."""
-    left, right = rig.cameras
+    left, right = rig.left, rig.right
     values: dict[str, Value] = {"image_width": left.size[0], "image_height": left.size[1]}
     if rig.is_monocular:
         values |= {"camera_name": left.name, "camera_matrix": left.matrix, "distortion_coefficients": left.distortions[None]}
         values |= {FISHEYE_MODEL: 1} if left.fisheye else {}
     else:
-        R, t = rig.left_to_right
+        R, t = relative_pose(rig.left, rig.right)
         values |= {"image_width2": right.size[0], "image_height2": right.size[1], "name1": left.name, "name2": right.name}
         values |= {"M1": left.matrix, "D1": left.distortions[None], "M2": right.matrix, "D2": right.distortions[None]}
         if left.fisheye or right.fisheye:

@@ -106,7 +106,7 @@ def _number(where: str, element: ET.Element, key: str) -> float:
 
 def qualisys_text(rig: Rig) -> str:
     """Return the text of such a file; the rig's world has Y up, the file's Z."""
-    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
+    cameras = rig.cameras
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<calibration calibrated="true" source="duocap" type="regular" {FLOOR}="{str(rig.floor_known).lower()}">',

@@ -64,7 +64,7 @@ def read_one_camera(path: str | Path, which: int) -> Rig:
         return read_monocular_rig(path, CAMERA_TABLES[which])
     rig = read_cameras(path)
     camera = rig.cameras[which]
-    return Rig(camera, camera, rig.error_px, rig.floor_known, rig.grade)
+    return Rig((camera,), rig.error_px, rig.floor_known, rig.grade)
 
 
 def read_camera_file(path: Path, options: ReadOptions = PLAIN) -> CameraFile:

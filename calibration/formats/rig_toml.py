@@ -41,7 +41,7 @@ def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
         listed = ", ".join(f"[{name}]" for name, t in tables.items() if isinstance(t, dict) and name != "metadata") or "no camera"
         raise FileFormatError(f"{path}: the camera [{table}] is missing; expected it to be the one camera, got {listed}")
     camera = camera_from_table(f"{path}: [{table}]", tables[table])
-    return Rig(camera, camera, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    return Rig((camera,), *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
 
 
 def read_rig(path: str | Path) -> Rig:
@@ -64,7 +64,7 @@ def read_rig(path: str | Path) -> Rig:
             f"`duocap calibrate convert {path} --cameras LEFT,RIGHT --out rig.toml`"
         )
     left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
-    rig = Rig(left, right, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    rig = Rig((left, right), *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
     check_baseline(str(path), rig)
     return rig
 
@@ -79,7 +79,7 @@ def write_rig(path: str | Path, rig: Rig) -> None:
         metadata["error"] = float(rig.error_px)
     if rig.grade:
         metadata["verdict"] = rig.grade
-    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
+    cameras = rig.cameras
     tables = {name: camera_table(camera) for name, camera in zip(CAMERA_TABLES, cameras, strict=False)}
     text = "# x_camera = R(rotation) x_world + translation; metres, pixels\n" + tomli_w.dumps({**tables, "metadata": metadata})
     atomic_write(Path(path), text)
@@ -198,7 +198,7 @@ def _camera(where: str, name: str, table: dict[str, Any]) -> Camera:
 def caliscope_text(rig: Rig) -> str:
     """Return the text of caliscope's camera_array.toml, `[cameras.N]`."""
     cameras = {}
-    for n, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
+    for n, camera in enumerate(rig.cameras):
         cameras[str(n)] = {"cam_id": n, "rotation_count": 0, "ignore": False, **camera_table(camera)}
         if np.isfinite(rig.error_px):
             cameras[str(n)]["error"] = float(rig.error_px)

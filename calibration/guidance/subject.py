@@ -19,6 +19,7 @@ from calibration.subject.tpose import tpose_model
 from config.arrays import Floats
 from config.joints import JOINTS
 from config.markers import MarkerSet
+from config.settings import CAMERA_NAMES
 from database.geometry.skeleton import Skeleton
 
 COME_IN = "come into both cameras' view"
@@ -31,16 +32,22 @@ SIDES = ("left", "right")
 MANY = 3
 
 
-def few_words(n_left: int, n_right: int, n: int) -> str:
-    """Return the advice where too few markers are seen."""
-    worst = "left" if n_left < n_right else "right"
-    who = "both cameras see" if n_left == n_right else f"the {worst} camera sees"
-    return f"step back or turn: {who} {min(n_left, n_right)} of {n} markers"
+def few_words(n_spots: Sequence[int], n: int) -> str:
+    """Return the advice where too few markers are seen; n_spots: by camera."""
+    worst = CAMERA_NAMES[n_spots.index(min(n_spots))]
+    who = (
+        f"the {worst} camera sees"
+        if min(n_spots) < max(n_spots)
+        else "both cameras see"
+        if len(n_spots) == 2
+        else "the cameras see"
+    )
+    return f"step back or turn: {who} {min(n_spots)} of {n} markers"
 
 
-def counted(n_left: int, n_right: int, n: int) -> str:
+def count_words(n_spots: Sequence[int], n: int) -> str:
     """Return in words how many spots each camera sees."""
-    return f"left camera {n_left}, right camera {n_right} of {n} markers"
+    return f"{', '.join(f'{name} camera {count}' for name, count in zip(CAMERA_NAMES, n_spots, strict=False))} of {n} markers"
 
 
 def arm_words(slopes_deg: tuple[float, float], most_deg: float) -> str:
@@ -114,17 +121,16 @@ NEAR_M = 0.15  # from where a missing marker should be: a spot in one picture is
 
 @dataclass(frozen=True, slots=True)
 class UnlabelledPoints:
-    """What both cameras saw at one moment: point_m: (P, 3); lone_px: spots without a partner, by camera, (S, 2) [px]."""
+    """What the cameras saw at one moment: point_m: (P, 3); lone_px: spots without a partner, by camera, (S, 2) [px]."""
 
     t_ns: int
     point_m: Floats
-    lone_px: tuple[Floats, Floats]
+    lone_px: tuple[Floats, ...]
 
     @property
-    def n_spots(self) -> tuple[int, int]:
+    def n_spots(self) -> tuple[int, ...]:
         """Count the spots in each picture."""
-        left, right = (len(self.point_m) + len(lone) for lone in self.lone_px)
-        return left, right
+        return tuple(len(self.point_m) + len(lone) for lone in self.lone_px)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +197,7 @@ class SubjectGuide:
             self._good_ns == t_ns,
             self.done,
             self._needs(stance, held_ns),
-            counted(*seen.n_spots, len(self._markers)),
+            count_words(seen.n_spots, len(self._markers)),
             self.done,
         )
 
@@ -251,7 +257,7 @@ class SubjectGuide:
             return COME_IN
         if stance is None:
             no_pose = NO_TPOSE if self._wears_arms else NO_STAND
-            return few_words(*seen.n_spots, n) if min(seen.n_spots) < n - MAX_MISSING else no_pose
+            return few_words(seen.n_spots, n) if min(seen.n_spots) < n - MAX_MISSING else no_pose
         still = self._is_still(seen.t_ns, stance)
         if stance.turned_deg > FACING_DEG:
             return FACE
@@ -270,7 +276,7 @@ class SubjectGuide:
     def _blind(self, place_m: Floats, seen: UnlabelledPoints) -> str:
         """Return which camera does not see a marker that should be at a place: left, right, both, or out of left or right."""
         out, blind = [], []
-        for camera, side, lone in zip(self._rig.cameras, ("left", "right"), seen.lone_px, strict=True):
+        for camera, side, lone in zip(self._rig.cameras, CAMERA_NAMES, seen.lone_px, strict=False):
             px = camera.project(place_m)
             depth_m = max(float(camera.to_camera(place_m)[2]), 0.1)
             if not (np.isfinite(px).all() and (px >= 0.0).all() and (px < np.array(camera.size)).all()):

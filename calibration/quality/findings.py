@@ -167,7 +167,7 @@ def tilt_findings(solution: RigSolution) -> QualityReport:
     """Judge whether the board was tilted and moved enough to separate focal lengths from distances."""
     findings: list[Finding] = []
     figures: dict[str, float] = {}
-    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+    for side, camera in enumerate(solution.rig.cameras):
         tilts = tilts_rad(solution, side)
         if not len(tilts):
             continue
@@ -190,7 +190,7 @@ def coverage_findings(solution: RigSolution, points_m: Floats) -> QualityReport:
     """Judge where in each picture the board was. points_m: of the performer's volume, (M, 3) world."""
     findings: list[Finding] = []
     figures: dict[str, float] = {}
-    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+    for side, camera in enumerate(solution.rig.cameras):
         name = ("left", "right")[side]
         corners = corners_px(solution, side)[solution.used[side]]
         coverage = coverage_of(corners, camera.size)

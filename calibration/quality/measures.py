@@ -181,7 +181,7 @@ def _boards(solution: RigSolution) -> list[Finding]:
     """Check that every board is in front of the cameras that saw it, and faces them."""
     findings = []
     R = matrix_from_rotvec(solution.board_to_world[:, :3])
-    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+    for side, camera in enumerate(solution.rig.cameras):
         seen = solution.used[side].any(axis=1)
         points = board_points_m(solution, side)[seen]
         behind = int((points[..., 2] <= 0.0).any(axis=1).sum())

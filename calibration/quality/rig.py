@@ -73,7 +73,7 @@ def _lost(share: float) -> QualityReport:
 
 def _plain_figures(solution: RigSolution) -> dict[str, float]:
     """Return the figures that need no computation."""
-    figures = {f"focal_{name}_px": camera.focal_px for name, camera in zip(CAMERAS, solution.rig.cameras, strict=True)}
+    figures = {f"focal_{name}_px": camera.focal_px for name, camera in zip(CAMERAS, solution.rig.cameras, strict=False)}
     if not solution.rig.is_monocular:
         figures["baseline_mm"] = 1e3 * solution.rig.baseline_m
     return figures

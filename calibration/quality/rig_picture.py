@@ -77,7 +77,7 @@ def _title(solution: RigSolution) -> str:
     rig = solution.rig
     cameras = f"{rig.left.name} camera" if rig.is_monocular else f"{rig.left.name} and {rig.right.name} camera"
     apart = "" if rig.is_monocular else f", {1e3 * rig.baseline_m:.1f} mm apart"
-    focal = " and ".join(f"{camera.focal_px:.0f}" for camera in rig.cameras[: 1 if rig.is_monocular else 2])
+    focal = " and ".join(f"{camera.focal_px:.0f}" for camera in rig.cameras)
     return f"{cameras}{apart}; focal length {focal} px; board {solution.board.text}"
 
 
@@ -184,7 +184,7 @@ def _from_above(ax: Axes, solution: RigSolution, report: QualityReport) -> None:
         if solution.used[:, v].any():
             ends = above(board[[0, solution.board.grid[1] - 1]])
             ax.plot(*ends.T, color=QUIET, lw=1.6, solid_capstyle="round")
-    for side, camera in enumerate(rig.cameras[: 1 if rig.is_monocular else 2]):
+    for side, camera in enumerate(rig.cameras):
         _camera(ax, camera, above, CAMERA_COLORS[side], 1.25 * distance)
         anchor = "center" if rig.is_monocular else ("right", "left")[side]
         at = above(camera.center_m[None])[0]

@@ -51,7 +51,7 @@ def unmodelled_directions(solution: RigSolution, evidence: Evidence) -> Floats:
     Real pixels are not quite square, real lenses have a little of every coefficient, and paper is never quite flat.
     """
     columns = []
-    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+    for side, camera in enumerate(solution.rig.cameras):
         f, fixed = camera.focal_px, fixed_lens_directions(evidence, side)
         lens = FISHEYE_SIGMA if camera.fisheye else LENS_SIGMA
         usual = np.array([FOCAL_SIGMA * f, FOCAL_SIGMA * f, CENTER_SIGMA * f, CENTER_SIGMA * f, *lens])
@@ -73,7 +73,7 @@ def _distance_change(other: Alternative, derivatives: Floats) -> float:
 def _lens_suspects(solution: RigSolution, evidence: Evidence, derivatives: Floats) -> list[Suspect]:
     """Test whether a camera's lens needs more coefficients than were free."""
     found = []
-    for side, camera in enumerate(solution.rig.cameras[: 1 if solution.rig.is_monocular else 2]):
+    for side, camera in enumerate(solution.rig.cameras):
         extra = fixed_lens_directions(evidence, side)
         if not extra.shape[1]:
             continue

@@ -73,10 +73,10 @@ def perturb(rig: Rig, step: Floats) -> Rig:
     """Return the rig with its parameters changed by `step`, (24,) or (9,), in the order of `error_derivatives`."""
     left = _with_lens(rig.left, step[:N_LENS])
     if rig.is_monocular:
-        return Rig(left, left)
+        return Rig((left,))
     right = _with_lens(rig.right, step[N_LENS : 2 * N_LENS])
     rotation = matrix_from_rotvec(step[-6:-3]) @ right.rotation
-    return Rig(left, replace(right, rotation=rotation, translation=right.translation + step[-3:]))
+    return Rig((left, replace(right, rotation=rotation, translation=right.translation + step[-3:])))
 
 
 def _with_lens(camera: Camera, step: Floats) -> Camera:

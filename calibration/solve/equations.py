@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.camera import Rig
+from calibration.camera import Rig, relative_pose
 from calibration.solve.solution import N_INTRINSICS, LensModel
 from config.arrays import Floats
 from database.geometry.rotations import matrix_from_rotvec
@@ -98,9 +98,9 @@ def subset(state: BundleState, views: Views) -> BundleState:
 def bundle_state(rig: Rig, board_to_world: ArrayLike) -> BundleState:
     """Return a rig, its left camera at the origin of the world, and poses of the board (V, 6) as a state."""
     poses = np.asarray(board_to_world, float)
-    cameras = rig.cameras[:1] if rig.is_monocular else rig.cameras
+    cameras = rig.cameras
     K = np.stack([camera.intrinsics for camera in cameras])
-    return BundleState(K, *rig.left_to_right, matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
+    return BundleState(K, *relative_pose(rig.left, rig.right), matrix_from_rotvec(poses[:, :3]), poses[:, 3:])
 
 
 def formed_points(points_m: Floats, form: Floats) -> Floats:

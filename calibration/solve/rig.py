@@ -249,7 +249,7 @@ def _solution(
     models = [lens.coefficients for lens in freedom.lenses]
     return RigSolution(
         board=board,
-        rig=Rig(cameras[0], cameras[-1], float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1)))),
+        rig=Rig(tuple(cameras), float(np.sqrt((residual**2).sum() / max(int(used.sum()), 1)))),
         pairs=found.pairs,
         board_to_world=np.hstack([rotvec_from_matrix(state.board_rotation), state.board_translation]),
         residual_px=residual,

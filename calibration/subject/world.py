@@ -1,8 +1,8 @@
 """The world by a performer who holds the T-pose: up by the body, the floor by its soles, +Z where it looks.
 
-Three things tell up, each to some degrees: the hips are level, the body's centre of mass (Winter 2009, table 4.1) is over its feet
-as it is in the rest pose, and both feet stand equally high. Their mean is weighted by how well each is known, sideways and forwards apart. The floor
-is below the ankles and the balls of the feet by what feet and soles measure there.
+Three things tell up, each to some degrees: the hips are level, the body's centre of mass (Winter 2009, table 4.1) is over its
+feet as it is in the rest pose, and both feet stand equally high. Their mean is weighted by how well each is known, sideways and
+forwards apart. The floor is below the ankles and the balls of the feet by what feet and soles measure there.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def find_up(hips: Floats, joint_m: Floats, rest_m: Floats) -> tuple[Floats, floa
 def lean(joint_m: Floats) -> Floats:
     """Return the slopes, to +X and to +Z, of the line from where a body stands to its centre of mass, (2,)."""
     x, y, z = centre_of_mass_m(joint_m) - np.mean([support_m(joint_m, foot) for foot in FEET], axis=0)
-    return np.array([x, z]) / y
+    return np.array([x / y, z / y])
 
 
 def centre_of_mass_m(joint_m: Floats) -> Floats:

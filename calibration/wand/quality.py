@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration.camera import Rig
+from calibration.camera import Rig, relative_pose
 from calibration.depth import depth_sigma_m
 from calibration.quality.report import Finding, Grade, QualityReport, graded
 from calibration.wand.tracks import WandSolution
@@ -236,7 +236,7 @@ def _compared(s: WandSolution, earlier: Rig) -> tuple[float, float, float]:
     """Return how much the right camera is turned and stands aside [rad], and the ratio of the baselines, against an earlier
     rig.
     """
-    turn = geodesic_rad(s.rig.left_to_right[0], earlier.left_to_right[0])
+    turn = geodesic_rad(relative_pose(s.rig.left, s.rig.right)[0], relative_pose(earlier.left, earlier.right)[0])
     before = earlier.left.rotation @ (earlier.right.center_m - earlier.left.center_m)
     now = s.rig.left.rotation @ (s.rig.right.center_m - s.rig.left.center_m)
     cosine = float(now @ before / (np.linalg.norm(now) * np.linalg.norm(before)))

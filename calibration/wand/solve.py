@@ -253,8 +253,10 @@ def _rig(state: WandState, cameras: tuple[Camera, Camera], baseline_m: float) ->
     """Return the rig, world = left camera."""
     left, right = (with_intrinsics(camera, row) for camera, row in zip(cameras, state.intrinsics, strict=True))
     return Rig(
-        replace(left, rotation=np.eye(3), translation=np.zeros(3)),
-        replace(right, rotation=state.rotation.copy(), translation=baseline_m * state.translation),
+        (
+            replace(left, rotation=np.eye(3), translation=np.zeros(3)),
+            replace(right, rotation=state.rotation.copy(), translation=baseline_m * state.translation),
+        ),
     )
 
 

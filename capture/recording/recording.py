@@ -10,7 +10,7 @@ from capture.background.live import LiveBackground
 from capture.background.statistics import Background, images_between, learn_background, robust_background, sample_images
 from capture.detection.detector import Detector
 from capture.detection.mode import MIN_MARKERS
-from capture.packets import Blobs, Frame, PairedBlobs, monocular_pair
+from capture.packets import Blobs, Frame, Views, lone_views
 from capture.recording.polled import polled_times
 from capture.recording.session import in_order, is_session, session_videos
 from capture.sources.health import same_image
@@ -171,7 +171,7 @@ class CaptureRecording:
         clock: Callable[[], int] = lambda: 0,
         watch: Callable[[Frame, Blobs], None] = lambda frame, blobs: None,
         synchroniser: Synchroniser | None = None,
-    ) -> Iterator[tuple[PairedBlobs, int, int]]:
+    ) -> Iterator[tuple[Views, int, int]]:
         """Detect markers and pair them in time; return pairs with the durations of decoding and detecting [ns].
 
         With one camera the right view of every pair is empty. watch: receives each frame with its blobs; synchroniser: of this
@@ -199,13 +199,13 @@ class CaptureRecording:
                 watch(frame, seen)
             if not all(repeated):  # where no picture changes, nothing moves
                 blobs = [one for one in blobs if not repeated[one.camera]]
-            pairs = [monocular_pair(one) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
+            pairs = [lone_views(one, 1) for one in blobs] if len(detectors) == 1 else _paired(blobs, synchroniser, own_times)
             for pair in pairs:
                 yield pair, t1 - t0, t2 - t1
             t0 = clock()
 
 
-def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[PairedBlobs]:
+def _paired(blobs: list[Blobs], synchroniser: Synchroniser, own_times: bool) -> Iterator[Views]:
     """Pair blobs by their own timestamps, or those of one row where there are no other."""
     if not own_times:
         blobs = [replace(one, t_capture_ns=blobs[0].t_capture_ns) for one in blobs] if len(blobs) == 2 else []

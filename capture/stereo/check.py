@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.camera import Rig
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.stereo.matching import match
 from config.errors import CalibrationError
 from config.settings import CAMERAS, MatchSettings
@@ -34,7 +34,7 @@ class RigFit:
 def check_rig_fits(
     rig: Rig,
     sizes: Sequence[tuple[int, int]],
-    sample: Iterable[PairedBlobs],
+    sample: Iterable[Views],
     settings: MatchSettings | None = None,
     what: str = "recordings",
 ) -> RigFit:
@@ -52,7 +52,7 @@ def check_rig_fits(
     fit = rig_fit(rig, usable, settings)
     if len(usable) < MIN_PAIRS:
         return fit
-    swapped = rig_fit(Rig(rig.right, rig.left), usable, settings)
+    swapped = rig_fit(Rig((rig.right, rig.left)), usable, settings)
     if swapped.quality > fit.quality + CLEARLY_BETTER and swapped.quality >= MIN_QUALITY:
         raise SwappedCamerasError(
             f"left and right are swapped: the markers lie {fit.epipolar_px:.1f} px from their epipolar lines as given and "
@@ -67,7 +67,7 @@ def check_rig_fits(
     return fit
 
 
-def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> RigFit:
+def rig_fit(rig: Rig, pairs: Sequence[Views], settings: MatchSettings) -> RigFit:
     """Return how well pairs of views fit a rig.
 
     A pair's quality is the sum of 1 / (1 + (d / GOOD_PX)^2) over its matches by the smaller number of blobs; the median over
@@ -79,7 +79,7 @@ def rig_fit(rig: Rig, pairs: Sequence[PairedBlobs], settings: MatchSettings) -> 
         n = min(len(pair.left), len(pair.right))
         qualities.append(float((1.0 / (1.0 + (points.epipolar_px / GOOD_PX) ** 2)).sum()) / n)
         distances.append(points.epipolar_px)
-        matched.append(len(points.left) / n)
+        matched.append(len(points.point_m) / n)
     every = np.concatenate(distances)
     return RigFit(
         len(pairs),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from calibration.camera import Rig
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.matching import complement
 from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
@@ -113,14 +113,14 @@ def _mahalanobis(
 
 def _label_monocular(
     camera_index: int,
-    pair: PairedBlobs,
+    views: Views,
     rig: Rig,
     free: Ints,
     open_markers: Ints,
     expected: ExpectedMarkers,
 ) -> Ints:
     """Return the blob of each marker in `open_markers` among the `free` blobs of one camera, -1 for none."""
-    camera, blobs = rig.cameras[camera_index], (pair.left, pair.right)[camera_index]
+    camera, blobs = rig.cameras[camera_index], views[camera_index]
     predicted = camera.project(expected.point_m[open_markers])
     depth = np.maximum(camera.to_camera(expected.point_m[open_markers])[:, 2], 0.3)
     sigma2 = (camera.focal_px * expected.sigma_m[open_markers] / depth)[:, None] ** 2 + blobs.sigma_px[free][None] ** 2
@@ -129,27 +129,27 @@ def _label_monocular(
     return np.where(column >= 0, free[column], -1)
 
 
-def label(pair: PairedBlobs, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
+def label(views: Views, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
     """Label the points and the monocular blobs."""
     choice = labelled_points(points, expected)
-    return marker_frame(pair, points, rig, choice, expected)
+    return marker_frame(views, points, rig, choice, expected)
 
 
-def frame_of_view(pair: PairedBlobs, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
+def frame_of_view(views: Views, camera_index: int, blob_of_marker: Ints) -> MarkerFrame:
     """Return the marker frame of one view, without triangulation. blob_of_marker: (M,), -1 for none."""
-    n, blobs = len(blob_of_marker), (pair.left, pair.right)[camera_index]
+    n, blobs, n_views = len(blob_of_marker), views[camera_index], len(views)
     found = blob_of_marker >= 0
-    seen, image, sigma = np.zeros((2, n), bool), np.zeros((2, n, 2)), np.zeros((2, n))
+    seen, image, sigma = np.zeros((n_views, n), bool), np.zeros((n_views, n, 2)), np.zeros((n_views, n))
     seen[camera_index] = found
     image[camera_index, found] = blobs.points_px[blob_of_marker[found]]
     sigma[camera_index, found] = blobs.sigma_px[blob_of_marker[found]]
     no_points = (np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)))
-    times = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
+    times = (views.first.index, views.t_capture_ns, views.skew_ns)
     return MarkerFrame(*times, *no_points, seen, image, sigma, np.zeros(n), np.zeros((0, 3)))
 
 
 class LabelledPoints(NamedTuple):
-    """The points of markers; fields as in `MarkerFrame`, and blob, (2, M): -1 for none."""
+    """The points of markers; fields as in `MarkerFrame`, and blob, (V, M): -1 for none."""
 
     valid: Bools
     point_m: Floats
@@ -158,41 +158,42 @@ class LabelledPoints(NamedTuple):
     blob: Ints
 
 
-def marker_frame(pair: PairedBlobs, points: Points, rig: Rig, choice: Ints, expected: ExpectedMarkers | None) -> MarkerFrame:
+def marker_frame(views: Views, points: Points, rig: Rig, choice: Ints, expected: ExpectedMarkers | None) -> MarkerFrame:
     """Return the marker frame of labelled points; label monocular blobs where `expected` is given.
 
     choice: point of each marker, (M,), -1 for none.
     """
     n = len(choice)
-    taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((2, n), -1, np.int64))
-    sides = (points.left, points.right)
-    _take_points(points.point_m, points.covariance_m2, points.epipolar_px, *sides, choice, taken)
+    taken = LabelledPoints(np.zeros(n, bool), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.full((len(views), n), -1))
+    _take_points(points.point_m, points.covariance_m2, points.epipolar_px, read_only(points.blob), choice, taken)
     unused = complement(len(points.point_m), choice[taken.valid])
     if expected is not None and np.count_nonzero(taken.valid) < n:
         open_markers = np.flatnonzero(~taken.valid)
-        for c, singles in enumerate((points.single_left, points.single_right)):
-            free = np.concatenate([singles, sides[c][unused]])
+        for c, singles in enumerate(points.single):
+            loose = points.blob[c, unused]
+            free = np.concatenate([singles, loose[loose >= 0]])
             if len(free):
-                taken.blob[c, open_markers] = _label_monocular(c, pair, rig, free, open_markers, expected)
-    image, sigma = np.zeros((2, n, 2)), np.zeros((2, n))
-    for c, blobs in enumerate((pair.left, pair.right)):
-        _take_blobs(read_only(blobs.points_px), read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
-    times = (pair.left.index, pair.t_capture_ns, pair.skew_ns)
+                taken.blob[c, open_markers] = _label_monocular(c, views, rig, free, open_markers, expected)
+    image, sigma = np.zeros((len(views), n, 2)), np.zeros((len(views), n))
+    for c, blobs in enumerate(views.blobs):
+        if blobs is not None:
+            _take_blobs(read_only(blobs.points_px), read_only(blobs.sigma_px), taken.blob[c], image[c], sigma[c])
+    times = (views.first.index, views.t_capture_ns, views.skew_ns)
     valid, point, covariance, epipolar, blob = taken
     return MarkerFrame(*times, valid, point, covariance, blob >= 0, image, sigma, epipolar, points.point_m[unused])
 
 
 @kernel
 def _take_points(
-    point_m: Floats, covariance_m2: Floats, epipolar_px: Floats, left: Ints, right: Ints, choice: Ints, taken: LabelledPoints
+    point_m: Floats, covariance_m2: Floats, epipolar_px: Floats, blob: Ints, choice: Ints, taken: LabelledPoints
 ) -> None:
-    """Write the points that markers have, of choice (M,), -1 for none; the first five: of `Points`."""
+    """Write the points that markers have, of choice (M,), -1 for none; the first four: of `Points`."""
     for m in range(choice.shape[0]):
         k = choice[m]
         if k >= 0:
             taken.valid[m], taken.epipolar_px[m] = True, epipolar_px[k]
             taken.point_m[m], taken.covariance_m2[m] = point_m[k], covariance_m2[k]
-            taken.blob[0, m], taken.blob[1, m] = left[k], right[k]
+            taken.blob[:, m] = blob[:, k]
 
 
 @kernel

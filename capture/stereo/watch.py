@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.epipolar import essential_matrix, fundamental_matrix
-from capture.packets import Blobs, PairedBlobs
+from capture.packets import Blobs, Views
 from capture.stereo.check import SwappedCamerasError, check_rig_fits
 from config.arrays import Floats
 from config.errors import CalibrationError
@@ -149,8 +149,8 @@ class RigWatch:
     """Watches the pairs of a run; time comes from the pairs."""
 
     def __init__(self, rig: Rig) -> None:
-        self._rig, self._essential = rig, essential_matrix(rig)
-        F = fundamental_matrix(rig)
+        self._rig, self._essential = rig, essential_matrix(*rig.cameras)
+        F = fundamental_matrix(*rig.cameras)
         middles = [np.array([0.5 * camera.size[0], 0.5 * camera.size[1], 1.0]) for camera in rig.cameras]
         lines = (F.T @ middles[1], F @ middles[0])
         self._across = tuple(line[:2] / np.hypot(line[0], line[1]) for line in lines)
@@ -160,15 +160,15 @@ class RigWatch:
         self._drift = DriftDetector()
         self._due_ns, self._segment_ns = 0, 0
         self._start: VoteResult | None = None
-        self._sample: list[PairedBlobs] = []
-        self._before: PairedBlobs | None = None
+        self._sample: list[Views] = []
+        self._before: Views | None = None
         self._checked = self._in_doubt = False
         self._n_resting = 0
         self._moved = False
         self._notices: list[str] = []
         self.now: VoteResult | None = None
 
-    def add(self, pair: PairedBlobs) -> None:
+    def add(self, pair: Views) -> None:
         """Add a pair; most are skipped."""
         t_ns, before, self._before = pair.t_capture_ns, self._before, pair
         if before is None or not 0 < t_ns - before.t_capture_ns < USUAL_NS:
@@ -289,7 +289,7 @@ class RigWatch:
                 return agreement(votes, n, self._start)
         return None
 
-    def _check(self, pair: PairedBlobs) -> None:
+    def _check(self, pair: Views) -> None:
         """Collect the first pairs, then check that the rig is that of these cameras."""
         resting = abs(self._body_px_s) <= REST_PX_S
         if resting or not self._in_doubt:

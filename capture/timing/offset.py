@@ -110,7 +110,7 @@ class TimeOffset:
     def add(self, frame: MarkerFrame, rig: Rig, applied_s: float) -> None:
         """Add the labelled markers of one frame, brought to one time with a correction of `applied_s`."""
         if rig is not self._rig:
-            self._rig, self._F = rig, fundamental_matrix(rig)
+            self._rig, self._F = rig, fundamental_matrix(*rig.cameras)
         timed = _TimedMarkers(frame.t_capture_ns * 1e-9, applied_s, frame.image_px, frame.valid, frame.sigma_px)
         if self._frames and not (timed.t_s > self._frames[-1].t_s and len(timed.valid) == len(self._frames[-1].valid)):
             self._add_rows()

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from capture.clock import OffsetMethod
-from capture.packets import Blobs, MarkerFrame, PairedBlobs, monocular_pair
+from capture.packets import Blobs, MarkerFrame, Views, lone_views
 from capture.timing.offset import OffsetEstimate, TimeOffset
 from capture.timing.search import TimeSearch, describe_result
 from capture.timing.tracks import BlobHistory, Tracks, moved
@@ -52,7 +52,7 @@ class Pairing:
         """Counts since the start."""
         return PairingCounts(self._pairs, (self._late[0], self._late[1]), (self._unpaired[0], self._unpaired[1]))
 
-    def push(self, blobs: Blobs) -> PairedBlobs | None:
+    def push(self, blobs: Blobs) -> Views | None:
         """Take one camera's blobs; return the pair they complete, if any.
 
         A frame not newer than the newest of its camera is dropped as late. A frame older than a paired one, or too long without
@@ -70,7 +70,7 @@ class Pairing:
         self._pairs += 1
         self._forget(camera, len(self._waiting[camera]))
         self._forget_older(1 - camera, partner)
-        return PairedBlobs(blobs, partner) if camera == 0 else PairedBlobs(partner, blobs)
+        return Views((blobs, partner)) if camera == 0 else Views((partner, blobs))
 
     def restart(self, camera: int) -> None:
         """Accept a camera's next frame whatever its timestamp: its clock has gone back."""
@@ -150,7 +150,7 @@ class Synchroniser:
         self._offset.set(1e-3 * (offset_ms - self._setting_ms), 1e-3 * sigma_ms)
         self._in_use_s, self._pending = self._offset.applied_s, None
 
-    def push(self, blobs: Blobs) -> PairedBlobs | None:
+    def push(self, blobs: Blobs) -> Views | None:
         """Take one camera's blobs; return the pair they complete, if any, brought to one time."""
         last_ns = self._newest_ns[blobs.camera]
         self._newest_ns[blobs.camera] = blobs.t_capture_ns
@@ -166,9 +166,9 @@ class Synchroniser:
         self._made.append((pair.t_capture_ns, self._in_use_s))
         return pair
 
-    def monocular(self, blobs: Blobs) -> PairedBlobs:
+    def monocular(self, blobs: Blobs) -> Views:
         """Return a frame that was pushed before as a pair without the other view, whose camera is silent."""
-        return monocular_pair(self._corrected(blobs))
+        return lone_views(self._corrected(blobs), 2)
 
     def learn(self, frame: MarkerFrame | None, rig: Rig) -> None:
         """Estimate the offset from the labelled markers of a pair."""
@@ -235,7 +235,7 @@ class Synchroniser:
         late_ns = round(1e6 * self._setting_ms + 1e9 * self._in_use_s)
         return blobs if late_ns == 0 else replace(blobs, t_capture_ns=blobs.t_capture_ns - late_ns)
 
-    def _at_one_time(self, pair: PairedBlobs) -> PairedBlobs:
+    def _at_one_time(self, pair: Views) -> Views:
         """Move every blob to the earliest time at which any was seen, row times included."""
         s = self._settings
         rows_s = (1e-6 * s.row_time_left_us, 1e-6 * s.row_time_right_us)
@@ -245,7 +245,7 @@ class Synchroniser:
         first_ns = min(pair.left.t_capture_ns, pair.right.t_capture_ns)
         if not any(rows_s) and len(pair.left) and len(pair.right):
             left, right = (self._moved(view, (first_ns - view.t_capture_ns) * 1e-9, first_ns) for view in views)
-            return PairedBlobs(left, right, pair.skew_ns)
+            return Views((left, right), pair.skew_ns)
         later_s = [
             (view.t_capture_ns - first_ns) * 1e-9 + row_s * view.points_px[:, 1]
             for view, row_s in zip(views, rows_s, strict=True)
@@ -254,7 +254,7 @@ class Synchroniser:
         earliest_s = earliest_s if np.isfinite(earliest_s) else 0.0
         t_ns = first_ns + round(1e9 * earliest_s)
         left, right = (self._moved(view, earliest_s - late, t_ns) for view, late in zip(views, later_s, strict=True))
-        return PairedBlobs(left, right, pair.skew_ns)
+        return Views((left, right), pair.skew_ns)
 
     def _moved(self, view: Blobs, ahead_s: Floats | float, t_ns: int) -> Blobs:
         """Return the blobs of a view moved along their tracks to a time."""

@@ -82,9 +82,9 @@ def pose_feet(subject: Subject, table: PoseTable, settings: FeetSettings) -> Pos
 
 
 def feet_seen(subject: Subject, seen: Bools) -> Bools:
-    """Return whether a camera saw a marker of the left and the right foot, (2,): seen (2, M)."""
+    """Return whether a camera saw a marker of the left and the right foot, (2,): seen (V, M)."""
     shown = np.zeros(N_JOINTS, bool)
-    shown[subject.joint[seen[0] | seen[1]]] = True
+    shown[subject.joint[seen.any(axis=0)]] = True
     of_foot = shown[FOOT_JOINTS]
     return of_foot[:, 0] | of_foot[:, 1]
 

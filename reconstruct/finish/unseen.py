@@ -87,7 +87,7 @@ class UnseenChains:
         if pose.state is TrackingState.LOST:
             self.forget()
             return rotvec
-        unmarked = unmarked_chains(self._subject.joint[pose.seen[0] | pose.seen[1]])
+        unmarked = unmarked_chains(self._subject.joint[pose.seen.any(axis=0)])
         for first, chain in self._chains.items():
             if first in unmarked:
                 rotvec = self._followed(chain, pose.t_capture_ns, rotvec, rows)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration.camera import Camera, Rig
-from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, MarkerFrame, Views
 from capture.stereo.labels import ExpectedMarkers
 from config.arrays import Bools, Floats, read_only
 from config.jit import kernel
@@ -31,33 +31,36 @@ X, Y, UNLABELLED, SEEN = range(4)  # columns of a table of spots: position [px],
 class FalseDetections:
     """Remembers what stands still in each camera's image without a label, in a table of spots each."""
 
-    _spots: list[Floats] = field(default_factory=lambda: [np.zeros((MAX_SPOTS, 4)), np.zeros((MAX_SPOTS, 4))])
-    _n: list[int] = field(default_factory=lambda: [0, 0])
+    n_cameras: int
+    _spots: Floats = field(init=False)
+    _n: list[int] = field(init=False)
     _last_s: float = -np.inf
     _tracked_s: float = -np.inf
 
+    def __post_init__(self) -> None:
+        self._spots, self._n = np.zeros((self.n_cameras, MAX_SPOTS, 4)), [0] * self.n_cameras
+
     def forget(self) -> None:
         """Forget all spots."""
-        self._n = [0, 0]
+        self._n = [0] * self.n_cameras
         self._last_s = self._tracked_s = -np.inf
 
-    def without(self, pair: PairedBlobs, rig: Rig, expected: ExpectedMarkers | None) -> PairedBlobs:
-        """Return the pair without false detections; the same object where there are none."""
-        if 1e-9 * pair.t_capture_ns - self._tracked_s > UNTRACKED_S:
-            return pair
-        left, right = (self._without(blobs, c, rig.cameras[c], expected) for c, blobs in enumerate((pair.left, pair.right)))
-        return pair if left is pair.left and right is pair.right else PairedBlobs(left, right, pair.measured_skew_ns)
+    def without(self, views: Views, rig: Rig, expected: ExpectedMarkers | None) -> Views:
+        """Return the views without false detections."""
+        if 1e-9 * views.t_capture_ns - self._tracked_s > UNTRACKED_S:
+            return views
+        return views.changed(lambda c, blobs: self._without(blobs, c, rig.cameras[c], expected))
 
     def agreed(self, frame: MarkerFrame) -> MarkerFrame:
         """Return a frame without labels at a known false detection, unless the other camera sees the marker elsewhere."""
         at_spot = np.array([standing(px, self._spots[c], self._n[c]) for c, px in enumerate(frame.image_px)]) & frame.seen
         if not np.count_nonzero(at_spot):
             return frame
-        wrong = at_spot & np.where(frame.valid, at_spot.all(axis=0), True)
+        wrong = at_spot & np.where(frame.valid, (at_spot | ~frame.seen).all(axis=0), True)
         if not wrong.any():
             return frame
         seen = frame.seen & ~wrong
-        valid = frame.valid & seen.all(axis=0)
+        valid = frame.valid & (np.count_nonzero(seen, axis=0) > 1)
         return replace(
             frame,
             valid=valid,
@@ -69,17 +72,19 @@ class FalseDetections:
             epipolar_px=np.where(valid, frame.epipolar_px, 0.0),
         )
 
-    def learn(self, pair: PairedBlobs, frame: MarkerFrame, tracked: bool) -> None:
-        """Update the spots from a pair of which nothing was removed. tracked: the labels gave a pose."""
-        t_s = 1e-9 * pair.t_capture_ns
+    def learn(self, views: Views, frame: MarkerFrame, tracked: bool) -> None:
+        """Update the spots from views of which nothing was removed. tracked: the labels gave a pose."""
+        t_s = 1e-9 * views.t_capture_ns
         tracked = tracked and bool(np.count_nonzero(frame.shown) >= MIN_LABELLED * len(frame.shown))
         step_s = min(max(t_s - self._last_s, 0.0), MAX_STEP_S) if tracked else 0.0
         self._last_s = t_s
         if tracked:
             self._tracked_s = t_s
         elif t_s - self._tracked_s > UNTRACKED_S:
-            self._n = [0, 0]
-        for c, blobs in enumerate((pair.left, pair.right)):
+            self._n = [0] * self.n_cameras
+        for c, blobs in enumerate(views.blobs):
+            if blobs is None:
+                continue
             labelled_px = frame.image_px[c][frame.seen[c]]
             self._n[c] = update_spots(read_only(blobs.points_px), labelled_px, self._spots[c], self._n[c], t_s, step_s)
 

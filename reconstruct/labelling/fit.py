@@ -79,7 +79,7 @@ def error_ratio(frame: MarkerFrame, marker_m: Floats, rig: Rig, subject: Subject
 
 
 class ValidViews(NamedTuple):
-    """What both cameras see, for the kernel; fields as in `MarkerFrame`."""
+    """What the cameras see, for the kernel; fields as in `MarkerFrame`."""
 
     image_px: Floats
     sigma_px: Floats
@@ -91,7 +91,7 @@ class ValidViews(NamedTuple):
 def _error_ratio(views: ValidViews, cameras: Floats, marker_m: Floats, residual_m: Floats) -> float:
     """Return `error_ratio` of markers (M, 3) with residuals (M,) of the calibration; one behind a camera counts as the worst."""
     total, count, uv, J = 0.0, 0, np.empty(2), np.empty((2, 3))
-    for c in range(2):
+    for c in range(len(cameras)):
         camera = cameras[c]
         focal_px = 0.5 * (camera[0] + camera[1])
         for m in range(marker_m.shape[0]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import ExpectedMarkers, label, marker_frame
 from config.arrays import Bools, Floats, Ints, read_only
 from config.jit import kernel
@@ -120,10 +120,12 @@ class Labeller:
         self.predicted, self.step_s = ExpectedMarkers(marker_m + self.carry_m, sigma_m), ahead_s
         return self.predicted
 
-    def label(self, pair: PairedBlobs, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
+    def label(self, views: Views, points: Points, rig: Rig, expected: ExpectedMarkers) -> MarkerFrame:
         """Label the points and the monocular blobs: each by itself, after a long step by the shape of the body as well."""
         cost = self.label_cost(points, expected)
-        return label(pair, points, rig, expected) if cost is None else marker_frame(pair, points, rig, cost.least()[1], expected)
+        return (
+            label(views, points, rig, expected) if cost is None else marker_frame(views, points, rig, cost.least()[1], expected)
+        )
 
     @property
     def after_long_step(self) -> bool:

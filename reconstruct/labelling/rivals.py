@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.doubt import Doubt
@@ -109,7 +109,7 @@ class Rivals:
         """What the hypotheses, and both sides of the body, show of the last frame."""
         return {Doubt.RIVALS: self._open, Doubt.SIDES: self._sides, Doubt.UNLIKELY: self._unlikely}
 
-    def best(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
+    def best(self, views: Views, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         """Return the labels to follow and their estimate; the leading ones, or a rival's.
 
         The estimator and the labeller then remember what led to them. points: of the pair; proposed: other labels to follow.
@@ -121,7 +121,7 @@ class Rivals:
         if not self._began:
             self._met_ns[:], self._began = frame.t_capture_ns, True
         filler, self._estimator.filler = self._estimator.filler, None  # what it learns is of the published poses
-        contenders = self._contenders(pair, points, leading, proposed)
+        contenders = self._contenders(views, points, leading, proposed)
         chosen = self._chosen(contenders)
         first = contenders[chosen]
         others = [other for n, other in enumerate(contenders) if n != chosen]
@@ -141,17 +141,17 @@ class Rivals:
         self._unlikely = slow and energy > UNLIKELY * int(first.frame.seen.any(axis=0).sum())
         self.unsettled = self._unlikely or (slow and any(_differ(first, other, UNSETTLED_M) for other in self._rivals))
 
-    def _contenders(self, pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
+    def _contenders(self, views: Views, points: Points, leading: Labelled, proposed: Solved | None) -> list[Contender]:
         """Return the followed labels, the rivals so far in this frame, and new ones."""
         frame, estimate = leading
         memory, t_ns = self._memory(None), frame.t_capture_ns
         cost, before = self._shape_cost(points), FADING * self._energy
         leader = Contender(memory, frame, estimate, before + _counted(frame, estimate) + _shaped(cost, points, frame), t_ns)
-        known = [leader, *(self._advanced(rival, pair, points, frame) for rival in self._rivals)]
+        known = [leader, *(self._advanced(rival, views, points, frame) for rival in self._rivals)]
         self._recall(memory)
         if proposed is not None:
             known.append(Contender(memory, *proposed, leader.energy + PROPOSED, t_ns))
-        for other in self._others(pair, points, leading, cost):
+        for other in self._others(views, points, leading, cost):
             # After a long step a rival may have come to the same labels by a worse way.
             if any(_same_labels(other, each.frame) for each in (known if cost is None else known[:1])):
                 continue
@@ -159,7 +159,7 @@ class Rivals:
             energy = before + _counted(other, solved) + _shaped(cost, points, other)
             known.append(Contender(memory, other, solved, energy, t_ns))
         if estimate is not None:
-            for other in self._tested(pair, points, frame, estimate.local_energy):
+            for other in self._tested(views, points, frame, estimate.local_energy):
                 if any(_same_labels(other, each.frame) for each in known):
                     continue
                 self.solved += 1
@@ -206,14 +206,14 @@ class Rivals:
             return contender
         return replace(contender, energy=contender.energy + self._estimator.log_volume(contender.estimate))
 
-    def _advanced(self, rival: Contender, pair: PairedBlobs, points: Points, leading: MarkerFrame) -> Contender:
+    def _advanced(self, rival: Contender, views: Views, points: Points, leading: MarkerFrame) -> Contender:
         """Return a rival in the next frame, labelled by its own prediction."""
         self._recall(rival.memory)
-        last, predicted = self._estimator.history.last, self._estimator.predict(pair.t_capture_ns)
+        last, predicted = self._estimator.history.last, self._estimator.predict(views.t_capture_ns)
         assert last is not None and predicted is not None
-        ahead_s = (pair.t_capture_ns - last.t_ns) * 1e-9
+        ahead_s = (views.t_capture_ns - last.t_ns) * 1e-9
         expected = self._labeller.expected(self._estimator.world(predicted), ahead_s, rival.memory.sigma_m)
-        frame = self._labeller.label(pair, points, self._estimator.rig, expected)
+        frame = self._labeller.label(views, points, self._estimator.rig, expected)
         estimate = self._solved(frame)
         same = rival.same + 1 if _same_labels(frame, leading) else 0
         shaped = _shaped(self._shape_cost(points), points, frame)
@@ -268,7 +268,7 @@ class Rivals:
         """Let estimator and labeller remember a labelling's past."""
         self._estimator.memory, self._labeller.memory = memory.estimator, memory.labeller
 
-    def _others(self, pair: PairedBlobs, points: Points, leading: Labelled, shaped: LabelCost | None) -> list[MarkerFrame]:
+    def _others(self, views: Views, points: Points, leading: Labelled, shaped: LabelCost | None) -> list[MarkerFrame]:
         """Return other labels of a frame that its prediction does not exclude, the likeliest first."""
         frame, _ = leading
         expected, seen = self._labeller.predicted, self._seen
@@ -278,7 +278,7 @@ class Rivals:
             # At no energy at all they would still have too large a sum.
             limit = min(NEAR_COST, (_counted(*leading) + OPEN) / SHAPE_SHARE)
             close = shaped.others(points_of(frame, points), limit)[:SLOW_NEW]
-            return [marker_frame(pair, points, self._estimator.rig, other, expected) for _, other in close]
+            return [marker_frame(views, points, self._estimator.rig, other, expected) for _, other in close]
         near, loose = (
             self._due(frame),
             np.count_nonzero(frame.valid) < len(points.point_m) or np.count_nonzero(frame.valid & ~seen) > 0,
@@ -292,9 +292,9 @@ class Rivals:
             met = frame.t_capture_ns - self._met_ns < MET_AGAIN_S * 1e9
             found = [*of_loose_points(choice, cost, (hidden, seen, met)), *found]
         found.sort(key=lambda other: other[0])
-        return [marker_frame(pair, points, self._estimator.rig, other, expected) for _, other in found[:MAX_NEW]]
+        return [marker_frame(views, points, self._estimator.rig, other, expected) for _, other in found[:MAX_NEW]]
 
-    def _tested(self, pair: PairedBlobs, points: Points, frame: MarkerFrame, energy: float) -> list[MarkerFrame]:
+    def _tested(self, views: Views, points: Points, frame: MarkerFrame, energy: float) -> list[MarkerFrame]:
         """Return labels of a frame with limbs exchanged that the shape of the body allows, a few at a time, each now and then.
 
         What is followed may have been wrong for long; then prediction excludes what is right. energy: of the labels followed; at
@@ -315,7 +315,7 @@ class Rivals:
         n = min(MAX_TESTED, len(likely))
         chosen = [likely[(self._next_test + k) % len(likely)][1] for k in range(n)]
         self._next_test += n
-        return [marker_frame(pair, points, self._estimator.rig, other, expected) for other in chosen]
+        return [marker_frame(views, points, self._estimator.rig, other, expected) for other in chosen]
 
     def _due(self, frame: MarkerFrame) -> list[tuple[int, int]]:
         """Return the markers that are near each other and have not been tried exchanged for a while."""

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from calibration.camera import Rig
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
 from config.arrays import Bools, Floats, Ints
 from reconstruct.offline.priors import seconds_to_seen
@@ -112,9 +112,9 @@ def votes_only(votes: Floats) -> Ints:
     return np.where(votes.max(axis=1) > 0.0, votes.argmax(axis=1), NO_LABEL)
 
 
-def labelled_frame(live: MarkerFrame, pair: PairedBlobs, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
+def labelled_frame(live: MarkerFrame, views: Views, points: Points, rig: Rig, choice: Ints) -> MarkerFrame:
     """Return a frame with the points of markers, choice (M,); what one camera alone shows stays as live if its blob is free."""
-    frame = marker_frame(pair, points, rig, choice, None)
+    frame = marker_frame(views, points, rig, choice, None)
     alone = live.seen & ~live.valid & ~frame.valid
     if not alone.any():
         return frame

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats, Ints
 from config.settings import FeetSettings, MatchSettings
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
@@ -46,7 +46,7 @@ class LiveTake:
 
     poses: Sequence[Pose]
     markers: Sequence[MarkerFrame]
-    views: Sequence[PairedBlobs] = ()
+    views: Sequence[Views] = ()
 
     def part(self, frames: Sequence[int]) -> "LiveTake":
         """Return some of the frames."""

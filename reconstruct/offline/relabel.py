@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from calibration.camera import Rig
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import marker_frame
 from capture.stereo.matching import match
 from config.arrays import Bools, Ints
@@ -40,7 +40,7 @@ class TakeViews:
     """What is to be labelled: live labels of consecutive frames, what they were chosen from, and whether to believe them."""
 
     frames: Sequence[MarkerFrame]
-    pairs: Sequence[PairedBlobs]
+    pairs: Sequence[Views]
     tracked: Bools
 
 
@@ -89,11 +89,11 @@ class LabelSearch:
 
     def _frame(self, n: int, label: Ints, alone: bool = True) -> MarkerFrame:
         """Return a frame with labels of tracks, (K,); alone: with what live labels say of blobs that one camera alone sees."""
-        live, pair = self._views.frames[n], self._views.pairs[n]
+        live, views = self._views.frames[n], self._views.pairs[n]
         choice = self._tracks.choice(n, label, len(live.valid))
         if not alone:
-            return marker_frame(pair, self._points[n], self._rig, choice, None)
-        return labelled_frame(live, pair, self._points[n], self._rig, choice)
+            return marker_frame(views, self._points[n], self._rig, choice, None)
+        return labelled_frame(live, views, self._points[n], self._rig, choice)
 
     def places(self) -> list[slice]:
         """Return the frames where the energy is high, in order."""

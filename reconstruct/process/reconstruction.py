@@ -16,7 +16,7 @@ import numpy as np
 from calibration.camera import Rig
 from capture.clock import now_ns
 from capture.notices import NoticeLog
-from capture.packets import MarkerFrame, PairedBlobs, monocular_pair
+from capture.packets import MarkerFrame, Views, lone_views
 from capture.process.control import MAX_OFFSET_MS, Details, SyncOrder
 from capture.sockets.wire import SentBlobs
 from capture.stereo.watch import RigWatch
@@ -57,7 +57,7 @@ class PairStepper(Protocol):
     @property
     def markers(self) -> MarkerFrame | None: ...
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         """Return the pose of one pair."""
 
     def warm(self) -> None:
@@ -73,7 +73,7 @@ class PairStepper(Protocol):
 class Waiting(NamedTuple):
     """A pair to step on, the blobs that completed it, and when they came [ns]."""
 
-    pair: PairedBlobs
+    pair: Views
     sent: SentBlobs
     t_received_ns: int
 
@@ -216,7 +216,7 @@ class Reconstruction:
             self._n_overrun += 1
             return
         if self._rig_watch is not None and self._rig_watch.moved and len(pair.left):
-            pair = monocular_pair(pair.left)
+            pair = lone_views(pair.left, 2)
         t_begin_ns = now_ns()
         pose = self._pipeline.step(pair)
         if self._pipeline.rig is not None and self._pipeline.rig is not self._rig:

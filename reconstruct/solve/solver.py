@@ -69,7 +69,7 @@ class FrameProblem:
         model, seen = self.model, self.observations
         if span_of(model.directions) is not FULL_SPAN:
             return ObservedCoordinates(np.arange(len(model.center)), model.directions, span_of(model.directions))
-        observed = (seen.root_info[:, 0, 0] > 0.0) | (seen.weight_px[0] > 0.0) | (seen.weight_px[1] > 0.0)
+        observed = (seen.root_info[:, 0, 0] > 0.0) | (seen.weight_px > 0.0).any(axis=0)
         return _told(self.markers[0][observed].tobytes())
 
 

@@ -17,7 +17,7 @@ MIN_DEPTH_M = 0.05  # a marker nearer to the camera's plane has no image point
 
 
 class ViewTerm(NamedTuple):
-    """ideal: (2, M, 2); weight_px: (2, M), zero where unused; cameras: rotation (2, 3, 3), translation (2, 3), focal (2,) [px];
+    """ideal: (V, M, 2); weight_px: (V, M), zero where unused; cameras: rotation (V, 3, 3), translation (V, 3), focal (V,) [px];
     robust2: squared scale of rho."""
 
     ideal: Floats

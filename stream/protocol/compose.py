@@ -47,8 +47,8 @@ def bare_skeleton_message(skeleton: Skeleton, name: str, markers: tuple[str, ...
 
 
 def rig_message(rig: Rig, session: str) -> RigMessage:
-    """Return the message of a run's cameras, one or two, in the world."""
-    cameras = (rig.left,) if rig.is_monocular else rig.cameras
+    """Return the message of a run's cameras, in the world."""
+    cameras = rig.cameras
     readings = tuple(
         CameraReading(c.name, c.size, c.matrix, c.distortions, rotvec_from_matrix(c.rotation), c.translation, c.fisheye)
         for c in cameras

@@ -30,7 +30,7 @@ def test_cameras_wide_apart_measure_depth_as_well_as_anything() -> None:
 def test_one_camera_measures_none() -> None:
     left = parallel(0.3).left
     with pytest.raises(CalibrationError, match="one camera alone measures no depth"):
-        depth_sigma_m(Rig(left, left), 3.0, 0.2)
+        depth_sigma_m(Rig((left,)), 3.0, 0.2)
 
 
 def test_the_performer_stands_where_a_body_fits_into_the_pictures() -> None:
@@ -50,5 +50,5 @@ def test_cameras_that_look_past_each_other_share_no_room() -> None:
 
     rig = parallel(0.3)
     back = np.diag([-1.0, 1.0, -1.0]) @ rig.right.rotation
-    away = Rig(rig.left, replace(rig.right, rotation=back, translation=-back @ rig.right.center_m))
+    away = Rig((rig.left, replace(rig.right, rotation=back, translation=-back @ rig.right.center_m)))
     assert len(volume_points_m(away, 3.0)) == 0

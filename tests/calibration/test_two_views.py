@@ -22,7 +22,7 @@ def askew_rig() -> Rig:
     """A rig in which no two things are equal by chance."""
     left = synthetic_camera("left", (-0.9, 1.4, 3.1), (0.1, 1.0, 0.0), (640, 480), 0.9, DISTORTIONS)
     right = synthetic_camera("right", (0.7, 1.9, 3.3), (-0.05, 0.9, 0.1), (800, 600), 1.1, (0.05, -0.03, 0.0, 0.001))
-    return Rig(left, right)
+    return Rig((left, right))
 
 
 def simple_rig() -> Rig:
@@ -30,39 +30,39 @@ def simple_rig() -> Rig:
     matrix = np.array([[500.0, 0.0, 320.0], [0.0, 500.0, 240.0], [0.0, 0.0, 1.0]])
     left = Camera("left", (640, 480), matrix, np.zeros(5), np.eye(3), np.zeros(3))
     right = Camera("right", (640, 480), matrix.copy(), np.zeros(5), np.eye(3), np.array([-0.5, 0.0, 0.0]))
-    return Rig(left, right)
+    return Rig((left, right))
 
 
 def test_parallel_cameras_by_hand() -> None:
-    np.testing.assert_allclose(essential_matrix(simple_rig()), [[0, 0, 0], [0, 0, 0.5], [0, -0.5, 0]], atol=1e-15)
+    np.testing.assert_allclose(essential_matrix(*simple_rig().cameras), [[0, 0, 0], [0, 0, 0.5], [0, -0.5, 0]], atol=1e-15)
     left, right = np.array([[100.0, 50.0], [300.0, 200.0]]), np.array([[80.0, 53.0], [10.0, 200.0], [250.0, 190.0]])
     expected = [[3.0, 150.0, 140.0], [147.0, 0.0, 10.0]]
-    np.testing.assert_allclose(epipolar_distances(simple_rig(), left, right), expected, atol=1e-9)
+    np.testing.assert_allclose(epipolar_distances(simple_rig().cameras, left, right), expected, atol=1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(-0.8, 0.8), st.floats(0.1, 1.9), st.floats(-0.9, 0.9)), min_size=1, max_size=8))
 def test_projections_of_one_point_lie_on_each_others_lines(points: list[tuple[float, float, float]]) -> None:
     rig = askew_rig()
-    F = fundamental_matrix(rig)
+    F = fundamental_matrix(*rig.cameras)
     left, right = rig.left.project(points), rig.right.project(points)
     algebraic = np.einsum("ni,ij,nj->n", ideal_pixels(rig.right, right), F, ideal_pixels(rig.left, left))
     np.testing.assert_allclose(algebraic, 0.0, atol=1e-5)
-    assert epipolar_distances(rig, left, right).diagonal().max() < 1e-4
+    assert epipolar_distances(rig.cameras, left, right).diagonal().max() < 1e-4
 
 
 def test_distances_against_one_pair_at_a_time() -> None:
     rig, random = askew_rig(), np.random.default_rng(3)
     left, right = random.uniform(50, 430, (4, 2)), random.uniform(50, 550, (3, 2))
-    F = fundamental_matrix(rig)
+    F = fundamental_matrix(*rig.cameras)
     for a, x in enumerate(ideal_pixels(rig.left, left)):
         for b, y in enumerate(ideal_pixels(rig.right, right)):
             in_right, in_left = F @ x, F.T @ y
             expected = 0.5 * (abs(in_right @ y) / np.hypot(*in_right[:2]) + abs(in_left @ x) / np.hypot(*in_left[:2]))
-            assert epipolar_distances(rig, left, right)[a, b] == pytest.approx(expected, rel=1e-9)
+            assert epipolar_distances(rig.cameras, left, right)[a, b] == pytest.approx(expected, rel=1e-9)
 
 
 def test_no_points() -> None:
-    assert epipolar_distances(simple_rig(), np.zeros((0, 2)), np.zeros((3, 2))).shape == (0, 3)
+    assert epipolar_distances(simple_rig().cameras, np.zeros((0, 2)), np.zeros((3, 2))).shape == (0, 3)
 
 
 def residuals(point: Floats, rig: Rig, left: Floats, right: Floats, sigmas: tuple[float, float]) -> Floats:
@@ -117,12 +117,12 @@ def test_a_sharper_camera_counts_more() -> None:
 
 def test_rays_that_meet_behind_or_nowhere_stay_finite() -> None:
     rig = askew_rig()
-    swapped = Rig(dataclasses.replace(rig.right, size=rig.left.size), rig.left)
+    swapped = Rig((dataclasses.replace(rig.right, size=rig.left.size), rig.left))
     world = np.array([[0.2, 1.1, 0.3], [-0.5, 0.4, 0.1]])
     point, covariance = triangulate(swapped, rig.left.project(world), rig.right.project(world))
     assert np.isfinite(point).all()
     assert np.isfinite(covariance).all()
-    parallel = Rig(rig.left, dataclasses.replace(rig.left, translation=rig.left.translation - [0.5, 0.0, 0.0]))
+    parallel = Rig((rig.left, dataclasses.replace(rig.left, translation=rig.left.translation - [0.5, 0.0, 0.0])))
     point, covariance = triangulate(parallel, np.array([[300.0, 200.0]]), np.array([[300.0, 200.0]]))
     assert np.isfinite(point).all()
     assert np.isfinite(covariance).all()

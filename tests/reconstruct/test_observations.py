@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Camera, Rig
-from capture.packets import MarkerFrame, monocular_pair
+from capture.packets import MarkerFrame, lone_views
 from capture.stereo.labels import frame_of_view
 from config.arrays import Floats
 from reconstruct.observations import monocular_rays, nearest_on_rays, observations_from_markers
@@ -56,12 +56,12 @@ def plain_rig() -> Rig:
     """Look along +z from x = 1, 500 px, centre at (320, 240)."""
     matrix = np.array([[500.0, 0.0, 320.0], [0.0, 500.0, 240.0], [0.0, 0.0, 1.0]])
     camera = Camera("one", (640, 480), matrix, np.zeros(5), np.eye(3), np.array([-1.0, 0.0, 0.0]))
-    return Rig(camera, camera)
+    return Rig((camera,))
 
 
 def seen_by_left(rig: Rig, points_m: Floats) -> MarkerFrame:
     """Return the frame in which the left camera alone sees points, in order."""
-    pair = monocular_pair(blobs_of(0, 3, rig.left.project(points_m), 0.5))
+    pair = lone_views(blobs_of(0, 3, rig.left.project(points_m), 0.5), len(rig))
     return frame_of_view(pair, 0, np.arange(len(points_m)))
 
 

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import MarkerFrame, Views
 from config.joints import JOINT_INDEX
 from config.settings import FillSettings, Settings
 from database.builtin import body
@@ -44,7 +44,7 @@ NOISE_PX = 0.3
 class Session(Performance):
     """A walk that the database lacks."""
 
-    def pairs(self, hidden: dict[range, list[int]] | None = None, seed: int = 0) -> list[PairedBlobs]:
+    def pairs(self, hidden: dict[range, list[int]] | None = None, seed: int = 0) -> list[Views]:
         """Return what the cameras see; `hidden` are unseen by both in these frames."""
         rng = np.random.default_rng(seed)
         result = []
@@ -272,7 +272,7 @@ def test_nothing_the_cameras_show_can_break_it() -> None:
                 ][int(rng.choice(5, p=[0.5, 0.2, 0.1, 0.1, 0.1]))]
             )
         left, right = (replace(blobs_of(c, k, np.ascontiguousarray(px)), t_capture_ns=t_ns) for c, px in enumerate(views))
-        pose = pipeline.step(PairedBlobs(left, right))
+        pose = pipeline.step(Views((left, right)))
         for array in (pose.rotvec, pose.root_m, pose.marker_m, pose.residual_m, pose.residual_px, pose.confidence):
             assert np.isfinite(array).all()
         assert np.abs(pose.root_m).max() < 50.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.settings import Settings
@@ -39,7 +39,7 @@ N = 60
 class Stage(Performance):
     """A walk about the origin."""
 
-    def pair(self, k: int, rng: np.random.Generator, gone: list[int] | None = None, away_m: Floats | None = None) -> PairedBlobs:
+    def pair(self, k: int, rng: np.random.Generator, gone: list[int] | None = None, away_m: Floats | None = None) -> Views:
         """Return what the cameras see of frame k of the walk; `gone`: unseen markers; away_m: the performer is moved by it."""
         markers = self.markers[k % len(self.markers)] + (np.zeros(3) if away_m is None else away_m)
         return seen_pair(self.rig, k, markers, NOISE_PX, rng, (gone or [], gone or []))
@@ -229,16 +229,16 @@ def test_after_anything_tracking_comes_back_at_once(stage: Stage, happenings: li
                 "far": rng.normal(0.0, 1e5, (9, 2)),
             }
             points = np.concatenate([pair.left.points_px, noise[what]])
-            pair = PairedBlobs(blobs_of(0, k, points), pair.right)
+            pair = Views((blobs_of(0, k, points), pair.right))
         assert_sound(pipeline.step(pair))
     pose = pipeline.step(replace_time(stage.pair(k + 1, rng), (k + 1) * PERIOD_NS))
     assert_sound(pose)
     assert_upright(pose, stage, k + 1)
 
 
-def replace_time(pair: PairedBlobs, t_ns: int) -> PairedBlobs:
+def replace_time(pair: Views, t_ns: int) -> Views:
     """Stamp both views alike."""
-    return PairedBlobs(replace(pair.left, t_capture_ns=t_ns), replace(pair.right, t_capture_ns=t_ns))
+    return Views((replace(pair.left, t_capture_ns=t_ns), replace(pair.right, t_capture_ns=t_ns)))
 
 
 _PIPELINES: dict[int, Pipeline] = {}

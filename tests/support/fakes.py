@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.camera import Camera, Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import MarkerFrame, Views
 from config.joints import N_JOINTS
 from config.markers import MarkerSet
 from database.geometry.skeleton import Skeleton
@@ -43,7 +43,7 @@ def subject() -> Subject:
 def rig() -> Rig:
     """Return two cameras 2 m apart."""
     left = Camera("cam_0", (32, 24), np.eye(3), np.zeros(4), np.eye(3), np.zeros(3))
-    return Rig(left, replace(left, name="cam_1", translation=np.array([-2.0, 0.0, 0.0])))
+    return Rig((left, replace(left, name="cam_1", translation=np.array([-2.0, 0.0, 0.0]))))
 
 
 class FakePipeline:
@@ -68,7 +68,7 @@ class IndexPipeline(FakePipeline):
     def __init__(self, step_s: float = 0.0) -> None:
         self._step_s = step_s
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         time.sleep(self._step_s)
         seen = [blobs.points_px[0, 0] if len(blobs) else -1.0 for blobs in (pair.left, pair.right)]
         root = np.array([*seen, 0.0])
@@ -85,7 +85,7 @@ class CrashingPipeline(IndexPipeline):
 class SwingingPipeline(IndexPipeline):
     """Return poses that swing."""
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         phase = 4e-9 * pair.t_capture_ns
         rotvec = np.zeros((N_JOINTS, 3))
         rotvec[3:9, 0] = 0.8 * np.sin(phase + 0.3 * np.sin(0.37 * phase) + np.arange(6))

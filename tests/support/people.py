@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, MarkerFrame, Views
 from config.arrays import Floats
 from config.joints import N_JOINTS
 from config.markers import read_marker_set
@@ -93,14 +93,14 @@ def seen_pair(
     noise_px: float,
     rng: np.random.Generator,
     hidden: tuple[list[int], list[int]] = ([], []),
-) -> PairedBlobs:
+) -> Views:
     """Return both views of markers, shuffled; `hidden` are unseen by the left and by the right camera."""
     views = []
     for c, camera in enumerate(rig.cameras):
         kept = rng.permutation([m for m in range(len(markers_m)) if m not in hidden[c]]).astype(np.int64)
         px = camera.project(markers_m[kept]) + rng.normal(0.0, noise_px, (len(kept), 2))
         views.append(blobs_of(c, index, np.ascontiguousarray(px)))
-    return PairedBlobs(views[0], views[1])
+    return Views((views[0], views[1]))
 
 
 def marker_frame_of(markers_m: Floats, valid: NDArray[np.bool_] | None = None, sigma_m: float = 0.003) -> MarkerFrame:

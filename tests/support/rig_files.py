@@ -35,7 +35,7 @@ def a_rig(
         lens = np.array([-0.031, 0.5, 0.00089, -0.0026, -2.4]) * (1.0 if name == "left" else -0.7)
         R = matrix_from_rotvec(np.array(turn))
         cameras.append(Camera(name, size, K, lens, R, -R @ np.array(place)))
-    return Rig(cameras[0], cameras[1], error_px=0.2917, floor_known=True)
+    return Rig((cameras[0], cameras[1]), error_px=0.2917, floor_known=True)
 
 
 def assert_alike(a: Rig, b: Rig, tolerance: float) -> None:

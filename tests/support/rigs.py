@@ -35,4 +35,4 @@ def synthetic_rig(
         synthetic_camera(name, position, target_m, size, horizontal_view_rad, distortions)
         for name, position in (("left", left_m), ("right", right_m))
     )
-    return Rig(left, right, 0.0, floor_known=True)
+    return Rig((left, right), 0.0, floor_known=True)

@@ -118,7 +118,7 @@ def calibrates(text: str, n_views: int = 24, noise_px: float = 0.1) -> Callable[
     def make(folder: Path) -> Outcome:
         board, lens = board_from_text(text), (-0.1, 0.05, 0.0, 0.0, 0.0)
         right = camera("right", (1280, 720), 1010.0, lens, (0.0, 0.15, 0.02), (0.4, 0.0, 0.0))
-        rig = Rig(camera("left", (1280, 720), 1000.0, lens), right)
+        rig = Rig((camera("left", (1280, 720), 1000.0, lens), right))
         return calibrated(rig, seen_pairs(rig, board_poses(rig, n_views, 7, board), noise_px, 0, board), board)
 
     return make

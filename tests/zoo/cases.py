@@ -28,7 +28,7 @@ def _offset(folder: Path) -> Outcome:
     """15 views of a 4x5 board that is moved slowly, the right camera's stamps 143 ms late."""
     lens, board = (-0.1, 0.05, 0.0, 0.0, 0.0), board_from_text("4x5:40")
     right = camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0))
-    rig, rng = Rig(camera("left", (1280, 720), 1000.0, lens), right), np.random.default_rng(3)
+    rig, rng = Rig((camera("left", (1280, 720), 1000.0, lens), right)), np.random.default_rng(3)
     poses = board_poses(rig, 15, 11, board, share=(0.15, 0.3))
     speeds = np.hstack([rng.normal(0.0, 0.1, (15, 3)), rng.normal(0.0, 0.06, (15, 3))])
 
@@ -60,8 +60,10 @@ def _one_mirrors(folder: Path) -> Outcome:
     """A chessboard before two cameras of which the right one mirrors: in a picture alone, that cannot be told."""
     lens, board = (-0.1, 0.05, 0.0, 0.0, 0.0), board_from_text("9x6:40")
     rig = Rig(
-        camera("left", (1280, 720), 1000.0, lens),
-        camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0)),
+        (
+            camera("left", (1280, 720), 1000.0, lens),
+            camera("right", (1280, 720), 1010.0, lens, (0.0, 0.2, 0.02), (0.5, 0.0, 0.0)),
+        ),
     )
     pairs = []
     for pair in seen_pairs(rig, board_poses(rig, 20, 6)):

@@ -15,7 +15,7 @@ def fisheyes(lens: tuple[float, ...] = (-0.02, 0.006, -0.003, 0.0005), size: tup
     focal = 0.5 * size[0] / math.radians(60.0)
     left = camera("left", size, focal, lens, (0.0, -0.1, 0.0), fisheye=True)
     right = camera("right", size, 1.02 * focal, lens, (0.02, 0.15, 0.03), (0.5, 0.02, -0.01), fisheye=True)
-    return Rig(left, right)
+    return Rig((left, right))
 
 
 def _fisheye(folder: Path) -> Outcome:
@@ -26,28 +26,28 @@ def _fisheye(folder: Path) -> Outcome:
 def _barrel(folder: Path) -> Outcome:
     lens = (-0.36, 0.2, 0.001, -0.0008, -0.05)
     right = camera("right", (1280, 720), 820.0, lens, (0.0, 0.2, 0.02), (0.4, 0.01, 0.0))
-    rig = Rig(camera("left", (1280, 720), 800.0, lens), right)
+    rig = Rig((camera("left", (1280, 720), 800.0, lens), right))
     return calibrated(rig, seen_pairs(rig, board_poses(rig, 24, 2)))
 
 
 def _zoomed(folder: Path) -> Outcome:
     lens = (0.05, 0.3, 0.0, 0.0, 0.0)
     right = camera("right", (1920, 1080), 7000.0, lens, (0.0, 0.2, 0.0), (1.5, 0.0, 0.0))
-    rig = Rig(camera("left", (1920, 1080), 7200.0, lens), right)
+    rig = Rig((camera("left", (1920, 1080), 7200.0, lens), right))
     return calibrated(rig, seen_pairs(rig, board_poses(rig, 24, 3, share=(0.14, 0.22))))
 
 
 def _rolled(folder: Path) -> Outcome:
     lens = (-0.1, 0.05, 0.0, 0.0, 0.0)
     right = camera("right", (640, 480), 560.0, lens, HALF_TURN, (0.35, 0.0, 0.0))
-    rig = Rig(camera("left", (640, 480), 550.0, lens, HALF_TURN), right)
+    rig = Rig((camera("left", (640, 480), 550.0, lens, HALF_TURN), right))
     return calibrated(rig, seen_pairs(rig, board_poses(rig, 20, 4)))
 
 
 def _one_rolled(folder: Path) -> Outcome:
     lens = (-0.1, 0.05, 0.0, 0.0, 0.0)
     right = camera("right", (640, 480), 560.0, lens, HALF_TURN, (0.35, 0.0, 0.0))
-    rig = Rig(camera("left", (640, 480), 550.0, lens), right)
+    rig = Rig((camera("left", (640, 480), 550.0, lens), right))
     return calibrated(rig, seen_pairs(rig, board_poses(rig, 20, 5)))
 
 

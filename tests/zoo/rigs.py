@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from calibration.camera import Camera, Rig
+from calibration.camera import Camera, Rig, relative_pose
 from calibration.formats.camera_file import ReadOptions
 from calibration.formats.easymocap import EXTRINSICS, INTRINSICS
 from calibration.formats.qualisys import qualisys_text
@@ -81,7 +81,7 @@ def kalibr(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
     for n, camera in enumerate(cameras):
         lines.append(f"cam{n}:")
         if n:
-            R, t = Rig(cameras[n - 1], camera).left_to_right
+            R, t = relative_pose(cameras[n - 1], camera)
             rows = np.vstack([np.column_stack([R, t / unit_m]), [0.0, 0.0, 0.0, 1.0]]).tolist()
             lines += ["  T_cn_cnm1:", *(f"  - {row}" for row in rows)]
         K = camera.matrix
@@ -95,7 +95,7 @@ def kalibr(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
 
 def qualisys(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
     """Write a file of Qualisys, which is in millimetres always, one more camera not calibrated."""
-    texts = [qualisys_text(Rig(camera, camera)) for camera in cameras]
+    texts = [qualisys_text(Rig((camera,))) for camera in cameras]
     parts = [text[text.index("  <camera ") : text.index(" </cameras>")] for text in texts]
     parts.append('  <camera active="1" calibrated="false" serial="9"/>\n')
     file = folder / "calibration.qca.txt"
@@ -109,7 +109,7 @@ def opencv(folder: Path, cameras: Sequence[Camera], unit_m: float) -> Path:
     first, second = (
         Camera(c.name, c.size, c.matrix, c.distortions, c.rotation, c.translation / unit_m, c.fisheye) for c in cameras[:2]
     )
-    return write_rig_file(folder / "stereo.yml", Rig(first, second), "opencv")[0]
+    return write_rig_file(folder / "stereo.yml", Rig((first, second)), "opencv")[0]
 
 
 def taken(
@@ -125,7 +125,7 @@ def taken(
     def make(folder: Path) -> Outcome:
         cameras = array(n, fisheye)
         rig = read_rig(writer(folder, cameras, unit_m), ReadOptions(unit_m=unit_m, names=names))
-        true = Rig(cameras[truth[0]], cameras[truth[1]])
+        true = Rig((cameras[truth[0]], cameras[truth[1]]))
         world = VOLUME_M
         if writer is kalibr:  # its world is the first camera
             world = cameras[0].to_camera(VOLUME_M)

@@ -12,7 +12,7 @@ from calibration.camera import Camera, Rig
 from calibration.floor.dwell import PointFrame
 from capture.background.statistics import Background
 from capture.detection.detector import Detector
-from capture.packets import Blobs, Frame, PairedBlobs
+from capture.packets import Blobs, Frame, Views
 from capture.recording.recording import CaptureRecording, Frames, RecordingSpec
 from capture.recording.session import is_session
 from capture.sources.source import IMAGE_SUFFIXES
@@ -63,7 +63,7 @@ def board_pairs(
         search = search_stills(PicturePairs(((spec.left, spec.right),), ()), board, progress)
     else:
         search = search_board(spec, board, progress)
-    for camera, size in zip(rig.cameras, search.sizes, strict=True):
+    for camera, size in zip(rig.cameras, search.sizes, strict=False):
         check_size(camera, size)
     pairs = tuple(pair for pair in search.pairs if any(view is not None and window.holds(view.t_ns) for view in pair.views))
     if search.pairs and not pairs:
@@ -98,7 +98,7 @@ def still_markers(source: MarkerSource, rig: Rig, settings: Settings, window: Ti
     """
     left, right = (lying_still(blobs) for blobs in _blobs(source, rig, settings, window))
     points = match(
-        with_rig_error(PairedBlobs(left, right, 0), settings.match.rig_sigma_px),
+        with_rig_error(Views((left, right), 0), settings.match.rig_sigma_px),
         rig,
         replace(settings.match, depth_extent_m=FLOOR_EXTENT_M),
     )
@@ -192,7 +192,7 @@ def walk_moments(
     return moments
 
 
-def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, progress: Progress) -> Iterator[PairedBlobs]:
+def _pairs(recording: CaptureRecording, settings: Settings, window: TimeWindow, progress: Progress) -> Iterator[Views]:
     """Return the pairs of the window."""
     for n, (pair, _, _) in enumerate(recording.pairs(synchroniser=recording.synchroniser(settings.time))):
         progress(n + 1, recording.n_frames)

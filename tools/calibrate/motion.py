@@ -10,7 +10,7 @@ from calibration.subject.quality import subject_report
 from calibration.subject.subject import Subject
 from calibration.subject.world import find_world
 from calibration.world import rig_in_world
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
 from database.store import PoseDatabase
@@ -43,7 +43,7 @@ class MotionRefinement:
 
 
 def refined_over(
-    result: SubjectResult, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+    result: SubjectResult, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> MotionRefinement:
     """Refine a subject over pairs of views of free movement, and judge it anew.
 
@@ -66,7 +66,7 @@ def refined_over(
 
 
 def tracked_frames(
-    subject: Subject, pairs: Sequence[PairedBlobs], rig: Rig, database: PoseDatabase, settings: Settings
+    subject: Subject, pairs: Sequence[Views], rig: Rig, database: PoseDatabase, settings: Settings
 ) -> tuple[list[MotionFrame], float]:
     """Return the labelled frames in which the performer is tracked, in the rig's frame, and their share of all."""
     assert subject.world is not None

@@ -26,12 +26,13 @@ def read_intrinsics(files: Sequence[Path]) -> tuple[Camera, Camera]:
             f"{len(files)} files of --intrinsics for two cameras; give one rig, or one file a camera, left first"
         )
     if len(files) == 1:
-        return read_rig(files[0]).cameras
+        rig = read_rig(files[0])
+        return rig.left, rig.right
     left, right = (read_one_camera(file, 0).left for file in files)
     return left, right
 
 
-def refined_sigma(intrinsics: tuple[Camera, Camera]) -> Floats:
+def refined_sigma(intrinsics: tuple[Camera, ...]) -> Floats:
     """Return how far lenses from earlier may be off where they are to be refined, (2, 9) in the order of INTRINSICS.
 
     A refocused lens changes its focal length by a percent or two; its centre and distortion hardly.

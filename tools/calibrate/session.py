@@ -13,7 +13,7 @@ from calibration.subject.subject import Subject
 from calibration.subject.tpose import StartPose, Worn, average_tpose
 from calibration.subject.world import find_world
 from calibration.world import World
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from capture.stereo.matching import match, with_rig_error
@@ -52,7 +52,7 @@ class PerformerPrior:
 
 def subject_from_pairs(
     name: str,
-    pairs: list[PairedBlobs],
+    pairs: list[Views],
     rig: Rig,
     markers: MarkerSet,
     database: PoseDatabase,
@@ -68,7 +68,7 @@ def subject_from_pairs(
 
 
 def tpose_from_pairs(
-    pairs: Sequence[PairedBlobs],
+    pairs: Sequence[Views],
     rig: Rig,
     markers: MarkerSet,
     database: PoseDatabase,
@@ -109,12 +109,12 @@ def subject_from_tposes(
 
 def pairs_in(
     recording: CaptureRecording, windows: Sequence[Window], rig: Rig, progress: Progress = lambda done, total: None
-) -> list[list[PairedBlobs]]:
+) -> list[list[Views]]:
     """Return the pairs of a recording between times, of each window its own [s].
 
     Raises CalibrationError: the rig does not fit the videos, or a window holds no frame.
     """
-    found: list[list[PairedBlobs]] = [[] for _ in windows]
+    found: list[list[Views]] = [[] for _ in windows]
     end_s, last_s = max(window[1] for window in windows), 0.0
     for n, (pair, _, _) in enumerate(recording.pairs()):
         progress(n + 1, recording.n_frames)

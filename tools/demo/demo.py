@@ -8,7 +8,7 @@ from pathlib import Path
 from calibration.subject.subject import Subject
 from capture.clock import now_ns
 from capture.detection.detector import Detector
-from capture.packets import Blobs, PairedBlobs
+from capture.packets import Blobs, Views
 from capture.process.detector import open_detector
 from capture.process.plan import CameraPlan
 from capture.sockets.endpoints import key_settings
@@ -66,7 +66,7 @@ def demo_subject(stage: DemoScene, database: Path, settings: Settings) -> Subjec
     """
     scene = stage.performer.scene
     views = [_tpose_blobs(SimulatedCamera(scene, camera, stage.performer), settings) for camera in (0, 1)]
-    pairs = [PairedBlobs(left, right) for left, right in zip(*views, strict=True)]
+    pairs = [Views((left, right)) for left, right in zip(*views, strict=True)]
     performer = stage.performer
     opened = open_database(database)
     return subject_from_pairs("performer", pairs, performer.rig, performer.markers, opened, settings).subject

@@ -104,7 +104,7 @@ def rig_ahead() -> Rig:
         looking_at(name, (640, 480), K, (x, 1.2, 5.0), (0.0, 1.0, 0.0), np.zeros(5))
         for name, x in (("left", -0.5), ("right", 0.5))
     )
-    return Rig(left, right, 0.0, floor_known=True)
+    return Rig((left, right), 0.0, floor_known=True)
 
 
 def performance(clip: Clip, preset: str) -> Performance:

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration.subject.subject import Subject
 from capture.detection.detector import Detector
-from capture.packets import PairedBlobs, monocular_pair
+from capture.packets import Views, lone_views
 from capture.sources.simulated.camera import SimulatedCamera
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
@@ -66,7 +66,7 @@ class RenderedPerformance:
     """
 
     performer: Performer
-    pairs: list[PairedBlobs]
+    pairs: list[Views]
     seconds: Floats
     shown: Bools
     begin: int
@@ -108,7 +108,7 @@ def render(clip: Clip, options: RenderedOptions, settings: Settings) -> Rendered
     for k in range(n):
         drawn = [camera.frame_with_truth(k) for camera in cameras]
         left, right = (detector.step(frame) for detector, (frame, _, _) in zip(detectors, drawn, strict=True))
-        pairs.append(PairedBlobs(left, right))
+        pairs.append(Views((left, right)))
         shown[k] = np.all([visible >= MIN_VISIBLE for _, _, visible in drawn[: options.cameras]], axis=0)
     seconds = np.array([pair.t_capture_ns for pair in pairs]) * 1e-9
     begin_s = performer.duration_s - (clip.n_frames - 1) / clip.fps
@@ -131,14 +131,14 @@ def track(
 ) -> tuple[list[Pose], list[LabelCheck], float]:
     """Put every pair through the pipeline. Return poses, their labels against the truth, and pairs per second."""
     performer = rendered.performer
-    rig = performer.rig if cameras == 2 else replace(performer.rig, right=performer.rig.left)
+    rig = performer.rig if cameras == 2 else replace(performer.rig, cameras=performer.rig.cameras[:1])
     pipeline = Pipeline(rig, subject, database, settings)
     pipeline.warm()
     marker_m = performer.markers_of(*performer.joints_at(rendered.seconds))
     poses, labels, spent_s = [], [], 0.0
     for pair, true_m, shown in zip(rendered.pairs, marker_m, rendered.shown, strict=True):
         begin_s = time.perf_counter()
-        poses.append(pipeline.step(pair if cameras == 2 else monocular_pair(pair.left)))
+        poses.append(pipeline.step(pair if cameras == 2 else lone_views(pair.left, 1)))
         spent_s += time.perf_counter() - begin_s
         assert pipeline.markers is not None
         labels.append(check_labels(pipeline.markers, rig, true_m, shown))

@@ -12,7 +12,7 @@ from functools import partial
 from calibration.camera import Rig
 from calibration.guidance.subject import SubjectGuide
 from capture.clock import now_ns
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from config.errors import CalibrationError, DuocapError
@@ -35,7 +35,7 @@ __all__ = ["Finish", "GuideOutcome", "Progress", "watch_tpose"]
 TURN_MS = 20
 
 Tell = Callable[[str], None]
-Finish = Callable[[list[PairedBlobs], Progress], GuideOutcome]
+Finish = Callable[[list[Views], Progress], GuideOutcome]
 
 
 def watch_tpose(
@@ -84,7 +84,7 @@ def _held(
     learn_s: float,
     page: GuidePage | None,
     tell: Tell,
-) -> list[PairedBlobs]:
+) -> list[Views]:
     """Wait until the pose was held, and give the views of that time."""
     inbox = Inbox()
     show = GuideShow(page, tell)
@@ -119,7 +119,7 @@ def calibrate_subject_live(
 ) -> None:
     """Guide, then fit; the page shows the verdict too. Raises DuocapError: no camera, no T-pose held, or a verdict of fail."""
 
-    def finish(pairs: list[PairedBlobs], progress: Progress) -> GuideOutcome:
+    def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
         result = subject_from_pairs(task.name, pairs, task.rig, task.markers, task.database, settings, task.known)
         for line in summary_lines(result):
             tell(line)

@@ -8,7 +8,7 @@ import numpy as np
 from calibration.camera import Rig
 from calibration.guidance.advice import Advice
 from calibration.guidance.subject import COME_IN, HOLD, HOLD_NS, SubjectGuide, UnlabelledPoints
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.process.preview_image import Preview
 from capture.sockets.wire import SentBlobs
 from capture.stereo.matching import match, with_rig_error
@@ -39,7 +39,7 @@ class TposeSession:
         self.guide = make_guide()
         self.over = False
         self._pairing: Pairing | None = None
-        self._pairs: deque[PairedBlobs] = deque(maxlen=MAX_PAIRS)
+        self._pairs: deque[Views] = deque(maxlen=MAX_PAIRS)
         self._advice, self._last_words = Advice("opening the cameras"), COME_IN
         self._look_due_ns = self._ended_ns = 0
 
@@ -63,7 +63,7 @@ class TposeSession:
         self._ended_ns = self._ended_ns or (t_ns if cameras.ended else 0)
         self.over = self.guide.done or bool(self._ended_ns and t_ns - self._ended_ns > SETTLE_NS)
 
-    def pairs(self) -> list[PairedBlobs]:
+    def pairs(self) -> list[Views]:
         """Return the views of the time in which the pose was held. Raises CalibrationError: it was not, and why."""
         if not self.guide.done:
             raise CalibrationError(
@@ -71,7 +71,7 @@ class TposeSession:
             )
         return list(self._pairs)
 
-    def _take(self, pair: PairedBlobs) -> None:
+    def _take(self, pair: Views) -> None:
         """Keep a pair of views while the pose is held, and look at the pose now and then."""
         t_ns = pair.t_capture_ns
         self._pairs.append(pair)
@@ -79,7 +79,7 @@ class TposeSession:
             return
         self._look_due_ns = t_ns + LOOK_NS
         points = match(with_rig_error(pair, 0.0), self._rig, self._match, None)
-        lone = (pair.left.points_px[points.single_left], pair.right.points_px[points.single_right])
+        lone = tuple(pair[c].points_px[single] for c, single in enumerate(points.single))
         self._advice = self.guide.add(UnlabelledPoints(t_ns, np.asarray(points.point_m), lone))
         self._last_words = self._advice.words
         since_ns = self.guide.since_ns

@@ -15,7 +15,7 @@ from calibration.camera import Rig
 from calibration.subject.subject import Subject
 from calibration.world import motion_between
 from capture.clock import now_ns
-from capture.packets import Blobs, Frame, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
 from capture.stereo.check import check_rig_fits
 from config.errors import DuocapError
@@ -61,7 +61,7 @@ class ReplayResult:
     rig: Rig
     poses: list[Pose] = field(default_factory=list)
     markers: list[MarkerFrame] = field(default_factory=list)
-    views: list[PairedBlobs] = field(default_factory=list)
+    views: list[Views] = field(default_factory=list)
     hidden_mm: dict[str, list[float]] = field(default_factory=dict)
     swaps_suspected: int = 0
     wall_s: float = 0.0
@@ -138,7 +138,7 @@ def _unseen(frame: Frame, blobs: Blobs) -> None:
 
 def check_recording(recording: CaptureRecording, rig: Rig) -> None:
     """Raise CalibrationError if the rig does not fit what the first seconds show."""
-    sample: list[PairedBlobs] = []
+    sample: list[Views] = []
     for pair, _, _ in recording.pairs():
         sample.append(pair)
         if len(sample) >= N_CHECKED:

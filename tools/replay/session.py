@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from calibration.world import rig_in_world
 from capture.clock import now_ns
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.process.control import Order
 from config.errors import DuocapError
 from reconstruct.models.style.task import LearnedStyle
@@ -33,7 +33,7 @@ class ObservedPipeline(Pipeline):
 
     noted: Callable[[Pose], None] | None = None
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         """Return the pose of one pair."""
         pose = super().step(pair)
         if self.noted is not None:

@@ -158,7 +158,7 @@ def rig_of(where: str, table: object, rig_file: Path | None) -> Rig | None:
     if table is None:
         return None
     camera = camera_from_table(f"{where}: [camera]", table)
-    return Rig(camera, camera, floor_known=True)
+    return Rig((camera,), floor_known=True)
 
 
 def camera_index(where: str, name: object, rig: Rig) -> int:

@@ -194,7 +194,7 @@ def main() -> None:
     if options.shots is not None:
         options.shots.mkdir(parents=True, exist_ok=True)
     rig, runs = options.work / "rig.toml", []
-    write_rig(rig, Rig(*cameras(), error_px=0.3, floor_known=True))
+    write_rig(rig, Rig(tuple(cameras()), error_px=0.3, floor_known=True))
     for split in splits(tuple(options.behaviours.split(","))):
         for run in runs_of(behaviour(split, options.motion, options.work), rig, options.work, options.noise, options.shots):
             runs.append(run)

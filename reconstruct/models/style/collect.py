@@ -88,7 +88,7 @@ def well_seen(pose: Pose) -> bool:
     n_markers = pose.seen.shape[1]
     if pose.state is not TrackingState.TRACKING or pose.rotvec.shape != (N_JOINTS, 3) or n_markers == 0:
         return False
-    n_seen = np.count_nonzero(pose.seen[0] | pose.seen[1])
+    n_seen = np.count_nonzero(pose.seen.any(axis=0))
     return bool(n_seen >= MIN_SEEN * n_markers and all_finite(pose.rotvec))
 
 

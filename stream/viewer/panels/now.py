@@ -75,9 +75,7 @@ class RecordPanel:
             self._message = gui.add_html("")
         self._button.on_click(lambda _: self._press())
         with gui.add_folder("World"):
-            origin = gui.add_button(
-                ORIGIN, icon=viser.Icon.CURRENT_LOCATION, hint="The performer stands there, facing forward: key O"
-            )
+            origin = gui.add_button(ORIGIN, icon=viser.Icon.CURRENT_LOCATION, hint="Facing forward: key O")
         origin.on_click(lambda _: self._recentre())
         gui.add_command(ORIGIN, hotkey="O").on_trigger(lambda _: self._recentre())
 

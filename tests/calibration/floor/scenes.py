@@ -31,7 +31,7 @@ def in_left_frame(rig: Rig) -> Rig:
         rotation = np.ascontiguousarray(camera.rotation @ R.T)
         return replace(camera, rotation=rotation, translation=camera.translation - rotation @ t)
 
-    return replace(rig, left=seen(rig.left), right=seen(rig.right), floor_known=False)
+    return replace(rig, cameras=tuple(seen(camera) for camera in rig.cameras), floor_known=False)
 
 
 def on_floor(turn_rad: float = 0.25, at_m: tuple[float, float, float] = (0.05, 0.0, 0.3)) -> Floats:

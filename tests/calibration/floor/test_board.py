@@ -58,7 +58,7 @@ def test_one_camera_finds_it_too(sees: tuple[bool, bool]) -> None:
 
 def test_a_lone_camera() -> None:
     world = world_rig()
-    lone = Rig(world.left, world.left)
+    lone = Rig((world.left,))
     pair = pair_of(BOARD, world, on_floor(), 0.1)
     floor = floor_from_board(lone, BOARD, [ViewPair(pair.left, None)])
     assert np.degrees(np.arccos(floor.up[1])) < 0.5 and floor.one_camera
@@ -163,7 +163,7 @@ def test_a_camera_that_was_moved() -> None:
     pair = pair_of(BOARD, world, on_floor())
     rig = in_left_frame(world)
     turned = matrix_from_rotvec(np.array([0.09, 0.0, 0.0])) @ rig.right.rotation
-    moved = replace(rig, right=replace(rig.right, rotation=np.ascontiguousarray(turned)))
+    moved = replace(rig, cameras=(rig.left, replace(rig.right, rotation=np.ascontiguousarray(turned))))
     with pytest.raises(CalibrationError, match="a camera was moved since"):
         floor_from_board(moved, BOARD, [pair])
 

@@ -49,7 +49,7 @@ def test_pictures_stay_as_they_are(numbers: list[float], scale: float) -> None:
 
 def test_one_camera_stays_one() -> None:
     left = world_rig().left
-    assert floored(Rig(left, left), floor_of((0, 1, 0), (0, 0, 0), (0, 0, 1))).is_monocular
+    assert floored(Rig((left,)), floor_of((0, 1, 0), (0, 0, 0), (0, 0, 1))).is_monocular
 
 
 def test_directions() -> None:

@@ -100,5 +100,5 @@ def test_roll_and_pitch(roll_deg: float) -> None:
 
 def test_a_lone_camera_is_told_what_its_lengths_rest_on() -> None:
     camera = camera_rolled(0.0)
-    report = floor_report(Rig(camera, camera), replace(GOOD, one_camera=True, size_ratio=float("nan")))
+    report = floor_report(Rig((camera,)), replace(GOOD, one_camera=True, size_ratio=float("nan")))
     assert report.grade is Grade.PASS and any("as true as the board's squares" in line for line in report.lines)

@@ -91,7 +91,7 @@ def test_files_of_the_stereo_sample_are_read_together(tmp_path: Path) -> None:
 def test_a_lone_camera_of_opencv(tmp_path: Path) -> None:
     """camera_matrix of one camera is a rig of one; where two are needed that is said."""
     rig = a_rig()
-    lone = Rig(rig.left, rig.left, 0.31)
+    lone = Rig((rig.left,), 0.31)
     write_rig_file(tmp_path / "one.yml", lone, "opencv")
     back = read_cameras(tmp_path / "one.yml")
     assert back.is_monocular and back.left.name == "left" and back.error_px == 0.31

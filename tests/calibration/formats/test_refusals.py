@@ -59,7 +59,7 @@ def test_absurd_numbers_are_refused(tmp_path: Path, old: str, new: str, words: s
 def test_millimetres_are_noticed(tmp_path: Path) -> None:
     """A baseline of hundreds of metres is one in millimetres; --unit takes it."""
     rig = a_rig()
-    far = Rig(*(Camera(c.name, c.size, c.matrix, c.distortions, c.rotation, 1e3 * c.translation) for c in rig.cameras))
+    far = Rig(tuple(Camera(c.name, c.size, c.matrix, c.distortions, c.rotation, 1e3 * c.translation) for c in rig.cameras))
     write_rig_file(tmp_path / "rig.toml", far, "toml")
     with pytest.raises(FileFormatError, match="--unit mm"):
         read_rig(tmp_path / "rig.toml")

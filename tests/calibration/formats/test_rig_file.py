@@ -58,7 +58,7 @@ def test_fisheyes_come_back_where_there_is_a_place_for_them(form: str, tmp_path:
     """One camera of two, so that it is told of each; Kalibr's world is the left camera."""
     rig = a_rig()
     wide = replace(rig.left, distortions=np.array([-0.021, 0.0064, -0.0031, 0.0007]), fisheye=True)
-    rig = replace(rig, left=wide, right=replace(rig.right, distortions=rig.right.distortions[:4].copy()))
+    rig = replace(rig, cameras=(wide, replace(rig.right, distortions=rig.right.distortions[:4].copy())))
     if form in ("easymocap", "qualisys"):
         with pytest.raises(FileFormatError, match="no place for fisheye lenses; write toml"):
             write_rig_file(tmp_path / NAMES[form], rig, form)

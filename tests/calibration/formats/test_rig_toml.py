@@ -161,7 +161,7 @@ def test_the_verdict_is_kept_and_absent_where_nobody_judged(tmp_path: Path) -> N
 
 def test_one_camera_alone_is_written_as_one(tmp_path: Path) -> None:
     rig = read_rig(write(tmp_path, TEXT))
-    write_rig(tmp_path / "lone.toml", Rig(rig.right, rig.right, 0.25))
+    write_rig(tmp_path / "lone.toml", Rig((rig.right,), 0.25))
     text = (tmp_path / "lone.toml").read_text(encoding="utf-8")
     assert "[cam_0]" in text and "[cam_1]" not in text
     lone = read_monocular_rig(tmp_path / "lone.toml")

@@ -179,7 +179,7 @@ def test_words() -> None:
     assert arm_words((10.0, -10.0), 14.0) == ""
     assert forward_words((0.0, 40.0), 25.0) == "right arm straight to the side, not forward"
     assert forward_words((-40.0, 0.0), 25.0) == "left arm straight to the side, not back"
-    assert few_words(9, 9, 14) == "step back or turn: both cameras see 9 of 14 markers"
+    assert few_words((9, 9), 14) == "step back or turn: both cameras see 9 of 14 markers"
     assert missing_words([("head", "left"), ("hand", "left")]) == "the left camera does not see head and hand"
     assert missing_words([("head", "left"), ("hand", "right")]) == "not seen: head and hand"
     assert missing_words([("a", "left"), ("b", "right"), ("c", "both"), ("d", "both")]).startswith(

@@ -88,7 +88,7 @@ def test_pictures_that_were_stretched_are_told_by_their_focal_lengths(stretch: f
     right = solution.rig.right
     matrix = right.matrix * np.array([[stretch], [1.0], [1.0]])
     matrix[0, 2] = right.matrix[0, 2]
-    stretched = replace(solution, rig=replace(solution.rig, right=replace(right, matrix=matrix)))
+    stretched = replace(solution, rig=replace(solution.rig, cameras=(solution.rig.left, replace(right, matrix=matrix))))
     told = [finding for finding in sanity_findings(stretched) if "fx/fy" in finding.text]
     assert [finding.grade for finding in told] == ([] if grade is None else [grade])
     assert all(finding.text.startswith("the right camera's") for finding in told)

@@ -121,7 +121,7 @@ def test_cameras_exchanged_fail() -> None:
     boards[:, 3:] = boards[:, 3:] @ rig.right.rotation.T + rig.right.translation
     boards[:, :3] = rotvec_from_matrix(rig.right.rotation @ matrix_from_rotvec(boards[:, :3]))
     other = replace(
-        solution, rig=Rig(left, right), board_to_world=boards, residual_px=solution.residual_px[::-1], used=solution.used[::-1]
+        solution, rig=Rig((left, right)), board_to_world=boards, residual_px=solution.residual_px[::-1], used=solution.used[::-1]
     )
     assert "they are exchanged" in texts(rig_report(other), Grade.FAIL)
 
@@ -132,7 +132,7 @@ def test_absurd_lenses_fail() -> None:
         matrix = solution.rig.left.matrix.copy()
         matrix[change[0]] = change[1]
         left = replace(solution.rig.left, matrix=matrix)
-        report = rig_report(replace(solution, rig=Rig(left, solution.rig.right)))
+        report = rig_report(replace(solution, rig=Rig((left, solution.rig.right))))
         assert report.grade is Grade.FAIL and any(
             words in texts(report, Grade.FAIL) for words in ("which no lens has", "as no lens is")
         )
@@ -141,7 +141,7 @@ def test_absurd_lenses_fail() -> None:
 def test_a_lens_that_folds_over_is_told() -> None:
     solution = fitted()
     left = replace(solution.rig.left, distortions=np.array([-0.9, 0.0, 0.0, 0.0, 0.0]))
-    assert "folds back" in "\n".join(rig_report(replace(solution, rig=Rig(left, solution.rig.right))).lines)
+    assert "folds back" in "\n".join(rig_report(replace(solution, rig=Rig((left, solution.rig.right)))).lines)
 
 
 def test_a_world_nothing_is_known_of_is_told_in_plain_words() -> None:
@@ -188,7 +188,7 @@ def test_where_a_lens_model_folds_back_nothing_is_measured() -> None:
     solution = fitted()
     for k1, lost in ((-0.35, False), (-8.0, True)):
         cameras = [replace(camera, distortions=np.array([k1, 0.0, 0.0, 0.0, 0.0])) for camera in solution.rig.cameras]
-        report = rig_report(replace(solution, rig=Rig(*cameras)), distance_m=4.0)
+        report = rig_report(replace(solution, rig=Rig(tuple(cameras))), distance_m=4.0)
         assert ("of the performer's room are seen where" in texts(report, Grade.POOR)) is lost
         assert "mm apart and turned by" in texts(report, Grade.PASS)
 
@@ -202,12 +202,12 @@ def test_a_camera_alone_is_judged_too() -> None:
     used[1], residual[1] = False, 0.0
     pairs = tuple(pair for pair, own in zip(solution.pairs, seen, strict=True) if own)
     alone = replace(
-        solution, rig=Rig(left, left), used=used, residual_px=residual, pairs=pairs, board_to_world=solution.board_to_world[seen]
+        solution, rig=Rig((left,)), used=used, residual_px=residual, pairs=pairs, board_to_world=solution.board_to_world[seen]
     )
     report = rig_report(alone)
     assert report.grade is Grade.PASS, report.lines
     words = "\n".join(report.lines)
     assert "the size of things seen" in words and "baseline" not in words and "right" not in words
-    lone = Rig(made.truth.left, made.truth.left)
+    lone = Rig((made.truth.left,))
     off = 100.0 * truth.world_off(lone, alone.rig, volume_points_m(lone, report.figures["distance_m"]))
     assert off < report.figures["world_off_percent"]

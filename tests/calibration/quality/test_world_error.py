@@ -17,7 +17,7 @@ def rig() -> Rig:
     placed = synthetic_rig((-0.3, 0.0, 1e7), (0.3, 0.0, 1e7), (0.0, 0.0, 0.0))
     R, t = np.eye(3), np.array([-0.6, 0.0, 0.0])
     return Rig(
-        replace(placed.left, rotation=np.eye(3), translation=np.zeros(3)), replace(placed.right, rotation=R, translation=t)
+        (replace(placed.left, rotation=np.eye(3), translation=np.zeros(3)), replace(placed.right, rotation=R, translation=t))
     )
 
 
@@ -65,7 +65,7 @@ def test_near_pairs_do_not_count() -> None:
 
 def test_one_camera_is_told_the_depth() -> None:
     left = rig().left
-    lone = Rig(left, left)
+    lone = Rig((left,))
     step = np.zeros(9)
     step[:2] = 0.05 * left.focal_px
     told = remeasure(POINTS, lone, perturb(lone, step))

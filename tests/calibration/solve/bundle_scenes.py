@@ -25,8 +25,10 @@ def true_rig(baseline_m: float = 0.4, toe_in_rad: float = 0.12) -> Rig:
     R = matrix_from_rotvec([0.03, toe_in_rad, -0.02])
     t = -R @ np.array([baseline_m, 0.012, -0.02])
     return Rig(
-        Camera("left", SIZE, left, np.array([-0.21, 0.08, 0.0, 0.0, 0.0]), np.eye(3), np.zeros(3)),
-        Camera("right", SIZE, right, np.array([-0.12, 0.03, 0.0, 0.0, 0.0]), R, t),
+        (
+            Camera("left", SIZE, left, np.array([-0.21, 0.08, 0.0, 0.0, 0.0]), np.eye(3), np.zeros(3)),
+            Camera("right", SIZE, right, np.array([-0.12, 0.03, 0.0, 0.0, 0.0]), R, t),
+        ),
     )
 
 

@@ -63,7 +63,7 @@ def test_one_camera_alone() -> None:
     rig, places = true_rig(), true_places(9)
     views = [right_view(pair.left) for pair in pairs_of(rig, places, 0.2)]
     solution = solve_camera(BOARD, views, SIZE, name="webcam")
-    sigma = cramer_rao(replace(rig, right=rig.left), BOARD, places, 0.2, [TRUE_LENS]).intrinsic_sigma[0, 0]
+    sigma = cramer_rao(replace(rig, cameras=rig.cameras[:1]), BOARD, places, 0.2, [TRUE_LENS]).intrinsic_sigma[0, 0]
     assert solution.rig.is_monocular and solution.rig.left.name == "webcam"
     assert abs(solution.rig.left.matrix[0, 0] - 610.0) < 4.0 * sigma
     assert solution.used[0].all() and not solution.used[1].any()

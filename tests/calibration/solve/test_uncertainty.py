@@ -52,7 +52,7 @@ def test_it_scales_with_the_noise_and_falls_with_views() -> None:
 
 def test_one_camera_has_no_baseline_and_its_free_numbers_a_sigma() -> None:
     rig, places = true_rig(), true_places(8)
-    bound = cramer_rao(Rig(rig.left, rig.left), BOARD, places, 0.2, [LensModel(("k1", "k2"), square=False)])
+    bound = cramer_rao(Rig((rig.left,)), BOARD, places, 0.2, [LensModel(("k1", "k2"), square=False)])
     assert not bound.relative_covariance.any()
     assert (
         (bound.intrinsic_sigma[0, :6] > 0).all() and not bound.intrinsic_sigma[0, 6:].any() and not bound.intrinsic_sigma[1].any()

@@ -124,7 +124,7 @@ def test_pictures_taken_one_by_one(n_pairs: int) -> None:
 def test_a_camera_on_its_side() -> None:
     """Which marker is which must not rest on the upper one being the upper one in both pictures."""
     truth, path = wand_rig(), Wave(seed=6, half_m=(0.6, 0.6, 0.8))
-    truth = Rig(truth.left, rolled(truth.right, -1.57))
+    truth = Rig((truth.left, rolled(truth.right, -1.57)))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.002)
 
@@ -134,7 +134,7 @@ def test_fisheyes() -> None:
     truth, path = wand_rig(), Wave(seed=7)
     lens = np.array([-0.02, 0.006, -0.003, 0.0005])
     matrix = np.array([[333.0, 0.0, 318.0], [0.0, 331.0, 242.0], [0.0, 0.0, 1.0]])
-    truth = Rig(*(replace(camera, matrix=matrix, distortions=lens, fisheye=True) for camera in truth.cameras))
+    truth = Rig(tuple(replace(camera, matrix=matrix, distortions=lens, fisheye=True) for camera in truth.cameras))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m, synchronised=True), truth, path, 0.004)
 
@@ -144,7 +144,7 @@ def test_cameras_across_from_each_other() -> None:
     truth, path = wand_rig(), Wave(seed=6)
     R = matrix_from_rotvec([0.0, np.radians(125.0), 0.0])
     turned = truth.right.rotation @ R
-    truth = Rig(truth.left, replace(truth.right, rotation=turned, translation=np.array([0.1, 0.95, 3.1])))
+    truth = Rig((truth.left, replace(truth.right, rotation=turned, translation=np.array([0.1, 0.95, 3.1]))))
     tracks = wand_tracks(both_sightings(truth, path, SECONDS), 2)
     check(solve_wand(tracks, truth.cameras, length_m=path.length_m), truth, path, 0.002)
 

@@ -11,7 +11,7 @@ from calibration.formats.rig_toml import read_rig
 from calibration.placement import facing_rig
 from capture.background.statistics import robust_background, sample_images
 from capture.detection.detector import Detector
-from capture.packets import Blobs, Frame, PairedBlobs
+from capture.packets import Blobs, Frame, Views
 from capture.sources.source import open_source
 from capture.stereo.check import check_rig_fits
 from config.errors import CalibrationError
@@ -27,7 +27,7 @@ def rig() -> Rig:
     return synthetic_rig((-0.25, 1.1, 4.0), (0.25, 1.2, 4.1), (0.0, 0.9, 0.0), SIZES[0], 0.9)
 
 
-def sample(rig: Rig, n_pairs: int = 8, n_markers: int = 12, noise_px: float = 0.3) -> list[PairedBlobs]:
+def sample(rig: Rig, n_pairs: int = 8, n_markers: int = 12, noise_px: float = 0.3) -> list[Views]:
     """Return pairs of views of scattered markers."""
     random = np.random.default_rng(4)
     pairs = []
@@ -39,19 +39,19 @@ def sample(rig: Rig, n_pairs: int = 8, n_markers: int = 12, noise_px: float = 0.
             views.append(
                 Blobs(side, index, 0, px, np.full(n_markers, 30.0), np.full((n_markers, 3), 200.0), np.full(n_markers, 0.2))
             )
-        pairs.append(PairedBlobs(*views))
+        pairs.append(Views(tuple(views)))
     return pairs
 
 
-def swapped(pairs: list[PairedBlobs]) -> list[PairedBlobs]:
-    return [PairedBlobs(pair.right, pair.left) for pair in pairs]
+def swapped(pairs: list[Views]) -> list[Views]:
+    return [Views((pair.right, pair.left)) for pair in pairs]
 
 
 def turned(rig: Rig, rotvec_rad: tuple[float, float, float]) -> Rig:
     """Return the rig after someone bumped into its right camera."""
     R = matrix_from_rotvec(rotvec_rad)
     right = dataclasses.replace(rig.right, rotation=R @ rig.right.rotation, translation=R @ rig.right.translation)
-    return Rig(rig.left, right)
+    return Rig((rig.left, right))
 
 
 def test_a_rig_that_fits() -> None:
@@ -98,7 +98,7 @@ def test_real_recording_both_ways_round(shared_data: Path) -> None:
         images = sample_images(open_source(folder / f"{name}.avi", side), 10)
         detector = Detector(DetectorSettings(), robust_background(images))
         found.append([detector.step(Frame(side, index, index * 33_000_000, image)) for index, image in enumerate(images)])
-    pairs = [PairedBlobs(left, right) for left, right in zip(*found, strict=True)]
+    pairs = [Views((left, right)) for left, right in zip(*found, strict=True)]
     fit = check_rig_fits(read_rig(folder / "rig.toml"), SIZES, pairs)
     assert fit.epipolar_px < 1.0
     assert fit.matched > 0.95
@@ -118,4 +118,4 @@ def test_cameras_turned_in_alike_at_a_t_pose(swapped: bool) -> None:
         assert check_rig_fits(rig, [(640, 480)] * 2, pairs).quality > 0.85
         return
     with pytest.raises(CalibrationError, match="left and right are swapped"):
-        check_rig_fits(rig, [(640, 480)] * 2, [PairedBlobs(pair.right, pair.left) for pair in pairs])
+        check_rig_fits(rig, [(640, 480)] * 2, [Views((pair.right, pair.left)) for pair in pairs])

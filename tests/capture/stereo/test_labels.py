@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import ExpectedMarkers, frame_of_view, label, labelled_points, marker_frame
 from capture.stereo.matching import match
 from config.arrays import Floats
@@ -25,7 +25,7 @@ def rig() -> Rig:
     return front_rig()
 
 
-def labelled(rig: Rig, pair: PairedBlobs, predicted: Floats, sigma_m: float | Floats = TIGHT) -> MarkerFrame:
+def labelled(rig: Rig, pair: Views, predicted: Floats, sigma_m: float | Floats = TIGHT) -> MarkerFrame:
     """Match and label one pair."""
     expected = ExpectedMarkers(predicted, np.broadcast_to(np.asarray(sigma_m, float), (len(predicted),)).copy())
     return label(pair, match(pair, rig, MatchSettings(), predicted), rig, expected)
@@ -103,7 +103,7 @@ def some_points(point_m: Floats, sigma_m: Floats) -> Points:
     n = len(point_m)
     S = sigma_m[:, None, None] ** 2 * np.diag([1.0, 1.0, 25.0])
     none = np.zeros(0, np.int64)
-    return Points(point_m, S, np.arange(n), np.arange(n), np.zeros(n), none, none)
+    return Points(point_m, S, np.tile(np.arange(n), (2, 1)), np.zeros(n), (none, none))
 
 
 def test_depth_may_be_off_where_x_and_y_may_not() -> None:
@@ -114,7 +114,7 @@ def test_depth_may_be_off_where_x_and_y_may_not() -> None:
 
 
 def test_no_points_no_labels(rig: Rig) -> None:
-    pair = PairedBlobs(blobs_of(0, 0, np.zeros((0, 2))), blobs_of(1, 0, np.zeros((0, 2))))
+    pair = Views((blobs_of(0, 0, np.zeros((0, 2))), blobs_of(1, 0, np.zeros((0, 2)))))
     frame = labelled(rig, pair, BODY)
     assert not frame.valid.any() and not frame.seen.any() and len(frame.extra_m) == 0
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from calibration.camera import Rig
-from capture.packets import Blobs, PairedBlobs, Points
+from capture.packets import Blobs, Points, Views
 from capture.stereo.matching import UNPAIRED, _assigned, match
 from config.arrays import Floats
 from config.settings import MatchSettings
@@ -37,7 +37,7 @@ def blobs(camera: int, points_px: ArrayLike, t_ns: int = 0, color: ArrayLike = (
 
 def views(
     rig: Rig, points_m: Floats, noise_px: float = 0.0, seed: int = 0, skew_ns: int = 0, color: ArrayLike = (200.0, 190.0, 180.0)
-) -> tuple[PairedBlobs, Floats]:
+) -> tuple[Views, Floats]:
     """Return both views in shuffled order, and for each left blob the right one that is the same marker."""
     random = np.random.default_rng(seed)
     orders = [random.permutation(len(points_m)) for _ in range(2)]
@@ -48,19 +48,19 @@ def views(
         )
         for side, (camera, order) in enumerate(zip(rig.cameras, orders, strict=True))
     ]
-    return PairedBlobs(*seen), np.argsort(orders[1])[orders[0]]
+    return Views(tuple(seen)), np.argsort(orders[1])[orders[0]]
 
 
 def share_right(points: Points, partner: Floats) -> float:
     """Return the share of all left blobs matched to their true partner; wrong matches must not exist beside."""
-    return float(np.sum(points.right == partner[points.left])) / len(partner)
+    return float(np.sum(points.blob[1] == partner[points.blob[0]])) / len(partner)
 
 
 def test_all_markers_of_a_body_without_any_hint() -> None:
     pair, partner = views(rig(), BODY, 0.2)
     points = match(pair, rig(), SETTINGS)
     assert share_right(points, partner) == 1.0
-    assert len(points.single_left) == len(points.single_right) == 0
+    assert len(points.single[0]) == len(points.single[1]) == 0
     assert points.epipolar_px.max() < 1.5
     order = np.argmin(np.linalg.norm(BODY[:, None] - points.point_m[None], axis=2), axis=1)
     error = points.point_m[order] - BODY
@@ -73,7 +73,7 @@ def test_a_body_at_the_edge_of_fisheyes() -> None:
     """There an ideal pixel is a fraction of a raw one, and all tolerances are in raw pixels."""
     lens = (-0.02, 0.006, -0.003, 0.0005)
     plain = synthetic_rig((-0.3, 1.1, 2.4), (0.3, 1.15, 2.45), (2.4, 0.9, 0.0), (1280, 960), np.radians(92.7), lens)
-    wide = Rig(*(dataclasses.replace(camera, fisheye=True) for camera in plain.cameras))  # 120 degrees across
+    wide = Rig(tuple(dataclasses.replace(camera, fisheye=True) for camera in plain.cameras))  # 120 degrees across
     assert all(np.degrees(np.arctan(np.abs(camera.undistort(camera.project(BODY))))).max() > 45.0 for camera in wide.cameras)
     pair, partner = views(wide, BODY, 0.2)
     points = match(pair, wide, SETTINGS)
@@ -99,10 +99,10 @@ def test_marker_unseen_in_one_view_stays_single_and_reflections_too() -> None:
     pair, partner = views(rig(), BODY, 0.1, seed=3)
     hidden, kept = 4, np.delete(np.arange(14), 4)
     left = np.concatenate([pair.left.points_px[kept], [[15.0, 17.0]]])
-    points = match(PairedBlobs(blobs(0, left), pair.right), rig(), SETTINGS)
-    assert points.single_left.tolist() == [13]
-    assert points.single_right.tolist() == [partner[hidden]]
-    assert (points.right == partner[kept[points.left]]).all()
+    points = match(Views((blobs(0, left), pair.right)), rig(), SETTINGS)
+    assert points.single[0].tolist() == [13]
+    assert points.single[1].tolist() == [partner[hidden]]
+    assert (points.blob[1] == partner[kept[points.blob[0]]]).all()
 
 
 def test_colour_decides_between_markers_on_one_line() -> None:
@@ -113,23 +113,23 @@ def test_colour_decides_between_markers_on_one_line() -> None:
     pair, partner = views(camera, true, 0.0, seed=1, color=colors)
     assert share_right(match(pair, camera, SETTINGS), partner) == 1.0
     swapped = dataclasses.replace(pair.right, color_rgb=pair.right.color_rgb[::-1].copy())
-    crossed = match(PairedBlobs(pair.left, swapped), camera, SETTINGS)
-    assert (crossed.right != partner[crossed.left]).all()
+    crossed = match(Views((pair.left, swapped)), camera, SETTINGS)
+    assert (crossed.blob[1] != partner[crossed.blob[0]]).all()
 
 
 def test_brightness_does_not_matter() -> None:
     pair, partner = views(rig(), BODY, 0.1)
     dim = dataclasses.replace(pair.right, color_rgb=pair.right.color_rgb * 0.4)
-    assert share_right(match(PairedBlobs(pair.left, dim), rig(), SETTINGS), partner) == 1.0
+    assert share_right(match(Views((pair.left, dim)), rig(), SETTINGS), partner) == 1.0
 
 
 def test_tolerance_grows_with_the_skew() -> None:
     camera = rig()
     marker = np.array([[0.0, 1.0, 0.1]])
     left, right = camera.left.project(marker), camera.right.project(marker) + [0.0, 9.5]
-    together = match(PairedBlobs(blobs(0, left), blobs(1, right)), camera, SETTINGS)
-    apart = match(PairedBlobs(blobs(0, left), blobs(1, right, 30_000_000)), camera, SETTINGS)
-    assert (len(together.left), len(apart.left)) == (0, 1)
+    together = match(Views((blobs(0, left), blobs(1, right))), camera, SETTINGS)
+    apart = match(Views((blobs(0, left), blobs(1, right, 30_000_000))), camera, SETTINGS)
+    assert (len(together.point_m), len(apart.point_m)) == (0, 1)
     assert 8.0 < apart.epipolar_px[0] < 8.0 + 0.03 * SETTINGS.skew_px_s
 
 
@@ -137,22 +137,22 @@ def test_points_behind_or_far_away_are_no_candidates() -> None:
     camera = rig()
     marker = np.array([[0.02, 1.1, 2.4]])
     left, right = camera.left.project(marker), camera.right.project(marker)
-    assert len(match(PairedBlobs(blobs(0, left), blobs(1, right)), camera, SETTINGS).left) == 1
-    swapped = match(PairedBlobs(blobs(0, right), blobs(1, left)), camera, SETTINGS)
-    assert len(swapped.left) == 0
-    assert swapped.single_left.tolist() == swapped.single_right.tolist() == [0]
-    near = match(PairedBlobs(blobs(0, left), blobs(1, right)), camera, dataclasses.replace(SETTINGS, max_depth_m=1.0))
-    assert len(near.left) == 0
+    assert len(match(Views((blobs(0, left), blobs(1, right))), camera, SETTINGS).point_m) == 1
+    swapped = match(Views((blobs(0, right), blobs(1, left))), camera, SETTINGS)
+    assert len(swapped.point_m) == 0
+    assert swapped.single[0].tolist() == swapped.single[1].tolist() == [0]
+    near = match(Views((blobs(0, left), blobs(1, right))), camera, dataclasses.replace(SETTINGS, max_depth_m=1.0))
+    assert len(near.point_m) == 0
 
 
 @pytest.mark.parametrize(("n_left", "n_right"), [(0, 0), (0, 3), (2, 0)])
 def test_empty_views(n_left: int, n_right: int) -> None:
-    pair = PairedBlobs(blobs(0, np.full((n_left, 2), 100.0)), blobs(1, np.full((n_right, 2), 50.0)))
+    pair = Views((blobs(0, np.full((n_left, 2), 100.0)), blobs(1, np.full((n_right, 2), 50.0))))
     points = match(pair, rig(), SETTINGS)
     assert points.point_m.shape == (0, 3)
     assert points.covariance_m2.shape == (0, 3, 3)
-    assert points.single_left.tolist() == list(range(n_left))
-    assert points.single_right.tolist() == list(range(n_right))
+    assert points.single[0].tolist() == list(range(n_left))
+    assert points.single[1].tolist() == list(range(n_right))
 
 
 def cheapest_by_trying_all(cost: dict[tuple[int, int], float], n_left: int, n_right: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import Blobs, PairedBlobs
+from capture.packets import Blobs, Views
 from capture.stereo.watch import DriftDetector, RigWatch
 from tests.capture.stereo.test_check import rig, turned
 
@@ -23,7 +23,7 @@ def views(
     shift_px: float = 0.0,
     sag_px_min: float = 0.0,
     squat_s: float = 0.0,
-) -> list[PairedBlobs]:
+) -> list[Views]:
     """Return pairs of 12 markers that sway and bob, with noise, some hidden and some false; shift_px: of the right view, down.
 
     sag_px_min: by which the right view goes on shifting; squat_s: instead of bobbing, 70 cm down and up again in so long.
@@ -47,17 +47,17 @@ def views(
             n = len(px)
             t_ns = round((t0_s + k / FPS) * S)
             both.append(Blobs(side, k, t_ns, px, np.ones(n), np.zeros((n, 3)), np.ones(n)))
-        pairs.append(PairedBlobs(both[0], both[1]))
+        pairs.append(Views((both[0], both[1])))
     return pairs
 
 
 @cache
-def steady(seconds: float = 12.0, t0_s: float = 0.0) -> list[PairedBlobs]:
+def steady(seconds: float = 12.0, t0_s: float = 0.0) -> list[Views]:
     """Return pairs of a rig that fits."""
     return views(rig(), seconds, t0_s)
 
 
-def told(watch: RigWatch, pairs: list[PairedBlobs]) -> list[str]:
+def told(watch: RigWatch, pairs: list[Views]) -> list[str]:
     """Return what a watch says of pairs."""
     for pair in pairs:
         watch.add(pair)
@@ -123,8 +123,8 @@ def test_nobody_in_view_is_no_move() -> None:
     watch = RigWatch(rig())
     told(watch, steady())
     none = [
-        PairedBlobs(
-            *(
+        Views(
+            tuple(
                 replace(b, points_px=np.zeros((0, 2)), area_px=np.zeros(0), color_rgb=np.zeros((0, 3)), sigma_px=np.zeros(0))
                 for b in (pair.left, pair.right)
             )
@@ -136,7 +136,7 @@ def test_nobody_in_view_is_no_move() -> None:
 
 def test_cameras_the_wrong_way_round_are_told_in_the_first_seconds() -> None:
     # Seen from unlike heights, or a swapped rig would fit nearly as well.
-    swapped = Rig(rig().right, rig().left)
+    swapped = Rig((rig().right, rig().left))
     (text,) = told(RigWatch(swapped), views(rig(), 5.0))
     assert "left and right are swapped" in text and "recordings" not in text
 

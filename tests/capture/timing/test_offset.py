@@ -123,7 +123,7 @@ def ideal(left_s: float, right_s: float) -> np.ndarray:
 
 
 def test_signed_error_grows_as_the_slope_says() -> None:
-    F = fundamental_matrix(RIG)
+    F = fundamental_matrix(*RIG.cameras)
     step_s = 1e-3
     px = [ideal(1.0, 1.0 + s) for s in (-step_s, 0.0, step_s)]
     both = [ideal(1.0 + s, 1.0 + s) for s in (-step_s, step_s)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.packets import Blobs, PairedBlobs
+from capture.packets import Blobs, Views
 from capture.timing.synchronise import MAX_WAITING, Pairing, Synchroniser
 from config.settings import TimeSettings
 
@@ -34,7 +34,7 @@ def seen(camera: int, index: int, t_ns: int, stamp_ns: int | None = None, row_us
     return Blobs(camera, index, stamp, points, np.full(3, 30.0), np.full((3, 3), 240.0), np.full(3, 0.1))
 
 
-def pairs(synchroniser: Synchroniser, skew_ns: int, n: int = 8, late_ns: int = 0, **more: float) -> list[PairedBlobs]:
+def pairs(synchroniser: Synchroniser, skew_ns: int, n: int = 8, late_ns: int = 0, **more: float) -> list[Views]:
     """Push n frames of each camera, the right one looking skew_ns later and its stamps late_ns late."""
     frames = []
     for k in range(n):
@@ -148,7 +148,7 @@ def test_late_and_repeated_frames_are_dropped_and_counted() -> None:
     assert [pair.left.points_px == pytest.approx(path(0, pair.t_capture_ns), abs=1e-3) for pair in again] == [True] * 4
 
 
-def pairs_from(synchroniser: Synchroniser, first: int, last: int) -> list[PairedBlobs]:
+def pairs_from(synchroniser: Synchroniser, first: int, last: int) -> list[Views]:
     """Push further frames of both cameras."""
     made = []
     for k in range(first, last):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import MarkerFrame, Views
 from config.arrays import Floats
 from config.settings import Settings
 from database.builtin import body
@@ -29,14 +29,14 @@ class Room(Performance):
     def pipeline(self) -> Pipeline:
         return Pipeline(self.rig, self.subject, self.table, Settings())
 
-    def pair(self, k: int, markers_m: Floats, lamps: tuple[Floats, Floats], seed: int = 0, step: int = 1) -> PairedBlobs:
+    def pair(self, k: int, markers_m: Floats, lamps: tuple[Floats, Floats], seed: int = 0, step: int = 1) -> Views:
         """Return what the cameras see: the markers first, then the lamps."""
         rng = np.random.default_rng((seed, k))
         views = []
         for c, camera in enumerate(self.rig.cameras):
             px = np.concatenate([camera.project(markers_m), lamps[c]])
             views.append(blobs_of(c, k * step, px + rng.normal(0.0, NOISE_PX, px.shape)))
-        return PairedBlobs(views[0], views[1])
+        return Views((views[0], views[1]))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def room() -> Room:
     return Room(subject, table, front_rig(), markers, joints)
 
 
-def reach_matching(pipeline: Pipeline, pair: PairedBlobs) -> tuple[int, int]:
+def reach_matching(pipeline: Pipeline, pair: Views) -> tuple[int, int]:
     """Return how many blobs of each view are not left out of the next step."""
     kept = pipeline._false_detections.without(pair, pipeline.rig, pipeline._expected(pair.t_capture_ns))
     return len(kept.left), len(kept.right)
@@ -169,21 +169,21 @@ def nothing_labelled(k: int, n_markers: int = 10, n_seen: int = 10) -> MarkerFra
 def test_without_a_pose_or_with_few_labels_nothing_is_learned() -> None:
     """The blobs may be the body, its labels lost: 10 markers, of which 6 have a label."""
     for tracked, n_seen, found in ((False, 10, 0), (True, 6, 0), (True, 7, 3)):
-        reflections = FalseDetections()
+        reflections = FalseDetections(2)
         for k in range(2 * TO_LEARN):
-            pair = PairedBlobs(blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1]))
+            pair = Views((blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1])))
             reflections.learn(pair, nothing_labelled(k, n_seen=n_seen), tracked)
         assert len(pair.left) - len(reflections.without(pair, front_rig(), None).left) == found
 
 
 def test_nothing_is_left_out_long_after_the_last_pose() -> None:
     """For two seconds it is: whoever was lost comes back among the same reflections."""
-    reflections, rig = FalseDetections(), front_rig()
+    reflections, rig = FalseDetections(2), front_rig()
     for k in range(2 * TO_LEARN):
-        reflections.learn(PairedBlobs(blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1])), nothing_labelled(k), True)
+        reflections.learn(Views((blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1]))), nothing_labelled(k), True)
     last = 2 * TO_LEARN - 1
     for later, left in ((100, 0), (119, 0), (122, 3)):
-        pair = PairedBlobs(blobs_of(0, last + later, LAMPS[0]), blobs_of(1, last + later, LAMPS[1]))
+        pair = Views((blobs_of(0, last + later, LAMPS[0]), blobs_of(1, last + later, LAMPS[1])))
         assert len(reflections.without(pair, rig, None).left) == left
         reflections.learn(pair, nothing_labelled(last + later), False)
 
@@ -246,9 +246,9 @@ def test_near_an_expected_marker() -> None:
 
 def test_agreed_takes_lone_labels_from_reflections_only() -> None:
     """Marker 0 alone on one, 1 with the other camera's marker, 2 on one in both views, 3 alone elsewhere."""
-    reflections = FalseDetections()
+    reflections = FalseDetections(2)
     for k in range(2 * TO_LEARN):
-        reflections.learn(PairedBlobs(blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1])), nothing_labelled(k), True)
+        reflections.learn(Views((blobs_of(0, k, LAMPS[0]), blobs_of(1, k, LAMPS[1]))), nothing_labelled(k), True)
     image = np.array([[LAMPS[0][0], LAMPS[0][1], LAMPS[0][2], [9.0, 9.0]], [[0.0, 0.0], [5.0, 5.0], LAMPS[1][0], [0.0, 0.0]]])
     frame = nothing_labelled(0, 4, 4)
     frame = replace(frame, image_px=image, seen=np.array([[1, 1, 1, 1], [0, 1, 1, 0]], bool), valid=np.array([0, 1, 1, 0], bool))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from capture.packets import MarkerFrame, PairedBlobs, Points
+from capture.packets import MarkerFrame, Points, Views
 from capture.stereo.labels import ExpectedMarkers
 from config.settings import Settings
 from database.builtin import body
@@ -32,7 +32,7 @@ class Steps(Performance):
     def feet(self) -> list[int]:
         return [self.subject.markers.names.index(f"{side}_foot") for side in ("left", "right")]
 
-    def pairs(self, hidden: bool = True) -> Iterator[PairedBlobs]:
+    def pairs(self, hidden: bool = True) -> Iterator[Views]:
         rng = np.random.default_rng(0)
         for k, markers in enumerate(self.markers):
             gone = self.feet if hidden and GONE <= k < BACK else []
@@ -57,7 +57,7 @@ def frames_exchanged(steps: Steps, rivals: bool, monkeypatch: pytest.MonkeyPatch
     pipeline, at = steps.pipeline(), {"k": 0, "told": 0}
     labelled = pipeline._labelled
 
-    def exchanged(pair: PairedBlobs, points: Points, expected: ExpectedMarkers | None) -> tuple[MarkerFrame, BodyState | None]:
+    def exchanged(pair: Views, points: Points, expected: ExpectedMarkers | None) -> tuple[MarkerFrame, BodyState | None]:
         frame, start = labelled(pair, points, expected)
         wrong = BACK <= at["k"] < BACK + WRONG and not pipeline._rivals.switches
         return (exchange_labels(frame, *steps.feet) if wrong else frame), start
@@ -102,7 +102,7 @@ def test_a_pose_of_open_labels_goes_on_moving_but_is_not_called_tracked(steps: S
     pipeline = steps.pipeline()
     best = pipeline._rivals.best
 
-    def left_open(pair: PairedBlobs, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
+    def left_open(pair: Views, points: Points, leading: Labelled, proposed: Solved | None) -> Labelled:
         found = best(pair, points, leading, proposed)
         pipeline._rivals.unsettled = pair.left.index >= GONE
         return found

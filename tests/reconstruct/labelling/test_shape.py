@@ -36,7 +36,7 @@ def cost_of(shape: BodyShape, subject: Subject, joints: np.ndarray) -> LabelCost
     before, now = local_markers(subject.skeleton, joints, subject.joint, subject.offset_m)
     n, none = len(now), np.zeros(0, np.int64)
     covariance = np.tile(1e-5 * np.eye(3), (n, 1, 1))
-    points = Points(np.ascontiguousarray(now), covariance, np.arange(n), np.arange(n), np.zeros(n), none, none)
+    points = Points(np.ascontiguousarray(now), covariance, np.tile(np.arange(n), (2, 1)), np.zeros(n), (none, none))
     expected = ExpectedMarkers(before, np.full(n, 0.05))
     return shape.cost(points, expected, before, np.ones(n, bool), STEP_S)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from capture.packets import MarkerFrame, PairedBlobs
+from capture.packets import MarkerFrame, Views
 from config.arrays import Bools, Floats
 from config.joints import JOINT_INDEX, N_JOINTS
 from config.settings import Settings
@@ -40,7 +40,7 @@ class Walk(Performance):
     def live(self, gone: Sequence[str], frames: range) -> LiveTake:
         """Return what live reconstruction makes of it, where both cameras miss some markers in some frames."""
         pipeline, rng = Pipeline(self.rig, self.subject, self.table, Settings()), np.random.default_rng(0)
-        poses, markers, views = [], list[MarkerFrame](), list[PairedBlobs]()
+        poses, markers, views = [], list[MarkerFrame](), list[Views]()
         for k, marker_m in enumerate(self.markers):
             hidden = self.numbers(gone) if k in frames else []
             poses.append(pipeline.step(seen_pair(self.rig, k, marker_m, 0.3, rng, (hidden, hidden))))

@@ -8,7 +8,7 @@ from scipy.optimize import least_squares
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from capture.packets import MarkerFrame, monocular_pair
+from capture.packets import MarkerFrame, lone_views
 from capture.stereo.labels import frame_of_view
 from config.arrays import Floats
 from database.geometry.kinematics import local_markers
@@ -87,7 +87,7 @@ BODY_M = np.array(
 
 def seen_by_left(rig: Rig, points_m: Floats) -> MarkerFrame:
     """Return the frame in which the left camera alone sees points, in order."""
-    pair = monocular_pair(blobs_of(0, 3, rig.left.project(points_m), 0.5))
+    pair = lone_views(blobs_of(0, 3, rig.left.project(points_m), 0.5), len(rig))
     return frame_of_view(pair, 0, np.arange(len(points_m)))
 
 

@@ -55,7 +55,7 @@ def test_rig_message_describes_one_camera_or_two() -> None:
     message = rig_message(rig, "run")
     assert [camera.name for camera in message.cameras] == [rig.left.name, rig.right.name] and message.floor_known
     assert message.cameras[1].translation.tolist() == [-2.0, 0.0, 0.0] and message.cameras[0].matrix is rig.left.matrix
-    assert len(rig_message(replace(rig, right=rig.left), "run").cameras) == 1
+    assert len(rig_message(replace(rig, cameras=rig.cameras[:1]), "run").cameras) == 1
 
 
 def test_an_up_direction_of_a_recording_of_before_has_length_1() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.camera import Rig
 from calibration.quality.report import Grade
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.errors import CalibrationError
 from config.settings import Settings
 from database.builtin import body
@@ -27,11 +27,11 @@ class Stage:
 
     rig: Rig
     database: PoseDatabase
-    held: list[PairedBlobs]
-    moving: list[PairedBlobs]
+    held: list[Views]
+    moving: list[Views]
     result: SubjectResult
 
-    def refined(self, pairs: list[PairedBlobs]) -> MotionRefinement:
+    def refined(self, pairs: list[Views]) -> MotionRefinement:
         """Refine over pairs."""
         return refined_over(self.result, pairs, self.rig, self.database, Settings())
 

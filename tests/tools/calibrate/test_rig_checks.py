@@ -62,7 +62,7 @@ def test_the_rig_before_is_compared(tmp_path: Path) -> None:
     assert earlier_words(out, rig_of(0.3601)) == [f"baseline 360.1 mm; in the rig that was in {out} it was 360.0 mm"]
     assert "0.833 times" in earlier_words(out, rig_of(0.3))[0]
     lone = rig_of(0.3).left
-    assert earlier_words(out, Rig(lone, lone)) == []
+    assert earlier_words(out, Rig((lone,))) == []
     out.write_text("not a rig", encoding="utf-8")
     assert earlier_words(out, rig_of(0.3)) == []
 
@@ -71,9 +71,9 @@ def test_lenses_come_from_a_rig_or_from_a_file_for_each_camera(tmp_path: Path) -
     rig = rig_of(0.3)
     files = [tmp_path / "rig.toml", tmp_path / "l.toml", tmp_path / "r.toml"]
     right = replace(rig.right, matrix=rig.right.matrix * np.array([[1.1], [1.1], [1.0]]), name="other")
-    write_rig(files[0], Rig(rig.left, right))
-    write_rig(files[1], Rig(rig.left, rig.left))
-    write_rig(files[2], Rig(right, right))
+    write_rig(files[0], Rig((rig.left, right)))
+    write_rig(files[1], Rig((rig.left,)))
+    write_rig(files[2], Rig((right,)))
     for named in (files[:1], files[1:]):
         found = read_intrinsics(named)
         assert [camera.name for camera in found] == ["left", "other"]

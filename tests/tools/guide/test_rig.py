@@ -8,7 +8,7 @@ import pytest
 
 from calibration.guidance.subject import HELD
 from calibration.solve.rig import solve_rig
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.errors import CalibrationError, DuocapError, SourceError
 from config.loading import load_settings
 from database.default import default_database
@@ -91,7 +91,7 @@ def test_a_t_pose_is_taken_by_itself_and_fitted() -> None:
     database, told, heights = default_database(), list[str](), list[float]()
     settings = load_settings()
 
-    def finish(pairs: list[PairedBlobs], progress: Progress) -> GuideOutcome:
+    def finish(pairs: list[Views], progress: Progress) -> GuideOutcome:
         result = subject_from_pairs("somebody", pairs, performer.rig, performer.markers, database, settings)
         heights.append(result.subject.skeleton.height_m)
         return GuideOutcome(result.report)

@@ -61,7 +61,7 @@ def pose2sim(folder: Path) -> None:
 
 
 def easymocap(folder: Path) -> None:
-    write_rig_file(folder / "both", Rig(camera("01", "a"), camera("02", "c")), "easymocap")
+    write_rig_file(folder / "both", Rig((camera("01", "a"), camera("02", "c"))), "easymocap")
     for file in ("intri.yml", "extri.yml"):
         shutil.move(folder / "both" / file, folder / file)
     for name in ("01", "02"):

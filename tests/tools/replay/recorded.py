@@ -12,7 +12,7 @@ import cv2
 from calibration.camera import Rig
 from calibration.formats.rig_toml import read_rig
 from calibration.subject.subject import Subject, read_subject
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.loading import load_settings
 from config.settings import Settings
 from reconstruct.pipeline import Pipeline
@@ -55,7 +55,7 @@ def pictures(video: Path) -> list[bytes]:
 class StumblingPipeline(Pipeline):
     """A pipeline that now and then takes so long that pairs are overrun."""
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         if self._estimator.history.last is not None and pair.t_capture_ns // 1_000_000 % 7 == 0:
             time.sleep(0.15)
         return super().step(pair)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.sockets.wire import SentBlobs
 from config.settings import FillSettings, Settings
 from database.builtin import body
@@ -58,7 +58,7 @@ def walker() -> Performance:
 
 
 @pytest.fixture(scope="module")
-def pairs(walker: Performance) -> list[PairedBlobs]:
+def pairs(walker: Performance) -> list[Views]:
     """Return what the cameras see: all, and from a frame on nothing of the left arm and a foot."""
     random = np.random.default_rng(4)
     names = walker.subject.markers.names
@@ -73,7 +73,7 @@ def pipeline_of(walker: Performance, style: bool = True) -> Pipeline:
     return Pipeline(walker.rig, walker.subject, walker.table, replace(Settings(), fill=replace(FillSettings(), style=style)))
 
 
-def turns_of(pairs: Sequence[PairedBlobs]) -> list[JournalTurn]:
+def turns_of(pairs: Sequence[Views]) -> list[JournalTurn]:
     """Return a turn for each pair, at 60 Hz."""
     turns = []
     for pair in pairs:
@@ -84,7 +84,7 @@ def turns_of(pairs: Sequence[PairedBlobs]) -> list[JournalTurn]:
 
 
 @pytest.fixture(scope="module")
-def live(walker: Performance, pairs: list[PairedBlobs]) -> tuple[Record, list[JournalEntry], Style]:
+def live(walker: Performance, pairs: list[Views]) -> tuple[Record, list[JournalEntry], Style]:
     """Run as live: what is learned comes back half a second after it was asked for."""
     sink, writer, pipeline = Record(), JournalWriter(), pipeline_of(walker)
     entries: list[JournalEntry] = []
@@ -162,7 +162,7 @@ def test_the_style_changes_poses_from_its_turn_on_and_only_where_something_is_no
 
 
 def test_a_replay_learns_beside_and_uses_it_a_fixed_time_later(
-    walker: Performance, pairs: list[PairedBlobs], monkeypatch: pytest.MonkeyPatch
+    walker: Performance, pairs: list[Views], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.replay.styles.DELAY_NS", 300 * MS)
     assert DELAY_NS > 300 * MS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration.camera import Rig
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from capture.process.control import RoomSettings
 from capture.process.plan import CameraPlan
 from capture.sources.network.address import without_secrets
@@ -118,7 +118,7 @@ def test_a_node_opens_a_webcam_with_its_own_settings(tmp_path: Path) -> None:
 class CountingPipeline(fakes.FakePipeline):
     """Return poses whose root tells how many markers each camera saw."""
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         root = np.array([float(len(pair.left)), float(len(pair.right)), 0.0])
         return fakes.pose(pair.left.index, pair.t_capture_ns, root, pair.skew_ns)
 
@@ -126,7 +126,7 @@ class CountingPipeline(fakes.FakePipeline):
 def rig_of(left: tuple[int, int], right: tuple[int, int]) -> Rig:
     """Return a rig that was calibrated at two sizes [px]."""
     rig = fakes.rig()
-    return replace(rig, left=replace(rig.left, size=left), right=replace(rig.right, size=right))
+    return replace(rig, cameras=(replace(rig.left, size=left), replace(rig.right, size=right)))
 
 
 def live(monkeypatch: pytest.MonkeyPatch, asked: Settings, what: LiveRun) -> tuple[list[str], list[StatusMessage], list[str]]:

@@ -8,7 +8,7 @@ from types import TracebackType
 import cv2
 import numpy as np
 
-from capture.packets import PairedBlobs
+from capture.packets import Views
 from config.loading import load_settings
 from config.per_camera import with_tuned
 from config.settings import CAMERAS, Settings
@@ -42,7 +42,7 @@ class StillPipeline(fakes.FakePipeline):
     def __init__(self) -> None:
         self._n = 0
 
-    def step(self, pair: PairedBlobs) -> Pose:
+    def step(self, pair: Views) -> Pose:
         self._n += 1
         return fakes.pose(self._n, pair.t_capture_ns, np.array([0.0, 1.0, 0.0]))
 

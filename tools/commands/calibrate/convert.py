@@ -96,17 +96,14 @@ def turned_for(rig: "Rig", form: str, up: str) -> "Rig":
 
     if up == "y" or form == "qualisys":
         return rig
-    left = in_world(rig.left, Z_UP_TO_Y_UP.T)
+    cameras = tuple(in_world(camera, Z_UP_TO_Y_UP.T) for camera in rig.cameras)
     # What is left has Z up: our own readers must not take it for a floor at y = 0.
-    return replace(rig, left=left, right=left if rig.is_monocular else in_world(rig.right, Z_UP_TO_Y_UP.T), floor_known=False)
+    return replace(rig, cameras=cameras, floor_known=False)
 
 
 def converted_lines(rig: "Rig", written: Sequence[Path]) -> list[str]:
     """Return in words what was read and where it went."""
-    lines = [
-        f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px"
-        for camera in rig.cameras[: 1 if rig.is_monocular else 2]
-    ]
+    lines = [f"{camera.name}: {camera.size[0]}x{camera.size[1]}, focal length {camera.focal_px:.1f} px" for camera in rig.cameras]
     if not rig.is_monocular:
         lines.append(f"{1e3 * rig.baseline_m:.1f} mm apart; floor {'known' if rig.floor_known else 'not known'}")
     return [*lines, f"written to {' and '.join(str(path) for path in written)}"]

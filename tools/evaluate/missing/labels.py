@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibration.subject.subject import Subject
-from capture.packets import Blobs, MarkerFrame, PairedBlobs
+from capture.packets import Blobs, MarkerFrame, Views
 from capture.sources.simulated.performer import Performer, performer_from_scene
 from capture.sources.simulated.scene import SimulatedScene
 from config.arrays import Bools, Floats
@@ -148,11 +148,11 @@ def labelled_frames(scene: LabelScene, visible: Bools, pipeline: Pipeline, seed:
     """Return the labels that a pipeline without history, or the offline solution, gives to a performance; visible: (N, M)."""
     n, n_markers = visible.shape
     rng = np.random.default_rng([seed, n])
-    poses, frames, views = list[Pose](), list[MarkerFrame](), list[PairedBlobs]()
+    poses, frames, views = list[Pose](), list[MarkerFrame](), list[Views]()
     pipeline.forget()
     for k in range(n):
         left, right = (blobs_of(c, scene.image_px[c, k], visible[k], k, rng.permutation(n_markers)) for c in (0, 1))
-        poses.append(pipeline.step(PairedBlobs(left, right)))
+        poses.append(pipeline.step(Views((left, right))))
         assert pipeline.markers is not None and pipeline.views is not None
         frames.append(pipeline.markers)
         views.append(pipeline.views)
@@ -210,7 +210,7 @@ def _check_style(pipeline: Pipeline, seen: Clip, markers: str, seed: int) -> Non
     pipeline.forget()
     for k in range(scene.image_px.shape[1]):
         left, right = (blobs_of(c, scene.image_px[c, k], every, k, np.arange(len(every))) for c in (0, 1))
-        pipeline.step(PairedBlobs(left, right))
+        pipeline.step(Views((left, right)))
 
 
 def _runs_of_clip(which: ProtocolClip, markers: str, options: LabelOptions, settings: Settings) -> list[LabelRun]:

@@ -152,7 +152,7 @@ def _handle_terms(
     energy = 0.0
     for m in range(joint.shape[0]):
         has3 = root_info[m, 0, 0] > 0.0
-        if not (has3 or weight_px[0, m] > 0.0 or weight_px[1, m] > 0.0):
+        if not (has3 or weight_px[:, m].max() > 0.0):
             continue
         j = joint[m]
         for i in range(3):

@@ -283,7 +283,7 @@ def tilted_rig() -> Rig:
     left = Camera("left", (320, 240), K, np.array([-0.05, 0.02, 0.0, 0.0]), np.eye(3), np.zeros(3))
     R = matrix_from_rotvec([0.02, 0.07, -0.01])
     right = Camera("right", (320, 240), K.copy(), np.array([-0.04, 0.01, 0.0, 0.0]), R, np.array([-0.4, 0.005, 0.01]))
-    return Rig(left, right)
+    return Rig((left, right))
 
 
 def test_a_given_rig_keeps_its_world_and_sees_everything_upright(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_rig_of_one_camera(stage: Path, tmp_path: Path, capsys: pytest.Capture
     from calibration.formats.rig_file import read_cameras
 
     left = read_rig(stage / "rig.toml").left
-    write_rig(tmp_path / "lone.toml", Rig(left, left))
+    write_rig(tmp_path / "lone.toml", Rig((left,)))
     words = ("--rig", tmp_path / "lone.toml", "--board", BOARD, "--height", 4, "--no-picture", "--out", tmp_path / "out.toml")
     status, told, _ = run(capsys, stage / "left.png", *words)
     assert status == 0 and "as true as the board's squares" in told
