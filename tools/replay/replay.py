@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.subject import Subject
-from calibration.world import motion_between
+from calibration.world import motion_between, rig_in_world
 from capture.clock import now_ns
 from capture.packets import Blobs, Frame, MarkerFrame, Views
 from capture.recording.recording import CaptureRecording
@@ -96,10 +96,11 @@ def replay(
 ) -> ReplayResult:
     """Run a recording through the pipeline; the same recording gives the same poses every time.
 
-    style: a file of the style to begin with. Raises CalibrationError: the rig does not fit the videos; SourceError: a video
-    breaks off; StyleError; DuocapError: unknown hidden marker.
+    rig: as it was calibrated, or in the world; style: a file of the style to begin with. Raises CalibrationError: the rig does
+    not fit the videos; SourceError: a video breaks off; StyleError; DuocapError: unknown hidden marker.
     """
     check_hidden(subject, hidden)
+    rig = rig_in_world(rig, subject.world)
     pipeline = Pipeline(rig, subject, database, settings, hidden=frozenset(hidden), clock=now_ns)
     pipeline.warm()
     recording.learn_background()
