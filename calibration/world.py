@@ -142,8 +142,9 @@ def recentre_motion(ahead: Floats, hips_m: Floats) -> RigidMotion:
     return facing_motion(UP, ahead, hips_m * np.array([1.0, 0.0, 1.0]))
 
 
-def level_motion(joints_m: Floats, seconds: Floats, up: Floats | None = None) -> RigidMotion:
-    """Return the motion that levels tracked poses of a performer, so that standing soles are on the floor y = 0.
+def level_motion(joints_m: Floats, seconds: Floats, up: Floats | None = None) -> tuple[RigidMotion, float]:
+    """Return the motion that levels tracked poses of a performer, so that standing soles are on the floor y = 0, and the standard
+    deviation of its tilt [rad].
 
     Heading and place are kept. Where no foot ever stands, the lowest ball of a foot is taken for one that does.
 
@@ -156,10 +157,11 @@ def level_motion(joints_m: Floats, seconds: Floats, up: Floats | None = None) ->
     first = rotation_between(trunk_up(joints_m) if up is None else up, UP)
     balls = joints_m[:, BALLS] @ first.T
     standing = balls[_standing(balls, seconds)]
-    second = rotation_between(floor_normal(standing, sigma_rad), UP)
+    normal, sigma_rad = floor_normal(standing, sigma_rad)
+    second = rotation_between(normal, UP)
     heights = (standing if len(standing) else balls.reshape(-1, 3)) @ second[1]
     ball_m = float(np.median(heights)) if len(standing) else float(heights.min())
-    return RigidMotion(np.ascontiguousarray(second @ first), np.array([0.0, BALL_M - ball_m, 0.0]))
+    return RigidMotion(np.ascontiguousarray(second @ first), np.array([0.0, BALL_M - ball_m, 0.0])), sigma_rad
 
 
 def trunk_up(joints_m: Floats) -> Floats:
@@ -183,14 +185,14 @@ def _standing(balls_m: Floats, seconds: Floats) -> Bools:
     return np.asarray(stands & (balls_m[..., 1] < balls_m[..., 1].min(axis=1, keepdims=True) + FLOOR_SIGMA_M))
 
 
-def floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> Floats:
-    """Return the normal of a nearly level plane y = c + a x + b z fitted to standing feet, (3,).
+def floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> tuple[Floats, float]:
+    """Return the normal of a nearly level plane y = c + a x + b z fitted to standing feet, (3,), and its deviation [rad].
 
     The slopes have a normal prior with `tilt_sigma_rad`, so that feet in one position leave the floor level; each patch of 10 cm
     counts once; Cauchy weights reduce the influence of feet in the air.
     """
     if not len(points_m):
-        return UP
+        return UP, tilt_sigma_rad
     _, patch = np.unique(np.round(points_m[:, [0, 2]] / PATCH_M).astype(np.int64), axis=0, return_inverse=True)
     patch = patch.ravel()
     n = np.bincount(patch)
@@ -200,7 +202,8 @@ def floor_normal(points_m: Floats, tilt_sigma_rad: float = TILT_SIGMA_RAD) -> Fl
     weight = np.ones(len(mean))
     for _ in range(10):
         W = weight / FLOOR_SIGMA_M**2
-        plane = np.linalg.solve(A.T @ (W[:, None] * A) + prior, A.T @ (W * mean[:, 1]))
+        N = A.T @ (W[:, None] * A) + prior
+        plane = np.linalg.solve(N, A.T @ (W * mean[:, 1]))
         weight = 1.0 / (1.0 + ((A @ plane - mean[:, 1]) / FLOOR_SIGMA_M) ** 2)
     normal = np.array([-plane[0], 1.0, -plane[1]])
-    return np.asarray(normal / np.linalg.norm(normal))
+    return np.asarray(normal / np.linalg.norm(normal)), float(np.sqrt(np.trace(np.linalg.inv(N)[:2, :2])))

@@ -39,6 +39,6 @@ class Levelling:
         if self._t_ns[-1] - self._t_ns[0] < LEVEL_S * 1e9:
             return None
         seconds = 1e-9 * (np.array(self._t_ns) - self._t_ns[0])
-        level = level_motion(np.stack(self._joints_m), seconds)
+        level, _ = level_motion(np.stack(self._joints_m), seconds)
         facing = recentre_motion(level.rotation @ self._ahead[0], level.move(self._joints_m[0][0]))
         return facing.after(level)

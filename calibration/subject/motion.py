@@ -65,7 +65,7 @@ SIGMA_RAD = np.array([by_joint(name, ESTIMATE_RAD) for name in JOINTS])
 class MotionFrame:
     """One frame of free movement: markers as in `TPose`, and the pose the estimator gave it.
 
-    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,).
+    point_m: (M, 3) world; valid: (M,); covariance_m2: (M, 3, 3); rotvec: charted, (J, 3) [rad]; root_m: (3,); seconds: its time.
     """
 
     point_m: Floats
@@ -73,6 +73,7 @@ class MotionFrame:
     covariance_m2: Floats
     rotvec: Floats
     root_m: Floats
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

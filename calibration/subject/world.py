@@ -5,13 +5,18 @@ feet as it is in the rest pose, and both feet stand equally high. Their mean is 
 forwards apart. The floor is below the ankles and the balls of the feet by what feet and soles measure there.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from calibration.camera import Rig
 from calibration.subject.fit import SubjectFit
-from calibration.world import BALL_M, World, camera_fingerprint, facing_motion
+from calibration.subject.motion import MotionFrame
+from calibration.world import BALL_M, UP, World, camera_fingerprint, facing_motion, level_motion, recentre_motion
 from config.arrays import Floats
 from config.joints import JOINT_INDEX
+from database.geometry.kinematics import forward
 from database.geometry.rigid import RigidMotion
 
 # Shares of the body's mass between two joints, and where between them its centre is.
@@ -50,6 +55,20 @@ def find_world(fit: SubjectFit, rig: Rig) -> World:
     seen = bool(np.isin(fit.subject.joint[fit.seen], np.array(FEET).ravel()).any())
     height_sigma_mm = 1e3 * (FOOT_SIGMA_M if seen else UNSEEN_SIGMA_M)
     return World(motion, "the T-pose", float(np.degrees(sigma_rad)), height_sigma_mm, cameras)
+
+
+def refine_world(world: World, fit: SubjectFit, frames: Sequence[MotionFrame]) -> World:
+    """Return a performer's world levelled by the feet that stand during free movement; frames: in the rig's frame, in order."""
+    if world.tilt_sigma_deg == 0.0 or not frames:
+        return world
+    rotvec, root_m = np.stack([frame.rotvec for frame in frames]), np.stack([frame.root_m for frame in frames])
+    joints_m = world.from_rig.move(forward(fit.subject.skeleton, rotvec, root_m)[1])
+    level, sigma_rad = level_motion(joints_m, np.array([frame.seconds for frame in frames]), UP)
+    motion = level.after(world.from_rig)
+    G, p = fit.pose
+    centred = recentre_motion(motion.rotation @ G[0][:, 2], motion.move(p[0])).after(motion)
+    tilt_deg = min(float(np.degrees(sigma_rad)), world.tilt_sigma_deg)
+    return replace(world, from_rig=centred, by="the T-pose and the steps of the movement", tilt_sigma_deg=tilt_deg)
 
 
 def find_up(hips: Floats, joint_m: Floats, rest_m: Floats) -> tuple[Floats, float]:

@@ -44,7 +44,7 @@ def level_of(skeleton: SkeletonMessage, poses: Sequence[PoseMessage], up: Point 
         return None
     order = [skeleton.names.index(joint) for joint in JOINTS]
     seconds = 1e-9 * np.array([pose.t_capture_ns - chosen[0].t_capture_ns for pose in chosen])
-    return level_motion(_joints_m(skeleton, chosen)[:, order], seconds, None if up is None else np.array(up))
+    return level_motion(_joints_m(skeleton, chosen)[:, order], seconds, None if up is None else np.array(up))[0]
 
 
 def _looked_at(poses: Sequence[PoseMessage]) -> list[PoseMessage]:

@@ -8,7 +8,7 @@ from calibration.quality.report import QualityReport
 from calibration.subject.motion import MotionFrame, RefinedSubject, movement_findings, refine
 from calibration.subject.quality import subject_report
 from calibration.subject.subject import Subject
-from calibration.subject.world import find_world
+from calibration.subject.world import find_world, refine_world
 from calibration.world import rig_in_world
 from capture.packets import Views
 from config.errors import CalibrationError
@@ -61,7 +61,7 @@ def refined_over(
     judged = subject_report(result.found, *result.asked, refined=fit)
     report = QualityReport((*judged.findings, *findings), judged.figures)
     found = replace(result.found, fit=fit)
-    subject = replace(fit.subject, world=find_world(fit, rig))
+    subject = replace(fit.subject, world=refine_world(find_world(fit, rig), fit, frames))
     return MotionRefinement(replace(result, subject=subject, found=found, report=report), refined, tracked, kept)
 
 
@@ -81,5 +81,7 @@ def tracked_frames(
         if tracking > min(WARMING, len(pairs) // 10) and markers is not None:
             valid = markers.valid & pose.measured
             pose, markers = pose.moved(back), markers.moved(back)
-            frames.append(MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m))
+            frames.append(
+                MotionFrame(markers.point_m, valid, markers.covariance_m2, pose.rotvec, pose.root_m, 1e-9 * pose.t_capture_ns)
+            )
     return frames, len(frames) / max(len(pairs), 1)

@@ -71,6 +71,16 @@ def test_a_world_holds_for_its_cameras_alone(lost: Lost) -> None:
     assert not lost.world.holds_for(other) and not rig_in_world(other, lost.world).floor_known
 
 
+def test_steps_of_the_movement_level_the_world_better(lost: Lost, tmp_path: Path) -> None:
+    takes = ("--take", "0:1.4", "--motion", "1.6:3.7", "--no-picture")
+    result = ended(lost.walked.calibrate_words(*takes, rig="lost.toml", out=tmp_path / "ann.toml"))
+    assert result.status == 0 and "the steps of the movement" in result.out, result.err
+    world = read_subject(tmp_path / "ann.toml").world
+    assert world is not None and world.tilt_sigma_deg < lost.world.tilt_sigma_deg
+    motion = motion_between(lost.true.cameras[0], rig_in_world(lost.rig, world).cameras[0])
+    assert np.degrees(np.arccos(motion.rotation[1, 1])) < 1.5
+
+
 def csv_places(file: Path) -> dict[str, Floats]:
     """Return the joints of a CSV by name, (N, 3) [m]."""
     with file.open(encoding="utf-8") as stream:
