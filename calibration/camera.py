@@ -19,6 +19,7 @@ from config.arrays import Floats, ReadOnlyArrays, read_only
 from config.errors import FileFormatError
 from config.jit import kernel
 
+MAX_CAMERAS = 8  # of a rig
 UNDISTORT_STEPS = 40
 MAX_FISHEYE_RAD = np.radians(85.0)  # angle from the axis: undistorted points lie on a plane, where 90 degrees are infinitely far
 
@@ -294,8 +295,11 @@ def check_camera(where: str, camera: Camera) -> None:
 def check_baseline(where: str, rig: Rig) -> None:
     """Raise FileFormatError unless the distance between the cameras is plausible; where: the file, for the message."""
     low, high = BASELINE_RANGE_M
-    if not low <= rig.baseline_m <= high:
+    for a, b in combinations(rig.cameras, 2):
+        apart_m = float(np.linalg.norm(a.center_m - b.center_m))
+        if low <= apart_m <= high:
+            continue
         raise FileFormatError(
-            f"{where}: the cameras are {rig.baseline_m:g} m apart, expected {low:g} to {high:g} m; translations are in metres: "
-            "`duocap calibrate convert FILE --unit mm --out rig.toml` takes files in another unit"
+            f"{where}: the cameras {a.name} and {b.name} are {apart_m:g} m apart, expected {low:g} to {high:g} m; translations "
+            "are in metres: `duocap calibrate convert FILE --unit mm --out rig.toml` takes files in another unit"
         )

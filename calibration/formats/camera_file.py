@@ -1,4 +1,4 @@
-"""The contents of a calibration file of any program, and how two of its cameras become a rig."""
+"""The contents of a calibration file of any program, and how its cameras become a rig."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from calibration.camera import Camera, Rig, check_baseline, check_camera
+from calibration.camera import MAX_CAMERAS, Camera, Rig, check_baseline, check_camera
 from config.arrays import Floats
 from config.errors import FileFormatError
 
@@ -40,8 +40,8 @@ class ReadOptions:
     """What a file leaves open.
 
     size: width and height of the images, if the file does not say [px]; unit_m: unit of its translations [m]; up: "z" transforms
-    a world with Z up, whose floor is at z = 0, to Y up, "y" means that it is so already, "" that it is unknown; names: the two
-    cameras (or one) to use, left first; empty: the file's own two.
+    a world with Z up, whose floor is at z = 0, to Y up, "y" means that it is so already, "" that it is unknown; names: the
+    cameras to use, in this order; empty: all of the file.
     """
 
     size: tuple[int, int] | None = None
@@ -66,10 +66,9 @@ def in_world(camera: Camera, axes: Floats) -> Camera:
 
 
 def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
-    """Return the rig of the cameras asked for: two, or a single one.
+    """Return the rig of the cameras asked for.
 
-    Raises FileFormatError: no such camera, more than two and none named, an implausible camera or baseline; where:
-    for messages.
+    Raises FileFormatError: no such camera, too many and none named, an implausible camera or baseline; where: for messages.
     """
     cameras = _select(where, content.cameras, options.names)
     if options.unit_m != 1.0:
@@ -79,31 +78,25 @@ def rig_of(where: str, content: CameraFile, options: ReadOptions) -> Rig:
     for camera in cameras:
         check_camera(f"{where}: camera {camera.name}", camera)
     floor_known = content.floor_known or bool(options.up)
-    if len(cameras) == 1:
-        return Rig((cameras[0],), content.error_px, floor_known, content.grade)
-    rig = Rig((cameras[0], cameras[1]), content.error_px, floor_known, content.grade)
+    rig = Rig(tuple(cameras), content.error_px, floor_known, content.grade)
     check_baseline(where, rig)
     return rig
 
 
 def _select(where: str, cameras: Sequence[FoundCamera], names: Sequence[str]) -> list[Camera]:
-    """Return the cameras by name, or the one or two that there are."""
+    """Return the cameras by name, or all that there are."""
     listed = ", ".join(camera.name for camera in cameras) or "none"
-    if not names:
-        if not 1 <= len(cameras) <= 2:
-            raise FileFormatError(
-                f"{where}: {len(cameras)} cameras ({listed}), expected two; choose left and right with "
-                f"`duocap calibrate convert {where} --cameras LEFT,RIGHT --out rig.toml`"
-            )
-        return [camera.read() for camera in cameras]
     by_name = {camera.name: camera for camera in cameras}
+    wanted = names or list(by_name)
+    if not 1 <= len(wanted) <= MAX_CAMERAS or (not names and len(by_name) < len(cameras)):
+        raise FileFormatError(
+            f"{where}: {len(cameras)} cameras ({listed}), expected 1 to {MAX_CAMERAS} of different names; choose with "
+            f"`duocap calibrate convert {where} --cameras NAME,NAME --out rig.toml`"
+        )
     for name in names:
         if name not in by_name:
             raise FileFormatError(f"{where}: no camera {name!r}; it has {listed}")
-    if len(names) > 2:
-        raise FileFormatError(f"{where}: {len(names)} cameras were named, expected LEFT,RIGHT or one alone")
-    if len(set(names)) < len(names):
-        raise FileFormatError(
-            f"{where}: camera {names[0]!r} was named twice; expected another one as the right camera, of {listed}"
-        )
-    return [by_name[name].read() for name in names]
+    twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
+    if twice is not None:
+        raise FileFormatError(f"{where}: camera {twice!r} was named twice; expected different ones, of {listed}")
+    return [by_name[name].read() for name in wanted]

@@ -1,4 +1,4 @@
-"""Rig files of any program: the format is recognised, read into a rig of two cameras (or one), and written."""
+"""Rig files of any program: the format is recognised, read into a rig, and written."""
 
 from pathlib import Path
 
@@ -30,32 +30,31 @@ EXPECTED = (
 )
 
 
-def read_rig(path: str | Path, options: ReadOptions = PLAIN) -> Rig:
-    """Read a rig of two cameras from a file or folder of any known program.
+def read_rig(path: str | Path, options: ReadOptions = PLAIN, n_views: int | None = None) -> Rig:
+    """Read the rig in a file or folder of any known program.
 
-    Raises FileFormatError: unreadable, unknown, not two cameras, or implausible ones.
+    n_views: how many cameras it has to have; None: any number. Raises FileFormatError: unreadable, unknown, another number of
+    cameras, or implausible ones.
     """
     path = Path(path)
-    if options == PLAIN and path.suffix.lower() == ".toml" and _is_ours(path):
-        return read_native(path)
-    rig = read_cameras(path, options)
-    if rig.is_monocular:
+    ours = options == PLAIN and path.suffix.lower() == ".toml" and _is_ours(path)
+    rig = read_native(path) if ours else read_cameras(path, options)
+    if n_views is not None and len(rig) != n_views:
+        names = ", ".join(camera.name for camera in rig.cameras)
         raise FileFormatError(
-            f"{path}: one camera, {rig.left.name}; expected two: calibrate them together with `duocap calibrate rig`"
+            f"{path}: a rig of {len(rig)} camera{'' if len(rig) == 1 else 's'} ({names}), but {n_views} were given; give one "
+            "video or camera for each of the rig, in its order, or calibrate those you have together with `duocap calibrate rig`"
         )
     return rig
 
 
 def read_cameras(path: Path, options: ReadOptions = PLAIN) -> Rig:
-    """Read the one or two cameras of a file or folder; a single one is both sides of the rig.
-
-    Raises FileFormatError: unreadable, unknown, more than two cameras and none named, or implausible ones.
-    """
+    """Read the cameras of a file or folder. Raises FileFormatError: unreadable, unknown, too many, or implausible ones."""
     return rig_of(str(path), read_camera_file(path, options), options)
 
 
 def read_one_camera(path: str | Path, which: int) -> Rig:
-    """Read the left (0) or right (1) camera of a file of one or two, as a rig of one camera.
+    """Read one camera of a file by its number, as a rig of one camera.
 
     Raises FileFormatError: unreadable, unknown, no such camera, or an implausible one.
     """

@@ -1,8 +1,8 @@
 """rig.toml in the schema of aniposelib, Pose2Sim and caliscope, with `floor_known` and `verdict` of our own in `[metadata]`.
 
-Tables `[cam_0]` (left) and `[cam_1]` (right): `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1, k2, p1, p2[,
-k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to camera) [m];
-`[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and any number of cameras.
+Tables `[cam_0]` to `[cam_7]`, as many as there are cameras: `name`, `size` [px], `matrix` (3, 3) [px], `distortions` (4 or 5: k1,
+k2, p1, p2[, k3]; with `fisheye = true`: k1, k2, k3, k4), `rotation` (Rodrigues vector, world to camera), `translation` (world to
+camera) [m]; `[metadata]` with `adjusted`, `error` [px]. Files of other programs may have other table names and more cameras.
 """
 
 import math
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from calibration.camera import MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
+from calibration.camera import MAX_CAMERAS, MAX_SIDE_PX, Camera, Rig, check_baseline, check_camera
 from calibration.formats.camera_file import CameraFile, FoundCamera
 from config.arrays import Floats
 from config.errors import FileFormatError
 from config.files import atomic_write, read_toml
 from database.geometry.rotations import matrix_from_rotvec, rotvec_from_matrix
 
-CAMERA_TABLES = ("cam_0", "cam_1")
+CAMERA_TABLES = tuple(f"cam_{n}" for n in range(MAX_CAMERAS))
 # A rotation goes vector -> matrix -> vector; rounding away the last bits gives back the digits that were read.
 ROTATION_DECIMALS = 14
 
@@ -31,9 +31,9 @@ def read_tables(path: str | Path) -> dict[str, Any]:
 
 
 def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
-    """Read one camera of a rig.toml, of one or of two cameras, as a rig of one camera.
+    """Read one camera of a rig.toml, as a rig of one camera.
 
-    table: `cam_0` or `cam_1`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
+    table: `cam_0` to `cam_7`. Raises FileFormatError: no such file, not TOML, the camera or a key missing, a value of the wrong
     type or implausible.
     """
     tables = read_tables(path)
@@ -45,32 +45,28 @@ def read_monocular_rig(path: str | Path, table: str = CAMERA_TABLES[0]) -> Rig:
 
 
 def read_rig(path: str | Path) -> Rig:
-    """Read a rig of two cameras.
+    """Read a rig of one to eight cameras.
 
     Raises FileFormatError: no such file, not TOML, a camera or key missing, a value of the wrong type or implausible.
     """
     tables = read_tables(path)
     found = [name for name, table in tables.items() if isinstance(table, dict) and name != "metadata"]
-    for name in CAMERA_TABLES:
-        if name not in found:
-            listed = ", ".join(f"[{table}]" for table in found) or "no camera"
-            raise FileFormatError(
-                f"{path}: the camera [{name}] is missing; expected [cam_0] (left) and [cam_1] (right), got {listed}"
-            )
-    if len(found) > 2:
-        names = ", ".join(str(tables[name].get("name", name)) for name in found)
+    expected = CAMERA_TABLES[: max(len(found), 1)]
+    if set(found) != set(expected):
+        listed, wanted = (", ".join(f"[{name}]" for name in names) for names in (found, expected))
         raise FileFormatError(
-            f"{path}: {len(found)} cameras ({names}), expected two; choose left and right with "
-            f"`duocap calibrate convert {path} --cameras LEFT,RIGHT --out rig.toml`"
+            f"{path}: a rig has one to {MAX_CAMERAS} cameras, [{CAMERA_TABLES[0]}] to [{CAMERA_TABLES[-1]}] without a gap; "
+            f"expected {wanted}, got {listed or 'no camera'}"
         )
-    left, right = (camera_from_table(f"{path}: [{name}]", tables[name]) for name in CAMERA_TABLES)
-    rig = Rig((left, right), *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
-    check_baseline(str(path), rig)
+    cameras = tuple(camera_from_table(f"{path}: [{name}]", tables[name]) for name in expected)
+    rig = Rig(cameras, *metadata_of(f"{path}: [metadata]", tables.get("metadata", {})))
+    if not rig.is_monocular:
+        check_baseline(str(path), rig)
     return rig
 
 
 def write_rig(path: str | Path, rig: Rig) -> None:
-    """Write a rig, a single camera as `[cam_0]` only; the file is complete or, on any failure, as it was before.
+    """Write a rig; the file is complete or, on any failure, as it was before.
 
     Raises FileFormatError: the folder cannot be written to.
     """

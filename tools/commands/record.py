@@ -60,7 +60,7 @@ def record(
     check_address(settings.stream.address, key_settings(settings.stream))
     what = LiveRun(
         (left, right),
-        read_rig(rig),
+        read_rig(rig, n_views=2),
         read_subject(subject),
         database or default_motions(_note),  # made here, once, rather than in a process that is waited for
         fps,

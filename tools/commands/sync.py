@@ -49,7 +49,7 @@ def sync(
         raise DuocapError("--by epipolar needs the cameras: give --rig rig.toml, or --by flash or jump")
     if right is None and not is_session(Path(left)):
         raise DuocapError(f"{left}: an offset is between two cameras; give both recordings, or the folder of a session")
-    cameras = None if rig is None else read_rig(rig)
+    cameras = None if rig is None else read_rig(rig, n_views=2)
     spec = RecordingSpec(left, right, timestamps, fps, seconds_range(background, "--background"))
     seen = look(CaptureRecording(spec, settings.detector, read_marker_set(markers)), cameras)
     found = found_offset(seen, way)

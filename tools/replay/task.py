@@ -72,7 +72,7 @@ def replay_videos(
     rig, subject, database = made_for
     settings, lone = with_smoothing(settings, task.smooth), spec.right is None
     if isinstance(rig, Path):
-        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig)
+        rig = read_one_camera(rig, spec.column) if lone else read_rig(rig, n_views=2)
     performer = read_subject(subject)
     rig = _in_world(rig, performer)
     poses = open_database(database or default_motions(partial(typer.echo, err=True)))

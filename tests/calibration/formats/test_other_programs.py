@@ -96,8 +96,8 @@ def test_a_lone_camera_of_opencv(tmp_path: Path) -> None:
     back = read_cameras(tmp_path / "one.yml")
     assert back.is_monocular and back.left.name == "left" and back.error_px == 0.31
     assert np.array_equal(back.left.matrix, rig.left.matrix)
-    with pytest.raises(FileFormatError, match="one camera"):
-        read_rig(tmp_path / "one.yml")
+    with pytest.raises(FileFormatError, match=r"a rig of 1 camera \(left\), but 2 were given"):
+        read_rig(tmp_path / "one.yml", n_views=2)
 
 
 QCA = """<?xml version="1.0" encoding="UTF-8"?>
@@ -157,7 +157,7 @@ def test_tables_by_any_name_and_a_choice_of_cameras(tmp_path: Path) -> None:
         '"right"', '"third"'
     )
     pose2sim.write_text(third, encoding="utf-8")
-    with pytest.raises(FileFormatError, match=r"3 cameras \(left, right, third\)"):
+    with pytest.raises(FileFormatError, match="right and third are 0 m apart"):
         read_rig(pose2sim)
     assert read_rig(pose2sim, ReadOptions(names=("third", "left"))).left.name == "third"
     with pytest.raises(FileFormatError, match="no camera 'top'; it has left, right, third"):

@@ -282,7 +282,7 @@ def test_a_rig_of_one_camera_has_no_other(walked: Walked, tmp_path: Path, capsys
     alone = text.partition("[cam_1]")[0] + "[metadata]" + text.partition("[metadata]")[2]
     (tmp_path / "rig.toml").write_text(alone, encoding="utf-8")
     rig = str(tmp_path / "rig.toml")
-    assert "[cam_1] is missing" in duocap(capsys, *walked.replay_words(rig=rig)).last
+    assert "a rig of 1 camera (left), but 2 were given" in duocap(capsys, *walked.replay_words(rig=rig)).last
     other = duocap(capsys, *walked.replay_words("--camera", "right", right=None, rig=rig)).last
     assert "[cam_1] is missing" in other and "[cam_0]" in other
 

@@ -138,7 +138,7 @@ def subject(
         raise typer.BadParameter("live cameras guide into a T-pose; record somebody who stands otherwise", param_hint="--pose")
     if not cams:
         check_wanted(left, right, is_session(Path(left)), windows)
-    cameras = read_rig(rig)
+    cameras = read_rig(rig, n_views=2)
     kept = None if old is None else read_subject(old)
     worn = read_marker_set(markers) if markers is not None else kept.markers if kept is not None else None
     assert worn is not None
