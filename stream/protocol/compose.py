@@ -1,6 +1,7 @@
 """Messages from the program's own data: a subject becomes a skeleton message, a rig a rig message, a pose a pose message."""
 
 import hashlib
+from itertools import compress
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from database.geometry.rotations import quaternion_from_matrix, rotvec_from_matr
 from database.geometry.skeleton import Skeleton
 from reconstruct.pose import Pose
 from stream.protocol.messages import CameraReading, MarkerReading, PoseMessage, RigMessage, SkeletonMessage
-
-CAMERAS_SEEN = (((), (1,)), ((0,), (0, 1)))  # by whether the left and the right one saw a marker
 
 
 def skeleton_hash(names: tuple[str, ...], parents: tuple[int, ...], offsets_m: Floats) -> str:
@@ -87,13 +86,13 @@ def pose_message(
 def _marker_readings(pose: Pose, names: tuple[str, ...]) -> tuple[MarkerReading, ...]:
     """Return every marker of a pose by name."""
     positions, points, residuals = pose.marker_m.tolist(), pose.point_m.tolist(), pose.residual_m.tolist()
-    measured, seen = pose.measured.tolist(), pose.seen.tolist()
+    measured, seen, cameras = pose.measured.tolist(), pose.seen.T.tolist(), range(len(pose.seen))
     return tuple(
         MarkerReading(
             name,
             tuple(positions[m]),
             residuals[m] if measured[m] else None,
-            CAMERAS_SEEN[seen[0][m]][seen[1][m]],
+            tuple(compress(cameras, seen[m])),
             tuple(points[m]) if points and measured[m] else None,
         )
         for m, name in enumerate(names)

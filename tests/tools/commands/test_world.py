@@ -108,3 +108,12 @@ def test_every_file_of_a_replay_is_upright_from_the_first_frame(lost: Lost, tmp_
     recording = open_recording(out[3])
     joints = joints_of(recording.skeleton, recording.poses[0])
     np.testing.assert_allclose(joints.position_m[recording.skeleton.names.index("head")], place["head"][0], atol=1e-3)
+
+
+def test_one_camera_alone_stands_in_the_same_world(lost: Lost, tmp_path: Path) -> None:
+    out = tmp_path / "walk.csv"
+    result = ended(lost.walked.replay_words("--out", out, right=None, timestamps=None, rig="lost.toml", subject="lost_ann.toml"))
+    assert result.status == 0 and "no floor is known" not in result.err, result.err
+    place = csv_places(out)
+    tracked = np.isfinite(place["head"]).all(axis=1)
+    assert tracked.sum() > 20 and (place["head"] - place["hips"])[tracked, 1].min() > 0.3
